@@ -1,0 +1,55 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import * as decimal from "../lib/decimal.ts";
+
+Deno.test("add() and multiply() keep every digit", () => {
+  assertEquals(decimal.add("0.1", "0.2"), "0.3");
+  assertEquals(decimal.add("1.50", "1"), "2.50");
+  assertEquals(decimal.multiply("1.5", "0.20"), "0.300");
+  assertEquals(
+    decimal.add("123456789012345678901234567", "0.00000000000000001"),
+    "123456789012345678901234567.00000000000000001",
+  );
+  assertEquals(decimal.add("1e-330", "0"), `0.${"0".repeat(329)}1`);
+});
+
+Deno.test("divide() and round() round only by the rule they are given", () => {
+  assertEquals(decimal.divide("10", "4", 1, "exact"), "2.5");
+  assertThrows(() => decimal.divide("10", "3", 2, "exact"), RangeError, "name a rounding rule");
+  assertEquals(decimal.divide("-10", "3", 2, "half-up"), "-3.33");
+  assertEquals(decimal.round("2.345", 2, "half-up"), "2.35");
+  assertEquals(decimal.round("-2.345", 2, "half-up"), "-2.35");
+  assertEquals(decimal.round("2.345", 2, "half-even"), "2.34");
+  assertEquals(decimal.round("2.341", 2, "up"), "2.35");
+  assertEquals(decimal.round("-2.349", 2, "down"), "-2.34");
+  assertEquals(decimal.round("40", 2, "exact"), "40.00");
+});
+
+Deno.test("toStep() brings a price onto its tick", () => {
+  assertEquals(decimal.toStep("37.454", "0.05", "half-up"), "37.45");
+  assertEquals(decimal.toStep("1234", "100", "down"), "1200");
+  assertThrows(() => decimal.toStep("1", "0", "down"), RangeError, "above zero");
+});
+
+Deno.test("compare(), isZero() and normalize() go by value", () => {
+  assertEquals(decimal.compare("1.50", "1.5"), 0);
+  assertEquals(decimal.compare("-1", "1"), -1);
+  assertEquals(decimal.isZero("-0.00"), true);
+  assertEquals(decimal.normalize("100.500"), "100.5");
+  assertEquals(decimal.normalize("100"), "100");
+  assertEquals(decimal.negate("0.00"), "0.00");
+});
+
+Deno.test("what is no decimal is refused, not read as zero", () => {
+  for (const bad of ["", ".", "-", "1,000", "0x10", "NaN", " 1", "1e99999"]) {
+    assertThrows(() => decimal.add(bad), TypeError, "as a decimal");
+    assertEquals(decimal.isDecimal(bad), false);
+  }
+  assertThrows(() => decimal.add("1e2000"), RangeError, "more than 1000 places");
+});
+
+Deno.test("DecimalSum equals add() over the same values", () => {
+  const sum = new decimal.DecimalSum();
+  const values = Array.from({ length: 200 }, (_, i) => `${i % 2 ? "-" : ""}${i}.${"0".repeat(i % 7)}${i}`);
+  for (const value of values) sum.add(value);
+  assertEquals(sum.toString(), decimal.add(...values));
+});
