@@ -1,0 +1,51 @@
+// deno-lint-ignore-file no-console -- a task talks to its terminal
+/**
+ * Makes `lib/calendars/data/*.json` from the two sources and the rulings, and stops when they disagree.
+ * With `--check` nothing is written; the run fails when the files are not what it would write.
+ *
+ * Run: `deno run --allow-read=lib/calendars --allow-write=lib/calendars/data tasks/calendars.ts [--check]`
+ *
+ * @module
+ */
+import { mergeCalendars, type RulingFile } from "../lib/calendars/merge.ts";
+import type { SourceFile } from "../lib/calendars/records.ts";
+
+const ROOM = new URL("../lib/calendars/", import.meta.url);
+const SOURCES = ["exchange_calendars", "pandas_market_calendars"];
+
+const readText = (path: string): string => Deno.readTextFileSync(new URL(path, ROOM));
+
+/** Reads a committed file; absent ones count as different. */
+function readOrEmpty(path: string): string {
+  try {
+    return readText(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "";
+    throw error;
+  }
+}
+
+function main(check: boolean): number {
+  const sources = SOURCES.map((name): [string, SourceFile] => [
+    name,
+    JSON.parse(readText(`sources/${name}.json`)),
+  ]);
+  const rulings: RulingFile = JSON.parse(readText("rulings.json"));
+  const { data, problems } = mergeCalendars(Object.fromEntries(sources), rulings);
+  if (problems.length > 0) {
+    console.error(`Cannot make the calendars:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
+    return 1;
+  }
+  let stale = 0;
+  for (const [mic, calendar] of Object.entries(data)) {
+    const path = `data/${mic}.json`;
+    const text = `${JSON.stringify(calendar, null, 2)}\n`;
+    if (readOrEmpty(path) === text) continue;
+    stale += 1;
+    console.error(check ? `Not up to date: lib/calendars/${path}` : `Wrote lib/calendars/${path}`);
+    if (!check) Deno.writeTextFileSync(new URL(path, ROOM), text);
+  }
+  return check && stale > 0 ? 1 : 0;
+}
+
+if (import.meta.main) Deno.exit(main(Deno.args.includes("--check")));
