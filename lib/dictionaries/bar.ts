@@ -1,0 +1,71 @@
+/**
+ * K-line cycles, price adjustment and direction.
+ *
+ * @module
+ */
+import { dictionary } from "./dictionary.ts";
+import type { NameOf } from "./dictionary.ts";
+
+/** Names for `cycType`. */
+export const BarInterval = dictionary({
+  wire: "cycType",
+  type: "int",
+  source: "API document, vendor Python SDK 1.1.2, community Go SDK",
+  values: {
+    "2": ["day", "day"],
+    "3": ["week", "week"],
+    "4": ["month", "month"],
+    "5": ["1m", "1 minute"],
+    "6": ["5m", "5 minutes"],
+    "7": ["15m", "15 minutes"],
+    "8": ["30m", "30 minutes"],
+    "9": ["60m", "60 minutes"],
+    "10": ["120m", "120 minutes"],
+    "11": ["quarter", "quarter"],
+    "12": ["year", "year"],
+    "13": ["5-day", "five days"],
+    "14": ["3m", "3 minutes"],
+  },
+});
+/** Names for `cycType`. */
+export type BarInterval = NameOf<typeof BarInterval>;
+
+/** Names for `exRightFlag`. */
+export const PriceAdjustment = dictionary({
+  wire: "exRightFlag",
+  type: "int",
+  source: "API document, vendor Python SDK 1.1.2, community Go SDK",
+  closed: true,
+  values: {
+    "0": ["none", "none"],
+    "1": ["forward", "forward-adjusted"],
+    "2": ["backward", "backward-adjusted"],
+  },
+});
+/** Names for `exRightFlag`. */
+export type PriceAdjustment = NameOf<typeof PriceAdjustment>;
+
+/** Names for `direction`. */
+export const Direction = dictionary({
+  wire: "direction",
+  type: "int",
+  source: "API document, vendor Python SDK 1.1.2, community Go SDK",
+  closed: true,
+  values: {
+    "0": ["older", "leftward (older)"],
+    "1": ["newer", "rightward (newer)"],
+  },
+});
+/** Names for `direction`. */
+export type Direction = NameOf<typeof Direction>;
+
+/** Most days that one request for minute bars may ask for (API document, section 8); other cycles count records. */
+export const barDayLimits: Readonly<Partial<Record<BarInterval, number>>> = {
+  "1m": 6,
+  "3m": 9,
+  "5m": 12,
+  "15m": 24,
+  "30m": 36,
+  "60m": 60,
+  "120m": 96,
+};

@@ -1,0 +1,34 @@
+/**
+ * Countries of a login phone number.
+ *
+ * @module
+ */
+import { dictionary } from "./dictionary.ts";
+import type { NameOf } from "./dictionary.ts";
+
+/** Names for `countryCode`. */
+export const Country = dictionary({
+  wire: "countryCode",
+  type: "string",
+  source: "API document, community Go SDK",
+  values: {
+    CHN: ["CHN", "Mainland China"],
+    HKG: ["HKG", "Hong Kong"],
+    MAC: ["MAC", "Macau"],
+    TWN: ["TWN", "Taiwan"],
+    SGP: ["SGP", "Singapore"],
+    KOR: ["KOR", "South Korea"],
+    JPN: ["JPN", "Japan"],
+    USA: ["USA", "United States"],
+    GBR: ["GBR", "United Kingdom"],
+    FRA: ["FRA", "France"],
+    RUS: ["RUS", "Russia"],
+    BEL: ["BEL", "Belgium"],
+    DEU: ["DEU", "Germany"],
+    CAN: ["CAN", "Canada"],
+    ESP: ["ESP", "Spain"],
+    NZL: ["NZL", "New Zealand"],
+  },
+});
+/** Names for `countryCode`. */
+export type Country = NameOf<typeof Country>;

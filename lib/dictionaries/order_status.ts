@@ -1,0 +1,80 @@
+/**
+ * States of an order and of a fill.
+ *
+ * @module
+ */
+import { dictionary } from "./dictionary.ts";
+import type { NameOf } from "./dictionary.ts";
+
+/** States of an ordinary order. Whether it can be cancelled or amended is told by its own flags, not by this. */
+export const OrderStatus = dictionary({
+  wire: "entrustStatus",
+  type: "string",
+  source: "community Go SDK",
+  values: {
+    "0": ["not-submitted", "not submitted"],
+    "1": ["waiting", "waiting to submit"],
+    "2": ["accepted", "accepted by host"],
+    "3": ["cancel-pending", "accepted, cancel pending"],
+    "4": ["part-filled-cancel-pending", "part filled, cancel pending"],
+    "5": ["part-filled-cancelled", "part filled then cancelled"],
+    "6": ["cancelled", "cancelled"],
+    "7": ["part-filled", "part filled"],
+    "8": ["filled", "filled"],
+    "9": ["rejected", "rejected by host"],
+    A: ["amend-pending", "accepted, amendment pending"],
+    B: ["unused-B", "unused"],
+    C: ["unused-C", "unused"],
+    D: ["unused-D", "unused"],
+    E: ["part-filled-amend-pending", "part filled, amendment pending"],
+    F: ["pre-check-rejected", "pre-order check rejected"],
+    G: ["pre-order-cancelled", "pre-order cancelled"],
+    H: ["waiting-review", "waiting for review"],
+    J: ["review-failed", "review failed"],
+    W: ["waiting-confirmation", "waiting for confirmation"],
+    X: ["unused-X", "unused"],
+  },
+});
+/** States of an ordinary order. Whether it can be cancelled or amended is told by its own flags, not by this. */
+export type OrderStatus = NameOf<typeof OrderStatus>;
+
+/** Names for `realStatus`. */
+export const FillStatus = dictionary({
+  wire: "realStatus",
+  type: "string",
+  source: "community Go SDK",
+  values: {
+    "0": ["filled", "filled"],
+    "2": ["rejected", "rejected"],
+    "4": ["confirmed", "confirmed"],
+  },
+});
+/** Names for `realStatus`. */
+export type FillStatus = NameOf<typeof FillStatus>;
+
+/** Names for `realType`. */
+export const FillKind = dictionary({
+  wire: "realType",
+  type: "string",
+  source: "community Go SDK",
+  values: {
+    "0": ["trade", "trade"],
+    "1": ["query", "query"],
+    "2": ["cancel", "cancel"],
+  },
+});
+/** Names for `realType`. */
+export type FillKind = NameOf<typeof FillKind>;
+
+/** Names for `remarkType`. */
+export const RemarkType = dictionary({
+  wire: "remarkType",
+  type: "string",
+  source: "API document, vendor Python SDK 1.1.2, community Go SDK",
+  values: {
+    "0": ["none", "none"],
+    "1": ["voided-order", "voided order"],
+  },
+});
+/** Names for `remarkType`. */
+export type RemarkType = NameOf<typeof RemarkType>;

@@ -1,0 +1,23 @@
+/**
+ * Sides of an order.
+ *
+ * @module
+ */
+import { dictionary } from "./dictionary.ts";
+import type { NameOf } from "./dictionary.ts";
+
+/** Side of an order. With a short position the broker sets the direction itself. */
+export const Side = dictionary({
+  wire: "entrustBs",
+  type: "string",
+  source: "API document, vendor Python SDK 1.1.2, community Go SDK",
+  closed: true,
+  values: {
+    "1": ["buy", "buy (open long)"],
+    "2": ["sell", "sell (close long)"],
+    "3": ["short-close", "short close (buy back)"],
+    "4": ["short-open", "short open (sell short)"],
+  },
+});
+/** Side of an order. With a short position the broker sets the direction itself. */
+export type Side = NameOf<typeof Side>;

@@ -1,0 +1,26 @@
+/**
+ * Trading hours that an order is good for.
+ *
+ * @module
+ */
+import { dictionary } from "./dictionary.ts";
+import type { NameOf } from "./dictionary.ts";
+
+/** Names for `sessionType`. */
+export const TradingHours = dictionary({
+  wire: "sessionType",
+  type: "string",
+  source: "API document, vendor Python SDK 1.1.2, community Go SDK",
+  values: {
+    "0": ["no-extended", "no extended session"],
+    "1": ["extended", "extended session"],
+    "3": ["regular", "regular session only"],
+    "5": ["hk-regular-and-dark", "HK regular plus dark pool"],
+    "6": ["us-extended-only", "US pre and after only"],
+    "7": ["us-regular-and-extended", "US regular plus pre and after"],
+    "8": ["us-pre-market", "US pre only"],
+    "9": ["us-after-hours", "US after only"],
+  },
+});
+/** Names for `sessionType`. */
+export type TradingHours = NameOf<typeof TradingHours>;

@@ -1,0 +1,276 @@
+/**
+ * Algorithmic orders. The socket's messages for them are not published.
+ *
+ * @module
+ */
+import { compare } from "../decimal.ts";
+import {
+  AlgoAction,
+  AlgoOrderStatus,
+  AlgoOrderType,
+  AlgoSensitivity,
+  AlgoStrategy,
+  AlgoStrategyStatus,
+} from "../dictionaries/algo.ts";
+import { Market } from "../dictionaries/market.ts";
+import { Side } from "../dictionaries/side.ts";
+import { TradingHours } from "../dictionaries/trading_hours.ts";
+import { family, gap, operation } from "./operation.ts";
+import { field, key, optional, params, record, type RecordOf, rows } from "./records.ts";
+import { checkCommon, dateRange, market, orderIdAnswer, pageNumbersText, symbol } from "./shared.ts";
+import {
+  anyOf,
+  date,
+  decimal,
+  int32,
+  listingCode,
+  oneOf,
+  orderId,
+  positiveDecimal,
+  priceDecimal,
+  text,
+  timeOfDay,
+  wholeText,
+} from "./types.ts";
+
+const noMessage = gap("message definition and number not published");
+
+const strategyFields = {
+  /** Start, Hong Kong time; `00:00:00` means the open, or now when it is open. */
+  startTime: field("origStartTime", timeOfDay, { fallback: "00:00:00" }),
+  /** End, Hong Kong time; `00:00:00` means the close. */
+  endTime: field("origEndTime", timeOfDay, { fallback: "00:00:00" }),
+  /** Most of one child order, in shares. */
+  maxChildQuantity: optional("maxVolume", positiveDecimal),
+  /** Least of one child order, as an amount. */
+  minChildAmount: optional("minAmount", decimal),
+  /** How eagerly it trades. */
+  sensitivity: optional("sensitivity", oneOf(AlgoSensitivity)),
+  /** Quantity shown at a time; iceberg alone. */
+  displayQuantity: optional("showQty", positiveDecimal),
+  /** Share of the volume (`pov`) or of the order book (`tpov`), in percent. */
+  percent: optional("qtyPercent", wholeText(1, 99)),
+  /** Seconds between reports; `pov` alone. */
+  intervalSec: optional("interval", int32(1, 86_400)),
+};
+const strategyParams = params(strategyFields);
+
+/** Settings of the strategy as an answer shows them. */
+const strategyRecord = record({
+  startTime: field("origStartTime", timeOfDay),
+  endTime: field("origEndTime", timeOfDay),
+  maxChildQuantity: field("maxVolume", decimal),
+  minChildAmount: field("minAmount", decimal),
+  sensitivity: field("sensitivity", anyOf(AlgoSensitivity)),
+  displayQuantity: field("showQty", decimal),
+  percent: field("qtyPercent", decimal),
+  intervalSec: field("interval", int32()),
+});
+
+/** Fields of an algorithmic order. */
+export const algoOrderFields = {
+  /** The broker's number of the algorithmic order. */
+  orderId: key("orderId", orderId),
+  /** Listing code. */
+  symbol: key("stockCode", text),
+  /** Market of the listing. */
+  market: field("exchangeType", anyOf(Market)),
+  /** Day on which it trades. */
+  date: field("tradeDate", date),
+  /** Limit or market. */
+  orderType: field("entrustType", anyOf(AlgoOrderType)),
+  /** Limit price. */
+  price: field("entrustPrice", decimal),
+  /** Quantity ordered. */
+  quantity: field("entrustAmount", decimal),
+  /** Quantity filled. */
+  filledQuantity: field("cumQty", decimal),
+  /** Quantity left. */
+  unfilledQuantity: field("leavesQty", decimal),
+  /** Mean price of the fills. */
+  averagePrice: field("avgPx", decimal),
+  /** State of the order. */
+  status: field("status", anyOf(AlgoOrderStatus)),
+  /** Buy or sell. */
+  side: field("entrustBs", anyOf(Side)),
+  /** Strategy. */
+  strategy: field("targetStrategy", anyOf(AlgoStrategy)),
+  /** State of the strategy. */
+  strategyStatus: field("strategyStatus", anyOf(AlgoStrategyStatus)),
+  /** Its settings. */
+  settings: field("strategyParam", strategyRecord),
+  /** Board lot. */
+  lotSize: field("roundLot", decimal),
+  /** When it was sent. */
+  sentAt: field("sendingTime", text),
+  /** When it last changed. */
+  changedAt: field("transactionTime", text),
+};
+
+const algoOrderRecord = record(algoOrderFields, ["AlgoOrder"]);
+/** An algorithmic order as its list shows it. */
+export type AlgoOrder = RecordOf<typeof algoOrderFields>;
+
+const algoOrderId = field("orderId", orderId);
+
+/** Algorithmic orders. */
+export const algo = family("algo", {
+  /** Places an algorithmic order and resolves to its order id. */
+  place: operation({
+    wire: "AlgoAddOrder",
+    group: "trade",
+    effect: "write",
+    needs: "trade-login",
+    source: "API document 4.3",
+    request: params({
+      market,
+      symbol,
+      side: field("entrustBs", oneOf(Side, ["buy", "sell"])),
+      orderType: field("entrustType", oneOf(AlgoOrderType)),
+      /** Limit price; the broker wants one for a market order too. */
+      price: field("entrustPrice", priceDecimal),
+      /** Shares. */
+      quantity: field("entrustAmount", positiveDecimal),
+      /** Strategy; the broker lists 1005 both as POV and as INLINE. */
+      strategy: field("targetStrategy", oneOf(AlgoStrategy)),
+      /** Extended hours too, or not. */
+      tradingHours: field("sessionType", oneOf(TradingHours, ["no-extended", "extended"]), {
+        fallback: "no-extended",
+      }),
+      /** Settings of the strategy. */
+      settings: field("strategyParam", strategyParams),
+    }, (order, wrong) => {
+      checkCommon(order, wrong);
+      const { strategy, settings, quantity } = order;
+      if (strategy === "iceberg" && settings.displayQuantity === undefined) {
+        wrong("settings", "a displayQuantity inside, for the iceberg strategy");
+      }
+      if (settings.displayQuantity !== undefined && compare(settings.displayQuantity, quantity) > 0) {
+        wrong("settings", `a displayQuantity of at most "${quantity}"`);
+      }
+      if ((strategy === "pov" || strategy === "tpov") && settings.percent === undefined) {
+        wrong("settings", `a percent from 1 to 99 inside, for the ${strategy} strategy`);
+      }
+    }),
+    response: orderIdAnswer,
+    socket: noMessage,
+  }),
+
+  /** Amends an algorithmic order and resolves to its order id. The listing cannot be changed. */
+  amend: operation({
+    wire: "AlgoChangeOrder",
+    group: "trade",
+    effect: "write",
+    needs: "trade-login",
+    extra: true,
+    source: "community Go SDK, vendor gateway SDK 2.3.0",
+    request: params({
+      orderId: algoOrderId,
+      /** Market of the listing. */
+      market: optional("exchangeType", oneOf(Market)),
+      /** Listing code; cannot be changed. */
+      symbol: optional("stockCode", listingCode),
+      /** New price. */
+      price: optional("entrustPrice", priceDecimal),
+      /** New quantity. */
+      quantity: optional("entrustAmount", positiveDecimal),
+      /** New settings of the strategy. */
+      settings: optional("strategyParam", strategyParams),
+    }, checkCommon),
+    response: orderIdAnswer,
+    socket: noMessage,
+  }),
+
+  /** Cancels an algorithmic order with what is left of it, and resolves to its order id. */
+  cancel: operation({
+    wire: "AlgoCancelOrder",
+    group: "trade",
+    effect: "write",
+    needs: "trade-login",
+    extra: true,
+    source: "community Go SDK, vendor gateway SDK 2.3.0",
+    request: params({ orderId: algoOrderId, market }),
+    response: orderIdAnswer,
+    socket: noMessage,
+  }),
+
+  /** Cancels one child order of an algorithmic order and resolves to its order id. */
+  cancelChild: operation({
+    wire: "AlgoCancelEntrust",
+    group: "trade",
+    effect: "write",
+    needs: "trade-login",
+    extra: true,
+    source: "community Go SDK, vendor gateway SDK 2.3.0",
+    request: params({
+      orderId: algoOrderId,
+      /** The child's order number. */
+      childOrderId: field("entrustId", orderId),
+      market,
+    }),
+    response: orderIdAnswer,
+    socket: noMessage,
+  }),
+
+  /** Starts, stops, suspends or resumes the strategy of an algorithmic order. */
+  act: operation({
+    wire: "AlgoActionOrder",
+    group: "trade",
+    effect: "write",
+    needs: "trade-login",
+    extra: true,
+    source: "community Go SDK, vendor gateway SDK 2.3.0",
+    request: params({
+      orderId: algoOrderId,
+      action: field("action", oneOf(AlgoAction)),
+      strategy: field("targetStrategy", oneOf(AlgoStrategy)),
+      market,
+    }),
+    response: orderIdAnswer,
+    socket: noMessage,
+  }),
+
+  /** Yields the algorithmic orders of a range of days. */
+  list: operation({
+    wire: "AlgoQueryOrderList",
+    group: "trade",
+    effect: "read",
+    needs: "trade-login",
+    extra: true,
+    source: "community Go SDK, vendor gateway SDK 2.3.0",
+    request: params({
+      ...dateRange,
+      /** Market; needed when a listing is named. */
+      market: optional("exchangeType", oneOf(Market)),
+      /** Only this listing. */
+      symbol: optional("stockCode", listingCode),
+      ...pageNumbersText,
+    }, (query, wrong) => {
+      checkCommon(query, wrong);
+      if (query.symbol !== undefined && query.market === undefined) {
+        wrong("market", "the market of the listing");
+      }
+    }),
+    response: rows("algoOrderList", algoOrderRecord),
+    paging: { style: "page", last: "short" },
+    socket: noMessage,
+  }),
+
+  /** Lists the order numbers of the child orders of an algorithmic order. */
+  children: operation({
+    wire: "AlgoQueryEntrustIdList",
+    group: "trade",
+    effect: "read",
+    needs: "trade-login",
+    extra: true,
+    source: "community Go SDK, vendor gateway SDK 2.3.0",
+    request: params({
+      orderId: algoOrderId,
+      /** Day on which it traded. */
+      date: field("tradeDate", date),
+      market,
+    }),
+    response: rows("entrustId", orderId),
+    socket: noMessage,
+  }),
+});

@@ -1,0 +1,168 @@
+/**
+ * One entry per operation: everything that the rest of the toolkit derives from.
+ *
+ * @module
+ */
+import { type FieldsInfo, Mismatch, type ValueType } from "./types.ts";
+
+/** Whether repeating a call could do something twice. A `session` call changes the login or the pushes only. */
+export type Effect = "read" | "write" | "session";
+
+/** The login that has to be there before. */
+export type Need = "trade-login" | "platform-login" | "nothing";
+
+/** Why the documentation does not let a transport carry an operation. */
+export interface Gap {
+  /** The reason, for the error and the reference. */
+  readonly gap: string;
+}
+
+/** Says what is missing in the documentation. When a source turns up, the gap becomes a value. */
+export function gap(reason: string): Gap {
+  return { gap: reason };
+}
+
+/** How the socket carries an operation. Message numbers follow from the names; they stand in `proto/` alone. */
+export interface SocketMapping {
+  /** Message of the request's payload; none is sent when `null`. */
+  readonly request: string | null;
+  /** Message of the answer's payload; `null` when the answer's code says it all. */
+  readonly response: string | null;
+  /** Name of the request number without its suffix; the wire name by default. */
+  readonly requestType?: string;
+  /** Name of the answer number without its suffix; as the request's by default. */
+  readonly responseType?: string;
+}
+
+/** How an operation hands out long lists. */
+export interface Paging {
+  /** By a cursor that each row carries, or by page numbers. */
+  readonly style: "cursor" | "page";
+  /**
+   * What tells the last page: a page shorter than asked for, the number of pages, or a mark.
+   */
+  readonly last: "short" | "total" | "mark";
+}
+
+/** An operation as the catalogue describes it. */
+export interface OperationInit<Params, Result, P extends Paging | undefined = Paging | undefined> {
+  /** The broker's name. */
+  wire: string;
+  /** First part of the gateway path; `null` when the gateway does not have it. */
+  group: "hs" | "trade" | "hq" | null;
+  /** Path on the platform, for the operations that the platform answers over HTTP. */
+  platformPath?: string;
+  /** Whether repeating it could do something twice. */
+  effect: Effect;
+  /** The login that has to be there before. */
+  needs: Need;
+  /** Where it is documented. */
+  source: string;
+  /** Beyond the broker's API document: known from other sources alone. */
+  extra?: true;
+  /** The wire operation that this is a named special case of. */
+  variantOf?: string;
+  /** Wire members that are always sent as they stand here. */
+  constants?: Readonly<Record<string, unknown>>;
+  /** Parameters. */
+  request: ValueType<Params>;
+  /** Answer. */
+  response: ValueType<Result>;
+  /** How it hands out long lists. */
+  paging?: P;
+  /** How the socket carries it. */
+  socket: SocketMapping | Gap;
+}
+
+/** An operation of the catalogue, with the name that its place gives it. */
+export interface Operation<
+  Params = unknown,
+  Result = unknown,
+  P extends Paging | undefined = Paging | undefined,
+> extends Readonly<OperationInit<Params, Result, P>> {
+  /** Our name, such as `orders.place`. */
+  readonly name: string;
+}
+
+/** Any operation, whatever its parameters and answer. */
+// deno-lint-ignore no-explicit-any -- parameters are contravariant: only `any` holds every operation in one table
+export type AnyOperation = Operation<any, any>;
+
+/** The parameters of an operation: `Params<typeof orders.place>`. */
+export type Params<O> = O extends Operation<infer P, infer _R, infer _G> ? P : never;
+/** The answer of an operation: `Result<typeof orders.place>`. */
+export type Result<O> = O extends Operation<infer _P, infer R, infer _G> ? R : never;
+/** One row of an operation that answers in pages. */
+export type Row<O> = Result<O> extends (infer R)[] ? R : Result<O> extends { rows: (infer R)[] } ? R : never;
+
+/** Describes one operation; its name comes from {@linkcode family}. */
+export function operation<P, R>(init: OperationInit<P, R, undefined>): Operation<P, R, undefined>;
+/** Describes one operation that answers in pages. */
+export function operation<P, R>(
+  init: OperationInit<P, R, Paging> & { paging: Paging },
+): Operation<P, R, Paging>;
+export function operation<P, R>(init: OperationInit<P, R>): Operation<P, R> {
+  return { ...init, name: init.wire };
+}
+
+/** Names the operations of a family by their place: `family("orders", { place })` makes `orders.place`. */
+export function family<F extends Readonly<Record<string, AnyOperation>>>(name: string, entries: F): F {
+  const named = Object.entries(entries).map(([key, entry]) => [key, { ...entry, name: `${name}.${key}` }]);
+  // The same keys with the same entries, only named.
+  return Object.fromEntries(named) as F;
+}
+
+/** Path on the gateway, such as `/trade/TradeEntrust`. */
+export function gatewayPath(operation: AnyOperation): string | undefined {
+  return operation.group === null ? undefined : `/${operation.group}/${operation.wire}`;
+}
+
+/** Parameters as the wire has them, constants included. */
+export function encodeParams(operation: AnyOperation, params: unknown): Record<string, unknown> {
+  return { ...operation.request.encode(params) as Record<string, unknown>, ...operation.constants };
+}
+
+/** Fields of the answer, of one row for lists. */
+export function resultFields(operation: AnyOperation): FieldsInfo {
+  return operation.response.fields ?? {};
+}
+
+/**
+ * Turns parameters in the broker's spelling into ours: a member under its wire name holds the wire's value, one
+ * under our name holds ours. Used where people type parameters by hand.
+ */
+export function normalizeParams(fields: FieldsInfo, given: unknown): unknown {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return given;
+  const out: Record<string, unknown> = {};
+  for (const [member, value] of Object.entries(given)) {
+    const ours = Object.hasOwn(fields, member) ? member : undefined;
+    const name = ours ?? Object.keys(fields).find((each) => fields[each]!.wire === member) ?? member;
+    const info = fields[name];
+    const same = info !== undefined && info.wire === name;
+    out[name] = info === undefined
+      ? value
+      : ours === undefined || same
+      ? fromEither(info.type, value, same)
+      : value;
+  }
+  return out;
+}
+
+function fromEither(type: ValueType<unknown>, value: unknown, mayBeOurs: boolean): unknown {
+  if (type.fields !== undefined) {
+    const inner = type.fields;
+    return Array.isArray(value)
+      ? value.map((item) => normalizeParams(inner, item))
+      : normalizeParams(inner, value);
+  }
+  const issues: [] = [];
+  type.check(value, [], issues);
+  if (mayBeOurs && issues.length === 0) return value;
+  try {
+    return type.decode(value);
+  } catch (error) {
+    // What cannot be read stays as it was given, so that the check that follows names it.
+    if (error instanceof Mismatch) return value;
+    throw error;
+  }
+}

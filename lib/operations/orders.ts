@@ -1,0 +1,429 @@
+/**
+ * Orders: placing, amending, cancelling, and the lists of orders.
+ *
+ * @module
+ */
+import { compare } from "../decimal.ts";
+import { TrailBy } from "../dictionaries/conditional_order.ts";
+import { Market } from "../dictionaries/market.ts";
+import { OrderStatus, RemarkType } from "../dictionaries/order_status.ts";
+import { OrderType } from "../dictionaries/order_type.ts";
+import { ClientType } from "../dictionaries/query.ts";
+import { Side } from "../dictionaries/side.ts";
+import { TradingHours } from "../dictionaries/trading_hours.ts";
+import { RoutingVenue } from "../dictionaries/venue.ts";
+import { family, gap, operation } from "./operation.ts";
+import { field, key, listOf, optional, params, record, type RecordOf, rows } from "./records.ts";
+import {
+  checkCommon,
+  cursorPaging,
+  dateRange,
+  market,
+  orderIdAnswer,
+  successAnswer,
+  symbol,
+} from "./shared.ts";
+import {
+  anyOf,
+  asInt,
+  date,
+  decimal,
+  flagInt,
+  oneOf,
+  orderId,
+  positiveDecimal,
+  priceDecimal,
+  text,
+  timeOfDay,
+  wholeText,
+} from "./types.ts";
+
+/** Order types that each market takes. */
+const typesByMarket: Readonly<Record<Market, readonly OrderType[]>> = {
+  hk: ["auction-limit", "auction", "enhanced-limit", "limit", "special-limit", "dark-pool", "odd-lot"],
+  us: ["limit", "market", "iceberg-market", "iceberg-limit", "hidden-market", "hidden-limit"],
+  shanghai: ["limit"],
+  shenzhen: ["limit"],
+};
+const trailingTypes: readonly OrderType[] = ["trailing-stop-limit", "trailing-stop-market"];
+/** Conditional order types; everything else is an ordinary order. */
+export const conditionalTypes: readonly OrderType[] = [
+  "take-profit-limit",
+  "take-profit-market",
+  "stop-loss-limit",
+  "stop-loss-market",
+  ...trailingTypes,
+];
+const conditionalTypesOfUs: readonly OrderType[] = [
+  "take-profit-market",
+  "stop-loss-market",
+  "trailing-stop-market",
+];
+const icebergTypes: readonly OrderType[] = ["iceberg-market", "iceberg-limit"];
+const unpricedTypes: readonly OrderType[] = ["auction", "market", "iceberg-market", "hidden-market"];
+
+const quoted = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
+
+/** Fields that orders and fills share: the broker uses one record for both. */
+export const orderFields = {
+  /** Listing code; Hong Kong codes carry `.HK`. */
+  symbol: key("stockCode", text),
+  /** Name of the listing. */
+  name: field("stockName", text),
+  /** Market of the listing. */
+  market: field("exchangeType", anyOf(Market)),
+  /** The broker's order number. */
+  orderId: field("entrustId", orderId),
+  /** Bought or sold. */
+  side: key("entrustBs", anyOf(Side)),
+  /** Order type. */
+  orderType: field("entrustTypeNum", anyOf(OrderType)),
+  /** Order type in the broker's words. */
+  orderTypeText: field("entrustType", text),
+  /** Limit price in the listing's currency. */
+  price: field("entrustPrice", decimal),
+  /** Quantity ordered, in shares or contracts. */
+  quantity: field("entrustAmount", decimal),
+  /** Price of the fill, in the listing's currency. */
+  fillPrice: field("businessPrice", decimal),
+  /** Quantity filled. */
+  filledQuantity: field("businessAmount", decimal),
+  /** Quantity not filled. */
+  unfilledQuantity: field("unBusinessAmount", decimal),
+  /** Amount of the fill: price times quantity. */
+  fillAmount: field("businessBalance", decimal),
+  /** Day of the order in lists of orders, day of the fill in lists of fills. */
+  date: field("date", date),
+  /** When it was ordered. */
+  orderTime: field("entrustTime", timeOfDay),
+  /** When it was filled. */
+  fillTime: field("businessTime", timeOfDay),
+  /** State of the order. */
+  status: field("status", anyOf(OrderStatus)),
+  /** State in the broker's words; free text. */
+  statusText: field("statusDesc", text),
+  /** Whether it can be cancelled now. */
+  canCancel: field("canBeCanceled", flagInt),
+  /** Whether it can be amended now. */
+  canAmend: field("canBeUpdated", flagInt),
+  /** Seat of the other side; on same-day fills alone. */
+  counterpartySeat: field("opponentSeat", text),
+  /** Whether the order was voided. */
+  remarkType: field("remarkType", anyOf(RemarkType)),
+  /** Remark. */
+  remark: field("remark", text),
+  /** Routing venue, US. */
+  venue: field("exchange", anyOf(RoutingVenue)),
+  /** Position of the row in its list, for paging. */
+  cursor: field("queryParamStr", text),
+};
+
+/** An order as the lists of orders show it. */
+export const orderRecord = record(orderFields, ["OrderVo"]);
+/** An order as the lists of orders show it. */
+export type Order = RecordOf<typeof orderFields>;
+
+/** One order that a cancellation of several could not cancel. */
+const cancelFailure = record({
+  /** The broker's order number. */
+  orderId: key("failEntrustId", orderId),
+  /** Why not. */
+  remark: field("remark", text),
+});
+
+const cancelAnswer = record({
+  /** Orders that were cancelled. */
+  cancelled: field("successEntrustId", listOf(orderId)),
+  /** Orders that were not, each with the reason. */
+  failed: field("failCancelEntrust", listOf(cancelFailure)),
+});
+
+const noMessage = gap("message definition not published");
+
+/** Orders. */
+export const orders = family("orders", {
+  /**
+   * Places an order and resolves to the broker's order id.
+   * A quantity above the single-order maximum is split by the broker into several orders.
+   */
+  place: operation({
+    wire: "TradeEntrust",
+    group: "trade",
+    effect: "write",
+    needs: "trade-login",
+    source: "API document 4.3, 4.8",
+    request: params({
+      market,
+      symbol,
+      /** Shares or contracts. */
+      quantity: field("entrustAmount", positiveDecimal),
+      /** Limit price in the listing's currency. Conditional orders may leave it out; a market order sends `"0"`. */
+      price: optional("entrustPrice", priceDecimal),
+      side: field("entrustBs", oneOf(Side)),
+      /** Which types a market takes is checked. */
+      orderType: field("entrustType", oneOf(OrderType)),
+      /** Where the order comes from. */
+      clientType: field("clientType", asInt(oneOf(ClientType)), { fallback: "internet" }),
+      /** Routing venue, US alone; the broker may ignore it. */
+      venue: optional("exchange", oneOf(RoutingVenue)),
+      /** Hours that the order is good for: ordinary orders take the first two names, conditional ones the rest. */
+      tradingHours: optional(
+        "sessionType",
+        oneOf(TradingHours, [
+          "no-extended",
+          "extended",
+          "regular",
+          "hk-regular-and-dark",
+          "us-regular-and-extended",
+        ]),
+      ),
+      /** Visible quantity of an iceberg order, above zero and at most the quantity. */
+      displayQuantity: optional("iceBergDisplaySize", positiveDecimal),
+      /** Calendar days that a conditional order lives. */
+      validDays: optional("validDays", wholeText(1, 100)),
+      /** What a conditional order waits for: a price, a spread or a percentage. */
+      triggerValue: optional("condValue", decimal),
+      /** How a trailing order measures its distance. */
+      trailBy: optional("condTrackType", oneOf(TrailBy, ["percentage", "spread"])),
+    }, (order, wrong) => {
+      checkCommon(order, wrong);
+      const { orderType } = order;
+      const isConditional = conditionalTypes.includes(orderType);
+      const allowed = isConditional
+        ? conditionalTypes.filter((type) => order.market === "us" || !conditionalTypesOfUs.includes(type))
+        : typesByMarket[order.market];
+      if (!allowed.includes(orderType)) {
+        wrong("orderType", `one of ${quoted(allowed)} in market "${order.market}"`);
+      }
+      if (order.venue !== undefined && order.market !== "us") {
+        wrong("venue", "no venue outside the US market");
+      }
+      checkPrice(order, isConditional, wrong);
+      checkIceberg(order, wrong);
+      checkConditional(order, isConditional, wrong);
+      const hours: TradingHours[] = isConditional
+        ? ["regular", "hk-regular-and-dark", "us-regular-and-extended"]
+        : ["no-extended", "extended"];
+      if (order.tradingHours !== undefined && !hours.includes(order.tradingHours)) {
+        wrong(
+          "tradingHours",
+          `one of ${quoted(hours)} for ${isConditional ? "a conditional" : "an ordinary"} order`,
+        );
+      }
+      if (isConditional && order.validDays === undefined) {
+        wrong("validDays", "a whole number from 1 to 100 for a conditional order");
+      }
+    }),
+    response: orderIdAnswer,
+    socket: { request: "TradeEntrustRequest", response: "CommonStringResponse" },
+  }),
+
+  /**
+   * Amends an order and resolves to its order id, which may be a new one.
+   * An amended quantity above the single-order maximum is split by the broker.
+   */
+  amend: operation({
+    wire: "TradeChangeEntrust",
+    group: "trade",
+    effect: "write",
+    needs: "trade-login",
+    source: "API document 4.3; field numbers from the vendor Python SDK 1.1.2",
+    request: params({
+      market,
+      symbol,
+      /** The broker's order number. */
+      orderId: field("entrustId", orderId),
+      /** New quantity. */
+      quantity: field("entrustAmount", positiveDecimal),
+      /** New price; conditional orders may leave it out. */
+      price: optional("entrustPrice", priceDecimal),
+      /** The type it was placed with; a conditional order must name it. */
+      orderType: optional("entrustType", oneOf(OrderType)),
+      /** Hours of a conditional order. */
+      tradingHours: optional(
+        "sessionType",
+        oneOf(TradingHours, ["regular", "hk-regular-and-dark", "us-regular-and-extended"]),
+      ),
+      /** Calendar days that a conditional order lives. */
+      validDays: optional("validDays", wholeText(1, 100)),
+      /** What a conditional order waits for: a price, a spread or a percentage. */
+      triggerValue: optional("condValue", decimal),
+      /** How a trailing order measures its distance. */
+      trailBy: optional("condTrackType", oneOf(TrailBy, ["percentage", "spread"])),
+    }, (order, wrong) => {
+      checkCommon(order, wrong);
+      const isConditional = order.orderType !== undefined && conditionalTypes.includes(order.orderType);
+      if (!isConditional && order.price === undefined) wrong("price", "the new price");
+      checkConditional(order, isConditional, wrong);
+    }),
+    response: orderIdAnswer,
+    socket: { request: "TradeChangeEntrustRequest", response: "CommonStringResponse" },
+  }),
+
+  /** Cancels one order and resolves to its order id. */
+  cancel: operation({
+    wire: "TradeCancelEntrust",
+    group: "trade",
+    effect: "write",
+    needs: "trade-login",
+    source: "API document 4.3, 4.8",
+    request: params({
+      market,
+      symbol,
+      /** The broker's order number. */
+      orderId: field("entrustId", orderId),
+      /** The quantity that was ordered; must equal it when given. */
+      quantity: optional("entrustAmount", positiveDecimal),
+      /** The price that was ordered. */
+      price: optional("entrustPrice", priceDecimal),
+      /** The type it was placed with; a conditional order must name it. */
+      orderType: optional("entrustType", oneOf(OrderType)),
+    }, checkCommon),
+    response: orderIdAnswer,
+    socket: { request: "TradeCancelEntrustRequest", response: "CommonStringResponse" },
+  }),
+
+  /**
+   * Cancels the named orders of a market and tells which it could not. May time out when the day has many orders:
+   * then ask for the lists again, and cancel what is left. Conditional orders are cancelled one by one.
+   */
+  cancelMany: operation({
+    wire: "TradeBatchCancelEntrust",
+    group: "trade",
+    effect: "write",
+    needs: "trade-login",
+    source: "API document 4.3",
+    request: params({
+      market,
+      /** Order numbers, at least one. To cancel everything, ask for `orders.cancelAll` by its name. */
+      orderIds: field("entrustId", listOf(orderId)),
+    }),
+    response: cancelAnswer,
+    socket: noMessage,
+  }),
+
+  /** Cancels every order of a market that can be cancelled; `shanghai` and `shenzhen` each mean both. */
+  cancelAll: operation({
+    wire: "TradeBatchCancelEntrust",
+    variantOf: "orders.cancelMany",
+    constants: { entrustId: [] },
+    group: "trade",
+    effect: "write",
+    needs: "trade-login",
+    source: "API document 4.3; the empty list from the community Go SDK",
+    request: params({ market }),
+    response: cancelAnswer,
+    socket: noMessage,
+  }),
+
+  /** Yields the orders of today, conditional ones apart. */
+  today: operation({
+    wire: "TradeQueryRealEntrustList",
+    group: "trade",
+    effect: "read",
+    needs: "trade-login",
+    source: "API document 4.4",
+    request: params({
+      market,
+      ...cursorPaging,
+      /** At most 100 order numbers; paging is ignored then. */
+      orderIds: optional("entrustId", listOf(orderId, 100)),
+    }),
+    response: rows("data", orderRecord, { proto: ["TradeQueryRealEntrustListResponse"] }),
+    paging: { style: "cursor", last: "short" },
+    socket: { request: "TradeQueryRealEntrustListRequest", response: "TradeQueryRealEntrustListResponse" },
+  }),
+
+  /** Yields the orders of past days. */
+  history: operation({
+    wire: "TradeQueryHistoryEntrustList",
+    group: "trade",
+    effect: "read",
+    needs: "trade-login",
+    source: "API document 4.4",
+    request: params({ market, ...dateRange, ...cursorPaging }, checkCommon),
+    response: rows("data", orderRecord, { proto: ["TradeQueryHistoryEntrustListResponse"] }),
+    paging: { style: "cursor", last: "short" },
+    socket: {
+      request: "TradeQueryHistoryEntrustListRequest",
+      response: "TradeQueryHistoryEntrustListResponse",
+    },
+  }),
+
+  /** Switches the order pushes of the trade session on. They are on by default after a connection. */
+  subscribe: operation({
+    wire: "TradeSubscribe",
+    group: "trade",
+    effect: "session",
+    needs: "trade-login",
+    extra: true,
+    source: "vendor Python SDK 1.1.2, community Go SDK",
+    request: params({}),
+    response: successAnswer,
+    socket: { request: null, response: "CommonBoolResponse" },
+  }),
+
+  /** Switches the order pushes of the trade session off. */
+  unsubscribe: operation({
+    wire: "TradeUnsubscribe",
+    group: "trade",
+    effect: "session",
+    needs: "trade-login",
+    extra: true,
+    source: "vendor Python SDK 1.1.2, community Go SDK",
+    request: params({}),
+    response: successAnswer,
+    socket: { request: null, response: "CommonBoolResponse" },
+  }),
+});
+
+type Wrong = (path: string, expected: string) => void;
+
+function checkPrice(
+  order: { price?: string; orderType: OrderType },
+  isConditional: boolean,
+  wrong: Wrong,
+): void {
+  if (isConditional) return;
+  if (order.price === undefined) wrong("price", 'a price; a market order sends "0"');
+  else if (!/[1-9]/.test(order.price) && !unpricedTypes.includes(order.orderType)) {
+    wrong("price", `a price above zero for a "${order.orderType}" order`);
+  }
+}
+
+function checkIceberg(
+  order: { displayQuantity?: string; quantity: string; orderType: OrderType },
+  wrong: Wrong,
+): void {
+  const { displayQuantity, quantity } = order;
+  if (!icebergTypes.includes(order.orderType)) {
+    if (displayQuantity !== undefined) {
+      wrong("displayQuantity", "no display quantity, as this is not an iceberg order");
+    }
+  } else if (displayQuantity === undefined || compare(displayQuantity, quantity) > 0) {
+    wrong("displayQuantity", `a display quantity above zero and at most "${quantity}"`);
+  }
+}
+
+interface ConditionalParams {
+  orderType?: OrderType;
+  validDays?: number;
+  triggerValue?: string;
+  trailBy?: string;
+}
+
+function checkConditional(order: ConditionalParams, isConditional: boolean, wrong: Wrong): void {
+  const isTrailing = order.orderType !== undefined && trailingTypes.includes(order.orderType);
+  if (isConditional && order.triggerValue === undefined) {
+    wrong("triggerValue", "a price, spread or percentage for a conditional order");
+  }
+  if (isTrailing && order.trailBy === undefined) {
+    wrong("trailBy", '"percentage" or "spread" for a trailing order');
+  }
+  if (!isTrailing && order.trailBy !== undefined) {
+    wrong("trailBy", "nothing, as this is not a trailing order");
+  }
+  if (isConditional) return;
+  if (order.triggerValue !== undefined) wrong("triggerValue", "nothing, as this is not a conditional order");
+  if (order.validDays !== undefined) wrong("validDays", "nothing, as this is not a conditional order");
+}

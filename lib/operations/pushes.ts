@@ -1,0 +1,145 @@
+/**
+ * Pushes: what the broker sends without being asked.
+ *
+ * @module
+ */
+import { Market } from "../dictionaries/market.ts";
+import { OrderStatus } from "../dictionaries/order_status.ts";
+import { BookSide, BrokerSide, QuoteSession } from "../dictionaries/quote.ts";
+import { Side } from "../dictionaries/side.ts";
+import { bookLevelRecord, brokerRecord, quoteRecord, tickRecord } from "./quotes.ts";
+import { field, key, listOf, record, type RecordOf } from "./records.ts";
+import { securityRecord } from "./shared.ts";
+import { anyOf, anyOfInt, date, decimal, orderId, text, timeOfDay, type ValueType } from "./types.ts";
+
+const orderUpdateFields = {
+  /** Listing code. */
+  symbol: key("stockCode", text),
+  /** Name of the listing. */
+  name: field("stockName", text),
+  /** Market of the listing; absent for futures. */
+  market: field("exchangeType", anyOf(Market)),
+  /** The broker's order number. */
+  orderId: field("entrustNo", orderId),
+  /** Bought or sold. */
+  side: field("entrustBs", anyOf(Side)),
+  /** State of the order. */
+  status: field("entrustStatus", anyOf(OrderStatus)),
+  /** Limit price. */
+  price: field("entrustPrice", decimal),
+  /** Quantity ordered. */
+  quantity: field("entrustAmount", decimal),
+  /** Price of this fill. */
+  fillPrice: field("businessPrice", decimal),
+  /** Quantity of this fill. */
+  fillQuantity: field("businessAmount", decimal),
+  /** Quantity filled so far. */
+  filledQuantity: field("sumBusinessAmount", decimal),
+  /** Amount filled so far. */
+  filledAmount: field("sumBusinessBalance", decimal),
+  /** Quantity left. */
+  unfilledQuantity: field("leftAmount", decimal),
+  /** Quantity before an amendment. */
+  originalQuantity: field("originalAmount", decimal),
+  /** Price before an amendment. */
+  originalPrice: field("originalPrice", decimal),
+  /** Day. */
+  date: field("businessDate", date),
+  /** Time of day. */
+  time: field("businessTime", timeOfDay),
+  /** Number of the fill; on fills alone. */
+  matchId: field("matchNo", text),
+  /** Number of the record; equals the order number. */
+  recordId: field("recordNo", text),
+  /** Client that ordered. */
+  clientId: field("clientId", text),
+  /** Remark. */
+  remark: field("remark", text),
+};
+/** A change of an order's state, a fill above all. The account number stays behind, as it is personal. */
+export type OrderUpdate = RecordOf<typeof orderUpdateFields>;
+
+const quotePush = record({
+  security: field("security", securityRecord),
+  quote: field("basicQot", quoteRecord),
+}, [
+  "BasicQotNotify",
+]);
+const tickPush = record({ security: field("security", securityRecord), tick: field("ticker", tickRecord) }, [
+  "TickerNotify",
+]);
+const brokerPush = record({
+  security: field("security", securityRecord),
+  /** Sources disagree on 1 and 2; the definitions say 0 buy, 1 sell. The raw number stands in `sideCode`. */
+  side: field("side", anyOfInt(BrokerSide)),
+  brokers: field("brokerList", listOf(brokerRecord)),
+}, ["BrokerNotify"]);
+const bookPush = record({
+  security: field("security", securityRecord),
+  side: field("side", anyOfInt(BookSide)),
+  levels: field("orderBookList", listOf(bookLevelRecord)),
+  /** Session that it belongs to, US. */
+  session: field("mktTmType", anyOfInt(QuoteSession)),
+}, ["OrderBookFullNotify"]);
+
+/** How a push number maps to a typed event. */
+export interface PushInit<Type extends string, T> {
+  /** Name of the event. */
+  type: Type;
+  /** Names of the push numbers, without their suffix. */
+  notify: readonly string[];
+  /** Message of the payload. */
+  message: string;
+  /** What it holds. */
+  payload: ValueType<T>;
+  /** An older value of the same security may give way to a newer one when the reader is slow. */
+  conflate: boolean;
+}
+
+const push = <Type extends string, T>(init: PushInit<Type, T>): PushInit<Type, T> => init;
+
+/** Every push, by the event that it becomes. */
+export const pushes = {
+  order: push({
+    type: "order",
+    notify: ["TradeStockDeliver", "FuturesTradeStockDeliver", "TrsStockDeliver"],
+    message: "TradeStockDeliverNotify",
+    payload: record(orderUpdateFields, ["TradeStockDeliverNotify"]),
+    conflate: false,
+  }),
+  quote: push({
+    type: "quote",
+    notify: ["BasicQotNotify"],
+    message: "BasicQotNotify",
+    payload: quotePush,
+    conflate: true,
+  }),
+  tick: push({
+    type: "tick",
+    notify: ["TickerNotify"],
+    message: "TickerNotify",
+    payload: tickPush,
+    conflate: false,
+  }),
+  brokers: push({
+    type: "brokers",
+    notify: ["BrokerQueueNotify"],
+    message: "BrokerNotify",
+    payload: brokerPush,
+    conflate: true,
+  }),
+  book: push({
+    type: "book",
+    notify: ["OrderBookNotify"],
+    message: "OrderBookFullNotify",
+    payload: bookPush,
+    conflate: true,
+  }),
+};
+
+/** A push as a typed event. */
+export type PushEvent = {
+  [K in keyof typeof pushes]: (typeof pushes)[K] extends PushInit<infer Type, infer T>
+    ? { type: Type; data: T; /** When the broker sent it, Unix milliseconds. */ sentAt: number }
+    : never;
+}[keyof typeof pushes];

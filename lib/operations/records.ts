@@ -1,0 +1,349 @@
+/**
+ * Records and lists: types made of fields, for parameters and for answers.
+ *
+ * @module
+ */
+import type { Issue } from "../errors.ts";
+import { type FieldInfo, InexactNumber, Mismatch, type ValueType } from "./types.ts";
+
+/** How a field's presence shows in the types: always there, or possibly absent. */
+export type Presence = "required" | "optional";
+
+/** One member of a record. */
+export interface Field<T = unknown, Z extends boolean = boolean, P extends Presence = Presence>
+  extends FieldInfo {
+  readonly type: ValueType<T, Z>;
+  readonly presence: P;
+}
+
+/** Fields of a record, by our names. */
+export type Fields = Readonly<Record<string, Field>>;
+
+/** Details of a field. */
+export interface FieldOptions {
+  /** Other names that servers have been seen to use for it. */
+  aliases?: readonly string[];
+  /** Why the socket has no field for it. */
+  gap?: string;
+}
+
+/** A member that a request must carry. In an answer, a member that may be absent unless its type has a zero. */
+export function field<T, Z extends boolean>(
+  wire: string,
+  type: ValueType<T, Z>,
+  options?: FieldOptions,
+): Field<T, Z, "required">;
+/** A member with a fallback, which a request may therefore leave out. */
+export function field<T, Z extends boolean>(
+  wire: string,
+  type: ValueType<T, Z>,
+  options: FieldOptions & { fallback: NoInfer<T> },
+): Field<T, Z, "optional">;
+export function field<T, Z extends boolean>(
+  wire: string,
+  type: ValueType<T, Z>,
+  options: FieldOptions & { fallback?: T } = {},
+): Field<T, Z> {
+  const isOptional = options.fallback !== undefined;
+  return { wire, type, optional: isOptional, presence: isOptional ? "optional" : "required", ...options };
+}
+
+/** A member that a request may leave out. */
+export function optional<T, Z extends boolean>(
+  wire: string,
+  type: ValueType<T, Z>,
+  options: FieldOptions = {},
+): Field<T, Z, "optional"> {
+  return { wire, type, optional: true, presence: "optional", ...options };
+}
+
+/** A member without which an answer's record makes no sense, so that its absence is an error. */
+export function key<T, Z extends boolean>(
+  wire: string,
+  type: ValueType<T, Z>,
+  options: FieldOptions = {},
+): Field<T, Z, "required"> & { readonly key: true } {
+  return { wire, type, optional: false, presence: "required", key: true, ...options };
+}
+
+type Simplify<T> = { [K in keyof T]: T[K] };
+type ValueOf<F> = F extends { readonly type: ValueType<infer T, infer _Z> } ? T : never;
+type MayBeAbsent<F> = F extends { readonly key: true } ? false
+  : F extends { readonly type: ValueType<infer _T, infer Z> } ? (Z extends true ? false : true)
+  : false;
+
+/** Parameters made of such fields. */
+export type ParamsOf<F extends Fields> = Simplify<
+  & { [K in keyof F as F[K]["presence"] extends "required" ? K : never]: ValueOf<F[K]> }
+  & { [K in keyof F as F[K]["presence"] extends "required" ? never : K]?: ValueOf<F[K]> }
+>;
+
+/** An answer's record made of such fields. */
+export type RecordOf<F extends Fields> = Simplify<
+  & { [K in keyof F as MayBeAbsent<F[K]> extends true ? never : K]: ValueOf<F[K]> }
+  & { [K in keyof F as MayBeAbsent<F[K]> extends true ? K : never]?: ValueOf<F[K]> }
+>;
+
+/** Something that is wrong only in view of several parameters at once. */
+export type Refine<T> = (params: T, wrong: (path: string, expected: string) => void) => void;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Parameters of a request. Members that nobody described are refused, as a typo would otherwise be lost. */
+export function params<F extends Fields>(
+  fields: F,
+  refine?: Refine<ParamsOf<F>>,
+  proto: readonly string[] = [],
+): ValueType<ParamsOf<F>, false> {
+  const entries = Object.entries(fields);
+  return {
+    name: "parameters",
+    expected: "an object of parameters",
+    proto,
+    hasZero: false,
+    zero: undefined,
+    fields,
+    check(value, path, issues) {
+      if (!isObject(value)) {
+        issues.push({ path, value, expected: "an object of parameters" });
+        return;
+      }
+      const before = issues.length;
+      for (const name of Object.keys(value)) {
+        if (!Object.hasOwn(fields, name)) {
+          const known = entries.length === 0
+            ? "no parameters at all"
+            : `only ${entries.map(([each]) => each).join(", ")}`;
+          issues.push({ path: [...path, name], value: value[name], expected: known });
+        }
+      }
+      for (const [name, { type, optional }] of entries) {
+        const given = value[name];
+        if (given === undefined) {
+          if (!optional) issues.push({ path: [...path, name], value: given, expected: type.expected });
+        } else checkShown(type, given, [...path, name], issues);
+      }
+      if (issues.length > before || refine === undefined) return;
+      const wrong = (name: string, expected: string) =>
+        void issues.push({ path: [...path, name], value: value[name], expected });
+      // Every field has just been checked, so the object has the shape of the parameters.
+      refine(value as ParamsOf<F>, wrong);
+    },
+    encode: (value) => encodeFields(entries, value as Record<string, unknown>),
+    decode: (value) => decodeParams(entries, value) as ParamsOf<F>,
+  };
+}
+
+/** Checks a value, and hides it in the issues when it is a secret. */
+function checkShown(type: FieldInfo["type"], value: unknown, path: Issue["path"], issues: Issue[]): void {
+  const before = issues.length;
+  type.check(value, path, issues);
+  if (type.secret) { for (const issue of issues.slice(before)) issue.value = "[secret]"; }
+}
+
+function encodeFields(
+  entries: [string, FieldInfo][],
+  value: Record<string, unknown>,
+): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  for (const [name, { wire, type, fallback }] of entries) {
+    const given = value[name] ?? fallback;
+    if (given !== undefined) out[wire] = type.encode(given);
+  }
+  return out;
+}
+
+/** Reads a request backwards, for whoever serves it: absent members stay absent, unknown ones are passed over. */
+function decodeParams(entries: [string, FieldInfo][], value: unknown): Record<string, unknown> {
+  if (!isObject(value)) throw new Mismatch("an object of parameters", value);
+  const out: Record<string, unknown> = {};
+  for (const [name, { wire, type, fallback }] of entries) {
+    const given = value[wire];
+    const present = given !== undefined && given !== null && given !== "";
+    if (present) out[name] = within(name, () => type.decode(given));
+    else if (fallback !== undefined) out[name] = fallback;
+  }
+  return out;
+}
+
+/** A record of an answer. */
+export function record<F extends Fields>(
+  fields: F,
+  proto: readonly string[] = [],
+): ValueType<RecordOf<F>, false> {
+  const entries = Object.entries(fields);
+  let fast: ((value: Record<string, unknown>) => RecordOf<F>) | undefined;
+  return {
+    name: "record",
+    expected: "a record",
+    proto,
+    hasZero: false,
+    zero: undefined,
+    fields,
+    check(value, path, issues) {
+      if (!isObject(value)) issues.push({ path, value, expected: "a record" });
+      else {
+        for (const [name, { type }] of entries) {
+          if (value[name] !== undefined) type.check(value[name], [...path, name], issues);
+        }
+      }
+    },
+    encode: (value) => encodeFields(entries, value as Record<string, unknown>),
+    decode(value) {
+      if (!isObject(value)) throw new Mismatch("a record", value);
+      fast ??= compileDecoder<RecordOf<F>>(fields);
+      try {
+        return fast(value);
+      } catch (error) {
+        // The fast reader does not know where it was: find the member again, now with its path.
+        if (error instanceof Mismatch && error.path.length === 0) locate(entries, value);
+        throw error;
+      }
+    },
+  };
+}
+
+function locate(entries: [string, FieldInfo & { key?: true }][], value: Record<string, unknown>): void {
+  for (const [, { wire, type, aliases = [], key }] of entries) {
+    const member = [wire, ...aliases].find((name) =>
+      value[name] !== undefined && value[name] !== null && value[name] !== ""
+    );
+    if (member !== undefined) within(member, () => type.decode(value[member]));
+    else if (key) within(wire, () => absent(type.expected));
+  }
+}
+
+function absent(expected: string): never {
+  throw new Mismatch(expected, undefined);
+}
+
+function within<T>(step: string | number, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Mismatch) error.path.unshift(step);
+    throw error;
+  }
+}
+
+/**
+ * Writes a reader for one record as straight code. A loop over fields reads and stores members by computed
+ * names, which costs about ten times as much, and answers hold thousands of members.
+ */
+function compileDecoder<T>(fields: Fields): (value: Record<string, unknown>) => T {
+  const entries = Object.entries(fields) as [string, FieldInfo & { key?: true }][];
+  const lines = entries.map(([name, { wire, aliases = [], type, key }], index) => {
+    const target = `out[${JSON.stringify(name)}]`;
+    const read = [wire, ...aliases].map((member) => `value[${JSON.stringify(member)}]`).join(" ?? ");
+    const otherwise = key
+      ? ` else absent(types[${index}].expected);`
+      : type.hasZero
+      ? ` else ${target} = zero(types[${index}]);`
+      : "";
+    return `v = ${read}; if (v !== undefined && v !== null && v !== "") ${target} = decode${index}(v);${otherwise}`;
+  });
+  const decoders = entries.map((_, index) => `const decode${index} = types[${index}].decode;`);
+  const body = `${decoders.join("\n")}\nreturn (value) => { const out = {}; let v;\n${
+    lines.join("\n")
+  }\nreturn out; };`;
+  const build = new Function("types", "absent", "zero", body);
+  return build(entries.map(([, { type }]) => type), absent, zeroOf);
+}
+
+/** An absent list is a new empty list each time, so that no two answers share one. */
+function zeroOf(type: FieldInfo["type"]): unknown {
+  return Array.isArray(type.zero) ? [] : type.zero;
+}
+
+/** A list. A lone item stands for a list of one, as some servers write it. */
+export function listOf<T, Z extends boolean>(type: ValueType<T, Z>, most = Infinity): ValueType<T[], true> {
+  const expected = `a list of 1 to ${most === Infinity ? "any number of" : most} items`;
+  return {
+    name: `list of ${type.name}`,
+    expected,
+    proto: type.proto,
+    hasZero: true,
+    zero: [],
+    ...(type.dictionary && { dictionary: type.dictionary }),
+    ...(type.fields && { fields: type.fields }),
+    check(value, path, issues) {
+      if (!Array.isArray(value) || value.length === 0 || value.length > most) {
+        issues.push({ path, value: Array.isArray(value) ? `${value.length} items` : value, expected });
+      } else value.forEach((item, index) => type.check(item, [...path, index], issues));
+    },
+    encode: (value) => value.map((item) => type.encode(item)),
+    decode(value) {
+      const items: unknown[] = Array.isArray(value) ? value : [value];
+      const out: T[] = new Array(items.length);
+      for (let index = 0; index < items.length; index++) {
+        try {
+          out[index] = type.decode(items[index]);
+        } catch (error) {
+          if (error instanceof Mismatch) error.path.unshift(index);
+          throw error;
+        }
+      }
+      return out;
+    },
+  };
+}
+
+/** What {@linkcode rows} needs beyond the record. */
+export interface RowsOptions {
+  /** Other names that servers have been seen to use for the list. */
+  aliases?: readonly string[];
+  /** Names of the messages that carry it on the socket. */
+  proto?: readonly string[];
+}
+
+/**
+ * An answer that is a list: under its member, under an alias, bare, one level deeper under `data`, or one row
+ * written inline. Nothing at all is an empty list.
+ */
+export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions = {}): RowsType<T> {
+  const list = listOf(type);
+  const names = [member, ...options.aliases ?? []];
+  const find = (value: unknown): unknown => {
+    if (value === undefined || value === null || Array.isArray(value)) return value ?? [];
+    if (!isObject(value)) throw new Mismatch("a list", value);
+    const name = names.find((each) => value[each] !== undefined);
+    if (name !== undefined) return value[name] === null ? [] : find1(value[name]);
+    const inline = Object.keys(type.fields ?? {}).some((each) =>
+      value[type.fields![each]!.wire] !== undefined
+    );
+    return inline ? [value] : [];
+  };
+  const find1 = (value: unknown): unknown =>
+    isObject(value) && names.some((each) => each in value) ? find(value) : value;
+  return {
+    ...list,
+    proto: options.proto ?? [],
+    fields: { rows: { wire: member, type: list, optional: false } },
+    encode: (value) => ({ [member]: list.encode(value) }),
+    decode: (value) => within(member, () => list.decode(find(value))),
+    rows: type,
+  };
+}
+
+/** An answer that is a list of records. */
+export interface RowsType<T> extends ValueType<T[], true> {
+  /** What one row is. */
+  readonly rows: ValueType<T>;
+}
+
+/** An answer that is one record, under a member or flat, as servers write both. */
+export function nested<T>(member: string, type: ValueType<T, false>, proto: string): ValueType<T, false> {
+  return {
+    ...type,
+    proto: [proto],
+    fields: { record: { wire: member, type, optional: false } },
+    encode: (value) => ({ [member]: type.encode(value) }),
+    decode: (value) => type.decode(isObject(value) && isObject(value[member]) ? value[member] : value),
+  };
+}
+
+/** Tells whether an answer has to be parsed again with its digits kept. */
+export function needsDigits(error: unknown): boolean {
+  return error instanceof InexactNumber;
+}

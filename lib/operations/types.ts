@@ -1,0 +1,400 @@
+/**
+ * How one value looks on both sides of the wire: what we accept, what is sent, what comes back.
+ *
+ * @module
+ */
+import type { Dictionary, Unlisted } from "../dictionaries/dictionary.ts";
+import { type Decimal, isDecimal } from "../decimal.ts";
+import { type Issue, showValue } from "../errors.ts";
+
+/** An answer's value that does not fit its type; the path grows as it travels outwards. */
+export class Mismatch extends Error {
+  /** Where in the answer it stands. */
+  readonly path: (string | number)[] = [];
+  constructor(readonly expected: string, readonly value: unknown) {
+    super(`expected ${expected}, got ${showValue(value)}`);
+  }
+}
+
+/**
+ * A number that JSON has already turned into a double, where the digits count. Whoever parsed the text parses
+ * it again with the digits kept.
+ */
+export class InexactNumber extends Error {}
+
+/** One type of value, as the catalogue uses it. `Z` tells whether an absent member has a value of its own. */
+export interface ValueType<T, Z extends boolean = boolean> {
+  /** Short name for documentation. */
+  readonly name: string;
+  /** What is allowed, to end a sentence that starts with "expected". */
+  readonly expected: string;
+  /** Scalar types of a protobuf field that can carry it; a message name for records. */
+  readonly proto: readonly string[];
+  /** Whether a member that the wire leaves out stands for {@linkcode ValueType.zero}. */
+  readonly hasZero: Z;
+  /** What an absent member stands for. */
+  readonly zero: Z extends true ? T : undefined;
+  /** The code table behind the value. */
+  readonly dictionary?: Dictionary;
+  /** Never shown in messages or logs. */
+  readonly secret?: true;
+  /** Inner fields, for records and lists of records. */
+  readonly fields?: FieldsInfo;
+  /** Adds an issue for everything that is wrong with a value that somebody wants to send. */
+  check(value: unknown, path: Issue["path"], issues: Issue[]): void;
+  /** Our value, as the wire has it. */
+  encode(value: T): unknown;
+  /** The wire's value, as we have it. Throws {@linkcode Mismatch} or {@linkcode InexactNumber}. */
+  decode(value: unknown): T;
+}
+
+/** What documentation and tests read of a record's fields. */
+export type FieldsInfo = Readonly<Record<string, FieldInfo>>;
+
+/** What documentation and tests read of one field. */
+export interface FieldInfo {
+  /** The member's name on the wire. */
+  readonly wire: string;
+  /** Its type. */
+  readonly type: ValueType<unknown>;
+  /** May be left out. */
+  readonly optional: boolean;
+  /** What is sent when it is left out. */
+  readonly fallback?: unknown;
+  /** Other names that servers have been seen to use for it. */
+  readonly aliases?: readonly string[];
+  /** Why the socket has no field for it. */
+  readonly gap?: string;
+}
+
+interface Scalar<T> {
+  name: string;
+  expected: string;
+  proto: readonly string[];
+  accepts: (value: unknown) => boolean;
+  encode?: (value: T) => unknown;
+  decode: (value: unknown) => T;
+}
+
+function scalar<T>(init: Scalar<T>): ValueType<T, false> {
+  return { ...base(init), hasZero: false, zero: undefined };
+}
+
+function scalarWithZero<T>(init: Scalar<T>, zero: NoInfer<T>): ValueType<T, true> {
+  // The conditional type of `zero` resolves to T here; TypeScript cannot see that for a free T.
+  return { ...base(init), hasZero: true, zero: zero as ValueType<T, true>["zero"] };
+}
+
+function base<T>({ name, expected, proto, accepts, encode, decode }: Scalar<T>) {
+  return {
+    name,
+    expected,
+    proto,
+    check(value: unknown, path: Issue["path"], issues: Issue[]) {
+      if (!accepts(value)) issues.push({ path, value, expected });
+    },
+    encode: encode ?? ((value: T): unknown => value),
+    decode,
+  };
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "number") {
+    if (!Number.isSafeInteger(value)) throw new InexactNumber();
+    return String(value);
+  }
+  throw new Mismatch("text", value);
+}
+
+function numberOf(value: unknown): number {
+  const number = typeof value === "string" && value !== "" ? Number(value) : value;
+  if (typeof number !== "number" || Number.isNaN(number)) throw new Mismatch("a number", value);
+  return number;
+}
+
+function textLike(name: string, expected: string, pattern: RegExp, proto: readonly string[] = ["string"]) {
+  const accepts = (value: unknown) => typeof value === "string" && pattern.test(value);
+  return scalar<string>({ name, expected, proto, accepts, decode: textOf });
+}
+
+/** Free text that is not empty. */
+export const text: ValueType<string, false> = textLike("text", "text that is not empty", /\S/);
+
+/** A stock, option or future as the broker codes it; Hong Kong codes carry `.HK`. */
+export const listingCode: ValueType<string, false> = textLike(
+  "listing code",
+  'a listing code such as "00700.HK" or "AAPL"',
+  /^[\w.&/-]{1,40}$/,
+);
+
+/** An order number. Text, also where a server sends digits. */
+export const orderId: ValueType<string, false> = textLike(
+  "order id",
+  "an order number as text",
+  /^\S{1,64}$/,
+);
+
+/** Text that must never be shown. */
+export const secret: ValueType<string, false> = {
+  ...scalar<string>({
+    name: "secret",
+    expected: "text that is not empty",
+    proto: ["string"],
+    accepts: (value) => typeof value === "string" && value !== "",
+    decode: textOf,
+  }),
+  secret: true,
+};
+
+/** A decimal number as text, of any sign; exact. */
+export const decimal: ValueType<Decimal, false> = scalar<Decimal>({
+  name: "decimal",
+  expected: 'a decimal as text, such as "12.50"',
+  proto: ["string"],
+  accepts: isDecimal,
+  decode: textOf,
+});
+
+const isPositive = (value: unknown) =>
+  isDecimal(value) && !value.startsWith("-") && /[1-9]/.test(value.split(/e/i)[0]!);
+
+/** A decimal above zero, for quantities. */
+export const positiveDecimal: ValueType<Decimal, false> = scalar<Decimal>({
+  name: "decimal above zero",
+  expected: 'a decimal above zero as text, such as "100"',
+  proto: ["string"],
+  accepts: isPositive,
+  decode: textOf,
+});
+
+/** A decimal of zero or more, for prices (a market order sends `"0"`). */
+export const priceDecimal: ValueType<Decimal, false> = scalar<Decimal>({
+  name: "decimal of zero or more",
+  expected: 'a decimal of zero or more as text, such as "350.20"',
+  proto: ["string"],
+  accepts: (value) => isDecimal(value) && !value.startsWith("-"),
+  decode: textOf,
+});
+
+/** A whole number of 32 bits within bounds. */
+export function int32(min = -2_147_483_648, max = 2_147_483_647): ValueType<number, true> {
+  const bounded = min > -2_147_483_648 || max < 2_147_483_647;
+  return scalarWithZero<number>({
+    name: bounded ? `whole number ${min} to ${max}` : "whole number",
+    expected: bounded ? `a whole number from ${min} to ${max}` : "a whole number",
+    proto: ["int32"],
+    accepts: (value) => Number.isInteger(value) && Number(value) >= min && Number(value) <= max,
+    decode: numberOf,
+  }, 0);
+}
+
+/** A whole number within bounds that the gateway wants as text. */
+export function int32Text(min: number, max: number): ValueType<number, true> {
+  return { ...int32(min, max), proto: ["int32"], encode: String };
+}
+
+/** A whole number within bounds that the broker's messages carry as text, such as a count of days. */
+export function wholeText(min: number, max: number): ValueType<number, false> {
+  return { ...int32(min, max), proto: ["string"], encode: String, hasZero: false, zero: undefined };
+}
+
+/** A whole number of 64 bits, as text: exact at any size. */
+export const int64: ValueType<string, true> = scalarWithZero<string>({
+  name: "64-bit whole number",
+  expected: "a whole number as text",
+  proto: ["int64", "uint64", "int32"],
+  accepts: (value) => typeof value === "string" && /^-?\d{1,20}$/.test(value),
+  // JSON writes them as numbers; beyond the exact range of a double only text keeps the digits.
+  encode: (value) => Number.isSafeInteger(Number(value)) ? Number(value) : value,
+  decode: (value) => {
+    const digits = textOf(value);
+    if (!/^-?\d+$/.test(digits)) throw new Mismatch("a whole number", value);
+    return digits;
+  },
+}, "0");
+
+/** A floating-point number of market data, as the wire has it. Not for orders or money. */
+export const double: ValueType<number, true> = scalarWithZero<number>({
+  name: "number",
+  expected: "a number",
+  proto: ["double"],
+  accepts: Number.isFinite,
+  decode: numberOf,
+}, 0);
+
+/** Yes or no. */
+export const flag: ValueType<boolean, true> = scalarWithZero<boolean>({
+  name: "true or false",
+  expected: "true or false",
+  proto: ["bool"],
+  accepts: (value) => typeof value === "boolean",
+  decode: (value) => {
+    if (value === true || value === "true" || value === 1 || value === "1") return true;
+    if (value === false || value === "false" || value === 0 || value === "0") return false;
+    throw new Mismatch("true or false", value);
+  },
+}, false);
+
+/** Yes or no, which the wire writes as 1 or 0. */
+export const flagInt: ValueType<boolean, true> = {
+  ...flag,
+  proto: ["int32"],
+  encode: (value) => value ? 1 : 0,
+};
+
+/** Yes or no, which the wire writes as `"1"` or `"0"`. */
+export const flagText: ValueType<boolean, true> = {
+  ...flag,
+  proto: ["string"],
+  encode: (value) => value ? "1" : "0",
+};
+
+const ISO_DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+function isDate(value: unknown): boolean {
+  if (typeof value !== "string" || !ISO_DATE.test(value)) return false;
+  const time = Date.parse(`${value}T00:00:00Z`);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value);
+}
+
+/** Writes `2025-08-15` for `20250815` or `2025/08/15`; anything else stays as it came. */
+function isoDate(value: unknown): string {
+  const raw = textOf(value);
+  const digits = raw.replaceAll("/", "").replaceAll("-", "");
+  return /^\d{8}$/.test(digits) ? `${digits.slice(0, 4)}-${digits.slice(4, 6)}-${digits.slice(6)}` : raw;
+}
+
+function dateType(
+  name: string,
+  proto: readonly string[],
+  encode: (date: string) => unknown,
+): ValueType<string, false> {
+  return scalar<string>({
+    name,
+    expected: 'a date that exists, such as "2025-08-15"',
+    proto,
+    accepts: isDate,
+    encode,
+    decode: isoDate,
+  });
+}
+
+/** A date, `2025-08-15` here and `20250815` on the wire. */
+export const date: ValueType<string, false> = dateType(
+  "date",
+  ["string", "int32"],
+  (value) => value.replaceAll("-", ""),
+);
+/** A date that the wire writes as the number 20250815. */
+export const dateInt: ValueType<string, false> = dateType(
+  "date",
+  ["int64", "int32"],
+  (value) => Number(value.replaceAll("-", "")),
+);
+/** A date that the wire writes as `2025/08/15`. */
+export const dateSlash: ValueType<string, false> = dateType(
+  "date",
+  ["string"],
+  (value) => value.replaceAll("-", "/"),
+);
+/** A date that the wire writes as `2025-08-15`. */
+export const dateDash: ValueType<string, false> = dateType("date", ["string"], (value) => value);
+
+/** A time of day, `09:30:05` here and `093005` on the wire; anything else stays as it came. */
+export const timeOfDay: ValueType<string, false> = scalar<string>({
+  name: "time of day",
+  expected: 'a time of day such as "09:30:05"',
+  proto: ["string"],
+  accepts: (value) => typeof value === "string" && /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/.test(value),
+  encode: (value) => value.replaceAll(":", ""),
+  decode: (value) => {
+    const raw = textOf(value);
+    return /^\d{6}$/.test(raw) ? `${raw.slice(0, 2)}:${raw.slice(2, 4)}:${raw.slice(4)}` : raw;
+  },
+});
+
+/** A date and time in the exchange's zone, such as `2025-08-15 09:30:05`. */
+export const dateTime: ValueType<string, false> = textLike(
+  "date and time",
+  'a date and time such as "2025-08-15 09:30:05"',
+  /^\d{4}-\d{2}-\d{2} ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/,
+);
+
+function coded<Name extends string, T extends string>(
+  table: Dictionary<Name>,
+  allowed: readonly string[],
+  accepts: (value: unknown) => boolean,
+): Scalar<T> & { dictionary: Dictionary } {
+  return {
+    name: table.wire,
+    expected: allowed.length === 0 ? "a code" : `one of ${allowed.map((name) => `"${name}"`).join(", ")}`,
+    proto: table.type === "int" ? ["int32"] : ["string"],
+    accepts,
+    encode: (value) => table.encode(value as unknown as Name),
+    decode: (value) => {
+      if (typeof value === "string" || typeof value === "number") return table.decode(value) as unknown as T;
+      throw new Mismatch(`a code of ${table.wire}`, value);
+    },
+    dictionary: table as unknown as Dictionary,
+  };
+}
+
+/** A name from a code table, for sending: closed. `only` narrows the table. */
+export function oneOf<Name extends string>(table: Dictionary<Name>): CodedType<Name, false>;
+export function oneOf<Name extends string, Only extends Name>(
+  table: Dictionary<Name>,
+  only: readonly Only[],
+): CodedType<Only, false>;
+export function oneOf<Name extends string>(table: Dictionary<Name>, only: readonly Name[] = table.names) {
+  const init = coded<Name, Name>(table, only, (value) => (only as readonly unknown[]).includes(value));
+  return { ...scalar<Name>(init), dictionary: init.dictionary };
+}
+
+/** A type with a code table behind it. */
+export type CodedType<T, Z extends boolean> = ValueType<T, Z> & { readonly dictionary: Dictionary };
+
+/** A name from a code table, for reading: open. A code that no table lists stays as `"unlisted:9"`. */
+export function anyOf<Name extends string>(table: Dictionary<Name>): CodedType<Name | Unlisted, false> {
+  const isUnlisted = (value: unknown) => typeof value === "string" && value.startsWith("unlisted:");
+  const init = coded<Name, Name | Unlisted>(
+    table,
+    table.names,
+    (value) => table.has(value) || isUnlisted(value),
+  );
+  return { ...scalar<Name | Unlisted>(init), dictionary: init.dictionary };
+}
+
+/** As {@linkcode anyOf}, for numbers on the wire: an absent member means the code 0. */
+export function anyOfInt<Name extends string>(table: Dictionary<Name>): CodedType<Name | Unlisted, true> {
+  const open = anyOf(table);
+  // As in `scalarWithZero`: the conditional type is not resolved for a free Name.
+  return { ...open, hasZero: true, zero: table.decode(0) as ValueType<Name | Unlisted, true>["zero"] };
+}
+
+/** The same type for a member that the wire writes as text although its code table holds numbers. */
+export function asText<V extends ValueType<unknown>>(type: V): V {
+  return { ...type, proto: ["string"], encode: (value: unknown) => String(type.encode(value)) };
+}
+
+/** The same type for a member that the wire writes as a number although its code table holds text. */
+export function asInt<V extends ValueType<unknown>>(type: V): V {
+  return { ...type, proto: ["int32"], encode: (value: unknown) => Number(type.encode(value)) };
+}
+
+/** A map of maps of decimals, such as the exchange rates. */
+export const rateMap: ValueType<Record<string, Record<string, Decimal>>, false> = scalar({
+  name: "map of maps of decimals",
+  expected: "a map of currencies to maps of decimals",
+  proto: [],
+  accepts: (value) => typeof value === "object" && value !== null,
+  decode: (value) => {
+    const inner = (rates: unknown) => mapValues(rates, textOf);
+    return mapValues(value, inner);
+  },
+});
+
+function mapValues<T>(value: unknown, change: (value: unknown) => T): Record<string, T> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Mismatch("a map", value);
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, change(each)]));
+}
