@@ -1,0 +1,233 @@
+/**
+ * Stocks, futures and options as one kind of thing: day bars, paths inside the days, and a grid of prices.
+ *
+ * @module
+ */
+import { futureContract } from "../../facts/futures.ts";
+import { type Listing, listing, lotSize, type Market } from "../../facts/listings.ts";
+import { type OptionContract, optionMultiplier } from "../../facts/options.ts";
+import { optionValue } from "./black_scholes.ts";
+import { type Grid, gridOf, indexGrid, UNITS } from "./grid.ts";
+import { IndexSeries } from "./index_series.ts";
+import { daysBetween, findOption, pricingOn } from "./option_chain.ts";
+import type { UnitBar } from "./packing.ts";
+import { type DayPath, followPath, LEAST_PER_MINUTE, makePath } from "./path.ts";
+import { bell, hashText, mix, stream } from "./random.ts";
+import { type BarSeries, StockSeries } from "./stock_series.ts";
+import { type Timeline, type TimelineName, timelineOf } from "./timeline.ts";
+import type { Instrument } from "./views.ts";
+
+/** One thing that has prices. */
+export interface Asset {
+  symbol: string;
+  timeline: Timeline;
+  /** Place of the last day it trades on; Infinity without an end. */
+  lastIndex: number;
+  /** Decimals that its prices are written with at least. */
+  places: number;
+  /** Shares that trade or contracts held, an assumption; the base of turnover rate and open interest. */
+  outstanding: number;
+  describe(date: string): Instrument;
+  grid(date: string): Grid;
+  bar(index: number): UnitBar;
+  /** Makes the path of a day; callers keep it. */
+  path(index: number): DayPath;
+}
+
+const TIMELINE: Record<Market, TimelineName> = { hk: "XHKG", us: "XNYS", shanghai: "XSHG", shenzhen: "XSHG" };
+
+/** The stock shares assumed to trade, in days of average volume. */
+const FLOAT_DAYS = 250;
+
+/** A year of carrying a future, as a share of the index. */
+const FUTURE_CARRY = 0.02;
+
+/** Finds assets by symbol for one seed. */
+export class Assets {
+  readonly #seed: number;
+  readonly #stocks = new Map<string, StockSeries>();
+  readonly #indices = new Map<string, { series: BarSeries; paths: Map<number, DayPath> }>();
+
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
+
+  /** Returns the asset of a symbol, or `undefined` when the market has none. */
+  find(symbol: string): Asset | undefined {
+    const row = listing(symbol);
+    if (row !== undefined) return this.#stock(row);
+    const contract = findOption(symbol);
+    return contract === undefined ? this.#future(symbol) : this.#option(symbol, contract);
+  }
+
+  #series(row: Listing): StockSeries {
+    let series = this.#stocks.get(row.symbol);
+    if (series === undefined) {
+      series = new StockSeries(row.symbol, row.market, timelineOf(TIMELINE[row.market]), this.#seed);
+      this.#stocks.set(row.symbol, series);
+    }
+    return series;
+  }
+
+  #stock(row: Listing): Asset {
+    const { symbol, market, instrument } = row;
+    const timeline = timelineOf(TIMELINE[market]);
+    const series = this.#series(row);
+    const grid = (date: string) => gridOf(market, date, instrument);
+    const { instrument: kind, ...names } = row;
+    return {
+      symbol,
+      timeline,
+      lastIndex: Infinity,
+      places: 2,
+      outstanding: Math.round(series.averageVolume * FLOAT_DAYS),
+      describe: (date) => ({ ...names, kind, lotSize: lotSize(symbol, date), multiplier: "1" }),
+      grid,
+      bar: (index) => series.bar(index),
+      path: (index) => {
+        const day = timeline.day(index);
+        return makePath(day, series.bar(index), grid(day.date), this.#key(symbol, index));
+      },
+    };
+  }
+
+  #key(symbol: string, index: number): number {
+    return mix(this.#seed, hashText(symbol), index);
+  }
+
+  /** The path of an index over the hours of its futures; several contracts of a day share it. */
+  #index(name: string) {
+    let held = this.#indices.get(name);
+    if (held === undefined) {
+      const stock = (symbol: string) => {
+        const row = listing(symbol);
+        if (row === undefined) throw new RangeError(`Cannot find "${symbol}" of index "${name}": not listed`);
+        return this.#series(row);
+      };
+      held = { series: new IndexSeries(name, stock), paths: new Map() };
+      this.#indices.set(name, held);
+    }
+    return held;
+  }
+
+  #indexPath(name: string, index: number): DayPath {
+    const { series, paths } = this.#index(name);
+    let path = paths.get(index);
+    if (path === undefined) {
+      const day = timelineOf("HKFUT").day(index);
+      // Nobody trades the index itself; its path needs some volume to have ticks.
+      const bar = { ...series.bar(index), volume: LEAST_PER_MINUTE * day.minutes };
+      path = makePath(day, bar, indexGrid, this.#key(`index:${name}`, index));
+      if (paths.size >= 64) paths.clear();
+      paths.set(index, path);
+    }
+    return path;
+  }
+
+  #future(symbol: string): Asset | undefined {
+    const contract = futureContract(symbol);
+    if (contract === undefined) return undefined;
+    const timeline = timelineOf("HKFUT");
+    const { series } = this.#index(contract.index);
+    const daysLeft = (index: number) =>
+      Math.max(0, daysBetween(timeline.day(index).date, contract.lastTradingDay));
+    const priceOn = (index: number) => {
+      const factor = 1 + FUTURE_CARRY * daysLeft(index) / 365;
+      return (level: number) => Math.max(UNITS, Math.round(level * factor / UNITS) * UNITS);
+    };
+    const volumeOn = (index: number) => {
+      const noise = Math.exp(0.2 * bell(stream(this.#key(`volume:${symbol}`, index))));
+      const least = LEAST_PER_MINUTE * timeline.day(index).minutes;
+      return Math.round(least + 90_000 * noise * Math.exp(-daysLeft(index) / 15));
+    };
+    const { name, nameTc, nameSc, dataType, currency, multiplier } = contract;
+    const named = { symbol, name, nameTc, nameSc, dataType, currency, multiplier };
+    return {
+      symbol,
+      timeline,
+      lastIndex: timeline.indexOn(contract.lastTradingDay),
+      places: contract.decimals,
+      outstanding: 100_000,
+      describe: () => ({ ...named, kind: "future", market: "hk", lotSize: 1, future: contract }),
+      grid: (date) => gridOf("hk", date, "future"),
+      bar: (index) => followBar(series.bar(index), priceOn(index), volumeOn(index)),
+      path: (index) =>
+        followPath(this.#indexPath(contract.index, index), {
+          price: priceOn(index),
+          volume: volumeOn(index),
+          key: this.#key(symbol, index),
+        }),
+    };
+  }
+
+  #option(symbol: string, contract: OptionContract): Asset | undefined {
+    const stock = this.find(contract.underlying);
+    if (stock === undefined) return undefined;
+    const { timeline } = stock;
+    const reference = (index: number) => referenceClose(stock, index);
+    const grid = (date: string) => gridOf("us", date, "option");
+    const priceOn = (index: number) => {
+      const { date } = timeline.day(index);
+      const inputs = pricingOn(contract, { date, reference: reference(index), seed: this.#seed });
+      const steps = grid(date);
+      return (spot: number) => steps.snap(Math.round(optionValue({ ...inputs, spot: spot / UNITS }) * UNITS));
+    };
+    const volumeOn = (index: number) => {
+      const day = timeline.day(index);
+      const distance = Math.abs(Math.log(Number(contract.strike) * UNITS / reference(index)));
+      const wanted = 30_000 * Math.exp(-12 * distance - daysBetween(day.date, contract.expiry) / 90);
+      const noise = Math.exp(0.3 * bell(stream(this.#key(`volume:${symbol}`, index))));
+      return Math.round(LEAST_PER_MINUTE * day.minutes + Math.max(0, wanted) * noise);
+    };
+    const kind = contract.type === "call" ? "Call" : "Put";
+    const title = `${contract.underlying} ${contract.expiry} ${contract.strike}`;
+    return {
+      symbol,
+      timeline,
+      lastIndex: timeline.indexOn(contract.expiry),
+      places: 2,
+      outstanding: 500 + mix(this.#seed, hashText(symbol)) % 20_000,
+      describe: () => ({
+        symbol,
+        kind: "option",
+        market: "us",
+        name: `${title} ${kind}`,
+        nameTc: `${title} ${contract.type === "call" ? "認購" : "認沽"}`,
+        nameSc: `${title} ${contract.type === "call" ? "认购" : "认沽"}`,
+        dataType: 20003,
+        currency: "USD",
+        lotSize: 1,
+        multiplier: optionMultiplier,
+        option: contract,
+      }),
+      grid,
+      bar: (index) => followBar(stock.bar(index), priceOn(index), volumeOn(index)),
+      path: (index) =>
+        followPath(stock.path(index), {
+          price: priceOn(index),
+          volume: volumeOn(index),
+          key: this.#key(symbol, index),
+        }),
+    };
+  }
+}
+
+/** Returns the close before a day; on the very first day its open, since nothing is known before. */
+export function referenceClose(asset: Asset, index: number): number {
+  return index <= 0 ? asset.bar(0).open : asset.bar(Math.min(index - 1, asset.lastIndex)).close;
+}
+
+function followBar(
+  { open, high, low, close }: UnitBar,
+  price: (base: number) => number,
+  volume: number,
+): UnitBar {
+  const [top, bottom] = [price(high), price(low)];
+  return {
+    open: price(open),
+    high: Math.max(top, bottom),
+    low: Math.min(top, bottom),
+    close: price(close),
+    volume,
+  };
+}

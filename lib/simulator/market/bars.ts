@@ -1,0 +1,189 @@
+/**
+ * Bars of every cycle, from minutes to years.
+ *
+ * Bars of several minutes count trading minutes from the open, so one may reach over the lunch break: the third
+ * 60-minute bar of Hong Kong is 11:30 to 12:00 and 13:00 to 13:30.
+ *
+ * @module
+ */
+import { type Asset, referenceClose } from "./assets.ts";
+import { toDouble, UNITS } from "./grid.ts";
+import { addTicks, type Totals } from "./path.ts";
+import { type Days, ticksUntil } from "./state.ts";
+import { localMinute, minuteAt, minuteStart, type TradingDay } from "./timeline.ts";
+import type { BarView } from "./views.ts";
+
+/** Cycles of whole days. */
+export type DayCycle = "day" | "week" | "month" | "quarter" | "year";
+
+/** Cycles within a day, in minutes. */
+export type MinuteCycle = 1 | 3 | 5 | 15 | 30 | 60 | 120;
+
+/** What {@linkcode makeBars} is asked for. */
+export interface BarQuery {
+  cycle: DayCycle | MinuteCycle;
+  /** The instant of asking, epoch milliseconds: nothing later is shown, the running bar is. */
+  at: number;
+  /** Where the query starts, `yyyy-MM-dd`. @default the day of `at` */
+  start?: string;
+  /** `left` goes back from the start, `right` forward; both include it. @default "left" */
+  direction?: "left" | "right";
+  /** Bars for days and longer, days for minute cycles. @default 100, or the cycle's most days */
+  limit?: number;
+  /** Accepted for every value; the held bars are adjusted already. @default "none" */
+  exRight?: "none" | "forward" | "backward";
+}
+
+/** Bars in one answer at most (API document, limits). */
+export const MOST_BARS = 1_500;
+
+/** Days of minute bars in one answer at most, by minutes (API document, limits). */
+export const MOST_MINUTE_DAYS: Record<MinuteCycle, number> = {
+  1: 6,
+  3: 9,
+  5: 12,
+  15: 24,
+  30: 36,
+  60: 60,
+  120: 96,
+};
+
+interface Piece extends Totals {
+  open: number;
+  date: string;
+  time?: string;
+  timestamp: number;
+}
+
+function join(pieces: readonly Piece[]): Piece | undefined {
+  return pieces.reduce<Piece | undefined>((sum, piece) =>
+    sum === undefined ? piece : {
+      ...sum,
+      date: piece.time === undefined ? piece.date : sum.date,
+      last: piece.last,
+      high: Math.max(sum.high, piece.high),
+      low: Math.min(sum.low, piece.low),
+      volume: sum.volume + piece.volume,
+      turnover: sum.turnover + piece.turnover,
+    }, undefined);
+}
+
+function show(pieces: readonly Piece[], previous: number, multiplier: number): BarView[] {
+  let before = previous;
+  return pieces.map(({ date, time, timestamp, open, high, low, last, volume, turnover }) => {
+    const view: BarView = {
+      date,
+      ...(time === undefined ? {} : { time }),
+      openPrice: toDouble(open),
+      highPrice: toDouble(high),
+      lowPrice: toDouble(low),
+      closePrice: toDouble(last),
+      previousClose: toDouble(before),
+      volume: String(volume),
+      turnover: turnover / UNITS * multiplier,
+      timestamp,
+    };
+    before = last;
+    return view;
+  });
+}
+
+/** The part of a day that has happened by an instant, or `undefined` before its open. */
+function dayPiece(asset: Asset, days: Days, day: TradingDay, at: number): Piece | undefined {
+  const { date, openAt: timestamp, index } = day;
+  const { open, high, low, close, volume } = asset.bar(index);
+  if (at >= day.closeAt) {
+    return { date, timestamp, open, high, low, last: close, volume, turnover: days.turnover(asset, index) };
+  }
+  const totals = days.totals(asset, index, minuteAt(day, at), at);
+  return totals === undefined ? undefined : { ...totals, open, date, timestamp };
+}
+
+/** Returns what tells the periods of a cycle apart. */
+function periodOf(date: string, cycle: DayCycle): string {
+  if (cycle === "day") return date;
+  if (cycle === "week") {
+    const day = new Date(`${date}T00:00:00Z`);
+    return new Date(day.getTime() - ((day.getUTCDay() + 6) % 7) * 86_400_000).toISOString().slice(0, 10);
+  }
+  if (cycle === "quarter") return `${date.slice(0, 4)}-${Math.ceil(Number(date.slice(5, 7)) / 3)}`;
+  return date.slice(0, cycle === "month" ? 7 : 4);
+}
+
+function longBars(asset: Asset, days: Days, query: BarQuery, cycle: DayCycle, multiplier: number): BarView[] {
+  const { at, start, direction = "left", limit = 100 } = query;
+  const end = Math.min(asset.timeline.indexAt(at), asset.lastIndex);
+  const periods = new Map<string, TradingDay[]>();
+  for (const day of asset.timeline.days.slice(0, end + 1)) {
+    if (day.openAt > at) break;
+    const key = periodOf(day.date, cycle);
+    const held = periods.get(key);
+    if (held === undefined) periods.set(key, [day]);
+    else held.push(day);
+  }
+  const wanted = [...periods.values()].filter((group) => {
+    const [first, last] = [group[0]?.date ?? "", group.at(-1)?.date ?? ""];
+    return start === undefined || (direction === "left" ? first <= start : last >= start);
+  });
+  const most = Math.max(1, Math.min(limit, MOST_BARS));
+  const chosen = direction === "left" ? wanted.slice(-most) : wanted.slice(0, most);
+  const pieces = chosen.flatMap((group) =>
+    join(group.flatMap((day) => dayPiece(asset, days, day, at) ?? [])) ?? []
+  );
+  return show(pieces, referenceClose(asset, chosen[0]?.[0]?.index ?? 0), multiplier);
+}
+
+/** The bars of one day up to an instant, oldest first. */
+function minutePieces(asset: Asset, days: Days, day: TradingDay, at: number, cycle: MinuteCycle): Piece[] {
+  const last = minuteAt(day, at);
+  if (last < 0) return [];
+  const { path } = days.full(asset, day.index);
+  const pieces: Piece[] = [];
+  for (let first = 0; first <= last; first += cycle) {
+    const parts: Piece[] = [];
+    for (let minute = first; minute <= Math.min(last, first + cycle - 1); minute++) {
+      const totals = addTicks(undefined, ticksUntil(path, minute, at));
+      const timestamp = minuteStart(day, minute);
+      if (totals === undefined) continue;
+      parts.push({
+        ...totals,
+        open: path.open[minute] ?? 0,
+        date: day.date,
+        time: localMinute(day, timestamp),
+        timestamp,
+      });
+    }
+    const piece = join(parts);
+    if (piece !== undefined) pieces.push(piece);
+  }
+  return pieces;
+}
+
+function minuteBars(
+  asset: Asset,
+  days: Days,
+  query: BarQuery,
+  cycle: MinuteCycle,
+  multiplier: number,
+): BarView[] {
+  const { at, start, direction = "left", limit = MOST_MINUTE_DAYS[cycle] } = query;
+  const end = Math.min(asset.timeline.indexAt(at), asset.lastIndex);
+  const wanted = asset.timeline.days.slice(0, end + 1).filter(({ date, openAt }) =>
+    openAt <= at && (start === undefined || (direction === "left" ? date <= start : date >= start))
+  );
+  const most = Math.max(1, Math.min(limit, MOST_MINUTE_DAYS[cycle]));
+  const chosen = direction === "left" ? wanted.slice(-most) : wanted.slice(0, most);
+  const bars = show(
+    chosen.flatMap((day) => minutePieces(asset, days, day, at, cycle)),
+    referenceClose(asset, chosen[0]?.index ?? 0),
+    multiplier,
+  );
+  return direction === "left" ? bars.slice(-MOST_BARS) : bars.slice(0, MOST_BARS);
+}
+
+/** Returns bars, oldest first, at most {@linkcode MOST_BARS}. */
+export function makeBars(asset: Asset, days: Days, query: BarQuery, multiplier: number): BarView[] {
+  return typeof query.cycle === "number"
+    ? minuteBars(asset, days, query, query.cycle, multiplier)
+    : longBars(asset, days, query, query.cycle, multiplier);
+}

@@ -1,0 +1,107 @@
+/**
+ * The order book and the broker queue around the last price.
+ *
+ * The last price is the best bid or the best ask, and the levels follow the grid outwards. Sizes change every three
+ * seconds while the market trades and stand still when it does not.
+ *
+ * @module
+ */
+import { priceLimits } from "../../facts/price_limits.ts";
+import { toDecimal, toDouble } from "./grid.ts";
+import { toUnits } from "./packing.ts";
+import { hashText, mix, stream } from "./random.ts";
+import type { AssetState } from "./state.ts";
+import type { BookLevel, BookView, BrokersView, BrokerView } from "./views.ts";
+
+/** Options of {@linkcode makeBook}. */
+export interface BookOptions {
+  /** Levels on each side. @default 10 */
+  levels?: number;
+  /** Whether levels name an exchange, as depth feeds do. @default false */
+  depth?: boolean;
+}
+
+const REFRESH_MS = 3_000;
+
+/** Venues named in a depth feed of the United States; elsewhere the exchange itself. */
+const VENUES: Record<string, readonly string[]> = { us: ["NSDQ", "ARCA", "BATS", "EDGX"], hk: ["SEHK"] };
+
+/** Invented brokers: four-digit codes in the form Hong Kong uses, and names nobody has. */
+const BROKERS = Array.from({ length: 40 }, (_, index) => ({
+  item: String(1100 + index * 37),
+  name: `Simulated broker ${index + 1}`,
+}));
+
+/** A stream that stands still outside trading and turns every few seconds inside. */
+function streamAt({ asset, day, last }: AssetState, at: number, seed: number, purpose: string) {
+  const moment = Math.floor(Math.min(day.closeAt, Math.max(day.openAt, at)) / REFRESH_MS);
+  return stream(mix(seed, hashText(`${purpose}:${asset.symbol}`), moment, last));
+}
+
+function limitsOf({ asset, day, previousClose }: AssetState): { low: number; high: number } {
+  const { market, symbol } = asset.describe(day.date);
+  const limits = priceLimits({ market, symbol, date: day.date, previousClose: toDecimal(previousClose) });
+  return limits === undefined
+    ? { low: 1, high: Infinity }
+    : { low: toUnits(limits.low), high: toUnits(limits.high) };
+}
+
+/** Returns the book; a side ends early where the grid or a price limit does. */
+export function makeBook(
+  state: AssetState,
+  { at, seed, levels = 10, depth = false }: BookOptions & { at: number; seed: number },
+): BookView {
+  const { asset, day, last } = state;
+  const next = streamAt(state, at, seed, "book");
+  const grid = asset.grid(day.date);
+  const { market, lotSize } = asset.describe(day.date);
+  const limits = limitsOf(state);
+  const typicalLots = Math.max(2, asset.bar(day.index).volume / day.minutes / 4 / lotSize);
+  const venues = VENUES[market] ?? ["SSE"];
+  const side = (best: number, step: (price: number) => number): BookLevel[] => {
+    const rows: BookLevel[] = [];
+    for (
+      let price = best;
+      rows.length < levels && price >= limits.low && price <= limits.high;
+      price = step(price)
+    ) {
+      const lots = 1 + Math.floor(typicalLots * (0.2 + 1.6 * next()));
+      const row: BookLevel = {
+        level: rows.length + 1,
+        price: toDouble(price),
+        volume: String(lots * lotSize),
+        orderCount: 1 + Math.floor(Math.min(lots, 60) * next()),
+      };
+      const venue = venues[Math.floor(next() * venues.length)];
+      rows.push(depth && venue !== undefined ? { ...row, exchange: venue } : row);
+    }
+    return rows;
+  };
+  const lastIsBid = next() < 0.5;
+  const bids = side(lastIsBid ? last : grid.down(last), (price) => grid.down(price));
+  const asks = side(lastIsBid ? grid.up(last) : last, (price) => grid.up(price));
+  return { symbol: asset.symbol, tickSize: toDouble(grid.tick(last)), asks, bids };
+}
+
+/** Levels shown in the broker queue. */
+const QUEUE_LEVELS = 5;
+
+/** Returns the broker queue of a Hong Kong stock; elsewhere both sides are empty. */
+export function makeBrokers(state: AssetState, at: number, seed: number): BrokersView {
+  const { asset, day } = state;
+  const { market, kind } = asset.describe(day.date);
+  if (market !== "hk" || kind === "future") return { symbol: asset.symbol, asks: [], bids: [] };
+  const side = (purpose: string): BrokerView[] => {
+    const next = streamAt(state, at, seed, purpose);
+    return Array.from({ length: QUEUE_LEVELS }, (_, index) => {
+      const level = index + 1;
+      const mark: BrokerView = { level, item: String(level), type: 83, name: "" };
+      const queue = Array.from({ length: 1 + Math.floor(next() * 5) }, () => {
+        const broker = BROKERS[Math.floor(next() * BROKERS.length)];
+        return { level, item: broker?.item ?? "", type: 66 as const, name: broker?.name ?? "" };
+      });
+      return level === 1 ? queue : [mark, ...queue];
+    }).flat();
+  };
+  return { symbol: asset.symbol, asks: side("ask brokers"), bids: side("bid brokers") };
+}

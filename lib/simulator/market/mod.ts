@@ -1,0 +1,283 @@
+/**
+ * The simulated market: every price, bar, book and chain follows from a seed and an instant.
+ *
+ * No clock and no chance of its own. All views are drawn from the same path, so at one instant the quote's last
+ * price is the last tick, the end of the time line and the close of the running minute bar.
+ *
+ * - Before a day's open (from the order input hours on) the quote shows the previous close and no volume.
+ * - After the close it shows the day's bar until the next day starts.
+ * - After the last held bar, 2025-08-15, a seeded continuation runs on the true trading days.
+ * - Where the calendar ends, the market stays at its last close.
+ *
+ * Left out: auctions, extended-hours prints, the futures night session, suspensions, splits.
+ *
+ * @module
+ */
+import { type Mic, sessionOn } from "../../calendars/mod.ts";
+import { compare, type Decimal } from "../../decimal.ts";
+import { type FutureContract, futureContracts } from "../../facts/futures.ts";
+import { optionCode, type OptionContract, optionUnderlyings } from "../../facts/options.ts";
+import { type Asset, Assets, referenceClose } from "./assets.ts";
+import { type BarQuery, makeBars } from "./bars.ts";
+import type { OptionInputs } from "./black_scholes.ts";
+import { type BookOptions, makeBook, makeBrokers } from "./book.ts";
+import { Cache } from "./cache.ts";
+import { toDecimal, UNITS } from "./grid.ts";
+import { daysBetween, expiriesOn, pricingOn, strikesAt } from "./option_chain.ts";
+import { toUnits } from "./packing.ts";
+import { addTicks, type Tick } from "./path.ts";
+import { latestTicks, makeQuote, makeTimeShare, showTicks } from "./quotes.ts";
+import { type CurrencyRates, currencyRates } from "./rates.ts";
+import { type AssetState, Days } from "./state.ts";
+import { localTime, minuteAt, timelineOf, type TradingDay } from "./timeline.ts";
+import type {
+  BarView,
+  BookView,
+  BrokersView,
+  DayBar,
+  Instrument,
+  QuoteView,
+  TickView,
+  TimeShareView,
+} from "./views.ts";
+
+export type { BarQuery, DayCycle, MinuteCycle } from "./bars.ts";
+export type { BookOptions } from "./book.ts";
+export type { CurrencyRates } from "./rates.ts";
+export type * from "./views.ts";
+export { MOST_BARS, MOST_MINUTE_DAYS } from "./bars.ts";
+
+/** What makes one market differ from another. */
+export interface SimulatedMarketOptions {
+  /** A whole number; the held bars are the same for every seed, the ways inside and after them are not. */
+  seed: number;
+}
+
+/** Which options of an expiry are wanted; left out means both. */
+export interface OptionFilter {
+  inOut?: "in" | "out";
+  type?: "call" | "put";
+}
+
+/** Options of {@linkcode SimulatedMarket.isOpen}. */
+export interface OpenOptions {
+  /** Whether auctions (Hong Kong) and hours before and after the market (United States) count. @default false */
+  extended?: boolean;
+}
+
+/** The highest and lowest price traded in a stretch of time, and how much was traded. */
+export interface TradedRange {
+  high: Decimal;
+  low: Decimal;
+  last: Decimal;
+  volume: string;
+}
+
+const MINUTE_MS = 60_000;
+
+/** Minutes before the open and after the close of extended trading. */
+const EXTENDED: Record<string, { before: number; after: number }> = {
+  hk: { before: 30, after: 10 },
+  us: { before: 330, after: 240 },
+};
+
+const CONNECT: Record<string, Mic> = { shanghai: "CONNECT_SH", shenzhen: "CONNECT_SZ" };
+
+/** A market that can be asked about any instant, in any order. */
+export class SimulatedMarket {
+  readonly #seed: number;
+  readonly #assets: Assets;
+  readonly #found = new Cache<Asset>(4_000);
+  readonly #days = new Days();
+
+  constructor({ seed }: SimulatedMarketOptions) {
+    this.#seed = seed;
+    this.#assets = new Assets(seed);
+  }
+
+  /** Returns the asset of a symbol. @throws {RangeError} When the market has none. */
+  #asset(symbol: string): Asset {
+    return this.#found.get(symbol, () => {
+      const asset = this.#assets.find(symbol);
+      if (asset === undefined) throw new RangeError(`Cannot find "${symbol}": not traded here`);
+      return asset;
+    });
+  }
+
+  #state(symbol: string, at: number): AssetState {
+    return this.#days.state(this.#asset(symbol), at);
+  }
+
+  /**
+   * Returns what is known of a symbol, or `undefined` when nothing trades under it.
+   *
+   * @param date Day of the lot size, `yyyy-MM-dd`. @default the last day known
+   */
+  instrument(symbol: string, date = "9999-12-31"): Instrument | undefined {
+    const asset = this.#assets.find(symbol);
+    return asset?.describe(date);
+  }
+
+  /** Returns the price step at a price, on a date. */
+  tickSize(symbol: string, date: string, price: Decimal): Decimal {
+    const asset = this.#asset(symbol);
+    return toDecimal(asset.grid(date).tick(toUnits(price)), asset.places);
+  }
+
+  /** Returns the last traded price, in the instrument's currency; epoch milliseconds. */
+  lastPrice(symbol: string, at: number): Decimal {
+    const { asset, last } = this.#state(symbol, at);
+    return toDecimal(last, asset.places);
+  }
+
+  /** Returns the close of the last session before the day that quotes show. */
+  previousClose(symbol: string, at: number): Decimal {
+    const { asset, previousClose } = this.#state(symbol, at);
+    return toDecimal(previousClose, asset.places);
+  }
+
+  /** Returns the whole bar of a day, or `undefined` when the instrument did not trade. */
+  dayBar(symbol: string, date: string): DayBar | undefined {
+    const asset = this.#asset(symbol);
+    const day = asset.timeline.on(date);
+    if (day === undefined || day.index > asset.lastIndex) return undefined;
+    const { open, high, low, close, volume } = asset.bar(day.index);
+    const write = (price: number) => toDecimal(price, asset.places);
+    return {
+      date,
+      open: write(open),
+      high: write(high),
+      low: write(low),
+      close: write(close),
+      volume: String(volume),
+    };
+  }
+
+  /** Returns the quote of an instant. */
+  quote(symbol: string, at: number): QuoteView {
+    const state = this.#state(symbol, at);
+    const { option: contract } = state.asset.describe(state.day.date);
+    if (contract === undefined) return makeQuote(state, { at, days: this.#days });
+    const inputs = this.#optionInputs(contract, state, at);
+    return makeQuote(state, { at, days: this.#days, option: { contract, inputs } });
+  }
+
+  #optionInputs(contract: OptionContract, { day }: AssetState, at: number): OptionInputs {
+    const stock = this.#asset(contract.underlying);
+    // an expired option keeps the stock price of its last moment
+    const until = Math.min(at, day.index === this.#asset(optionCode(contract)).lastIndex ? day.closeAt : at);
+    const spot = this.#days.state(stock, until).last / UNITS;
+    const reference = referenceClose(stock, day.index);
+    return { ...pricingOn(contract, { date: day.date, reference, seed: this.#seed }), spot };
+  }
+
+  /** Returns bars, oldest first; nothing later than `query.at`. */
+  bars(symbol: string, query: BarQuery): BarView[] {
+    const asset = this.#asset(symbol);
+    const { multiplier } = asset.describe(asset.timeline.day(0).date);
+    return makeBars(asset, this.#days, query, Number(multiplier));
+  }
+
+  /** Returns the latest ticks, oldest first; before the open those of the day before. */
+  ticks(symbol: string, at: number, limit: number): TickView[] {
+    const state = this.#state(symbol, at);
+    const { multiplier } = state.asset.describe(state.day.date);
+    return showTicks(latestTicks(state, this.#days, at, limit), state.asset, multiplier);
+  }
+
+  /** Returns the order book; outside trading it stands still. */
+  orderBook(symbol: string, at: number, options: BookOptions = {}): BookView {
+    return makeBook(this.#state(symbol, at), { ...options, at, seed: this.#seed });
+  }
+
+  /** Returns the broker queue; empty outside Hong Kong. */
+  brokers(symbol: string, at: number): BrokersView {
+    return makeBrokers(this.#state(symbol, at), at, this.#seed);
+  }
+
+  /** Returns the minutes of the day so far. */
+  timeShare(symbol: string, at: number): TimeShareView[] {
+    return makeTimeShare(this.#state(symbol, at), this.#days, at);
+  }
+
+  /**
+   * Returns what was traded after one instant and up to another, or `undefined` when nothing was: for matching
+   * limit orders and triggering conditional ones between two looks at the market.
+   */
+  traded(symbol: string, after: number, until: number): TradedRange | undefined {
+    const asset = this.#asset(symbol);
+    const last = Math.min(asset.timeline.indexAt(until), asset.lastIndex);
+    let sum;
+    for (let index = Math.max(0, asset.timeline.indexAt(after)); index <= last; index++) {
+      const day = asset.timeline.day(index);
+      const { path } = this.#days.full(asset, index);
+      const inside = ({ at }: Tick) => at > after && at <= until;
+      for (let minute = Math.max(0, minuteAt(day, after)); minute <= minuteAt(day, until); minute++) {
+        sum = addTicks(sum, path.ticks(minute).filter(inside));
+      }
+    }
+    if (sum === undefined) return undefined;
+    const { high, low, last: price, volume } = sum;
+    const write = (units: number) => toDecimal(units, asset.places);
+    return { high: write(high), low: write(low), last: write(price), volume: String(volume) };
+  }
+
+  /** Returns the expiries listed for a stock, `yyyy-MM-dd`, nearest first; empty when it has no options. */
+  optionExpiries(underlying: string, at: number): string[] {
+    return optionUnderlyings.includes(underlying) ? expiriesOn(this.#localDate(underlying, at)) : [];
+  }
+
+  /** Returns the option codes of an expiry, by strike, calls before puts; empty when it is not listed. */
+  optionCodes(underlying: string, expiry: string, { inOut, type }: OptionFilter, at: number): string[] {
+    if (!this.optionExpiries(underlying, at).includes(expiry)) return [];
+    const { previousClose, last } = this.#state(underlying, at);
+    const strikes = strikesAt(
+      toDecimal(previousClose),
+      daysBetween(this.#localDate(underlying, at), expiry),
+    );
+    const types = type === undefined ? ["call", "put"] as const : [type];
+    return types.flatMap((kind) =>
+      strikes.filter((strike) => {
+        const below = compare(strike, toDecimal(last)) < 0;
+        return inOut === undefined || (inOut === "in") === ((kind === "call") === below);
+      }).map((strike) => optionCode({ underlying, expiry, type: kind, strike }))
+    );
+  }
+
+  /** Returns the index futures listed at an instant. */
+  futureContracts(at: number): FutureContract[] {
+    return futureContracts(localTime(timelineOf("HKFUT").day(0), at).slice(0, 10));
+  }
+
+  /** Tells whether continuous trading runs, lunch breaks left out; northbound days for mainland stocks. */
+  isOpen(symbol: string, at: number, { extended = false }: OpenOptions = {}): boolean {
+    const asset = this.#asset(symbol);
+    const index = asset.timeline.indexAt(at);
+    if (index < 0 || index > asset.lastIndex) return false;
+    const day = asset.timeline.day(index);
+    const { market, kind } = asset.describe(day.date);
+    const link = CONNECT[market];
+    if (link !== undefined) return isLinkOpen(link, day, at);
+    if (day.segments.some(({ from, to }) => at >= from && at < to)) return true;
+    const hours = EXTENDED[market];
+    if (!extended || hours === undefined || kind === "future" || kind === "option") return false;
+    const before = at >= day.openAt - hours.before * MINUTE_MS && at < day.openAt;
+    return before || (at >= day.closeAt && at < day.closeAt + hours.after * MINUTE_MS);
+  }
+
+  /** Returns the day's exchange rates (`yyyy-MM-dd`). */
+  currencyRates(date: string): CurrencyRates {
+    return currencyRates(date, this.#seed);
+  }
+
+  #localDate(symbol: string, at: number): string {
+    return localTime(this.#state(symbol, at).day, at).slice(0, 10);
+  }
+}
+
+/** Northbound trading needs Hong Kong open too, and may end with it when weather closes the city. */
+function isLinkOpen(link: Mic, day: TradingDay, at: number): boolean {
+  const session = sessionOn(link, day.date);
+  if (typeof session === "string" || at < session.openAt || at >= session.closeAt) return false;
+  return day.segments.some(({ from, to }) => at >= from && at < to);
+}

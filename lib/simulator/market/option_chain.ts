@@ -1,0 +1,102 @@
+/**
+ * Which options exist, and what they are worth on a day.
+ *
+ * Expiries: the next eight Fridays, the third Fridays of six months and the Januaries of two years; where a Friday
+ * is a holiday, the Thursday before. Within a day years to expiry and volatility stand still, so an option's price
+ * rises or falls with the stock alone and its day bar follows from the stock's.
+ *
+ * @module
+ */
+import { sessionOn } from "../../calendars/mod.ts";
+import { type Decimal, multiply, toStep } from "../../decimal.ts";
+import {
+  activeStrikeStep,
+  optionCode,
+  type OptionContract,
+  optionUnderlyings,
+  parseOptionCode,
+} from "../../facts/options.ts";
+import type { OptionInputs } from "./black_scholes.ts";
+import { toDecimal, UNITS } from "./grid.ts";
+import { toUnits } from "./packing.ts";
+import { bell, hashText, mix, stream } from "./random.ts";
+
+const DAY_MS = 86_400_000;
+const WEEKS = 8;
+const MONTHS = 6;
+const LEAP_YEARS = 2;
+
+/** Interest a year that options are priced with. */
+export const OPTION_RATE = 0.045;
+
+/** Usual volatility a year by underlying. */
+const VOLATILITY: Record<string, number> = { AAPL: 0.28, AMZN: 0.32, GOOGL: 0.3, MSFT: 0.24 };
+
+const iso = (day: number) => new Date(day).toISOString().slice(0, 10);
+const epoch = (date: string) => Date.parse(`${date}T00:00:00Z`);
+
+/** Returns calendar days from one date to another. */
+export function daysBetween(from: string, to: string): number {
+  return Math.round((epoch(to) - epoch(from)) / DAY_MS);
+}
+
+/** Returns the expiry of the week of a Friday: the Friday, or the Thursday when it is a holiday. */
+function expiryOfFriday(friday: number): string {
+  return sessionOn("XNYS", iso(friday)) === "closed" ? iso(friday - DAY_MS) : iso(friday);
+}
+
+const fridayOnOrAfter = (day: number) => day + ((5 - new Date(day).getUTCDay() + 7) % 7) * DAY_MS;
+
+/** Returns the third Friday of a month counted from a date's own month. */
+function thirdFriday(date: string, monthsAhead: number): number {
+  const start = new Date(epoch(date));
+  return fridayOnOrAfter(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + monthsAhead, 1)) +
+    14 * DAY_MS;
+}
+
+/** Returns the expiries listed on a date, nearest first, as `yyyy-MM-dd`. */
+export function expiriesOn(date: string): string[] {
+  const first = fridayOnOrAfter(epoch(date));
+  const fridays = Array.from({ length: WEEKS }, (_, week) => first + week * 7 * DAY_MS);
+  for (let month = 0; month < MONTHS; month++) fridays.push(thirdFriday(date, month));
+  const year = Number(date.slice(0, 4));
+  for (let ahead = 1; ahead <= LEAP_YEARS; ahead++) fridays.push(thirdFriday(`${year + ahead}-01-01`, 0));
+  return [...new Set(fridays.map(expiryOfFriday))].filter((expiry) => expiry >= date).sort();
+}
+
+/** Returns the strikes listed for an expiry at a price of the stock, lowest first. */
+export function strikesAt(spot: Decimal, daysToExpiry: number): Decimal[] {
+  const step = activeStrikeStep(spot, daysToExpiry);
+  const reach = daysToExpiry <= 62 ? ["0.75", "1.25"] : ["0.5", "1.5"];
+  const [low = 0, high = 0] = reach.map((share) => toUnits(toStep(multiply(spot, share), step, "half-up")));
+  const strikes: Decimal[] = [];
+  for (let strike = low; strike <= high; strike += toUnits(step)) strikes.push(toDecimal(strike, 0));
+  return strikes;
+}
+
+/** Reads an option code that this market can trade: a known stock, an expiry day, a strike on the finest step. */
+export function findOption(code: string): OptionContract | undefined {
+  const contract = parseOptionCode(code);
+  if (contract === undefined || !optionUnderlyings.includes(contract.underlying)) return undefined;
+  const day = epoch(contract.expiry);
+  if (Number.isNaN(day) || iso(day) !== contract.expiry) return undefined;
+  const strike = toUnits(contract.strike);
+  const fits = strike > 0 && strike % (2.5 * UNITS) === 0 && optionCode(contract) === code;
+  return fits && expiryOfFriday(fridayOnOrAfter(day)) === contract.expiry ? contract : undefined;
+}
+
+/** Everything about a day that an option is priced from, but for the stock's price. */
+export function pricingOn(
+  contract: OptionContract,
+  { date, reference, seed }: { date: string; reference: number; seed: number },
+): Omit<OptionInputs, "spot"> {
+  const { underlying, type, expiry } = contract;
+  const strike = toUnits(contract.strike) / UNITS;
+  const usual = VOLATILITY[underlying] ?? 0.3;
+  const mood = 1 + 0.05 * bell(stream(mix(seed, hashText(`volatility:${underlying}:${date}`))));
+  const distance = Math.log(strike / (reference / UNITS));
+  const smile = Math.min(0.3, 0.3 * distance * distance - 0.08 * distance);
+  // On the last day almost no time is left, so the close is the intrinsic value.
+  const years = Math.max(0.02, daysBetween(date, expiry)) / 365;
+  return { type, strike, years, volatility: Math.max(0.1, usual * mood + smile), rate: OPTION_RATE };
+}

@@ -1,0 +1,142 @@
+/**
+ * Quotes, ticks and the line of the day, drawn from one state.
+ *
+ * Turnover rate takes 250 days of average volume as the shares that trade: the real numbers are not held.
+ *
+ * @module
+ */
+import type { OptionContract } from "../../facts/options.ts";
+import type { Asset } from "./assets.ts";
+import { optionGreeks, type OptionInputs } from "./black_scholes.ts";
+import { toDecimal, toDouble, UNITS } from "./grid.ts";
+import { daysBetween } from "./option_chain.ts";
+import { toUnits } from "./packing.ts";
+import { addTicks, type Tick } from "./path.ts";
+import { type AssetState, type Days, ticksUntil } from "./state.ts";
+import { localMinute, localTime, minuteStart } from "./timeline.ts";
+import type { OptionView, QuoteView, TickView, TimeShareView } from "./views.ts";
+
+/** Price units times shares as money of the wire. */
+const money = (turnover: number, multiplier: string) => turnover / UNITS * Number(multiplier);
+
+const percent = (part: number, whole: number) => Math.round(10_000 * part / whole) / 100;
+
+/** Returns the ticks up to an instant, newest last; before the open those of the day before. */
+export function latestTicks(state: AssetState, days: Days, at: number, limit: number): Tick[] {
+  const before = state.minute < 0;
+  const index = before ? state.day.index - 1 : state.day.index;
+  if (index < 0) return [];
+  const { path } = days.full(state.asset, index);
+  let ticks: Tick[] = [];
+  for (
+    let minute = before ? path.day.minutes - 1 : state.minute;
+    minute >= 0 && ticks.length < limit;
+    minute--
+  ) {
+    ticks = [...ticksUntil(path, minute, at), ...ticks];
+  }
+  return ticks.slice(-limit);
+}
+
+/** Shows ticks in the local time of their market. */
+export function showTicks(ticks: readonly Tick[], { timeline }: Asset, multiplier: string): TickView[] {
+  return ticks.map(({ at, price, volume, side }) => ({
+    time: localTime(timeline.day(timeline.indexAt(at)), at).slice(11),
+    side,
+    price: toDouble(price),
+    volume: String(volume),
+    turnover: money(price * volume, multiplier),
+    type: 0,
+    timestamp: at,
+  }));
+}
+
+/** Makes the quote of an instant; options come with what they are priced from. */
+export function makeQuote(
+  state: AssetState,
+  { at, days, option }: {
+    at: number;
+    days: Days;
+    option?: { contract: OptionContract; inputs: OptionInputs };
+  },
+): QuoteView {
+  const { asset, day, totals, last, previousClose } = state;
+  const { symbol, lotSize, multiplier, future } = asset.describe(day.date);
+  const [lastTick] = latestTicks(state, days, at, 1);
+  const traded = totals?.volume ?? 0;
+  return {
+    symbol,
+    isSuspended: false,
+    openPrice: totals === undefined ? 0 : toDouble(asset.bar(day.index).open),
+    highPrice: toDouble(totals?.high ?? 0),
+    lowPrice: toDouble(totals?.low ?? 0),
+    lastPrice: toDouble(last),
+    previousClose: toDouble(previousClose),
+    tickSize: toDouble(asset.grid(day.date).tick(last)),
+    volume: String(traded),
+    turnover: money(totals?.turnover ?? 0, multiplier),
+    turnoverRate: percent(traded, asset.outstanding),
+    amplitude: totals === undefined ? 0 : percent(totals.high - totals.low, previousClose),
+    securityStatus: 0,
+    lotSize,
+    tradeTime: lastTick === undefined ? "" : localTime(day, lastTick.at),
+    marketTime: localTime(day, at),
+    ...(future === undefined ? {} : {
+      future: {
+        expiryDate: future.lastTradingDay,
+        daysToExpiry: Math.max(0, daysBetween(localTime(day, at).slice(0, 10), future.lastTradingDay)),
+      },
+    }),
+    ...(option === undefined ? {} : { option: showOption(option.contract, option.inputs, state, at) }),
+  };
+}
+
+function showOption(
+  { strike, expiry, type }: OptionContract,
+  inputs: OptionInputs,
+  { asset, day, last }: AssetState,
+  at: number,
+): OptionView {
+  const greeks = optionGreeks(inputs);
+  const spot = Math.round(inputs.spot * UNITS);
+  const inside = Math.max(0, type === "call" ? spot - toUnits(strike) : toUnits(strike) - spot);
+  const toCover = type === "call" ? toUnits(strike) + last - spot : spot - toUnits(strike) + last;
+  return {
+    strikePrice: toDecimal(toUnits(strike)),
+    openInterest: String(asset.outstanding),
+    expiryDate: expiry.replaceAll("-", ""),
+    premium: (100 * toCover / spot).toFixed(2),
+    intrinsicValue: toDecimal(inside),
+    timeValue: toDecimal(Math.max(0, last - inside)),
+    daysToExpiry: String(Math.max(0, daysBetween(localTime(day, at).slice(0, 10), expiry))),
+    impliedVolatility: inputs.volatility.toFixed(4),
+    actualLeverage: (greeks.delta * spot / last).toFixed(4),
+    delta: greeks.delta.toFixed(4),
+    gamma: greeks.gamma.toFixed(4),
+    vega: greeks.vega.toFixed(4),
+    theta: greeks.theta.toFixed(4),
+    rho: greeks.rho.toFixed(4),
+  };
+}
+
+/** Returns the minutes of the day so far, the running one included. */
+export function makeTimeShare(state: AssetState, days: Days, at: number): TimeShareView[] {
+  const { asset, day, minute: last, previousClose } = state;
+  if (last < 0) return [];
+  const { multiplier } = asset.describe(day.date);
+  const { path, totals } = days.full(asset, day.index);
+  return Array.from({ length: last + 1 }, (_, minute) => {
+    const before = totals[minute - 1];
+    const sum = minute < last ? totals[minute] : addTicks(before, ticksUntil(path, minute, at));
+    const volume = (sum?.volume ?? 0) - (before?.volume ?? 0);
+    const turnover = (sum?.turnover ?? 0) - (before?.turnover ?? 0);
+    return {
+      time: localMinute(day, minuteStart(day, minute)),
+      price: toDouble(sum?.last ?? previousClose),
+      previousClose: toDouble(previousClose),
+      averagePrice: Math.round((sum?.turnover ?? 0) / (sum?.volume ?? 1)) / UNITS,
+      volume: String(volume),
+      turnover: money(turnover, multiplier),
+    };
+  });
+}

@@ -1,0 +1,61 @@
+/**
+ * Repeatable chance: the same seed and the same names give the same numbers, in any order of asking.
+ *
+ * @module
+ */
+
+/** A source of numbers from 0 up to 1. */
+export type Stream = () => number;
+
+/** Mixes whole numbers into one of 32 bits (the finalizer of MurmurHash3 over a running state). */
+export function mix(...parts: number[]): number {
+  let state = 0x9e3779b9;
+  for (const part of parts) {
+    state = Math.imul(state ^ (part | 0), 0x85ebca6b);
+    state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
+    state ^= state >>> 16;
+  }
+  return state >>> 0;
+}
+
+/** Turns a text into a whole number of 32 bits (FNV-1a over code units). */
+export function hashText(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  }
+  return hash >>> 0;
+}
+
+/** Starts a stream (mulberry32). */
+export function stream(seed: number): Stream {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let value = Math.imul(state ^ (state >>> 15), state | 1);
+    value ^= value + Math.imul(value ^ (value >>> 7), value | 61);
+    return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** Draws a bell-shaped number, mean 0, spread 1, never beyond 3.5: four uniform draws added. */
+export function bell(next: Stream): number {
+  return (next() + next() + next() + next() - 2) * Math.sqrt(3);
+}
+
+/** Parts a whole number into `count` whole parts of at least `least` each, by random weights. */
+export function split(total: number, count: number, least: number, next: Stream): number[] {
+  const weights = Array.from({ length: count }, () => 0.3 + next());
+  return splitByWeights(total, weights, least);
+}
+
+/** Parts a whole number by weights, each part at least `least`; what rounding leaves goes to the last part. */
+export function splitByWeights(total: number, weights: readonly number[], least: number): number[] {
+  const free = total - least * weights.length;
+  if (free < 0) throw new RangeError(`Cannot part ${total} into ${weights.length} parts of ${least} or more`);
+  const sum = weights.reduce((all, weight) => all + weight, 0);
+  const parts = weights.map((weight) => least + Math.floor(free * weight / sum));
+  const last = parts.length - 1;
+  parts[last] = (parts[last] ?? 0) + total - parts.reduce((all, part) => all + part, 0);
+  return parts;
+}

@@ -1,0 +1,33 @@
+/**
+ * Daily exchange rates of the simulated market.
+ *
+ * The United States dollar stays inside the band of 7.75 to 7.85 Hong Kong dollars that the peg allows. The renminbi
+ * swings slowly between 1.06 and 1.10 Hong Kong dollars. The values are made, not quoted.
+ *
+ * @module
+ */
+import type { Decimal } from "../../decimal.ts";
+import { bell, hashText, mix, stream } from "./random.ts";
+
+/** Hong Kong dollars for one unit of another currency. */
+export interface CurrencyRates {
+  USDHKD: Decimal;
+  CNYHKD: Decimal;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Returns the rates of a date (`yyyy-MM-dd`), four decimals each. */
+export function currencyRates(date: string, seed: number): CurrencyRates {
+  const next = stream(mix(seed, hashText(`rates:${date}`)));
+  const day = Date.parse(`${date}T00:00:00Z`) / DAY_MS;
+  if (Number.isNaN(day)) throw new RangeError(`Cannot look up rates of "${date}": no date`);
+  // whole ten-thousandths: the swing in a slow wave, then a small daily step
+  const swing = (centre: number, width: number, period: number, step: number) =>
+    Math.round(centre + width * Math.sin(2 * Math.PI * (day + seed % 365) / period) + step * bell(next));
+  const write = (units: number) => `${Math.floor(units / 10_000)}.${String(units % 10_000).padStart(4, "0")}`;
+  return {
+    USDHKD: write(Math.min(78_500, Math.max(77_500, swing(78_000, 350, 420, 30)))),
+    CNYHKD: write(swing(10_800, 150, 610, 15)),
+  };
+}

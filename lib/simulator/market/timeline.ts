@@ -1,0 +1,171 @@
+/**
+ * The trading days of one market in order, and the minutes of continuous trading in each.
+ *
+ * Time runs from the first held bar to the end of the calendar. Auctions and the night session of futures are
+ * left out: a stock day in Hong Kong has 330 minutes, 09:30 to 12:00 and 13:00 to 16:00.
+ *
+ * @module
+ */
+import { coverage, type Mic, type Session, sessionsBetween } from "../../calendars/mod.ts";
+
+/** The first day that the market knows: that of the first held bar. */
+export const FIRST_DATE = "2024-08-16";
+
+const MINUTE_MS = 60_000;
+
+/** A stretch of trading without a break, epoch milliseconds, the end excluded. */
+export interface Segment {
+  from: number;
+  to: number;
+}
+
+/** One trading day. */
+export interface TradingDay {
+  /** Place in the order of days, from 0. */
+  index: number;
+  /** Local date, `yyyy-MM-dd`. */
+  date: string;
+  segments: readonly Segment[];
+  /** Minutes of trading. */
+  minutes: number;
+  openAt: number;
+  closeAt: number;
+  /** When quotes turn to this day, epoch milliseconds: before that they show the day before. */
+  startsAt: number;
+  /** Local time minus UTC, milliseconds. */
+  offset: number;
+  halfDay: boolean;
+}
+
+/** Whose days these are; `HKFUT` are Hong Kong's index futures, by day. */
+export type TimelineName = "XHKG" | "XNYS" | "XSHG" | "HKFUT";
+
+/** How long before the open quotes turn to the new day: the order input or pre-market hours of each market. */
+const LEAD_MS: Record<TimelineName, number> = {
+  XHKG: 30 * MINUTE_MS,
+  XNYS: 330 * MINUTE_MS,
+  XSHG: 15 * MINUTE_MS,
+  HKFUT: 30 * MINUTE_MS,
+};
+
+const minutesOf = (time: string) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
+
+/** Index futures start 15 minutes before the stocks and end 30 minutes after them, half-days included. */
+function futureHours(session: Session): { open: number; close: number } {
+  return { open: minutesOf(session.open) - 15, close: minutesOf(session.close) + 30 };
+}
+
+function makeDay(session: Session, index: number, name: TimelineName): TradingDay {
+  const stock = { open: minutesOf(session.open), close: minutesOf(session.close) };
+  const { open, close } = name === "HKFUT" ? futureHours(session) : stock;
+  // Counted from the open, since a calendar's epoch already knows the time zone and its changes.
+  const at = (minute: number) => session.openAt + (minute - stock.open) * MINUTE_MS;
+  const stops = [open, ...session.breaks.flatMap(({ from, to }) => [minutesOf(from), minutesOf(to)]), close];
+  const segments: Segment[] = [];
+  for (let stop = 0; stop < stops.length; stop += 2) {
+    segments.push({ from: at(stops[stop] ?? open), to: at(stops[stop + 1] ?? close) });
+  }
+  return {
+    index,
+    date: session.date,
+    segments,
+    minutes: segments.reduce((sum, { from, to }) => sum + (to - from) / MINUTE_MS, 0),
+    openAt: at(open),
+    closeAt: at(close),
+    startsAt: at(open) - LEAD_MS[name],
+    offset: Date.parse(`${session.date}T${session.open}:00Z`) - session.openAt,
+    halfDay: session.halfDay,
+  };
+}
+
+/** The days of one market. */
+export class Timeline {
+  readonly days: readonly TradingDay[];
+  readonly #byDate: Map<string, TradingDay>;
+
+  constructor(name: TimelineName) {
+    const mic: Mic = name === "HKFUT" ? "XHKG" : name;
+    const sessions = sessionsBetween(mic, FIRST_DATE, coverage(mic).through);
+    this.days = sessions.map((session, index) => makeDay(session, index, name));
+    this.#byDate = new Map(this.days.map((day) => [day.date, day]));
+  }
+
+  /** Returns a day by its place. @throws {RangeError} When there is none. */
+  day(index: number): TradingDay {
+    const day = this.days[index];
+    if (day === undefined) throw new RangeError(`Cannot find trading day ${index}: outside the calendar`);
+    return day;
+  }
+
+  /** Returns a day by its date, or `undefined` when the market does not trade. */
+  on(date: string): TradingDay | undefined {
+    return this.#byDate.get(date);
+  }
+
+  /** Returns the place of the last day that has started by an instant, or -1 before the first. */
+  indexAt(at: number): number {
+    let [low, high] = [0, this.days.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.days[middle]?.startsAt ?? Infinity) <= at) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  /** Returns the place of the last day on or before a date, or -1. */
+  indexOn(date: string): number {
+    let [low, high] = [0, this.days.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.days[middle]?.date ?? "9") <= date) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+}
+
+/** Returns the last minute of a day that has begun by an instant, counted from 0; -1 before the open. */
+export function minuteAt(day: TradingDay, at: number): number {
+  let before = 0;
+  let minute = -1;
+  for (const { from, to } of day.segments) {
+    if (at < from) break;
+    minute = before + Math.floor((Math.min(at, to - 1) - from) / MINUTE_MS);
+    before += (to - from) / MINUTE_MS;
+  }
+  return minute;
+}
+
+/** Returns when a minute of a day begins, epoch milliseconds. */
+export function minuteStart(day: TradingDay, minute: number): number {
+  let left = minute;
+  for (const { from, to } of day.segments) {
+    const length = (to - from) / MINUTE_MS;
+    if (left < length) return from + left * MINUTE_MS;
+    left -= length;
+  }
+  throw new RangeError(`Cannot find minute ${minute} of ${day.date}: the day has ${day.minutes}`);
+}
+
+/** Writes an instant in the local time of a day, `yyyy-MM-ddTHH:mm:ss.sssZ` without the meaning of the `Z`. */
+const localIso = (day: TradingDay, at: number) => new Date(at + day.offset).toISOString();
+
+/** Returns the local `HH:mm` of an instant. */
+export function localMinute(day: TradingDay, at: number): string {
+  return localIso(day, at).slice(11, 16);
+}
+
+/** Returns the local `yyyy-MM-dd HH:mm:ss` of an instant. */
+export function localTime(day: TradingDay, at: number): string {
+  return localIso(day, at).slice(0, 19).replace("T", " ");
+}
+
+const timelines = new Map<TimelineName, Timeline>();
+
+/** Returns the days of a market; built once. */
+export function timelineOf(name: TimelineName): Timeline {
+  let timeline = timelines.get(name);
+  if (timeline === undefined) timelines.set(name, timeline = new Timeline(name));
+  return timeline;
+}

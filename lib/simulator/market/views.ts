@@ -1,0 +1,189 @@
+/**
+ * What the simulated market shows. Members are those of the API document 2.3 under this toolkit's names; prices are
+ * doubles as on that wire, made from decimal texts, and volumes are whole numbers as texts.
+ *
+ * @module
+ */
+import type { Decimal } from "../../decimal.ts";
+import type { FutureContract } from "../../facts/futures.ts";
+import type { Market } from "../../facts/listings.ts";
+import type { OptionContract } from "../../facts/options.ts";
+
+/** Anything that can be traded: a listing, a future or an option. */
+export interface Instrument {
+  symbol: string;
+  kind: "stock" | "etf" | "reit" | "future" | "option";
+  market: Market;
+  name: string;
+  nameTc: string;
+  nameSc: string;
+  /** `dataType` of the market-data interface. */
+  dataType: number;
+  currency: "HKD" | "USD" | "CNY";
+  /** Orders come in multiples of this many shares or contracts, on the date asked for. */
+  lotSize: number;
+  /** What one price unit of one share or contract is worth: 1, 100 for options, 10 or 50 for futures. */
+  multiplier: Decimal;
+  /** Present for futures. */
+  future?: FutureContract;
+  /** Present for options. */
+  option?: OptionContract;
+}
+
+/** A day's bar as decimal texts. */
+export interface DayBar {
+  /** `yyyy-MM-dd`. */
+  date: string;
+  open: Decimal;
+  high: Decimal;
+  low: Decimal;
+  close: Decimal;
+  /** Shares or contracts. */
+  volume: string;
+}
+
+/** Sensitivities and value parts of an option, all decimal texts (`optionExData`). */
+export interface OptionView {
+  strikePrice: Decimal;
+  /** Contracts. */
+  openInterest: string;
+  /** `yyyyMMdd`. */
+  expiryDate: string;
+  /** How far the stock has to move until expiry to cover the price, percent of the stock. */
+  premium: Decimal;
+  intrinsicValue: Decimal;
+  timeValue: Decimal;
+  /** Calendar days to expiry; `dueDate` on the wire. */
+  daysToExpiry: string;
+  /** A year, 0.3 for 30 percent; `iv` on the wire. */
+  impliedVolatility: Decimal;
+  /** Delta times stock price over option price. */
+  actualLeverage: Decimal;
+  delta: Decimal;
+  gamma: Decimal;
+  /** Per percent of volatility. */
+  vega: Decimal;
+  /** Per day. */
+  theta: Decimal;
+  /** Per percent of interest. */
+  rho: Decimal;
+}
+
+/** A quote (`BasicQot`). Before the first trade of a day open, high and low are 0. */
+export interface QuoteView {
+  symbol: string;
+  isSuspended: boolean;
+  openPrice: number;
+  highPrice: number;
+  lowPrice: number;
+  lastPrice: number;
+  /** `lastClosePrice` on the wire. */
+  previousClose: number;
+  /** The price step at the last price; `priceSpread` on the wire. */
+  tickSize: number;
+  /** Shares or contracts today. */
+  volume: string;
+  /** In the instrument's currency. */
+  turnover: number;
+  /** Percent of the shares that trade; the number of these is assumed, see `quotes.ts`. */
+  turnoverRate: number;
+  /** High minus low, percent of the previous close. */
+  amplitude: number;
+  /** `secStatus`; always 0, since its values are not published. */
+  securityStatus: number;
+  lotSize: number;
+  /** Local time of the last trade, `yyyy-MM-dd HH:mm:ss`; the wire's format is not published. */
+  tradeTime: string;
+  /** Local time of the quote, same form. */
+  marketTime: string;
+  /** Present for futures (`futureExData`); the date is `yyyy-MM-dd`, the distance in calendar days. */
+  future?: { expiryDate: string; daysToExpiry: number };
+  /** Present for options (`optionExData`). */
+  option?: OptionView;
+}
+
+/** A bar (`KLine`). */
+export interface BarView {
+  /** Trading date; for a week and longer the last one inside, `yyyy-MM-dd`. */
+  date: string;
+  /** Local start of a minute bar, `HH:mm`; absent for days and longer. */
+  time?: string;
+  openPrice: number;
+  highPrice: number;
+  lowPrice: number;
+  closePrice: number;
+  /** Close of the bar before; `lastClosePrice` on the wire. */
+  previousClose: number;
+  volume: string;
+  turnover: number;
+  /** Epoch milliseconds of the bar's start. */
+  timestamp: number;
+}
+
+/** A trade print (`Ticker`). */
+export interface TickView {
+  /** Local time, `HH:mm:ss`. */
+  time: string;
+  /** 0 flat, 1 buy, 2 sell. */
+  side: 0 | 1 | 2;
+  price: number;
+  volume: string;
+  turnover: number;
+  /** Always 0, since the values are not published. */
+  type: number;
+  /** Epoch milliseconds. */
+  timestamp: number;
+}
+
+/** One level of the order book (`OrderBook`). */
+export interface BookLevel {
+  /** From 1, best first. */
+  level: number;
+  price: number;
+  volume: string;
+  /** `orederCount` on the wire, spelled so there. */
+  orderCount: number;
+  /** `brokeId` on the wire; only in depth feeds. */
+  exchange?: string;
+}
+
+/** The order book of one instant. */
+export interface BookView {
+  symbol: string;
+  /** The price step; `spreadLevel` on the wire. */
+  tickSize: number;
+  asks: BookLevel[];
+  bids: BookLevel[];
+}
+
+/** One place in the broker queue (`Broker`). */
+export interface BrokerView {
+  level: number;
+  /** Broker code, or the level's number where `type` is 83. */
+  item: string;
+  /** 66 (`B`) a broker, 83 (`S`) the start of a level. */
+  type: 66 | 83;
+  name: string;
+}
+
+/** The broker queue; both lists are empty outside Hong Kong. */
+export interface BrokersView {
+  symbol: string;
+  asks: BrokerView[];
+  bids: BrokerView[];
+}
+
+/** One minute of the day's line (`TimeShare`). */
+export interface TimeShareView {
+  /** Local start of the minute, `HH:mm`. */
+  time: string;
+  price: number;
+  /** Close of the day before; `lastClosePrice` on the wire. */
+  previousClose: number;
+  /** Mean price of the day so far, weighted by volume. */
+  averagePrice: number;
+  /** Of this minute. */
+  volume: string;
+  /** Of this minute. */
+  turnover: number;
+}

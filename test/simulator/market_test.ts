@@ -1,0 +1,405 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { listings } from "../../lib/facts/listings.ts";
+import { normalCdf, optionGreeks, optionValue } from "../../lib/simulator/market/black_scholes.ts";
+import bars from "../../lib/simulator/market/data/bars.json" with { type: "json" };
+import { gridOf, toDecimal } from "../../lib/simulator/market/grid.ts";
+import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
+import { packBars, toUnits, unpackBars } from "../../lib/simulator/market/packing.ts";
+import { timelineOf } from "../../lib/simulator/market/timeline.ts";
+
+const pure = { permissions: "none" } as const;
+const market = new SimulatedMarket({ seed: 7 });
+const hk = (time: string) => Date.parse(`${time}+08:00`);
+const ny = (time: string) => Date.parse(`${time}-04:00`);
+
+const near = (actual: number, expected: number, error: number) =>
+  assert(Math.abs(actual - expected) <= error, `${actual} is not ${expected}`);
+
+const OPTION = "AAPL250919C2300000";
+const PUT = "MSFT250919P5200000";
+
+/** One symbol of every kind with instants before, within and after its day, and on a day of the continuation. */
+const moments: [symbol: string, at: number][] = [
+  ...["09:45:10", "11:59:59", "12:30:00", "15:59:30", "18:00:00"].flatMap((time): [string, number][] => [
+    ["00700.HK", hk(`2025-08-15T${time}`)],
+    ["00939.HK", hk(`2026-08-17T${time}`)],
+    ["HSI2508.HK", hk(`2025-08-15T${time}`)],
+    ["MCH2509.HK", hk(`2025-08-18T${time}`)],
+  ]),
+  ...["09:30:00", "11:29:59", "13:00:01", "15:30:00"].map((
+    time,
+  ): [string, number] => ["600519.SH", hk(`2025-08-14T${time}`)]),
+  ...["09:30:00", "12:34:56", "15:59:59", "17:00:00"].flatMap((time): [string, number][] => [
+    ["AAPL", ny(`2025-08-15T${time}`)],
+    [OPTION, ny(`2025-08-15T${time}`)],
+    [PUT, ny(`2025-08-20T${time}`)],
+  ]),
+];
+
+Deno.test("packBars() and unpackBars() keep every number", pure, () => {
+  const row = (date: string, open: string, high: string, low: string, close: string, volume: string) => ({
+    ...{ symbol: "00001.HK", date, open, high, low, close, volume },
+  });
+  const packed = packBars([
+    row("2024-08-16", "37.454", "37.454", "36.329", "36.892", "18291765"),
+    row("2024-08-19", "36.986", "38.720", "36.939", "38.579", "9761895"),
+  ]);
+  assertEquals(packed, {
+    dates: { HK: "2024-08-16 2024-08-19" },
+    rows: { "00001.HK": "37454 0 563 36892 18291765;94 141 47 1687 9761895" },
+  });
+  assertEquals(unpackBars(packed, "00001.HK").get("2024-08-19"), {
+    open: 369860,
+    high: 387200,
+    low: 369390,
+    close: 385790,
+    volume: 9761895,
+  });
+  assertThrows(() => packBars([row("2024-08-16", "2", "1", "1", "1", "5")]), RangeError, "lies outside");
+});
+
+Deno.test("held bars are those of the source", pure, () => {
+  const held = (symbol: string, date: string) => {
+    const { open, high, low, close, volume } = unpackBars(bars, symbol).get(date)!; // named dates are held
+    return [...[open, high, low, close].map((units) => toDecimal(units, 0)), volume];
+  };
+  assertEquals(Object.keys(bars.rows).length, 32);
+  assertEquals(held("00001.HK", "2024-08-16"), ["37.454", "37.454", "36.329", "36.892", 18291765]);
+  assertEquals(held("00700.HK", "2025-08-15"), ["587", "596.5", "584.5", "592", 22176876]);
+  assertEquals(held("AAPL", "2025-08-15"), ["234", "234.28", "229.34", "230.82", 22538702]);
+  assertEquals(held("600519.SH", "2024-08-19"), ["1460.07", "1487.47", "1452.93", "1453.38", 2043200]);
+});
+
+Deno.test("dayBar() brings real bars onto the price step of their date", pure, () => {
+  assertEquals(market.dayBar("00001.HK", "2024-08-16"), {
+    date: "2024-08-16",
+    open: "37.45",
+    high: "37.45",
+    low: "36.35",
+    close: "36.90",
+    volume: "18291765",
+  });
+  assertEquals(market.dayBar("02020.HK", "2025-08-15"), {
+    date: "2025-08-15",
+    open: "90.95",
+    high: "91.00",
+    low: "89.80",
+    close: "90.60",
+    volume: "6780601",
+  });
+  assertEquals(market.dayBar("GOOGL", "2025-08-15")?.close, "205.90");
+});
+
+Deno.test("dayBar() is absent on holidays, after expiry, and unknown symbols are refused", pure, () => {
+  assertEquals(market.dayBar("00700.HK", "2024-12-25"), undefined);
+  assertEquals(market.dayBar("AAPL", "2025-07-04"), undefined);
+  assertEquals(market.dayBar("HSI2508.HK", "2025-08-29"), undefined);
+  assertThrows(() => market.dayBar("NOPE", "2025-08-15"), RangeError, "not traded here");
+});
+
+Deno.test("dayBar() fills Hong Kong half-days, keeping the held close", pure, () => {
+  const eve = market.dayBar("00700.HK", "2024-12-24");
+  assertEquals(eve?.close, "416.40"); // 416.365 in the source, which has no volume
+  assert(Number(eve?.volume) > 1_000_000, eve?.volume);
+  const half = market.bars("00700.HK", { cycle: 1, at: hk("2024-12-24T20:00:00"), limit: 1 });
+  assertEquals(half.length, 150);
+  assertEquals([half[0]?.time, half.at(-1)?.time], ["09:30", "11:59"]);
+  const future = market.bars("HSI2412.HK", { cycle: 1, at: hk("2024-12-24T20:00:00"), limit: 1 });
+  assertEquals([future[0]?.time, future.at(-1)?.time], ["09:15", "12:29"]);
+});
+
+Deno.test("minute bars add up to the day bar on every kind of day", pure, () => {
+  const days: [string, string][] = [
+    ...listings.map(({ symbol }): [string, string] => [symbol, "2025-08-13"]),
+    ...["00700.HK", "AAPL", "600519.SH"].map((symbol): [string, string] => [symbol, "2026-06-18"]),
+    ...["HSI2508.HK", "MHI2509.HK", "HTI2512.HK"].map((symbol): [string, string] => [symbol, "2025-08-13"]),
+    ...[OPTION, PUT].map((symbol): [string, string] => [symbol, "2025-08-13"]),
+    ["AAPL", "2024-11-29"], // early close
+    ["000858.SZ", "2025-08-12"], // no volume in the source
+  ];
+  for (const [symbol, date] of days) {
+    const day = market.dayBar(symbol, date);
+    const at = Date.parse(`${date}T23:00:00Z`);
+    const minutes = market.bars(symbol, { cycle: 1, at, limit: 1 });
+    assertEquals(minutes[0]?.date, date);
+    assertEquals(minutes[0]?.openPrice, Number(day?.open), symbol);
+    assertEquals(Math.max(...minutes.map((bar) => bar.highPrice)), Number(day?.high), symbol);
+    assertEquals(Math.min(...minutes.map((bar) => bar.lowPrice)), Number(day?.low), symbol);
+    assertEquals(minutes.at(-1)?.closePrice, Number(day?.close), symbol);
+    assertEquals(String(minutes.reduce((sum, bar) => sum + Number(bar.volume), 0)), day?.volume, symbol);
+  }
+});
+
+Deno.test("bars() of longer cycles hold those of shorter ones", pure, () => {
+  const at = hk("2025-08-15T20:00:00");
+  const minutes = market.bars("00700.HK", { cycle: 1, at, limit: 1 });
+  const lengths = ([3, 5, 15, 30, 60, 120] as const).map((cycle) => {
+    const longer = market.bars("00700.HK", { cycle, at, limit: 1 });
+    assertEquals(
+      longer.map(({ volume }) => Number(volume)),
+      longer.map((_, place) =>
+        minutes.slice(place * cycle, (place + 1) * cycle).reduce((sum, bar) => sum + Number(bar.volume), 0)
+      ),
+    );
+    assertEquals(longer.at(-1)?.closePrice, 592);
+    return longer.length;
+  });
+  assertEquals(lengths, [110, 66, 22, 11, 6, 3]);
+  const days = market.bars("00700.HK", { cycle: "day", at, limit: 5 });
+  assertEquals(days.map(({ date }) => date.slice(8)), ["11", "12", "13", "14", "15"]);
+  const [week] = market.bars("00700.HK", { cycle: "week", at, limit: 1 });
+  assertEquals([week?.openPrice, week?.closePrice], [days[0]?.openPrice, 592]);
+  assertEquals(Number(week?.volume), days.reduce((sum, bar) => sum + Number(bar.volume), 0));
+  assertEquals(market.bars("00700.HK", { cycle: "month", at }).length, 13);
+  assertEquals(market.bars("00700.HK", { cycle: "quarter", at }).map(({ date }) => date), [
+    ...["2024-09-30", "2024-12-31", "2025-03-31", "2025-06-30", "2025-08-15"],
+  ]);
+  assertEquals(market.bars("00700.HK", { cycle: "year", at }).length, 2);
+});
+
+Deno.test("bars() go left or right from the start and never past the instant", pure, () => {
+  const at = hk("2025-08-15T10:00:20");
+  const dates = (start: string, direction: "left" | "right", limit: number) =>
+    market.bars("00700.HK", { cycle: "day", at, start, direction, limit }).map(({ date }) => date);
+  assertEquals(dates("2025-08-13", "left", 2), ["2025-08-12", "2025-08-13"]);
+  assertEquals(dates("2025-08-13", "right", 2), ["2025-08-13", "2025-08-14"]);
+  assertEquals(dates("2025-08-14", "right", 9), ["2025-08-14", "2025-08-15"]);
+  assertEquals(dates("2024-08-15", "left", 9), []);
+  const minutes = market.bars("00700.HK", { cycle: 1, at, limit: 99 });
+  assertEquals(minutes.at(-1)?.time, "10:00");
+  assertEquals(minutes.length, 1500); // six days would be more
+});
+
+Deno.test("quote, ticks, line of the day and bars agree at one instant", pure, () => {
+  for (const [symbol, at] of moments) {
+    const label = `${symbol} at ${new Date(at).toISOString()}`;
+    const quote = market.quote(symbol, at);
+    const minutes = market.bars(symbol, { cycle: 1, at, limit: 1 });
+    const day = market.bars(symbol, { cycle: "day", at, limit: 1 })[0];
+    const line = market.timeShare(symbol, at);
+    assertEquals(Number(market.lastPrice(symbol, at)), quote.lastPrice, label);
+    assertEquals(market.ticks(symbol, at, 5).at(-1)?.price, quote.lastPrice, label);
+    assertEquals(line.at(-1)?.price, quote.lastPrice, label);
+    assertEquals(minutes.at(-1)?.closePrice, quote.lastPrice, label);
+    assertEquals(
+      [day?.openPrice, day?.highPrice, day?.lowPrice, day?.closePrice, day?.volume, day?.previousClose],
+      [quote.openPrice, quote.highPrice, quote.lowPrice, quote.lastPrice, quote.volume, quote.previousClose],
+      label,
+    );
+    near(day?.turnover ?? 0, quote.turnover, 0.01);
+    assertEquals(Math.max(...minutes.map((bar) => bar.highPrice)), quote.highPrice, label);
+    assertEquals(Math.min(...minutes.map((bar) => bar.lowPrice)), quote.lowPrice, label);
+    assertEquals(String(line.reduce((sum, { volume }) => sum + Number(volume), 0)), quote.volume, label);
+    assertEquals(line.length, minutes.length, label);
+  }
+});
+
+Deno.test("quote() shows the previous close before the open and the day's bar after the close", pure, () => {
+  const before = market.quote("00700.HK", hk("2025-08-15T09:10:00"));
+  assertEquals([before.lastPrice, before.previousClose, before.volume, before.openPrice], [590, 590, "0", 0]);
+  assertEquals(market.ticks("00700.HK", hk("2025-08-15T09:10:00"), 1)[0]?.price, 590);
+  const after = market.quote("00700.HK", hk("2025-08-17T12:00:00")); // a Sunday
+  assertEquals(
+    [after.openPrice, after.highPrice, after.lowPrice, after.lastPrice, after.volume, after.previousClose],
+    [587, 596.5, 584.5, 592, "22176876", 590],
+  );
+  assertEquals(market.lastPrice("AAPL", Date.parse("2020-01-01T00:00:00Z")), "223.43"); // before all bars
+});
+
+Deno.test("every tick lies on the grid and inside its day", pure, () => {
+  for (const [symbol, date] of [["00939.HK", "2026-08-04"], ["01810.HK", "2025-08-04"]] as const) {
+    const day = market.dayBar(symbol, date)!; // both dates trade
+    const grid = gridOf("hk", date);
+    const ticks = market.ticks(symbol, hk(`${date}T18:00:00`), 10_000);
+    assert(ticks.length > 330 * 4, String(ticks.length));
+    for (const { price } of ticks) {
+      const units = toUnits(String(price));
+      assertEquals(units % grid.tick(units), 0, `${symbol} ${price}`);
+      assert(price >= Number(day.low) && price <= Number(day.high));
+    }
+    assertEquals(String(ticks.reduce((sum, { volume }) => sum + Number(volume), 0)), day.volume);
+  }
+});
+
+Deno.test(
+  "the same seed gives the same market in any order of asking, another seed another one",
+  pure,
+  () => {
+    const late = hk("2026-08-17T14:00:00");
+    const again = new SimulatedMarket({ seed: 7 });
+    const forward = moments.map(([symbol, at]) => market.quote(symbol, at));
+    const backward = [...moments].reverse().map(([symbol, at]) => again.quote(symbol, at)).reverse();
+    assertEquals(backward, forward);
+    const other = new SimulatedMarket({ seed: 8 });
+    assert(other.lastPrice("00700.HK", late) !== market.lastPrice("00700.HK", late));
+    assertEquals(other.dayBar("00700.HK", "2025-08-15"), market.dayBar("00700.HK", "2025-08-15"));
+  },
+);
+
+Deno.test("the continuation stays inside price limits and near the last real close", pure, () => {
+  for (const { symbol, market: where } of listings) {
+    const name = where === "hk" ? "XHKG" : where === "us" ? "XNYS" : "XSHG";
+    let before = 0;
+    for (const { date } of timelineOf(name).days) {
+      const { open, high, low, close } = market.dayBar(symbol, date)!; // every day of the timeline has a bar
+      const [first, top, bottom, last] = [open, high, low, close].map(Number);
+      assert(bottom! <= Math.min(first!, last!) && top! >= Math.max(first!, last!), `${symbol} ${date}`);
+      if (date > "2025-08-15") {
+        assert(top! / before < 1.1 && bottom! / before > 0.9, `${symbol} ${date}`);
+      }
+      before = last!;
+    }
+    const real = Number(market.dayBar(symbol, "2025-08-15")?.close);
+    assert(before / real > 0.25 && before / real < 4, `${symbol} ends at ${before} from ${real}`);
+  }
+});
+
+Deno.test("orderBook() has ten levels on the grid around the last price", pure, () => {
+  for (const [symbol, at] of moments) {
+    const { asks, bids, tickSize } = market.orderBook(symbol, at);
+    const last = Number(market.lastPrice(symbol, at));
+    const [ask, bid] = [asks[0]?.price ?? 0, bids[0]?.price ?? 0];
+    assertEquals([asks.length, asks[0]?.level], [10, 1], symbol);
+    assert(bid < ask && (bid === last || ask === last), `${symbol} ${bid} ${last} ${ask}`);
+    near(ask - bid, tickSize, 0.05);
+    assert(asks.every(({ price }, place) => place === 0 || price > asks[place - 1]!.price));
+    assert(bids.every(({ price }, place) => place === 0 || price < bids[place - 1]!.price));
+    assert([...asks, ...bids].every(({ volume, orderCount }) => Number(volume) > 0 && orderCount > 0));
+  }
+  const deep = market.orderBook("AAPL", ny("2025-08-15T11:00:00"), { levels: 40, depth: true });
+  assertEquals(deep.bids.length, 40);
+  assert(["NSDQ", "ARCA", "BATS", "EDGX"].includes(deep.bids[0]?.exchange ?? ""));
+});
+
+Deno.test("brokers() queue in Hong Kong only, levels marked by 83", pure, () => {
+  const { asks, bids } = market.brokers("00700.HK", hk("2025-08-15T10:00:00"));
+  assertEquals(bids[0]?.type, 66);
+  assertEquals(asks.filter(({ type }) => type === 83).map(({ item }) => item), ["2", "3", "4", "5"]);
+  assertEquals(market.brokers("AAPL", ny("2025-08-15T10:00:00")).bids, []);
+});
+
+Deno.test("isOpen() knows lunch, holidays, half-days, northbound days and extended hours", pure, () => {
+  assertEquals(market.isOpen("00700.HK", hk("2025-08-15T09:29:59")), false);
+  assertEquals(market.isOpen("00700.HK", hk("2025-08-15T09:30:00")), true);
+  assertEquals(market.isOpen("00700.HK", hk("2025-08-15T12:30:00")), false);
+  assertEquals(market.isOpen("00700.HK", hk("2025-08-15T16:00:00")), false);
+  assertEquals(market.isOpen("00700.HK", hk("2025-08-15T16:05:00"), { extended: true }), true);
+  assertEquals(market.isOpen("00700.HK", hk("2024-12-24T14:00:00")), false);
+  assertEquals(market.isOpen("HSI2508.HK", hk("2025-08-15T16:20:00")), true);
+  assertEquals(market.isOpen("HSI2508.HK", hk("2025-08-29T10:00:00")), false);
+  assertEquals(market.isOpen("600519.SH", hk("2025-08-15T13:30:00")), true);
+  assertEquals(market.isOpen("600519.SH", hk("2025-07-01T10:00:00")), false); // Hong Kong is closed
+  assertEquals(market.isOpen("AAPL", ny("2025-08-15T15:59:59")), true);
+  assertEquals(market.isOpen("AAPL", ny("2025-08-15T08:00:00")), false);
+  assertEquals(market.isOpen("AAPL", ny("2025-08-15T08:00:00"), { extended: true }), true);
+  assertEquals(market.isOpen(OPTION, ny("2025-09-22T10:00:00")), false); // expired
+});
+
+Deno.test("instrument() describes listings, futures and options", pure, () => {
+  const show = (symbol: string, date?: string) => {
+    const { kind, lotSize, multiplier, currency, dataType } = market.instrument(symbol, date)!; // all known
+    return [kind, lotSize, multiplier, currency, dataType];
+  };
+  assertEquals(show("01211.HK", "2025-08-15"), ["stock", 500, "1", "HKD", 10000]);
+  assertEquals(show("00823.HK"), ["reit", 100, "1", "HKD", 10000]);
+  assertEquals(show("MHI2509.HK"), ["future", 1, "10", "HKD", 10010]);
+  assertEquals(show(OPTION), ["option", 1, "100", "USD", 20003]);
+  assertEquals(market.instrument("AAPL250918C2300000"), undefined); // a Thursday before a trading Friday
+  assertEquals(market.instrument("AAPL250919C2310000"), undefined); // no such strike
+  assertEquals(market.tickSize("00700.HK", "2025-08-15", "600"), "0.50");
+  assertEquals(market.tickSize("HSI2508.HK", "2025-08-15", "25000"), "1");
+});
+
+Deno.test("futures follow one index and meet it on the last trading day", pure, () => {
+  const at = hk("2025-08-15T10:15:00");
+  assertEquals(market.lastPrice("MHI2508.HK", at), market.lastPrice("HSI2508.HK", at));
+  assert(Number(market.lastPrice("HSI2512.HK", at)) > Number(market.lastPrice("HSI2508.HK", at)));
+  const level = Number(market.lastPrice("HSI2508.HK", at));
+  assert(level > 22_000 && level < 29_000, String(level));
+  const { future, tickSize, lotSize } = market.quote("HSI2508.HK", at);
+  assertEquals({ future, tickSize, lotSize }, {
+    future: { expiryDate: "2025-08-28", daysToExpiry: 13 },
+    tickSize: 1,
+    lotSize: 1,
+  });
+  assertEquals(
+    market.lastPrice("HSI2508.HK", hk("2026-01-05T10:00:00")),
+    market.dayBar("HSI2508.HK", "2025-08-28")?.close,
+  );
+});
+
+Deno.test("optionExpiries() are Fridays, or the Thursday before a holiday", pure, () => {
+  const at = ny("2025-08-15T11:00:00");
+  assertEquals(market.optionExpiries("AAPL", at), [
+    ...["2025-08-15", "2025-08-22", "2025-08-29", "2025-09-05", "2025-09-12", "2025-09-19", "2025-09-26"],
+    ...["2025-10-03", "2025-10-17", "2025-11-21", "2025-12-19", "2026-01-16", "2027-01-15"],
+  ]);
+  assert(market.optionExpiries("MSFT", ny("2026-06-01T11:00:00")).includes("2026-06-18")); // 19 June is one
+  assertEquals(market.optionExpiries("00700.HK", at), []);
+});
+
+Deno.test("optionCodes() part strikes by the stock's price", pure, () => {
+  const at = ny("2025-08-15T15:59:59"); // the stock stands near 230.8
+  const calls = market.optionCodes("AAPL", "2025-09-19", { inOut: "in", type: "call" }, at);
+  const out = market.optionCodes("AAPL", "2025-09-19", { inOut: "out", type: "call" }, at);
+  assertEquals([calls.at(-1), out[0]], ["AAPL250919C2300000", "AAPL250919C2325000"]);
+  assertEquals(
+    market.optionCodes("AAPL", "2025-09-19", { inOut: "in", type: "put" }, at)[0],
+    "AAPL250919P2325000",
+  );
+  assertEquals(market.optionCodes("AAPL", "2025-09-18", {}, at), []);
+  assert(calls.every((code) => market.instrument(code) !== undefined));
+});
+
+Deno.test("options rise with the stock, keep put-call parity and end at their intrinsic value", pure, () => {
+  const at = ny("2025-08-15T11:00:00");
+  const [call, put] = ["AAPL250919C2300000", "AAPL250919P2300000"].map((code) => market.quote(code, at));
+  const stock = market.quote("AAPL", at).lastPrice;
+  near((call?.lastPrice ?? 0) - (put?.lastPrice ?? 0), stock - 230 * Math.exp(-0.045 * 35 / 365), 0.06);
+  assert(Number(call?.option?.delta) > 0 && Number(put?.option?.delta) < 0);
+  assertEquals(call?.option?.strikePrice, "230.00");
+  assertEquals(call?.option?.expiryDate, "20250919");
+  assertEquals(call?.option?.daysToExpiry, "35");
+  const close = Number(market.dayBar("AAPL", "2025-08-15")?.close); // 230.82
+  near(Number(market.dayBar("AAPL250815C2200000", "2025-08-15")?.close), close - 220, 0.05);
+  assertEquals(market.dayBar("AAPL250815C2400000", "2025-08-15")?.close, "0.01");
+});
+
+Deno.test("optionValue() and optionGreeks() match the textbook", pure, () => {
+  const base = { spot: 100, strike: 100, years: 1, volatility: 0.2, rate: 0.05 };
+  near(optionValue({ type: "call", ...base }), 10.4506, 0.0001);
+  near(optionValue({ type: "put", ...base }), 5.5735, 0.0001);
+  const { delta, gamma, vega, theta, rho } = optionGreeks({ type: "call", ...base });
+  near(delta, 0.6368, 0.0001);
+  near(gamma, 0.01876, 0.00001);
+  near(vega, 0.3752, 0.0001);
+  near(theta, -0.01757, 0.00001);
+  near(rho, 0.5323, 0.0001);
+  near(normalCdf(1.96), 0.9750021, 1e-7);
+  near(normalCdf(-8), 6.22e-16, 1e-17);
+});
+
+Deno.test("traded() gives what happened between two looks", pure, () => {
+  const [open, close] = [hk("2025-08-15T09:30:00"), hk("2025-08-15T16:00:00")];
+  assertEquals(market.traded("00700.HK", open - 1, close), {
+    high: "596.50",
+    low: "584.50",
+    last: "592.00",
+    volume: "22176876",
+  });
+  assertEquals(market.traded("00700.HK", close, close + 3_600_000), undefined);
+  const halves = [
+    market.traded("00700.HK", open - 1, open + 5e6),
+    market.traded("00700.HK", open + 5e6, close),
+  ];
+  assertEquals(halves.reduce((sum, part) => sum + Number(part?.volume), 0), 22176876);
+});
+
+Deno.test("currencyRates() stay inside the peg and plausible", pure, () => {
+  for (const date of ["2024-08-16", "2025-03-01", "2026-12-31"]) {
+    const { USDHKD, CNYHKD } = market.currencyRates(date);
+    assert(Number(USDHKD) >= 7.75 && Number(USDHKD) <= 7.85, USDHKD);
+    assert(Number(CNYHKD) > 1.05 && Number(CNYHKD) < 1.11, CNYHKD);
+    assertEquals(USDHKD.length, 6);
+  }
+});
