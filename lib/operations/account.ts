@@ -10,7 +10,7 @@ import { ClientType, QueryType, RateType } from "../dictionaries/query.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
 import { family, gap, operation } from "./operation.ts";
 import { conditionalTypes } from "./orders.ts";
-import { field, key, listOf, nested, params, record, type RecordOf, rows } from "./records.ts";
+import { field, key, listOf, nested, params, record, type RecordOf, rows, single } from "./records.ts";
 import { checkCommon, market, successAnswer, symbol } from "./shared.ts";
 import {
   anyOf,
@@ -23,8 +23,8 @@ import {
   oneOf,
   priceDecimal,
   rateMap,
-  secret,
   text,
+  tradePassword,
 } from "./types.ts";
 
 /** Fields of the funds of a market. */
@@ -185,10 +185,13 @@ const marginRate = record({
 });
 
 const wholeQuantity = (message: string) =>
-  record({
-    /** Most that can be traded, in shares. */
-    quantity: field("data", int64),
-  }, [message]);
+  single(
+    record({
+      /** Most that can be traded, in shares. */
+      quantity: field("data", int64),
+    }, [message]),
+    "data",
+  );
 
 const clientType = field("clientType", asInt(oneOf(ClientType)), { fallback: "internet" });
 const notInMessage = { gap: "the published message has no such field" };
@@ -196,8 +199,8 @@ const notInMessage = { gap: "the published message has no such field" };
 /** The account. */
 export const account = family("account", {
   /**
-   * Logs in for trading. The client encrypts the password for its transport; pass the plain trade password, or
-   * none to use the one that the client was made with.
+   * Logs in for trading. A client that was made with a trade password uses it when none is given here, and logs
+   * in by itself when an operation needs it.
    */
   login: operation({
     wire: "TradeLogin",
@@ -206,8 +209,8 @@ export const account = family("account", {
     needs: "nothing",
     source: "API document 4.2, 4.8, 5",
     request: params({
-      /** The trade password, encrypted as the transport wants it. */
-      password: field("password", secret),
+      /** The trade password, plain; the transport encrypts it. */
+      password: field("password", tradePassword),
     }),
     response: successAnswer,
     socket: { request: "TradeLoginRequest", response: "CommonBoolResponse" },
@@ -365,10 +368,13 @@ export const account = family("account", {
     extra: true,
     source: "vendor Python SDK 1.1.2, community Go SDK, vendor gateway SDK 2.3.0",
     request: params({ market, symbol }, checkCommon),
-    response: record({
-      /** Whether extended hours are supported. */
-      supported: field("data", flagText),
-    }, ["CommonStringResponse"]),
+    response: single(
+      record({
+        /** Whether extended hours are supported. */
+        supported: field("data", flagText),
+      }, ["CommonStringResponse"]),
+      "data",
+    ),
     socket: { request: "TradeQueryBeforeAndAfterSupportRequest", response: "CommonStringResponse" },
   }),
 

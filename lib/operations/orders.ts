@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { compare } from "../decimal.ts";
+import { compare, isZero } from "../decimal.ts";
 import { TrailBy } from "../dictionaries/conditional_order.ts";
 import { Market } from "../dictionaries/market.ts";
 import { OrderStatus, RemarkType } from "../dictionaries/order_status.ts";
@@ -386,7 +386,7 @@ function checkPrice(
 ): void {
   if (isConditional) return;
   if (order.price === undefined) wrong("price", 'a price; a market order sends "0"');
-  else if (!/[1-9]/.test(order.price) && !unpricedTypes.includes(order.orderType)) {
+  else if (isZero(order.price) && !unpricedTypes.includes(order.orderType)) {
     wrong("price", `a price above zero for a "${order.orderType}" order`);
   }
 }

@@ -14,6 +14,7 @@ import { securityParams, securityRecord } from "./shared.ts";
 import {
   anyOfInt,
   asInt,
+  asText,
   date as dateType,
   dateDash,
   dateInt,
@@ -261,7 +262,7 @@ export const quotes = family("quotes", {
       /** Securities. */
       securities: field("security", listOf(securityParams)),
       /** Delayed data without the permission system, where delay is all that the account has. */
-      delayed: optional("needDelayFlag", oneOf(YesNo), notInMessage),
+      delayed: optional("needDelayFlag", asText(oneOf(YesNo)), notInMessage),
       /** Session, US; without it a quote outside hours gives the last close. */
       session,
     }),

@@ -97,6 +97,9 @@ export function params<F extends Fields>(
   proto: readonly string[] = [],
 ): ValueType<ParamsOf<F>, false> {
   const entries = Object.entries(fields);
+  // Next to a secret, a misspelt or misplaced value may be the secret itself.
+  const holdsSecret = entries.some(([, { type }]) => type.secret);
+  const shown = (value: unknown) => holdsSecret ? "[secret]" : value;
   return {
     name: "parameters",
     expected: "an object of parameters",
@@ -106,7 +109,7 @@ export function params<F extends Fields>(
     fields,
     check(value, path, issues) {
       if (!isObject(value)) {
-        issues.push({ path, value, expected: "an object of parameters" });
+        issues.push({ path, value: shown(value), expected: "an object of parameters" });
         return;
       }
       const before = issues.length;
@@ -115,7 +118,7 @@ export function params<F extends Fields>(
           const known = entries.length === 0
             ? "no parameters at all"
             : `only ${entries.map(([each]) => each).join(", ")}`;
-          issues.push({ path: [...path, name], value: value[name], expected: known });
+          issues.push({ path: [...path, name], value: shown(value[name]), expected: known });
         }
       }
       for (const [name, { type, optional }] of entries) {
@@ -167,12 +170,13 @@ function decodeParams(entries: [string, FieldInfo][], value: unknown): Record<st
   return out;
 }
 
-/** A record of an answer. */
+/** A record of an answer. One without key members may be wholly absent, as answers of commands are. */
 export function record<F extends Fields>(
   fields: F,
   proto: readonly string[] = [],
 ): ValueType<RecordOf<F>, false> {
   const entries = Object.entries(fields);
+  const hasKey = entries.some(([, each]) => "key" in each);
   let fast: ((value: Record<string, unknown>) => RecordOf<F>) | undefined;
   return {
     name: "record",
@@ -191,6 +195,7 @@ export function record<F extends Fields>(
     },
     encode: (value) => encodeFields(entries, value as Record<string, unknown>),
     decode(value) {
+      if ((value === null || value === undefined) && !hasKey) value = {};
       if (!isObject(value)) throw new Mismatch("a record", value);
       fast ??= compileDecoder<RecordOf<F>>(fields);
       try {
@@ -278,6 +283,7 @@ export function listOf<T, Z extends boolean>(type: ValueType<T, Z>, most = Infin
       const out: T[] = new Array(items.length);
       for (let index = 0; index < items.length; index++) {
         try {
+          if (items[index] === null) throw new Mismatch(type.expected, null);
           out[index] = type.decode(items[index]);
         } catch (error) {
           if (error instanceof Mismatch) error.path.unshift(index);
@@ -312,6 +318,9 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
     const inline = Object.keys(type.fields ?? {}).some((each) =>
       value[type.fields![each]!.wire] !== undefined
     );
+    // A list under a name that nobody has seen must not pass for an empty one.
+    const strange = inline ? undefined : Object.entries(value).find(([, each]) => Array.isArray(each));
+    if (strange !== undefined) throw new Mismatch(`a list under "${member}"`, `a list under "${strange[0]}"`);
     return inline ? [value] : [];
   };
   const find1 = (value: unknown): unknown =>
@@ -341,6 +350,11 @@ export function nested<T>(member: string, type: ValueType<T, false>, proto: stri
     encode: (value) => ({ [member]: type.encode(value) }),
     decode: (value) => type.decode(isObject(value) && isObject(value[member]) ? value[member] : value),
   };
+}
+
+/** An answer that is one value: under its member, under an alias, or bare, as servers write all three. */
+export function single<T>(type: ValueType<T, false>, member: string): ValueType<T, false> {
+  return { ...type, decode: (value) => type.decode(isObject(value) ? value : { [member]: value }) };
 }
 
 /** Tells whether an answer has to be parsed again with its digits kept. */

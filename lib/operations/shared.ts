@@ -5,7 +5,7 @@
  */
 import { Market } from "../dictionaries/market.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
-import { field, key, params, record } from "./records.ts";
+import { field, key, params, record, single } from "./records.ts";
 import { anyOfInt, date, flag, int32, int32Text, listingCode, oneOf, orderId, text } from "./types.ts";
 
 /** Market of a request. */
@@ -66,10 +66,13 @@ export const securityRecord = record({
 }, ["Security"]);
 
 /** The answer of an order operation. */
-export const orderIdAnswer = record({
-  /** The broker's order number. */
-  orderId: key("data", orderId, { aliases: ["orderId"] }),
-}, ["CommonStringResponse"]);
+export const orderIdAnswer = single(
+  record({
+    /** The broker's order number. */
+    orderId: key("data", orderId, { aliases: ["orderId"] }),
+  }, ["CommonStringResponse"]),
+  "data",
+);
 
 /** Refuses a Hong Kong code without its suffix, and a range of days that ends before it starts. */
 export function checkCommon(

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Dictionary, Unlisted } from "../dictionaries/dictionary.ts";
-import { type Decimal, isDecimal } from "../decimal.ts";
+import { add, type Decimal, isDecimal } from "../decimal.ts";
 import { type Issue, showValue } from "../errors.ts";
 
 /** An answer's value that does not fit its type; the path grows as it travels outwards. */
@@ -38,6 +38,8 @@ export interface ValueType<T, Z extends boolean = boolean> {
   readonly dictionary?: Dictionary;
   /** Never shown in messages or logs. */
   readonly secret?: true;
+  /** Each transport encrypts it in its own way on the way out. */
+  readonly encrypt?: "trade-password";
   /** Inner fields, for records and lists of records. */
   readonly fields?: FieldsInfo;
   /** Adds an issue for everything that is wrong with a value that somebody wants to send. */
@@ -142,10 +144,21 @@ export const secret: ValueType<string, false> = {
     expected: "text that is not empty",
     proto: ["string"],
     accepts: (value) => typeof value === "string" && value !== "",
-    decode: textOf,
+    decode: (value) => {
+      if (typeof value !== "string") throw new Mismatch("text", "[secret]");
+      return value;
+    },
   }),
   secret: true,
 };
+
+/** The trade password: plain here, encrypted by each transport in its own way. */
+export const tradePassword: ValueType<string, false> = { ...secret, encrypt: "trade-password" };
+
+/** Writes `1e2`, `+5` and `.5` as `100`, `5` and `0.5`: a broker reads plain digits alone. */
+function plainDigits(value: Decimal): Decimal {
+  return /^-?\d+(\.\d+)?$/.test(value) ? value : add(value);
+}
 
 /** A decimal number as text, of any sign; exact. */
 export const decimal: ValueType<Decimal, false> = scalar<Decimal>({
@@ -153,6 +166,7 @@ export const decimal: ValueType<Decimal, false> = scalar<Decimal>({
   expected: 'a decimal as text, such as "12.50"',
   proto: ["string"],
   accepts: isDecimal,
+  encode: plainDigits,
   decode: textOf,
 });
 
@@ -165,6 +179,7 @@ export const positiveDecimal: ValueType<Decimal, false> = scalar<Decimal>({
   expected: 'a decimal above zero as text, such as "100"',
   proto: ["string"],
   accepts: isPositive,
+  encode: plainDigits,
   decode: textOf,
 });
 
@@ -174,6 +189,7 @@ export const priceDecimal: ValueType<Decimal, false> = scalar<Decimal>({
   expected: 'a decimal of zero or more as text, such as "350.20"',
   proto: ["string"],
   accepts: (value) => isDecimal(value) && !value.startsWith("-"),
+  encode: plainDigits,
   decode: textOf,
 });
 
@@ -315,11 +331,15 @@ export const timeOfDay: ValueType<string, false> = scalar<string>({
 });
 
 /** A date and time in the exchange's zone, such as `2025-08-15 09:30:05`. */
-export const dateTime: ValueType<string, false> = textLike(
-  "date and time",
-  'a date and time such as "2025-08-15 09:30:05"',
-  /^\d{4}-\d{2}-\d{2} ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/,
-);
+export const dateTime: ValueType<string, false> = scalar<string>({
+  name: "date and time",
+  expected: 'a date that exists with a time, such as "2025-08-15 09:30:05"',
+  proto: ["string"],
+  accepts: (value) =>
+    typeof value === "string" && isDate(value.slice(0, 10)) &&
+    /^ ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/.test(value.slice(10)),
+  decode: textOf,
+});
 
 function coded<Name extends string, T extends string>(
   table: Dictionary<Name>,

@@ -1,0 +1,222 @@
+/**
+ * The client: every operation of the catalogue as a typed function, over any transport.
+ *
+ * @module
+ */
+import { BusyError, InvalidParamsError, type Issue, TransportError } from "../errors.ts";
+import { account } from "../operations/account.ts";
+import { catalogue } from "../operations/mod.ts";
+import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
+import type { CallOptions, Transport } from "../transports/transport.ts";
+import { isLoginMissing, Login } from "./login.ts";
+import { type Paged, paged, type PagingOptions } from "./paging.ts";
+
+/** When reads are tried again. Writes never are. */
+export interface RetryOptions {
+  /**
+   * How often a read is tried in all, when it goes unanswered or the broker is busy.
+   *
+   * @default 3
+   */
+  attempts?: number;
+  /**
+   * Wait before the second try; doubles from try to try, with jitter.
+   *
+   * @default 200
+   */
+  waitMs?: number;
+}
+
+/** Options of {@linkcode createClient}. */
+export interface ClientOptions {
+  /** Trade password; with it the client logs in by itself when an operation needs it. */
+  tradePassword?: string;
+  /** When reads are tried again. */
+  retry?: RetryOptions;
+  /**
+   * Source of jitter, from 0 up to 1.
+   *
+   * @default Math.random
+   */
+  random?: () => number;
+}
+
+type Optionally<P, O> = Record<never, never> extends P ? [params?: P, options?: O] : [params: P, options?: O];
+
+/** The function that an operation becomes. */
+export type Method<O> = O extends Operation<infer _P, infer _R, infer G>
+  ? G extends Paging
+    ? (...args: Optionally<Omit<Params<O>, "cursor" | "page">, PagingOptions>) => Paged<Row<O>>
+  : O extends typeof account.login
+    ? (params?: Partial<Params<O>>, options?: CallOptions) => Promise<Result<O>>
+  : (...args: Optionally<Params<O>, CallOptions>) => Promise<Result<O>>
+  : never;
+
+/** Families of such functions. */
+export type Methods = {
+  readonly [F in keyof typeof catalogue]: {
+    readonly [K in keyof (typeof catalogue)[F]]: Method<(typeof catalogue)[F][K]>;
+  };
+};
+
+/** A client of the broker. Close it with `await using`, or with {@linkcode ClientBase.close}. */
+export type Client = Methods & ClientBase;
+
+/** What a client has beside the operations. */
+export interface ClientBase extends AsyncDisposable {
+  /** The transport that carries its calls. */
+  readonly transport: Transport;
+  /**
+   * Calls an operation once, one page of it where it answers in pages. Checks the parameters, logs in when that
+   * is needed and possible, and tries reads again.
+   *
+   * @throws {InvalidParamsError} When a parameter is wrong; nothing was sent.
+   */
+  call<P, R>(operation: Operation<P, R>, params: P, options?: CallOptions): Promise<R>;
+  /**
+   * Calls what the catalogue does not know, with the broker's own spelling, and resolves to the answer as it
+   * came. Counts as a write: never repeated, and `OutcomeUnknownError` when no answer comes.
+   */
+  raw(group: string, name: string, params?: Record<string, unknown>, options?: CallOptions): Promise<unknown>;
+  /** Ends pushes and connections. */
+  close(): Promise<void>;
+}
+
+/** Makes a client over a transport. */
+export function createClient(transport: Transport, options: ClientOptions = {}): Client {
+  const calls = new Calls(transport, options);
+  const base: ClientBase = {
+    transport,
+    call: (operation, params, callOptions = {}) => calls.call(operation, params, callOptions),
+    raw: (group, name, params = {}, callOptions = {}) => transport.raw(group, name, params, callOptions),
+    close: () => calls.close(),
+    [Symbol.asyncDispose]: () => calls.close(),
+  };
+  return Object.assign(methodsOf(calls), base);
+}
+
+/** Plain objects rather than a proxy, so that editors, notebooks and `Object.keys` see what there is. */
+function methodsOf(calls: Calls): Methods {
+  const families = Object.entries(catalogue).map(([name, family]) => {
+    const methods = Object.entries<AnyOperation>(family).map((
+      [key, operation],
+    ) => [key, methodOf(calls, operation)]);
+    return [name, Object.fromEntries(methods)];
+  });
+  // The same keys as the catalogue, each with the function that `methodOf` makes of its entry.
+  return Object.fromEntries(families) as Methods;
+}
+
+function methodOf(calls: Calls, operation: AnyOperation) {
+  if (operation.name === account.login.name) {
+    return (params: { password?: string } = {}, options: CallOptions = {}) => calls.logIn(params, options);
+  }
+  if (operation.paging === undefined) {
+    return (params: unknown = {}, options: CallOptions = {}) => calls.call(operation, params, options);
+  }
+  return (params: Record<string, unknown> = {}, options: PagingOptions = {}) => {
+    const call = (each: AnyOperation, pageParams: Record<string, unknown>, pageOptions: CallOptions) =>
+      calls.call(each, pageParams, pageOptions);
+    return paged(operation, params, options, call);
+  };
+}
+
+class Calls {
+  readonly #transport: Transport;
+  readonly #login: Login;
+  readonly #attempts: number;
+  readonly #waitMs: number;
+  readonly #random: () => number;
+  readonly #closed = new AbortController();
+
+  constructor(transport: Transport, { tradePassword, retry = {}, random = Math.random }: ClientOptions) {
+    this.#transport = transport;
+    this.#login = new Login(transport, tradePassword);
+    this.#attempts = Math.max(1, retry.attempts ?? 3);
+    this.#waitMs = retry.waitMs ?? 200;
+    this.#random = random;
+  }
+
+  async call<P, R>(operation: Operation<P, R>, params: P, options: CallOptions): Promise<R> {
+    const issues: Issue[] = [];
+    operation.request.check(params, [], issues);
+    if (issues.length > 0) {
+      throw new InvalidParamsError(`call ${operation.name}`, issues, {
+        operation: operation.name,
+        transport: this.#transport.name,
+      });
+    }
+    if (this.#closed.signal.aborted) {
+      throw new TransportError(`Cannot send ${operation.name}: the client is closed`, {
+        code: "closed",
+        operation: operation.name,
+      });
+    }
+    const answer = operation.effect === "read"
+      ? await this.#read(operation, params, options)
+      : await this.#write(operation, params, options);
+    // The transport decodes with this operation's own answer type.
+    return answer as R;
+  }
+
+  logIn({ password }: { password?: string }, options: CallOptions): Promise<Result<typeof account.login>> {
+    if (password === undefined) return this.#login.logIn(undefined, options);
+    const issues: Issue[] = [];
+    account.login.request.check({ password }, [], issues);
+    if (issues.length > 0) throw new InvalidParamsError(`call ${account.login.name}`, issues);
+    return this.#login.logIn(password, options);
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#transport[Symbol.asyncDispose]();
+  }
+
+  /** Sent once. An expired login is reported, as the write behind it belongs to whoever decides on it. */
+  async #write(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
+    if (operation.needs === "trade-login" && operation.effect === "write" && this.#login.canLogIn) {
+      await this.#login.ensure();
+    }
+    return await this.#transport.call(operation, params, options);
+  }
+
+  async #read(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
+    let mayLogIn = this.#login.canLogIn;
+    for (let attempt = 1;;) {
+      const generation = this.#login.generation;
+      try {
+        return await this.#transport.call(operation, params, options);
+      } catch (error) {
+        if (mayLogIn && isLoginMissing(error)) {
+          mayLogIn = false; // a login that does not help once will not help the second time
+          await this.#login.renew(generation);
+          continue;
+        }
+        const mayRetry = error instanceof TransportError || error instanceof BusyError;
+        if (
+          !mayRetry || attempt >= this.#attempts || options.signal?.aborted || this.#closed.signal.aborted
+        ) throw error;
+        await this.#pause(this.#waitMs * 2 ** (attempt - 1), options.signal);
+        attempt++;
+      }
+    }
+  }
+
+  /** Waits with jitter, and no longer once the call is given up or the client closed. */
+  #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const wait = ms * (0.5 + this.#random() / 2);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(done, wait);
+      const closed = this.#closed.signal;
+      function done() {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", done);
+        closed.removeEventListener("abort", done);
+        if (signal?.aborted) reject(signal.reason);
+        else resolve();
+      }
+      signal?.addEventListener("abort", done);
+      closed.addEventListener("abort", done);
+    });
+  }
+}

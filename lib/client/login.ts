@@ -1,0 +1,81 @@
+/**
+ * One login for any number of waiting calls.
+ *
+ * @module
+ */
+import { LoginExpiredError } from "../errors.ts";
+import { account } from "../operations/account.ts";
+import type { Result } from "../operations/operation.ts";
+import type { CallOptions, Transport } from "../transports/transport.ts";
+
+/** Keeps the trade login of one client. */
+export class Login {
+  readonly #transport: Transport;
+  readonly #password: string | undefined;
+  #pending: Promise<void> | undefined;
+  #generation = 0;
+
+  constructor(transport: Transport, password: string | undefined) {
+    this.#transport = transport;
+    this.#password = password;
+  }
+
+  /** Whether this client can log in by itself. */
+  get canLogIn(): boolean {
+    return this.#password !== undefined;
+  }
+
+  /** Counts the logins that this client has made; a call that failed under an older one only tries again. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Logs in before the first write, as a write that meets a missing login is not repeated. */
+  async ensure(): Promise<void> {
+    if (this.#generation === 0) await this.renew(0);
+  }
+
+  /** Logs in, once for all who wait, unless somebody has done so since `generation`. */
+  async renew(generation: number): Promise<void> {
+    if (generation !== this.#generation) return;
+    // Not tied to one caller's signal: whoever gives up must not take the login away from the others.
+    this.#pending ??= this.logIn(undefined, {}).then(() => {}).finally(() => this.#pending = undefined);
+    await this.#pending;
+  }
+
+  /** Logs in with a password, or with the client's own. */
+  async logIn(password: string | undefined, options: CallOptions): Promise<Result<typeof account.login>> {
+    const plain = password ?? this.#password;
+    if (plain === undefined) {
+      throw new LoginExpiredError("Cannot log in: no trade password was given (option tradePassword)", "", {
+        code: "no-password",
+        operation: account.login.name,
+        transport: this.#transport.name,
+      });
+    }
+    // The transport answers with the result type of the operation that it was given.
+    const answer = await this.#transport.call(account.login, { password: plain }, options) as Result<
+      typeof account.login
+    >;
+    if (!answer.success) await this.#confirm(answer, options);
+    this.#generation++;
+    return { ...answer, success: true };
+  }
+
+  /** Some gateways answer with a text alone; a cheap query then tells whether the login holds. */
+  async #confirm(answer: Result<typeof account.login>, options: CallOptions): Promise<void> {
+    if (answer.text === undefined) {
+      throw new LoginExpiredError("Cannot log in: the broker answered without success", "", {
+        code: "login-failed",
+        operation: account.login.name,
+        transport: this.#transport.name,
+      });
+    }
+    await this.#transport.call(account.funds, { market: "hk" }, options);
+  }
+}
+
+/** Tells whether an error means that a login is missing. */
+export function isLoginMissing(error: unknown): boolean {
+  return error instanceof LoginExpiredError && error.code !== "no-password";
+}

@@ -1,0 +1,249 @@
+/**
+ * The local gateway over HTTP: JSON envelopes, one POST per call, nothing ever sent twice.
+ *
+ * @module
+ */
+import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
+import { Mismatch } from "../operations/types.ts";
+import { UnmappedError } from "../errors.ts";
+import { decodeExactly, describeMismatch, parseWithDigits } from "./json.ts";
+import { type CallContext, rejection, unanswered, undelivered, unreadable } from "./outcome.ts";
+import type { CallOptions, Transport } from "./transport.ts";
+
+/** Options of {@linkcode gateway}. */
+export interface GatewayOptions {
+  /**
+   * Address of the gateway's HTTP door.
+   *
+   * @default "http://127.0.0.1:11111"
+   */
+  url?: string;
+  /**
+   * Address of the gateway's push door, `host:port`.
+   *
+   * @default the host of `url`, port 11112
+   */
+  push?: string;
+  /** Key of the trade password, Base64 of 16, 24 or 32 bytes; needed for a login alone. */
+  tradePasswordKey?: string;
+  /**
+   * How long a call waits for its answer unless it says otherwise.
+   *
+   * @default 10000
+   */
+  timeoutMs?: number;
+  /**
+   * Largest answer that is read, in bytes.
+   *
+   * @default 33554432
+   */
+  maxAnswerBytes?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+
+/** Reads `host:port`. */
+function addressOf(text: string): { hostname: string; port: number } {
+  const match = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(text);
+  const port = Number(match?.[2]);
+  if (match === null || port < 1 || port > 65_535) {
+    throw new TypeError(`Cannot read "${text}" as an address: write it like "127.0.0.1:11112"`);
+  }
+  return { hostname: match[1]!, port };
+}
+
+function baseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
+    throw new TypeError(
+      `Cannot read "${text}" as the gateway's address: write it like "http://127.0.0.1:11111"`,
+    );
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+}
+
+/** Makes a transport to a local gateway. Nothing is sent before the first call. */
+export function gateway(options: GatewayOptions = {}): Transport {
+  return new GatewayTransport(options);
+}
+
+class GatewayTransport implements Transport {
+  readonly name = "gateway";
+  readonly push: { hostname: string; port: number };
+  readonly #base: string;
+  readonly #timeoutMs: number;
+  readonly #maxAnswerBytes: number;
+  readonly #passwordKey: string | undefined;
+
+  constructor(options: GatewayOptions) {
+    this.#base = baseUrl(options.url ?? "http://127.0.0.1:11111");
+    this.push = addressOf(options.push ?? `${new URL(this.#base).hostname}:11112`);
+    this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.#maxAnswerBytes = options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES;
+    this.#passwordKey = options.tradePasswordKey;
+  }
+
+  async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
+    const context = { operation, transport: this.name };
+    const path = gatewayPath(operation);
+    if (path === undefined) {
+      throw new UnmappedError(`Cannot call ${operation.name} over the gateway: it has no such operation`, {
+        code: "not-on-gateway",
+        operation: operation.name,
+        transport: this.name,
+      });
+    }
+    const encoded = encodeParams(operation, params);
+    await this.#encryptPasswords(operation, encoded);
+    const text = await this.#post(context, path, encoded, options);
+    const data = openEnvelope(context, text);
+    try {
+      return decodeExactly(operation.response, data, () => dataOf(parseWithDigits(text)));
+    } catch (error) {
+      if (!(error instanceof Mismatch)) throw error;
+      throw unreadable(context, describeMismatch(error), "unexpected-shape", error);
+    }
+  }
+
+  async raw(
+    group: string,
+    name: string,
+    params: Record<string, unknown>,
+    options: CallOptions,
+  ): Promise<unknown> {
+    const path = `/${group}/${name}`;
+    if (!/^\/[\w-]+\/[\w/-]+$/.test(path)) {
+      throw new TypeError(`Cannot call "${path}": not a path of the gateway`);
+    }
+    const context = { operation: { name: path.slice(1), effect: "write" as const }, transport: this.name };
+    return openEnvelope(context, await this.#post(context, path, params, options));
+  }
+
+  /** Keep-alive connections belong to the runtime, which closes them by itself. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async #encryptPasswords(operation: AnyOperation, encoded: Record<string, unknown>): Promise<void> {
+    for (const { wire, type } of Object.values(operation.request.fields ?? {})) {
+      const plain = encoded[wire];
+      if (type.encrypt === "trade-password" && typeof plain === "string") {
+        const { encryptTradePassword } = await import("../wire/trade_password.ts");
+        encoded[wire] = encryptTradePassword(plain, this.#passwordKey);
+      }
+    }
+  }
+
+  async #post(context: CallContext, path: string, params: unknown, options: CallOptions): Promise<string> {
+    const timeoutMs = options.timeoutMs ?? this.#timeoutMs;
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
+    options.signal?.throwIfAborted();
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(this.#base + path, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        // The gateway is told to give up no later than we do, so that its own answer can still arrive.
+        body: JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params }),
+        redirect: "manual",
+        signal,
+      });
+      text = await readText(response, this.#maxAnswerBytes);
+    } catch (error) {
+      throw this.#lost(context, error, options, timeout, timeoutMs);
+    }
+    if (response.status === 200) return text;
+    throw httpError(context, response.status, text);
+  }
+
+  #lost(
+    context: CallContext,
+    error: unknown,
+    options: CallOptions,
+    timeout: AbortSignal,
+    timeoutMs: number,
+  ): unknown {
+    if (options.signal?.aborted) {
+      // A read that its caller gave up is the caller's own business; a write may have happened all the same.
+      return context.operation.effect === "write"
+        ? unanswered(context, "it was given up after it was sent", "aborted", options.signal.reason)
+        : options.signal.reason;
+    }
+    if (timeout.aborted) return unanswered(context, `no answer within ${timeoutMs} ms`, "timeout", error);
+    if (error instanceof TooLargeError) return unreadable(context, error.message, "too-large", error);
+    const reason = error instanceof Error ? error.message : String(error);
+    // Deno names the phase in its message; only a failed connection is certain not to have carried anything.
+    return /client error \(Connect\)/.test(reason)
+      ? undelivered(context, `no connection to ${this.#base} (${lastPart(reason)})`, "not-connected", error)
+      : unanswered(
+        context,
+        `the connection to ${this.#base} broke (${lastPart(reason)})`,
+        "connection-lost",
+        error,
+      );
+  }
+}
+
+function lastPart(reason: string): string {
+  return reason.slice(reason.lastIndexOf(": ") + 1).trim();
+}
+
+class TooLargeError extends Error {}
+
+async function readText(response: Response, most: number): Promise<string> {
+  const tooLarge = () => new TooLargeError(`more than ${most} bytes`);
+  const length = response.headers.get("content-length");
+  if (length !== null) {
+    if (Number(length) <= most) return await response.text();
+    await response.body?.cancel();
+    throw tooLarge();
+  }
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > most) throw tooLarge();
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+function httpError(context: CallContext, status: number, text: string): unknown {
+  const envelope = parse(text);
+  const err = isEnvelope(envelope) && typeof envelope.err === "string" ? `: ${envelope.err}` : "";
+  // A client error says that the request was not taken; after a server error nobody knows.
+  return status >= 400 && status < 500
+    ? rejection(context, `HTTP ${status}${err}`, `http-${status}`)
+    : unanswered(context, `HTTP ${status}${err}`, `http-${status}`);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // the caller decides what an answer that is not JSON means
+  }
+}
+
+function isEnvelope(value: unknown): value is { ok?: unknown; err?: unknown; data?: unknown } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function dataOf(envelope: unknown): unknown {
+  return isEnvelope(envelope) ? envelope.data : undefined;
+}
+
+/** Opens `{ok, err, data}` and returns what it holds. */
+function openEnvelope(context: CallContext, text: string): unknown {
+  const envelope = parse(text);
+  if (envelope === undefined) throw unreadable(context, "it is not JSON", "not-json");
+  if (!isEnvelope(envelope) || typeof envelope.ok !== "boolean") {
+    throw unreadable(context, 'it has no "ok", so this is not the gateway', "not-an-envelope");
+  }
+  if (envelope.ok) return envelope.data;
+  throw rejection(context, typeof envelope.err === "string" ? envelope.err : "");
+}

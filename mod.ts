@@ -1,0 +1,37 @@
+/**
+ * hsgate: scripting and automation for people who trade through the HS brokerage gateway.
+ *
+ * ```ts ignore
+ * import { connect } from "hsgate";
+ *
+ * await using client = await connect({ gateway: "http://127.0.0.1:11111" });
+ * for await (const fill of client.fills.history({ market: "hk", from: "2025-08-11", to: "2025-08-15" })) {
+ *   console.log(fill.symbol, fill.side, fill.filledQuantity, fill.fillPrice);
+ * }
+ * ```
+ *
+ * @module
+ */
+export { connect } from "./lib/client/connect.ts";
+export { createClient } from "./lib/client/client.ts";
+export { gateway } from "./lib/transports/gateway.ts";
+export * as decimal from "./lib/decimal.ts";
+export {
+  BrokerError,
+  BusyError,
+  DisplacedError,
+  InvalidParamsError,
+  LoginExpiredError,
+  MarketClosedError,
+  OutcomeUnknownError,
+  ProtocolError,
+  RejectedError,
+  TransportError,
+  UnmappedError,
+} from "./lib/errors.ts";
+
+export type { Client, ClientOptions, RetryOptions } from "./lib/client/client.ts";
+export type { ConnectOptions } from "./lib/client/connect.ts";
+export type { Page, Paged, PagingOptions } from "./lib/client/paging.ts";
+export type { GatewayOptions } from "./lib/transports/gateway.ts";
+export type { CallOptions, Transport } from "./lib/transports/transport.ts";
