@@ -3,6 +3,14 @@ import { listings } from "../../lib/facts/listings.ts";
 import { normalCdf, optionGreeks, optionValue } from "../../lib/simulator/market/black_scholes.ts";
 import bars from "../../lib/simulator/market/data/bars.json" with { type: "json" };
 import { gridOf, toDecimal } from "../../lib/simulator/market/grid.ts";
+import type {
+  Bar,
+  BookLevel,
+  BrokerPlace,
+  Quote,
+  Tick,
+  TimeSharePoint,
+} from "../../lib/operations/quotes.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
 import { packBars, toUnits, unpackBars } from "../../lib/simulator/market/packing.ts";
 import { timelineOf } from "../../lib/simulator/market/timeline.ts";
@@ -101,10 +109,10 @@ Deno.test("dayBar() fills Hong Kong half-days, keeping the held close", pure, ()
   const eve = market.dayBar("00700.HK", "2024-12-24");
   assertEquals(eve?.close, "416.40"); // 416.365 in the source, which has no volume
   assert(Number(eve?.volume) > 1_000_000, eve?.volume);
-  const half = market.bars("00700.HK", { cycle: 1, at: hk("2024-12-24T20:00:00"), limit: 1 });
+  const half = market.bars("00700.HK", { interval: "1m", at: hk("2024-12-24T20:00:00"), limit: 1 });
   assertEquals(half.length, 150);
   assertEquals([half[0]?.time, half.at(-1)?.time], ["09:30", "11:59"]);
-  const future = market.bars("HSI2412.HK", { cycle: 1, at: hk("2024-12-24T20:00:00"), limit: 1 });
+  const future = market.bars("HSI2412.HK", { interval: "1m", at: hk("2024-12-24T20:00:00"), limit: 1 });
   assertEquals([future[0]?.time, future.at(-1)?.time], ["09:15", "12:29"]);
 });
 
@@ -120,7 +128,7 @@ Deno.test("minute bars add up to the day bar on every kind of day", pure, () => 
   for (const [symbol, date] of days) {
     const day = market.dayBar(symbol, date);
     const at = Date.parse(`${date}T23:00:00Z`);
-    const minutes = market.bars(symbol, { cycle: 1, at, limit: 1 });
+    const minutes = market.bars(symbol, { interval: "1m", at, limit: 1 });
     assertEquals(minutes[0]?.date, date);
     assertEquals(minutes[0]?.openPrice, Number(day?.open), symbol);
     assertEquals(Math.max(...minutes.map((bar) => bar.highPrice)), Number(day?.high), symbol);
@@ -132,9 +140,9 @@ Deno.test("minute bars add up to the day bar on every kind of day", pure, () => 
 
 Deno.test("bars() of longer cycles hold those of shorter ones", pure, () => {
   const at = hk("2025-08-15T20:00:00");
-  const minutes = market.bars("00700.HK", { cycle: 1, at, limit: 1 });
+  const minutes = market.bars("00700.HK", { interval: "1m", at, limit: 1 });
   const lengths = ([3, 5, 15, 30, 60, 120] as const).map((cycle) => {
-    const longer = market.bars("00700.HK", { cycle, at, limit: 1 });
+    const longer = market.bars("00700.HK", { interval: `${cycle}m`, at, limit: 1 });
     assertEquals(
       longer.map(({ volume }) => Number(volume)),
       longer.map((_, place) =>
@@ -145,27 +153,27 @@ Deno.test("bars() of longer cycles hold those of shorter ones", pure, () => {
     return longer.length;
   });
   assertEquals(lengths, [110, 66, 22, 11, 6, 3]);
-  const days = market.bars("00700.HK", { cycle: "day", at, limit: 5 });
+  const days = market.bars("00700.HK", { interval: "day", at, limit: 5 });
   assertEquals(days.map(({ date }) => date.slice(8)), ["11", "12", "13", "14", "15"]);
-  const [week] = market.bars("00700.HK", { cycle: "week", at, limit: 1 });
+  const [week] = market.bars("00700.HK", { interval: "week", at, limit: 1 });
   assertEquals([week?.openPrice, week?.closePrice], [days[0]?.openPrice, 592]);
   assertEquals(Number(week?.volume), days.reduce((sum, bar) => sum + Number(bar.volume), 0));
-  assertEquals(market.bars("00700.HK", { cycle: "month", at }).length, 13);
-  assertEquals(market.bars("00700.HK", { cycle: "quarter", at }).map(({ date }) => date), [
+  assertEquals(market.bars("00700.HK", { interval: "month", at }).length, 13);
+  assertEquals(market.bars("00700.HK", { interval: "quarter", at }).map(({ date }) => date), [
     ...["2024-09-30", "2024-12-31", "2025-03-31", "2025-06-30", "2025-08-15"],
   ]);
-  assertEquals(market.bars("00700.HK", { cycle: "year", at }).length, 2);
+  assertEquals(market.bars("00700.HK", { interval: "year", at }).length, 2);
 });
 
 Deno.test("bars() go left or right from the start and never past the instant", pure, () => {
   const at = hk("2025-08-15T10:00:20");
-  const dates = (start: string, direction: "left" | "right", limit: number) =>
-    market.bars("00700.HK", { cycle: "day", at, start, direction, limit }).map(({ date }) => date);
-  assertEquals(dates("2025-08-13", "left", 2), ["2025-08-12", "2025-08-13"]);
-  assertEquals(dates("2025-08-13", "right", 2), ["2025-08-13", "2025-08-14"]);
-  assertEquals(dates("2025-08-14", "right", 9), ["2025-08-14", "2025-08-15"]);
-  assertEquals(dates("2024-08-15", "left", 9), []);
-  const minutes = market.bars("00700.HK", { cycle: 1, at, limit: 99 });
+  const dates = (start: string, direction: "older" | "newer", limit: number) =>
+    market.bars("00700.HK", { interval: "day", at, start, direction, limit }).map(({ date }) => date);
+  assertEquals(dates("2025-08-13", "older", 2), ["2025-08-12", "2025-08-13"]);
+  assertEquals(dates("2025-08-13", "newer", 2), ["2025-08-13", "2025-08-14"]);
+  assertEquals(dates("2025-08-14", "newer", 9), ["2025-08-14", "2025-08-15"]);
+  assertEquals(dates("2024-08-15", "older", 9), []);
+  const minutes = market.bars("00700.HK", { interval: "1m", at, limit: 99 });
   assertEquals(minutes.at(-1)?.time, "10:00");
   assertEquals(minutes.length, 1500); // six days would be more
 });
@@ -174,8 +182,8 @@ Deno.test("quote, ticks, line of the day and bars agree at one instant", pure, (
   for (const [symbol, at] of moments) {
     const label = `${symbol} at ${new Date(at).toISOString()}`;
     const quote = market.quote(symbol, at);
-    const minutes = market.bars(symbol, { cycle: 1, at, limit: 1 });
-    const day = market.bars(symbol, { cycle: "day", at, limit: 1 })[0];
+    const minutes = market.bars(symbol, { interval: "1m", at, limit: 1 });
+    const day = market.bars(symbol, { interval: "day", at, limit: 1 })[0];
     const line = market.timeShare(symbol, at);
     assertEquals(Number(market.lastPrice(symbol, at)), quote.lastPrice, label);
     assertEquals(market.ticks(symbol, at, 5).at(-1)?.price, quote.lastPrice, label);
@@ -192,6 +200,19 @@ Deno.test("quote, ticks, line of the day and bars agree at one instant", pure, (
     assertEquals(String(line.reduce((sum, { volume }) => sum + Number(volume), 0)), quote.volume, label);
     assertEquals(line.length, minutes.length, label);
   }
+});
+
+Deno.test("views fit the records of the catalogue, so that a front door only adds the security", pure, () => {
+  const at = ny("2025-08-15T11:00:00");
+  // The annotations are the test: `deno check` fails when a name or a type differs.
+  const quote: Omit<Quote, "security"> = market.quote(OPTION, at);
+  const [bar]: Bar[] = market.bars("AAPL", { interval: "5m", at });
+  const [tick]: Tick[] = market.ticks("AAPL", at, 1);
+  const [level]: BookLevel[] = market.orderBook("AAPL", at).asks;
+  const [place]: BrokerPlace[] = market.brokers("00700.HK", at).asks;
+  const [point]: TimeSharePoint[] = market.timeShare("AAPL", at);
+  assert(quote && bar && tick && level && place && point);
+  assertEquals([quote.session, tick.session], ["regular", "regular"]);
 });
 
 Deno.test("quote() shows the previous close before the open and the day's bar after the close", pure, () => {
@@ -256,25 +277,25 @@ Deno.test("the continuation stays inside price limits and near the last real clo
 
 Deno.test("orderBook() has ten levels on the grid around the last price", pure, () => {
   for (const [symbol, at] of moments) {
-    const { asks, bids, tickSize } = market.orderBook(symbol, at);
+    const { asks, bids, priceStep } = market.orderBook(symbol, at);
     const last = Number(market.lastPrice(symbol, at));
     const [ask, bid] = [asks[0]?.price ?? 0, bids[0]?.price ?? 0];
     assertEquals([asks.length, asks[0]?.level], [10, 1], symbol);
     assert(bid < ask && (bid === last || ask === last), `${symbol} ${bid} ${last} ${ask}`);
-    near(ask - bid, tickSize, 0.05);
+    near(ask - bid, priceStep, 0.05);
     assert(asks.every(({ price }, place) => place === 0 || price > asks[place - 1]!.price));
     assert(bids.every(({ price }, place) => place === 0 || price < bids[place - 1]!.price));
     assert([...asks, ...bids].every(({ volume, orderCount }) => Number(volume) > 0 && orderCount > 0));
   }
-  const deep = market.orderBook("AAPL", ny("2025-08-15T11:00:00"), { levels: 40, depth: true });
+  const deep = market.orderBook("AAPL", ny("2025-08-15T11:00:00"), { levels: 40, feed: "arca-book" });
   assertEquals(deep.bids.length, 40);
-  assert(["NSDQ", "ARCA", "BATS", "EDGX"].includes(deep.bids[0]?.exchange ?? ""));
+  assertEquals(deep.bids[0]?.venue, "ARCA");
 });
 
-Deno.test("brokers() queue in Hong Kong only, levels marked by 83", pure, () => {
+Deno.test("brokers() queue in Hong Kong only, levels marked", pure, () => {
   const { asks, bids } = market.brokers("00700.HK", hk("2025-08-15T10:00:00"));
-  assertEquals(bids[0]?.type, 66);
-  assertEquals(asks.filter(({ type }) => type === 83).map(({ item }) => item), ["2", "3", "4", "5"]);
+  assertEquals(bids[0]?.kind, "broker");
+  assertEquals(asks.filter(({ kind }) => kind === "level").map(({ broker }) => broker), ["2", "3", "4", "5"]);
   assertEquals(market.brokers("AAPL", ny("2025-08-15T10:00:00")).bids, []);
 });
 
@@ -316,10 +337,11 @@ Deno.test("futures follow one index and meet it on the last trading day", pure, 
   assert(Number(market.lastPrice("HSI2512.HK", at)) > Number(market.lastPrice("HSI2508.HK", at)));
   const level = Number(market.lastPrice("HSI2508.HK", at));
   assert(level > 22_000 && level < 29_000, String(level));
-  const { future, tickSize, lotSize } = market.quote("HSI2508.HK", at);
-  assertEquals({ future, tickSize, lotSize }, {
-    future: { expiryDate: "2025-08-28", daysToExpiry: 13 },
-    tickSize: 1,
+  const { future, priceStep, lotSize, tradeTime } = market.quote("HSI2508.HK", at);
+  assertEquals([future?.expiry, future?.daysToExpiry, future?.multiplier], ["2025-08-28", 13, "50"]);
+  assertEquals(tradeTime.slice(0, 12), "202508151015");
+  assertEquals({ priceStep, lotSize }, {
+    priceStep: 1,
     lotSize: 1,
   });
   assertEquals(
@@ -340,11 +362,11 @@ Deno.test("optionExpiries() are Fridays, or the Thursday before a holiday", pure
 
 Deno.test("optionCodes() part strikes by the stock's price", pure, () => {
   const at = ny("2025-08-15T15:59:59"); // the stock stands near 230.8
-  const calls = market.optionCodes("AAPL", "2025-09-19", { inOut: "in", type: "call" }, at);
-  const out = market.optionCodes("AAPL", "2025-09-19", { inOut: "out", type: "call" }, at);
+  const calls = market.optionCodes("AAPL", "2025-09-19", { inOut: "in-the-money", type: "call" }, at);
+  const out = market.optionCodes("AAPL", "2025-09-19", { inOut: "out-of-the-money", type: "call" }, at);
   assertEquals([calls.at(-1), out[0]], ["AAPL250919C2300000", "AAPL250919C2325000"]);
   assertEquals(
-    market.optionCodes("AAPL", "2025-09-19", { inOut: "in", type: "put" }, at)[0],
+    market.optionCodes("AAPL", "2025-09-19", { inOut: "in-the-money", type: "put" }, at)[0],
     "AAPL250919P2325000",
   );
   assertEquals(market.optionCodes("AAPL", "2025-09-18", {}, at), []);
@@ -358,7 +380,7 @@ Deno.test("options rise with the stock, keep put-call parity and end at their in
   near((call?.lastPrice ?? 0) - (put?.lastPrice ?? 0), stock - 230 * Math.exp(-0.045 * 35 / 365), 0.06);
   assert(Number(call?.option?.delta) > 0 && Number(put?.option?.delta) < 0);
   assertEquals(call?.option?.strikePrice, "230.00");
-  assertEquals(call?.option?.expiryDate, "20250919");
+  assertEquals(call?.option?.expiry, "2025-09-19");
   assertEquals(call?.option?.daysToExpiry, "35");
   const close = Number(market.dayBar("AAPL", "2025-08-15")?.close); // 230.82
   near(Number(market.dayBar("AAPL250815C2200000", "2025-08-15")?.close), close - 220, 0.05);

@@ -170,7 +170,16 @@ export class Assets {
       const { date } = timeline.day(index);
       const inputs = pricingOn(contract, { date, reference: reference(index), seed: this.#seed });
       const steps = grid(date);
-      return (spot: number) => steps.snap(Math.round(optionValue({ ...inputs, spot: spot / UNITS }) * UNITS));
+      // A stock visits a few hundred prices a day and each many times, so each is worked out once.
+      const known = new Map<number, number>();
+      return (spot: number) => {
+        let price = known.get(spot);
+        if (price === undefined) {
+          price = steps.snap(Math.round(optionValue({ ...inputs, spot: spot / UNITS }) * UNITS));
+          known.set(spot, price);
+        }
+        return price;
+      };
     };
     const volumeOn = (index: number) => {
       const day = timeline.day(index);

@@ -1,11 +1,12 @@
 /**
- * Bars of every cycle, from minutes to years.
+ * Bars of every interval, from minutes to years.
  *
  * Bars of several minutes count trading minutes from the open, so one may reach over the lunch break: the third
  * 60-minute bar of Hong Kong is 11:30 to 12:00 and 13:00 to 13:30.
  *
  * @module
  */
+import { barDayLimits } from "../../dictionaries/bar.ts";
 import { type Asset, referenceClose } from "./assets.ts";
 import { toDouble, UNITS } from "./grid.ts";
 import { addTicks, type Totals } from "./path.ts";
@@ -13,39 +14,39 @@ import { type Days, ticksUntil } from "./state.ts";
 import { localMinute, minuteAt, minuteStart, type TradingDay } from "./timeline.ts";
 import type { BarView } from "./views.ts";
 
-/** Cycles of whole days. */
-export type DayCycle = "day" | "week" | "month" | "quarter" | "year";
+/** Intervals of whole days. */
+export type DayInterval = "day" | "week" | "month" | "quarter" | "year";
 
-/** Cycles within a day, in minutes. */
-export type MinuteCycle = 1 | 3 | 5 | 15 | 30 | 60 | 120;
+/** Intervals within a day. */
+export type MinuteInterval = "1m" | "3m" | "5m" | "15m" | "30m" | "60m" | "120m";
 
 /** What {@linkcode makeBars} is asked for. */
 export interface BarQuery {
-  cycle: DayCycle | MinuteCycle;
+  interval: DayInterval | MinuteInterval;
   /** The instant of asking, epoch milliseconds: nothing later is shown, the running bar is. */
   at: number;
   /** Where the query starts, `yyyy-MM-dd`. @default the day of `at` */
   start?: string;
-  /** `left` goes back from the start, `right` forward; both include it. @default "left" */
-  direction?: "left" | "right";
-  /** Bars for days and longer, days for minute cycles. @default 100, or the cycle's most days */
+  /** From the start to older or to newer bars; both include it. @default "older" */
+  direction?: "older" | "newer";
+  /** Bars for days and longer, days for minute bars. @default 100, or the interval's most days */
   limit?: number;
   /** Accepted for every value; the held bars are adjusted already. @default "none" */
-  exRight?: "none" | "forward" | "backward";
+  adjustment?: "none" | "forward" | "backward";
 }
 
 /** Bars in one answer at most (API document, limits). */
 export const MOST_BARS = 1_500;
 
-/** Days of minute bars in one answer at most, by minutes (API document, limits). */
-export const MOST_MINUTE_DAYS: Record<MinuteCycle, number> = {
-  1: 6,
-  3: 9,
-  5: 12,
-  15: 24,
-  30: 36,
-  60: 60,
-  120: 96,
+/** Minutes of each interval within a day. */
+const MINUTES: Record<MinuteInterval, number> = {
+  "1m": 1,
+  "3m": 3,
+  "5m": 5,
+  "15m": 15,
+  "30m": 30,
+  "60m": 60,
+  "120m": 120,
 };
 
 interface Piece extends Totals {
@@ -81,7 +82,7 @@ function show(pieces: readonly Piece[], previous: number, multiplier: number): B
       previousClose: toDouble(before),
       volume: String(volume),
       turnover: turnover / UNITS * multiplier,
-      timestamp,
+      timestamp: String(timestamp),
     };
     before = last;
     return view;
@@ -99,34 +100,40 @@ function dayPiece(asset: Asset, days: Days, day: TradingDay, at: number): Piece 
   return totals === undefined ? undefined : { ...totals, open, date, timestamp };
 }
 
-/** Returns what tells the periods of a cycle apart. */
-function periodOf(date: string, cycle: DayCycle): string {
-  if (cycle === "day") return date;
-  if (cycle === "week") {
+/** Returns what tells the periods of an interval apart. */
+function periodOf(date: string, interval: DayInterval): string {
+  if (interval === "day") return date;
+  if (interval === "week") {
     const day = new Date(`${date}T00:00:00Z`);
     return new Date(day.getTime() - ((day.getUTCDay() + 6) % 7) * 86_400_000).toISOString().slice(0, 10);
   }
-  if (cycle === "quarter") return `${date.slice(0, 4)}-${Math.ceil(Number(date.slice(5, 7)) / 3)}`;
-  return date.slice(0, cycle === "month" ? 7 : 4);
+  if (interval === "quarter") return `${date.slice(0, 4)}-${Math.ceil(Number(date.slice(5, 7)) / 3)}`;
+  return date.slice(0, interval === "month" ? 7 : 4);
 }
 
-function longBars(asset: Asset, days: Days, query: BarQuery, cycle: DayCycle, multiplier: number): BarView[] {
-  const { at, start, direction = "left", limit = 100 } = query;
+function longBars(
+  asset: Asset,
+  days: Days,
+  query: BarQuery,
+  interval: DayInterval,
+  multiplier: number,
+): BarView[] {
+  const { at, start, direction = "older", limit = 100 } = query;
   const end = Math.min(asset.timeline.indexAt(at), asset.lastIndex);
   const periods = new Map<string, TradingDay[]>();
   for (const day of asset.timeline.days.slice(0, end + 1)) {
     if (day.openAt > at) break;
-    const key = periodOf(day.date, cycle);
+    const key = periodOf(day.date, interval);
     const held = periods.get(key);
     if (held === undefined) periods.set(key, [day]);
     else held.push(day);
   }
   const wanted = [...periods.values()].filter((group) => {
     const [first, last] = [group[0]?.date ?? "", group.at(-1)?.date ?? ""];
-    return start === undefined || (direction === "left" ? first <= start : last >= start);
+    return start === undefined || (direction === "older" ? first <= start : last >= start);
   });
   const most = Math.max(1, Math.min(limit, MOST_BARS));
-  const chosen = direction === "left" ? wanted.slice(-most) : wanted.slice(0, most);
+  const chosen = direction === "older" ? wanted.slice(-most) : wanted.slice(0, most);
   const pieces = chosen.flatMap((group) =>
     join(group.flatMap((day) => dayPiece(asset, days, day, at) ?? [])) ?? []
   );
@@ -134,14 +141,14 @@ function longBars(asset: Asset, days: Days, query: BarQuery, cycle: DayCycle, mu
 }
 
 /** The bars of one day up to an instant, oldest first. */
-function minutePieces(asset: Asset, days: Days, day: TradingDay, at: number, cycle: MinuteCycle): Piece[] {
+function minutePieces(asset: Asset, days: Days, day: TradingDay, at: number, minutes: number): Piece[] {
   const last = minuteAt(day, at);
   if (last < 0) return [];
   const { path } = days.full(asset, day.index);
   const pieces: Piece[] = [];
-  for (let first = 0; first <= last; first += cycle) {
+  for (let first = 0; first <= last; first += minutes) {
     const parts: Piece[] = [];
-    for (let minute = first; minute <= Math.min(last, first + cycle - 1); minute++) {
+    for (let minute = first; minute <= Math.min(last, first + minutes - 1); minute++) {
       const totals = addTicks(undefined, ticksUntil(path, minute, at));
       const timestamp = minuteStart(day, minute);
       if (totals === undefined) continue;
@@ -163,27 +170,30 @@ function minuteBars(
   asset: Asset,
   days: Days,
   query: BarQuery,
-  cycle: MinuteCycle,
+  interval: MinuteInterval,
   multiplier: number,
 ): BarView[] {
-  const { at, start, direction = "left", limit = MOST_MINUTE_DAYS[cycle] } = query;
+  const mostDays = barDayLimits[interval] ?? 1;
+  const { at, start, direction = "older", limit = mostDays } = query;
   const end = Math.min(asset.timeline.indexAt(at), asset.lastIndex);
   const wanted = asset.timeline.days.slice(0, end + 1).filter(({ date, openAt }) =>
-    openAt <= at && (start === undefined || (direction === "left" ? date <= start : date >= start))
+    openAt <= at && (start === undefined || (direction === "older" ? date <= start : date >= start))
   );
-  const most = Math.max(1, Math.min(limit, MOST_MINUTE_DAYS[cycle]));
-  const chosen = direction === "left" ? wanted.slice(-most) : wanted.slice(0, most);
+  const most = Math.max(1, Math.min(limit, mostDays));
+  const chosen = direction === "older" ? wanted.slice(-most) : wanted.slice(0, most);
   const bars = show(
-    chosen.flatMap((day) => minutePieces(asset, days, day, at, cycle)),
+    chosen.flatMap((day) => minutePieces(asset, days, day, at, MINUTES[interval])),
     referenceClose(asset, chosen[0]?.index ?? 0),
     multiplier,
   );
-  return direction === "left" ? bars.slice(-MOST_BARS) : bars.slice(0, MOST_BARS);
+  return direction === "older" ? bars.slice(-MOST_BARS) : bars.slice(0, MOST_BARS);
 }
+
+const isMinutes = (interval: BarQuery["interval"]): interval is MinuteInterval => interval in MINUTES;
 
 /** Returns bars, oldest first, at most {@linkcode MOST_BARS}. */
 export function makeBars(asset: Asset, days: Days, query: BarQuery, multiplier: number): BarView[] {
-  return typeof query.cycle === "number"
-    ? minuteBars(asset, days, query, query.cycle, multiplier)
-    : longBars(asset, days, query, query.cycle, multiplier);
+  return isMinutes(query.interval)
+    ? minuteBars(asset, days, query, query.interval, multiplier)
+    : longBars(asset, days, query, query.interval, multiplier);
 }

@@ -17,18 +17,18 @@ import type { BookLevel, BookView, BrokersView, BrokerView } from "./views.ts";
 export interface BookOptions {
   /** Levels on each side. @default 10 */
   levels?: number;
-  /** Whether levels name an exchange, as depth feeds do. @default false */
-  depth?: boolean;
+  /** A depth feed of the United States; its levels name a venue. @default none */
+  feed?: "total-view" | "arca-book";
 }
 
 const REFRESH_MS = 3_000;
 
-/** Venues named in a depth feed of the United States; elsewhere the exchange itself. */
-const VENUES: Record<string, readonly string[]> = { us: ["NSDQ", "ARCA", "BATS", "EDGX"], hk: ["SEHK"] };
+/** Venue that a depth feed speaks of. */
+const VENUE = { "total-view": "NSDQ", "arca-book": "ARCA" } as const;
 
 /** Invented brokers: four-digit codes in the form Hong Kong uses, and names nobody has. */
 const BROKERS = Array.from({ length: 40 }, (_, index) => ({
-  item: String(1100 + index * 37),
+  broker: String(1100 + index * 37),
   name: `Simulated broker ${index + 1}`,
 }));
 
@@ -49,15 +49,14 @@ function limitsOf({ asset, day, previousClose }: AssetState): { low: number; hig
 /** Returns the book; a side ends early where the grid or a price limit does. */
 export function makeBook(
   state: AssetState,
-  { at, seed, levels = 10, depth = false }: BookOptions & { at: number; seed: number },
+  { at, seed, levels = 10, feed }: BookOptions & { at: number; seed: number },
 ): BookView {
   const { asset, day, last } = state;
-  const next = streamAt(state, at, seed, "book");
+  const next = streamAt(state, at, seed, `book ${feed ?? ""}`);
   const grid = asset.grid(day.date);
-  const { market, lotSize } = asset.describe(day.date);
+  const { lotSize } = asset.describe(day.date);
   const limits = limitsOf(state);
   const typicalLots = Math.max(2, asset.bar(day.index).volume / day.minutes / 4 / lotSize);
-  const venues = VENUES[market] ?? ["SSE"];
   const side = (best: number, step: (price: number) => number): BookLevel[] => {
     const rows: BookLevel[] = [];
     for (
@@ -72,15 +71,14 @@ export function makeBook(
         volume: String(lots * lotSize),
         orderCount: 1 + Math.floor(Math.min(lots, 60) * next()),
       };
-      const venue = venues[Math.floor(next() * venues.length)];
-      rows.push(depth && venue !== undefined ? { ...row, exchange: venue } : row);
+      rows.push(feed === undefined ? row : { ...row, venue: VENUE[feed] });
     }
     return rows;
   };
   const lastIsBid = next() < 0.5;
   const bids = side(lastIsBid ? last : grid.down(last), (price) => grid.down(price));
   const asks = side(lastIsBid ? grid.up(last) : last, (price) => grid.up(price));
-  return { symbol: asset.symbol, tickSize: toDouble(grid.tick(last)), asks, bids };
+  return { priceStep: toDouble(grid.tick(last)), asks, bids };
 }
 
 /** Levels shown in the broker queue. */
@@ -90,18 +88,18 @@ const QUEUE_LEVELS = 5;
 export function makeBrokers(state: AssetState, at: number, seed: number): BrokersView {
   const { asset, day } = state;
   const { market, kind } = asset.describe(day.date);
-  if (market !== "hk" || kind === "future") return { symbol: asset.symbol, asks: [], bids: [] };
+  if (market !== "hk" || kind === "future") return { asks: [], bids: [] };
   const side = (purpose: string): BrokerView[] => {
     const next = streamAt(state, at, seed, purpose);
     return Array.from({ length: QUEUE_LEVELS }, (_, index) => {
       const level = index + 1;
-      const mark: BrokerView = { level, item: String(level), type: 83, name: "" };
+      const mark: BrokerView = { level, broker: String(level), kind: "level", name: "" };
       const queue = Array.from({ length: 1 + Math.floor(next() * 5) }, () => {
-        const broker = BROKERS[Math.floor(next() * BROKERS.length)];
-        return { level, item: broker?.item ?? "", type: 66 as const, name: broker?.name ?? "" };
+        const { broker = "", name = "" } = BROKERS[Math.floor(next() * BROKERS.length)] ?? {};
+        return { level, broker, kind: "broker" as const, name };
       });
       return level === 1 ? queue : [mark, ...queue];
     }).flat();
   };
-  return { symbol: asset.symbol, asks: side("ask brokers"), bids: side("bid brokers") };
+  return { asks: side("ask brokers"), bids: side("bid brokers") };
 }

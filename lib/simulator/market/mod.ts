@@ -41,11 +41,11 @@ import type {
   TimeShareView,
 } from "./views.ts";
 
-export type { BarQuery, DayCycle, MinuteCycle } from "./bars.ts";
+export type { BarQuery, DayInterval, MinuteInterval } from "./bars.ts";
 export type { BookOptions } from "./book.ts";
 export type { CurrencyRates } from "./rates.ts";
 export type * from "./views.ts";
-export { MOST_BARS, MOST_MINUTE_DAYS } from "./bars.ts";
+export { MOST_BARS } from "./bars.ts";
 
 /** What makes one market differ from another. */
 export interface SimulatedMarketOptions {
@@ -55,7 +55,7 @@ export interface SimulatedMarketOptions {
 
 /** Which options of an expiry are wanted; left out means both. */
 export interface OptionFilter {
-  inOut?: "in" | "out";
+  inOut?: "in-the-money" | "out-of-the-money";
   type?: "call" | "put";
 }
 
@@ -181,8 +181,7 @@ export class SimulatedMarket {
   /** Returns the latest ticks, oldest first; before the open those of the day before. */
   ticks(symbol: string, at: number, limit: number): TickView[] {
     const state = this.#state(symbol, at);
-    const { multiplier } = state.asset.describe(state.day.date);
-    return showTicks(latestTicks(state, this.#days, at, limit), state.asset, multiplier);
+    return showTicks(latestTicks(state, this.#days, at, limit), state.asset);
   }
 
   /** Returns the order book; outside trading it stands still. */
@@ -239,7 +238,7 @@ export class SimulatedMarket {
     return types.flatMap((kind) =>
       strikes.filter((strike) => {
         const below = compare(strike, toDecimal(last)) < 0;
-        return inOut === undefined || (inOut === "in") === ((kind === "call") === below);
+        return inOut === undefined || (inOut === "in-the-money") === ((kind === "call") === below);
       }).map((strike) => optionCode({ underlying, expiry, type: kind, strike }))
     );
   }

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import type { Market } from "../../facts/listings.ts";
 import type { OptionContract } from "../../facts/options.ts";
 import type { Asset } from "./assets.ts";
 import { optionGreeks, type OptionInputs } from "./black_scholes.ts";
@@ -13,11 +14,18 @@ import { daysBetween } from "./option_chain.ts";
 import { toUnits } from "./packing.ts";
 import { addTicks, type Tick } from "./path.ts";
 import { type AssetState, type Days, ticksUntil } from "./state.ts";
-import { localMinute, localTime, minuteStart } from "./timeline.ts";
+import { localMinute, localTime, minuteStart, type TradingDay } from "./timeline.ts";
 import type { OptionView, QuoteView, TickView, TimeShareView } from "./views.ts";
 
 /** Price units times shares as money of the wire. */
 const money = (turnover: number, multiplier: string) => turnover / UNITS * Number(multiplier);
+
+const sessionOf = (market: Market) => market === "us" ? "regular" : "unset";
+
+const SIDES = ["flat", "buy", "sell"] as const;
+
+/** Writes a local time the way quotes have it, `yyyyMMddHHmmss`. */
+const quoteTime = (day: TradingDay, at: number) => localTime(day, at).replace(/\D/g, "");
 
 const percent = (part: number, whole: number) => Math.round(10_000 * part / whole) / 100;
 
@@ -39,15 +47,18 @@ export function latestTicks(state: AssetState, days: Days, at: number, limit: nu
 }
 
 /** Shows ticks in the local time of their market. */
-export function showTicks(ticks: readonly Tick[], { timeline }: Asset, multiplier: string): TickView[] {
+export function showTicks(ticks: readonly Tick[], asset: Asset): TickView[] {
+  const { timeline } = asset;
+  const { multiplier, market } = asset.describe(timeline.day(0).date);
   return ticks.map(({ at, price, volume, side }) => ({
     time: localTime(timeline.day(timeline.indexAt(at)), at).slice(11),
-    side,
+    side: SIDES[side],
     price: toDouble(price),
     volume: String(volume),
     turnover: money(price * volume, multiplier),
-    type: 0,
-    timestamp: at,
+    tickType: 0,
+    session: sessionOf(market),
+    timestamp: String(at),
   }));
 }
 
@@ -61,30 +72,34 @@ export function makeQuote(
   },
 ): QuoteView {
   const { asset, day, totals, last, previousClose } = state;
-  const { symbol, lotSize, multiplier, future } = asset.describe(day.date);
+  const { lotSize, multiplier, market, future } = asset.describe(day.date);
   const [lastTick] = latestTicks(state, days, at, 1);
   const traded = totals?.volume ?? 0;
   return {
-    symbol,
     isSuspended: false,
     openPrice: totals === undefined ? 0 : toDouble(asset.bar(day.index).open),
     highPrice: toDouble(totals?.high ?? 0),
     lowPrice: toDouble(totals?.low ?? 0),
     lastPrice: toDouble(last),
     previousClose: toDouble(previousClose),
-    tickSize: toDouble(asset.grid(day.date).tick(last)),
+    priceStep: toDouble(asset.grid(day.date).tick(last)),
     volume: String(traded),
+    volumeText: String(traded),
     turnover: money(totals?.turnover ?? 0, multiplier),
     turnoverRate: percent(traded, asset.outstanding),
     amplitude: totals === undefined ? 0 : percent(totals.high - totals.low, previousClose),
     securityStatus: 0,
     lotSize,
-    tradeTime: lastTick === undefined ? "" : localTime(day, lastTick.at),
-    marketTime: localTime(day, at),
+    tradeTime: lastTick === undefined ? "" : quoteTime(day, lastTick.at),
+    marketTime: quoteTime(day, at),
+    session: sessionOf(market),
     ...(future === undefined ? {} : {
       future: {
-        expiryDate: future.lastTradingDay,
+        expiry: future.lastTradingDay,
         daysToExpiry: Math.max(0, daysBetween(localTime(day, at).slice(0, 10), future.lastTradingDay)),
+        multiplier,
+        previousSettlement: toDecimal(previousClose, asset.places),
+        openInterest: String(asset.outstanding),
       },
     }),
     ...(option === undefined ? {} : { option: showOption(option.contract, option.inputs, state, at) }),
@@ -104,13 +119,13 @@ function showOption(
   return {
     strikePrice: toDecimal(toUnits(strike)),
     openInterest: String(asset.outstanding),
-    expiryDate: expiry.replaceAll("-", ""),
+    expiry,
     premium: (100 * toCover / spot).toFixed(2),
     intrinsicValue: toDecimal(inside),
     timeValue: toDecimal(Math.max(0, last - inside)),
     daysToExpiry: String(Math.max(0, daysBetween(localTime(day, at).slice(0, 10), expiry))),
     impliedVolatility: inputs.volatility.toFixed(4),
-    actualLeverage: (greeks.delta * spot / last).toFixed(4),
+    leverage: (greeks.delta * spot / last).toFixed(4),
     delta: greeks.delta.toFixed(4),
     gamma: greeks.gamma.toFixed(4),
     vega: greeks.vega.toFixed(4),

@@ -1,6 +1,7 @@
 /**
- * What the simulated market shows. Members are those of the API document 2.3 under this toolkit's names; prices are
- * doubles as on that wire, made from decimal texts, and volumes are whole numbers as texts.
+ * What the simulated market shows. Members are those of the API document 2.3 under the names of the operation
+ * catalogue, so a front door only adds the security; prices are doubles as on that wire, made from decimal texts, and
+ * volumes and epoch milliseconds are whole numbers as texts.
  *
  * @module
  */
@@ -30,6 +31,9 @@ export interface Instrument {
   option?: OptionContract;
 }
 
+/** Session that a price belongs to: always the regular one in the United States, unset elsewhere. */
+export type SessionView = "regular" | "unset";
+
 /** A day's bar as decimal texts. */
 export interface DayBar {
   /** `yyyy-MM-dd`. */
@@ -47,8 +51,8 @@ export interface OptionView {
   strikePrice: Decimal;
   /** Contracts. */
   openInterest: string;
-  /** `yyyyMMdd`. */
-  expiryDate: string;
+  /** `yyyy-MM-dd`. */
+  expiry: string;
   /** How far the stock has to move until expiry to cover the price, percent of the stock. */
   premium: Decimal;
   intrinsicValue: Decimal;
@@ -58,7 +62,7 @@ export interface OptionView {
   /** A year, 0.3 for 30 percent; `iv` on the wire. */
   impliedVolatility: Decimal;
   /** Delta times stock price over option price. */
-  actualLeverage: Decimal;
+  leverage: Decimal;
   delta: Decimal;
   gamma: Decimal;
   /** Per percent of volatility. */
@@ -69,35 +73,50 @@ export interface OptionView {
   rho: Decimal;
 }
 
+/** What a future adds to its quote (`futureExData`). */
+export interface FutureView {
+  /** Last trading day, `yyyy-MM-dd`. */
+  expiry: string;
+  /** Calendar days until then. */
+  daysToExpiry: number;
+  /** Money per point. */
+  multiplier: Decimal;
+  /** The close of the day before stands in for the settlement price. */
+  previousSettlement: Decimal;
+  /** Contracts. */
+  openInterest: Decimal;
+}
+
 /** A quote (`BasicQot`). Before the first trade of a day open, high and low are 0. */
 export interface QuoteView {
-  symbol: string;
   isSuspended: boolean;
   openPrice: number;
   highPrice: number;
   lowPrice: number;
   lastPrice: number;
-  /** `lastClosePrice` on the wire. */
   previousClose: number;
-  /** The price step at the last price; `priceSpread` on the wire. */
-  tickSize: number;
+  /** The price step at the last price. */
+  priceStep: number;
   /** Shares or contracts today. */
   volume: string;
+  /** The same once more, as the wire has it. */
+  volumeText: string;
   /** In the instrument's currency. */
   turnover: number;
   /** Percent of the shares that trade; the number of these is assumed, see `quotes.ts`. */
   turnoverRate: number;
   /** High minus low, percent of the previous close. */
   amplitude: number;
-  /** `secStatus`; always 0, since its values are not published. */
+  /** Always 0, since its values are not published. */
   securityStatus: number;
   lotSize: number;
-  /** Local time of the last trade, `yyyy-MM-dd HH:mm:ss`; the wire's format is not published. */
+  /** Local time of the last trade, `yyyyMMddHHmmss`; empty before the first day. */
   tradeTime: string;
   /** Local time of the quote, same form. */
   marketTime: string;
-  /** Present for futures (`futureExData`); the date is `yyyy-MM-dd`, the distance in calendar days. */
-  future?: { expiryDate: string; daysToExpiry: number };
+  session: SessionView;
+  /** Present for futures. */
+  future?: FutureView;
   /** Present for options (`optionExData`). */
   option?: OptionView;
 }
@@ -112,27 +131,27 @@ export interface BarView {
   highPrice: number;
   lowPrice: number;
   closePrice: number;
-  /** Close of the bar before; `lastClosePrice` on the wire. */
+  /** Close of the bar before. */
   previousClose: number;
   volume: string;
   turnover: number;
   /** Epoch milliseconds of the bar's start. */
-  timestamp: number;
+  timestamp: string;
 }
 
 /** A trade print (`Ticker`). */
 export interface TickView {
   /** Local time, `HH:mm:ss`. */
   time: string;
-  /** 0 flat, 1 buy, 2 sell. */
-  side: 0 | 1 | 2;
+  side: "flat" | "buy" | "sell";
   price: number;
   volume: string;
   turnover: number;
   /** Always 0, since the values are not published. */
-  type: number;
+  tickType: number;
+  session: SessionView;
   /** Epoch milliseconds. */
-  timestamp: number;
+  timestamp: string;
 }
 
 /** One level of the order book (`OrderBook`). */
@@ -141,17 +160,14 @@ export interface BookLevel {
   level: number;
   price: number;
   volume: string;
-  /** `orederCount` on the wire, spelled so there. */
   orderCount: number;
-  /** `brokeId` on the wire; only in depth feeds. */
-  exchange?: string;
+  /** Only in depth feeds. */
+  venue?: string;
 }
 
 /** The order book of one instant. */
 export interface BookView {
-  symbol: string;
-  /** The price step; `spreadLevel` on the wire. */
-  tickSize: number;
+  priceStep: number;
   asks: BookLevel[];
   bids: BookLevel[];
 }
@@ -159,16 +175,15 @@ export interface BookView {
 /** One place in the broker queue (`Broker`). */
 export interface BrokerView {
   level: number;
-  /** Broker code, or the level's number where `type` is 83. */
-  item: string;
-  /** 66 (`B`) a broker, 83 (`S`) the start of a level. */
-  type: 66 | 83;
+  /** Broker code, or the level's number where `kind` is `level`. */
+  broker: string;
+  /** A broker, or the start of a level. */
+  kind: "broker" | "level";
   name: string;
 }
 
 /** The broker queue; both lists are empty outside Hong Kong. */
 export interface BrokersView {
-  symbol: string;
   asks: BrokerView[];
   bids: BrokerView[];
 }
@@ -178,7 +193,7 @@ export interface TimeShareView {
   /** Local start of the minute, `HH:mm`. */
   time: string;
   price: number;
-  /** Close of the day before; `lastClosePrice` on the wire. */
+  /** Close of the day before. */
   previousClose: number;
   /** Mean price of the day so far, weighted by volume. */
   averagePrice: number;
