@@ -31,7 +31,7 @@ export interface BarQuery {
   direction?: "older" | "newer";
   /** Bars for days and longer, days for minute bars. @default 100, or the interval's most days */
   limit?: number;
-  /** Accepted for every value; the held bars are adjusted already. @default "none" */
+  /** Accepted for every value; the held bars look adjusted already. @default "none" */
   adjustment?: "none" | "forward" | "backward";
 }
 

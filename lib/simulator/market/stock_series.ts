@@ -1,8 +1,8 @@
 /**
  * The day bars of a stock: real where the data reaches, made by the seed beyond.
  *
- * - 2024-08-16 to 2025-08-15: the held bars, each price brought onto the grid of its date. They are adjusted for
- *   dividends, so they need no other adjustment.
+ * - 2024-08-16 to 2025-08-15: the held bars, each price brought onto the grid of its date. They look adjusted
+ *   for dividends (inferred from prices off the grid), so no other adjustment is made.
  * - Days on which the held bars have no volume (Hong Kong half-days, 2025-08-12 on the mainland), and sessions
  *   that they lack: the close stays, the rest is made.
  * - After 2025-08-15: a seeded walk over the true trading days, with the spread of the last 60 real days and a
