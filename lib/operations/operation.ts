@@ -112,9 +112,10 @@ export function family<F extends Readonly<Record<string, AnyOperation>>>(name: s
   return Object.fromEntries(named) as F;
 }
 
-/** Path on the gateway, such as `/trade/TradeEntrust`. */
-export function gatewayPath(operation: AnyOperation): string | undefined {
-  return operation.group === null ? undefined : `/${operation.group}/${operation.wire}`;
+/** Path on the gateway, such as `/trade/TradeEntrust`; what it relays to the platform keeps the platform's path. */
+export function gatewayPath({ group, wire, platformPath }: AnyOperation): string | undefined {
+  if (group === null) return undefined;
+  return platformPath ?? `/${group}/${wire}`;
 }
 
 /** Parameters as the wire has them, constants included. */

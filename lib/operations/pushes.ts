@@ -70,7 +70,7 @@ const tickPush = record({ security: field("security", securityRecord), tick: fie
 ]);
 const brokerPush = record({
   security: field("security", securityRecord),
-  /** Sources disagree on 1 and 2; the definitions say 0 buy, 1 sell. The raw number stands in `sideCode`. */
+  /** Sources disagree: the definitions say 0 buy, 1 sell. A 2 arrives as `unlisted:2` and can only mean sell. */
   side: field("side", anyOfInt(BrokerSide)),
   brokers: field("brokerList", listOf(brokerRecord)),
 }, ["BrokerNotify"]);

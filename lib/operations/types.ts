@@ -277,8 +277,8 @@ function isDate(value: unknown): boolean {
 /** Writes `2025-08-15` for `20250815` or `2025/08/15`; anything else stays as it came. */
 function isoDate(value: unknown): string {
   const raw = textOf(value);
-  const digits = raw.replaceAll("/", "").replaceAll("-", "");
-  return /^\d{8}$/.test(digits) ? `${digits.slice(0, 4)}-${digits.slice(4, 6)}-${digits.slice(6)}` : raw;
+  if (/^\d{8}$/.test(raw)) return `${raw.slice(0, 4)}-${raw.slice(4, 6)}-${raw.slice(6)}`;
+  return /^\d{4}\/\d{2}\/\d{2}$/.test(raw) ? raw.replaceAll("/", "-") : raw;
 }
 
 function dateType(
