@@ -1,0 +1,197 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { ProtocolError } from "../../lib/errors.ts";
+import { encodeFrame, type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
+import { encodeHeader } from "../../lib/wire/header.ts";
+import { joined, seeded, vectors } from "./vectors.ts";
+
+/** A frame as a copy, for comparison after its views have died. */
+const copy = ({ type, serial, body }: Frame) => ({ type, serial, body: new Uint8Array(body) });
+
+const kinds: Record<string, string> = {
+  notify: "push",
+  request: "request",
+  response: "response",
+  heartbeat: "heartbeat",
+};
+const expected = vectors.map(({ kind, serial, frame }) => ({
+  type: kinds[kind],
+  serial,
+  body: frame.slice(151),
+}));
+
+function feed(decoder: FrameDecoder, chunks: Iterable<Uint8Array>) {
+  const frames = [];
+  for (const chunk of chunks) for (const frame of decoder.frames(chunk)) frames.push(copy(frame));
+  return frames;
+}
+
+function* pieces(bytes: Uint8Array, size: () => number) {
+  for (let at = 0; at < bytes.length;) {
+    const end = Math.min(bytes.length, at + size());
+    yield bytes.subarray(at, end);
+    at = end;
+  }
+}
+
+Deno.test("FrameDecoder finds the 83 vendor frames in one read", () => {
+  const decoder = new FrameDecoder();
+  assertEquals(feed(decoder, [joined]), expected);
+  assertEquals(decoder.pending, 0);
+});
+
+Deno.test("FrameDecoder finds the 83 vendor frames in reads of one byte", () => {
+  assertEquals(feed(new FrameDecoder({ bufferLength: 200 }), pieces(joined, () => 1)), expected);
+});
+
+Deno.test("FrameDecoder finds the same frames when the stream is cut at any byte", () => {
+  // Every offset of every frame, header and body: the stream before the cut is whole frames, so one frame and
+  // its neighbour show all there is to see.
+  vectors.forEach(({ frame }, index) => {
+    const next = vectors[(index + 1) % vectors.length]!.frame;
+    const bytes = new Uint8Array(frame.length + next.length);
+    bytes.set(frame);
+    bytes.set(next, frame.length);
+    const both = [expected[index], expected[(index + 1) % vectors.length]];
+    for (let cut = 0; cut <= frame.length; cut++) {
+      const decoder = new FrameDecoder({ bufferLength: 512 });
+      const found = [...feed(decoder, [bytes.subarray(0, cut)])];
+      if (cut < frame.length) assertEquals(found.length, 0);
+      found.push(...feed(decoder, [bytes.subarray(cut)]));
+      // Byte by byte first: the thorough comparison would take minutes over all cuts.
+      const same = found.length === 2 &&
+        found.every(({ type, serial, body }, which) =>
+          type === both[which]!.type && serial === both[which]!.serial &&
+          body.length === both[which]!.body.length &&
+          body.every((byte, at) => byte === both[which]!.body[at])
+        );
+      if (!same) assertEquals(found, both, `cut at ${cut} of frame ${index}`);
+    }
+  });
+});
+
+Deno.test("FrameDecoder finds the same frames however the stream is split at random", () => {
+  const seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
+  const random = seeded(seed);
+  for (let round = 0; round < 40; round++) {
+    const largest = 1 + Math.floor(random() * 4000);
+    const size = () => 1 + Math.floor(random() * largest);
+    const decoder = new FrameDecoder({ bufferLength: 151 + Math.floor(random() * 1000) });
+    assertEquals(feed(decoder, pieces(joined, size)), expected, `seed ${seed}, round ${round}`);
+  }
+});
+
+Deno.test("FrameDecoder reads into its own room without copying the frames", () => {
+  const decoder = new FrameDecoder();
+  const room = decoder.room();
+  assertEquals(room.length, 262_144);
+  room.set(vectors[0]!.frame);
+  decoder.filled(vectors[0]!.frame.length);
+  const frame = decoder.next();
+  assert(frame !== undefined);
+  assertEquals(frame.body.buffer, room.buffer);
+  assertEquals(frame.header.bodyLength, frame.body.length);
+  assertEquals(decoder.next(), undefined);
+  assertThrows(() => decoder.filled(300_000), RangeError);
+});
+
+Deno.test("FrameDecoder reads a stream through its room when frames straddle the buffer's end", () => {
+  const decoder = new FrameDecoder({ bufferLength: 20_000 });
+  const frames = [];
+  for (let at = 0; at < joined.length;) {
+    const room = decoder.room();
+    const count = Math.min(room.length, joined.length - at, 9_999);
+    room.set(joined.subarray(at, at + count));
+    decoder.filled(count);
+    at += count;
+    for (let frame; (frame = decoder.next()) !== undefined;) frames.push(copy(frame));
+  }
+  assertEquals(frames, expected);
+  assert(decoder.capacity <= 40_000, `capacity ${decoder.capacity}`);
+});
+
+Deno.test("FrameDecoder grows with the bytes that came, not with the length that was claimed, and shrinks", () => {
+  const decoder = new FrameDecoder({ bufferLength: 1024 });
+  const body = new Uint8Array(3_000_000).fill(7);
+  const frame = encodeFrame({ type: "push" }, body);
+  decoder.write(frame.subarray(0, 500));
+  assertEquals(decoder.next(), undefined);
+  assertEquals(decoder.capacity, 1024);
+  for (const chunk of pieces(frame.subarray(500), () => 65_536)) decoder.write(chunk);
+  assertEquals(decoder.next()?.body.length, 3_000_000);
+  assert(decoder.capacity < 8_500_000);
+  decoder.write(new Uint8Array(0));
+  assertEquals(decoder.capacity, 1024);
+});
+
+Deno.test("FrameDecoder refuses to hoard frames that nobody takes out", () => {
+  const decoder = new FrameDecoder({ maxBodyLength: 1000, bufferLength: 1024 });
+  const frame = encodeFrame({ type: "push" }, new Uint8Array(1000));
+  assertThrows(
+    () => {
+      for (let count = 0; count < 100; count++) decoder.write(frame);
+    },
+    RangeError,
+    "take the frames out first",
+  );
+  assert(decoder.capacity < 20_000);
+});
+
+Deno.test("FrameDecoder gives the frames before a wrong header, then the same typed error each time", () => {
+  const decoder = new FrameDecoder();
+  decoder.write(vectors[0]!.frame);
+  decoder.write(new TextEncoder().encode("HTTP/1.1 400 Bad Request\r\n\r\n"));
+  assertEquals(decoder.next()?.body.length, vectors[0]!.frame.length - 151);
+  const first = assertThrows(() => decoder.next(), ProtocolError, '48 54 instead of "HS"');
+  assertEquals(first.code, "frame-flag");
+  decoder.write(vectors[1]!.frame);
+  assertThrows(() => decoder.next(), ProtocolError, '48 54 instead of "HS"');
+});
+
+Deno.test("FrameDecoder refuses a wrong stream at its first wrong byte", () => {
+  const decoder = new FrameDecoder();
+  decoder.write(new Uint8Array([0x58]));
+  assertThrows(() => decoder.next(), ProtocolError);
+});
+
+Deno.test("FrameDecoder refuses a huge body before it comes, with its memory as it was", () => {
+  const header = encodeHeader({ type: "push", bodyLength: 0xffff_ffff });
+  const decoder = new FrameDecoder();
+  decoder.write(header);
+  const error = assertThrows(() => decoder.next(), ProtocolError);
+  assertEquals(error.code, "frame-too-large");
+  assertEquals(decoder.capacity, 262_144);
+});
+
+Deno.test("FrameDecoder passes over garbage when told to, and says how much", () => {
+  const passed: [number, string | undefined][] = [];
+  const decoder = new FrameDecoder({
+    resynchronise: true,
+    onPassedOver: (bytes, fault) => passed.push([bytes, fault.code]),
+  });
+  // "HS" alone does not make a header: type 257 follows it here.
+  const garbage = new Uint8Array([1, 2, 0x48, 0x48, 0x53, 1, 1, 0x48, 9, 9]);
+  const stream = new Uint8Array(joined.length + 2 * garbage.length);
+  const half = vectors[0]!.frame.length;
+  stream.set(joined.subarray(0, half));
+  stream.set(garbage, half);
+  stream.set(joined.subarray(half), half + garbage.length);
+  stream.set(garbage, half + garbage.length + joined.length - half);
+  assertEquals(feed(decoder, pieces(stream, () => 7)), expected);
+  assertEquals(passed, [[10, "frame-flag"]]);
+  assertEquals(decoder.passedOver, 20);
+});
+
+Deno.test("FrameDecoder keeps its memory flat over endless garbage", () => {
+  const decoder = new FrameDecoder({ resynchronise: true, bufferLength: 4096 });
+  const garbage = new Uint8Array(4096).fill(0x48);
+  for (let round = 0; round < 200; round++) assertEquals([...decoder.frames(garbage)].length, 0);
+  assertEquals(decoder.passedOver, 200 * 4096 - 1);
+  assert(decoder.capacity <= 16_384);
+});
+
+Deno.test("encodeFrame() writes header and body with the body's length", () => {
+  const bytes = encodeFrame({ type: "push", serial: 7, reserved: 1n }, new Uint8Array([1, 2, 3]));
+  assertEquals(bytes.length, 154);
+  assertEquals([...bytes.subarray(0, 14)], [0x48, 0x53, 3, 0, 0, 0, 7, 0, 0, 0, 3, 0, 0, 0]);
+  assertEquals([...bytes.subarray(142)], [0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3]);
+});

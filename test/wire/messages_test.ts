@@ -1,0 +1,225 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { ProtocolError } from "../../lib/errors.ts";
+import { definitionFiles } from "../../lib/wire/definitions.ts";
+import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { longNumber, longText } from "../../lib/wire/long.ts";
+import { loadMessages } from "../../lib/wire/messages.ts";
+import { openBody, seeded, vectors } from "./vectors.ts";
+
+const pushed = vectors.filter(({ kind }) => kind === "notify");
+
+Deno.test("decodeNotify() and decode() read every push of the vendor, plain or encrypted", async () => {
+  const { messages, decodeNotify } = await loadEnvelopes();
+  assertEquals(pushed.length, 6);
+  for (const vector of pushed) {
+    const notify = decodeNotify(openBody(vector));
+    assertEquals(notify.payload?.name, vector.message);
+    assertEquals(
+      { notifyMsgType: notify.type, notifyId: notify.id, notifyTime: notify.time },
+      vector.outer,
+    );
+    assertEquals(messages.decode(notify.payload!.name, notify.payload!.bytes), vector.payload);
+  }
+});
+
+Deno.test("decodeRequest(), decodeResponse() and decode() read every other AES frame of the vendor", async () => {
+  const { messages, decodeRequest, decodeResponse } = await loadEnvelopes();
+  let count = 0;
+  for (const vector of vectors) {
+    if (vector.encryption !== "aes" || vector.kind === "notify") continue;
+    const body = openBody(vector);
+    const { payload, ...outer } = vector.kind === "request" ? decodeRequest(body) : decodeResponse(body);
+    const { type, id, time, ...rest } = outer;
+    const written = vector.kind === "request"
+      ? { requestMsgType: type, requestId: id, requestTime: time, ...rest }
+      : {
+        responseMsgType: type,
+        requestId: id,
+        responseTime: time,
+        ...("code" in rest && { responseCode: rest.code, responseMsg: rest.text }),
+      };
+    const shown = Object.fromEntries(
+      Object.entries(written).filter(([, value]) => value !== "" && value !== 0),
+    );
+    assertEquals(shown, vector.outer);
+    assertEquals(payload?.name ?? null, vector.message);
+    if (payload !== undefined) assertEquals(messages.decode(payload.name, payload.bytes), vector.payload);
+    count++;
+  }
+  assertEquals(count, 75);
+});
+
+Deno.test("encode() and encodeNotify() write every push as the vendor does, byte for byte", async () => {
+  const { messages, encodeNotify } = await loadEnvelopes();
+  for (const { message, payload, outer, plainBody } of pushed) {
+    const body = encodeNotify({
+      type: Number(outer!.notifyMsgType),
+      id: String(outer!.notifyId),
+      time: Number(outer!.notifyTime),
+      payload: { name: message!, bytes: messages.encode(message!, payload!) },
+    });
+    assertEquals(body, plainBody);
+  }
+});
+
+Deno.test("decodeNotify() matches the payload by what follows the last slash", async () => {
+  const { messages, decodeNotify } = await loadEnvelopes();
+  for (const url of ["example.com/deep/TickerNotify", "TickerNotify", "/TickerNotify"]) {
+    const body = messages.encode("PBNotify", { payload: { type_url: url, value: new Uint8Array([1, 2]) } });
+    assertEquals(decodeNotify(body), {
+      type: 0,
+      id: "",
+      time: 0,
+      payload: { name: "TickerNotify", bytes: new Uint8Array([1, 2]) },
+    });
+  }
+});
+
+Deno.test("decodeNotify() reads an empty body as a push of type 0 without payload", async () => {
+  const { decodeNotify } = await loadEnvelopes();
+  assertEquals(decodeNotify(new Uint8Array(0)), { type: 0, id: "", time: 0, payload: undefined });
+});
+
+Deno.test("decode() keeps 64-bit numbers exact and leaves defaults out", async () => {
+  const messages = await loadMessages();
+  const plain = {
+    basicQot: { security: {}, volume: "9223372036854775807", lastPrice: -0, volumeStr: "0" },
+  };
+  assertEquals(messages.decode("BasicQotNotify", messages.encode("BasicQotNotify", plain)), plain);
+  // Field 9 (volume) and field 6 (lastPrice) with a zero that is written out.
+  const zeros = new Uint8Array([0x12, 11, 0x48, 0, 0x31, 0, 0, 0, 0, 0, 0, 0, 0]);
+  assertEquals(messages.decode("BasicQotNotify", zeros), { basicQot: {} });
+});
+
+Deno.test("encode() takes 64-bit numbers as bigint, text or number", async () => {
+  const messages = await loadMessages();
+  // Field 7 of Ticker is `timestamp`: tag 0x38, then 300 as varint.
+  for (const timestamp of [300n, "300", 300]) {
+    assertEquals(messages.encode("Ticker", { timestamp }), new Uint8Array([0x38, 0xac, 0x02]));
+  }
+});
+
+Deno.test("encode() takes a bare number and text for members of 32 bits, as protobuf JSON does", async () => {
+  const messages = await loadMessages();
+  for (const limit of [100, "100"]) {
+    assertEquals(messages.encode("TickerRequest", { limit }), new Uint8Array([0x10, 100]));
+  }
+});
+
+const refused: [message: string, plain: Record<string, unknown>, text: string][] = [
+  ["Ticker", { prise: 1 }, "prise: expected no such member"],
+  ["Ticker", { price: "1.5" }, "price: expected a number"],
+  ["Ticker", { price: NaN }, "price: expected a number"],
+  ["Ticker", { volume: 1.5 }, "volume: expected a whole number of 64 bits"],
+  ["Ticker", { volume: 9_007_199_254_740_992 }, "volume: expected a whole number of 64 bits"],
+  ["Ticker", { volume: "9223372036854775808" }, "volume: expected a whole number of 64 bits"],
+  ["Ticker", { side: 2_147_483_648 }, "side: expected a whole number of 32 bits"],
+  ["Ticker", { time: 93005 }, "time: expected text"],
+  ["BasicQot", { isSuspended: 1 }, "isSuspended: expected true or false"],
+  ["BasicQotNotify", { basicQot: { volume: "x" } }, "basicQot.volume: expected a whole number of 64 bits"],
+  ["BasicQotRequest", { security: { code: "AAPL" } }, "security: expected a list"],
+  ["BasicQotRequest", { security: [{ code: "AAPL" }, { code: 1 }] }, "security.1.code: expected text"],
+  ["PBNotify", { notifyTime: -1 }, "notifyTime: expected a whole number of 64 bits, not negative"],
+];
+
+for (const [message, plain, text] of refused) {
+  Deno.test(`encode() refuses ${message} with ${Deno.inspect(plain, { compact: true })}`, async () => {
+    const messages = await loadMessages();
+    const error = assertThrows(() => messages.encode(message, plain), ProtocolError, text);
+    assertEquals(error.code, "message-field");
+  });
+}
+
+Deno.test("encode() does not repeat text in its errors, as it may be a password", async () => {
+  const messages = await loadMessages();
+  const error = assertThrows(
+    () => messages.encode("TradeLoginRequest", { password: 5, authType: "0", pasword: "hunter2" }),
+    ProtocolError,
+  );
+  assertEquals(error.message.includes("hunter2"), false);
+});
+
+Deno.test("decode() makes a ProtocolError of every kind of damage", async () => {
+  const messages = await loadMessages();
+  const damaged: Record<string, number[]> = {
+    "bad UTF-8": [0x0a, 2, 0xff, 0xfe],
+    "length beyond the end": [0x0a, 5, 1],
+    "wire type 7": [0x0f],
+    "field number 0": [0x00, 1],
+    "endless varint": [0x20, ...new Array(12).fill(0x80), 1],
+    "cut in the middle of a number": [0x19, 0, 0],
+  };
+  for (const [name, bytes] of Object.entries(damaged)) {
+    const error = assertThrows(
+      () => messages.decode("Ticker", new Uint8Array(bytes)),
+      ProtocolError,
+      'Cannot read message "Ticker": ',
+    );
+    assertEquals(error.code, "message-damaged", name);
+  }
+});
+
+Deno.test("decode() never throws anything but a ProtocolError on random damage", async () => {
+  const { messages, decodeNotify } = await loadEnvelopes();
+  const seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
+  const random = seeded(seed);
+  let failures = 0;
+  for (let round = 0; round < 3000; round++) {
+    const bytes = pushed[round % pushed.length]!.plainBody.slice();
+    for (let hits = 0; hits < 3; hits++) {
+      bytes[Math.floor(random() * bytes.length)] = Math.floor(random() * 256);
+    }
+    try {
+      const { payload } = decodeNotify(bytes);
+      if (payload !== undefined) messages.decode(payload.name, payload.bytes);
+    } catch (error) {
+      assert(error instanceof ProtocolError, `seed ${seed}, round ${round}: ${error}`);
+      failures++;
+    }
+  }
+  assert(failures > 100, `only ${failures} rounds did damage`);
+});
+
+Deno.test("encode() and decode() refuse a message that no file defines", async () => {
+  const messages = await loadMessages();
+  assertThrows(() => messages.decode("NoSuchNotify", new Uint8Array(0)), ProtocolError, "no definition");
+  assertEquals(messages.has("NoSuchNotify"), false);
+  assertEquals(messages.has("BasicQotNotify"), true);
+});
+
+Deno.test("loadMessages() reads every message of every file", async () => {
+  const messages = await loadMessages();
+  const names = Object.values(definitionFiles).flatMap((text) =>
+    [...text.matchAll(/^message (\w+)/gm)].map(([, name = ""]) => name)
+  );
+  assert(names.length > 90);
+  for (const name of names) assertEquals(messages.decode(name, messages.encode(name, {})), {});
+});
+
+Deno.test("definitionFiles holds every file of proto/", () => {
+  const files = [...Deno.readDirSync(new URL("../../proto", import.meta.url))].map(({ name }) => name);
+  assertEquals(Object.keys(definitionFiles).sort(), files.sort());
+});
+
+Deno.test("longText() writes every digit of 64-bit numbers, signed and unsigned", () => {
+  const cases: [bigint, boolean][] = [
+    [0n, false],
+    [-1n, false],
+    [1n, true],
+    [-4_294_967_296n, false],
+    [9_007_199_254_740_991n, false],
+    [9_007_199_254_740_992n, false],
+    [9_007_199_254_740_993n, false],
+    [-9_007_199_254_740_992n, false],
+    [-9_007_199_254_740_993n, false],
+    [9_223_372_036_854_775_807n, false],
+    [-9_223_372_036_854_775_808n, false],
+    [18_446_744_073_709_551_615n, true],
+  ];
+  for (const [value, unsigned] of cases) {
+    const low = Number(BigInt.asIntN(32, value));
+    const high = Number(BigInt.asIntN(32, value >> 32n));
+    assertEquals(longText({ low, high, unsigned }), String(value));
+  }
+  assertEquals(longNumber({ low: -1, high: 0, unsigned: true }), 4_294_967_295);
+});

@@ -1,0 +1,59 @@
+/**
+ * Frames made by the vendor's own client, with throw-away keys.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import { createDecipheriv } from "node:crypto";
+import { HEADER_LENGTH } from "../../lib/wire/header.ts";
+import wire from "../vectors/wire.json" with { type: "json" };
+
+/** One frame of the vectors. */
+export interface Vector {
+  kind: string;
+  encryption: string;
+  serial: number;
+  message: string | null;
+  payload: Record<string, unknown> | null;
+  outer: Record<string, unknown> | null;
+  /** The whole frame as it was sent. */
+  frame: Uint8Array;
+  /** The body before encryption. */
+  plainBody: Uint8Array;
+}
+
+export const bytesOf = (base64: string): Uint8Array => new Uint8Array(Buffer.from(base64, "base64"));
+
+/** All frames, in the order of the file. */
+export const vectors: Vector[] = wire.frames.map((each) => ({
+  kind: each.kind,
+  encryption: each.encryption,
+  serial: each.serialNo,
+  message: each.payloadType,
+  payload: each.payload,
+  outer: each.outer,
+  frame: bytesOf(each.frameBase64),
+  plainBody: bytesOf(each.plainBodyBase64),
+}));
+
+/** All frames, one after the other. */
+export const joined: Uint8Array = new Uint8Array(Buffer.concat(vectors.map(({ frame }) => frame)));
+
+/** Takes the body out of a frame and decrypts it when it is AES: an independent reading of the bytes. */
+export function openBody({ frame, encryption }: Vector): Uint8Array {
+  const body = frame.subarray(HEADER_LENGTH);
+  if (encryption !== "aes") return body;
+  const cipher = createDecipheriv("aes-128-ecb", bytesOf(wire.keys.aesKeyBase64), null);
+  return new Uint8Array(Buffer.concat([cipher.update(body), cipher.final()]));
+}
+
+/** A small generator of random numbers whose seed a failing test prints. */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = state + 0x6d2b79f5 >>> 0;
+    let mixed = Math.imul(state ^ state >>> 15, state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ mixed >>> 7, mixed | 61);
+    return ((mixed ^ mixed >>> 14) >>> 0) / 4294967296;
+  };
+}
