@@ -6,6 +6,7 @@
 import type { Dictionary, Unlisted } from "../dictionaries/dictionary.ts";
 import { add, type Decimal, isDecimal } from "../decimal.ts";
 import { type Issue, showValue } from "../errors.ts";
+import { isLong, longText } from "../wire/long.ts";
 
 /** An answer's value that does not fit its type; the path grows as it travels outwards. */
 export class Mismatch extends Error {
@@ -224,6 +225,8 @@ export const int64: ValueType<string, true> = scalarWithZero<string>({
   // JSON writes them as numbers; beyond the exact range of a double only text keeps the digits.
   encode: (value) => Number.isSafeInteger(Number(value)) ? Number(value) : value,
   decode: (value) => {
+    // A protobuf reader hands over two halves; a stream of quotes wants the short way through.
+    if (isLong(value)) return longText(value);
     const digits = textOf(value);
     if (!/^-?\d+$/.test(digits)) throw new Mismatch("a whole number", value);
     return digits;
