@@ -1,5 +1,5 @@
 /**
- * The local gateway over HTTP: JSON envelopes, one POST per call, nothing ever sent twice.
+ * The local gateway over HTTP: JSON envelopes, one POST per call, writes sent exactly once.
  *
  * @module
  */
@@ -7,6 +7,7 @@ import { type AnyOperation, encodeParams, gatewayPath } from "../operations/oper
 import { Mismatch } from "../operations/types.ts";
 import { UnmappedError } from "../errors.ts";
 import { decodeExactly, describeMismatch, parseWithDigits } from "./json.ts";
+import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./post_once.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "./outcome.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
@@ -55,7 +56,7 @@ function addressOf(text: string): { hostname: string; port: number } {
 
 function baseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
+  if (url === undefined || url.protocol !== "http:") {
     throw new TypeError(
       `Cannot read "${text}" as the gateway's address: write it like "http://127.0.0.1:11111"`,
     );
@@ -72,13 +73,18 @@ class GatewayTransport implements Transport {
   readonly name = "gateway";
   readonly push: { hostname: string; port: number };
   readonly #base: string;
+  readonly #address: { hostname: string; port: number };
+  readonly #prefix: string;
   readonly #timeoutMs: number;
   readonly #maxAnswerBytes: number;
   readonly #passwordKey: string | undefined;
 
   constructor(options: GatewayOptions) {
     this.#base = baseUrl(options.url ?? "http://127.0.0.1:11111");
-    this.push = addressOf(options.push ?? `${new URL(this.#base).hostname}:11112`);
+    const { hostname, port, pathname } = new URL(this.#base);
+    this.#address = { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) };
+    this.#prefix = pathname === "/" ? "" : pathname;
+    this.push = addressOf(options.push ?? `${hostname}:11112`);
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.#maxAnswerBytes = options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES;
     this.#passwordKey = options.tradePasswordKey;
@@ -137,26 +143,27 @@ class GatewayTransport implements Transport {
 
   async #post(context: CallContext, path: string, params: unknown, options: CallOptions): Promise<string> {
     const timeoutMs = options.timeoutMs ?? this.#timeoutMs;
+    options.signal?.throwIfAborted();
     const timeout = AbortSignal.timeout(timeoutMs);
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
-    options.signal?.throwIfAborted();
-    let response: Response;
-    let text: string;
+    // The gateway is told to give up no later than we do, so that its own answer can still arrive.
+    const body = JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params });
+    let answer: PostAnswer;
     try {
-      response = await fetch(this.#base + path, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        // The gateway is told to give up no later than we do, so that its own answer can still arrive.
-        body: JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params }),
-        redirect: "manual",
-        signal,
-      });
-      text = await readText(response, this.#maxAnswerBytes);
+      answer = context.operation.effect === "read"
+        ? await fetchText(this.#base + path, body, signal, this.#maxAnswerBytes)
+        : await postOnce({
+          ...this.#address,
+          path: this.#prefix + path,
+          body,
+          signal,
+          maxBytes: this.#maxAnswerBytes,
+        });
     } catch (error) {
       throw this.#lost(context, error, options, timeout, timeoutMs);
     }
-    if (response.status === 200) return text;
-    throw httpError(context, response.status, text);
+    if (answer.status === 200) return answer.text;
+    throw httpError(context, answer.status, answer.text);
   }
 
   #lost(
@@ -166,47 +173,59 @@ class GatewayTransport implements Transport {
     timeout: AbortSignal,
     timeoutMs: number,
   ): unknown {
+    const reason = error instanceof Error ? lastPart(error.message) : String(error);
+    const isWrite = context.operation.effect === "write";
+    const notConnected = error instanceof NotConnectedError || isConnectError(error);
     if (options.signal?.aborted) {
       // A read that its caller gave up is the caller's own business; a write may have happened all the same.
-      return context.operation.effect === "write"
+      return isWrite && !notConnected
         ? unanswered(context, "it was given up after it was sent", "aborted", options.signal.reason)
         : options.signal.reason;
     }
+    if (notConnected) {
+      return undelivered(context, `no connection to ${this.#base} (${reason})`, "not-connected", error);
+    }
     if (timeout.aborted) return unanswered(context, `no answer within ${timeoutMs} ms`, "timeout", error);
     if (error instanceof TooLargeError) return unreadable(context, error.message, "too-large", error);
-    const reason = error instanceof Error ? error.message : String(error);
-    // Deno names the phase in its message; only a failed connection is certain not to have carried anything.
-    return /client error \(Connect\)/.test(reason)
-      ? undelivered(context, `no connection to ${this.#base} (${lastPart(reason)})`, "not-connected", error)
-      : unanswered(
-        context,
-        `the connection to ${this.#base} broke (${lastPart(reason)})`,
-        "connection-lost",
-        error,
-      );
+    return unanswered(context, `the connection to ${this.#base} broke (${reason})`, "connection-lost", error);
   }
+}
+
+/** Tells whether `fetch` failed before it had a connection. */
+function isConnectError(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && cause.message.includes("client error (Connect)");
+}
+
+/** A read, over the runtime's own pool of connections. */
+async function fetchText(
+  url: string,
+  body: string,
+  signal: AbortSignal,
+  maxBytes: number,
+): Promise<PostAnswer> {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
+  return { status: response.status, text: await readText(response, maxBytes) };
 }
 
 function lastPart(reason: string): string {
   return reason.slice(reason.lastIndexOf(": ") + 1).trim();
 }
 
-class TooLargeError extends Error {}
-
 async function readText(response: Response, most: number): Promise<string> {
-  const tooLarge = () => new TooLargeError(`more than ${most} bytes`);
   const length = response.headers.get("content-length");
   if (length !== null) {
     if (Number(length) <= most) return await response.text();
     await response.body?.cancel();
-    throw tooLarge();
+    throw new TooLargeError(most);
   }
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > most) throw tooLarge();
+    if (bytes > most) throw new TooLargeError(most);
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();

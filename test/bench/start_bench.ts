@@ -1,0 +1,72 @@
+/**
+ * Cold starts: a one-call script against the same script with bare `fetch`, and `hsgate --help` against an empty
+ * script.
+ *
+ * @module
+ */
+import { inTurns, report, rounded, startSimulator } from "./harness.ts";
+
+await using simulator = await startSimulator(["--seed", "1", "--days", "5"]);
+const { gatewayUrl, tradePassword, tradePasswordKey } = simulator.info;
+
+const folder = await Deno.makeTempDir({ prefix: "hsgate-bench-" });
+const root = new URL("../../", import.meta.url);
+const config = new URL("deno.json", root).pathname;
+const scripts = {
+  empty: "",
+  bare: `const response = await fetch(${JSON.stringify(`${gatewayUrl}/hs/rate/queryList`)}, {
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify({ timeout_sec: 10, params: {} }),
+});
+console.log(JSON.parse(await response.text()).data.USD.HKD);
+`,
+  typed: `import { connect } from ${JSON.stringify(new URL("mod.ts", root).href)};
+await using client = await connect(${
+    JSON.stringify({ gateway: gatewayUrl, tradePassword, tradePasswordKey })
+  });
+console.log((await client.account.exchangeRates()).USD?.HKD);
+`,
+};
+const files = Object.fromEntries(
+  await Promise.all(
+    Object.entries(scripts).map(async ([name, text]) => {
+      const file = `${folder}/${name}.ts`;
+      await Deno.writeTextFile(file, text);
+      return [name, file] as const;
+    }),
+  ),
+);
+
+function run(args: readonly string[]): () => Promise<void> {
+  return async () => {
+    const command = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-check", "-A", "--config", config, ...args],
+      stdout: "null",
+    });
+    const { code, stderr } = await command.output();
+    if (code !== 0) {
+      throw new Error(`Cannot measure "${args.join(" ")}": ${new TextDecoder().decode(stderr)}`);
+    }
+  };
+}
+
+const cli = new URL("tasks/hsgate.ts", root).pathname;
+const cases = [
+  { name: "start/one-call", floor: run([files.bare!]), ours: run([files.typed!]), most: 2 },
+  { name: "start/help", floor: run([files.empty!]), ours: run([cli, "--help"]), most: 3 },
+];
+for (const { name, floor, ours, most } of cases) {
+  const times = await inTurns({ floor, ours }, { warmup: 3, rounds: 21 });
+  const ratio = times.ours / times.floor;
+  report({
+    name,
+    unit: "ms, median",
+    floor: rounded(times.floor),
+    ours: rounded(times.ours),
+    ratio: rounded(ratio),
+    target: `at most ${most}`,
+    ok: ratio <= most,
+  });
+}
+await Deno.remove(folder, { recursive: true });

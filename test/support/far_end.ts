@@ -1,0 +1,124 @@
+/**
+ * A far end for answers that no well-behaved gateway gives: it takes a request, counts it, and answers with the
+ * bytes that the test hands it, or hangs up.
+ *
+ * @module
+ */
+
+/** One request as it arrived. */
+export interface Arrived {
+  /** First line and headers. */
+  head: string;
+  /** Path of the request. */
+  path: string;
+  /** Body, parsed. */
+  body: { timeout_sec: number; params: Record<string, unknown> };
+}
+
+/** What the far end does with a request: bytes to send, or how to fall silent. */
+export type Reaction = { send: string; close?: boolean } | "hang-up" | "silence";
+
+/** A far end with its address and what arrived there. */
+export interface FarEnd extends AsyncDisposable {
+  url: string;
+  port: number;
+  arrived: Arrived[];
+}
+
+/** Writes an answer of the gateway's kind. */
+export function ok(data: unknown): Reaction {
+  return json(JSON.stringify({ ok: true, err: "", data }));
+}
+
+/** Writes a refusal of the gateway's kind. */
+export function refused(err: string): Reaction {
+  return json(JSON.stringify({ ok: false, err, data: null }));
+}
+
+/** Writes a body as it stands. */
+export function json(body: string, status = "200 OK"): Reaction {
+  const length = new TextEncoder().encode(body).length;
+  return {
+    send: `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n${body}`,
+  };
+}
+
+/** Starts a far end on a free port. */
+export function farEnd(react: (request: Arrived, index: number) => Reaction | Promise<Reaction>): FarEnd {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const arrived: Arrived[] = [];
+  const connections = new Set<Deno.Conn>();
+  const serving: Promise<void>[] = [];
+  const accepting = (async () => {
+    for await (const connection of listener) {
+      connections.add(connection);
+      serving.push(serve(connection).finally(() => connections.delete(connection)));
+    }
+  })();
+
+  async function serve(connection: Deno.Conn): Promise<void> {
+    const buffer = new Uint8Array(65_536);
+    let text = "";
+    const decoder = new TextDecoder();
+    try {
+      for (;;) {
+        const request = take(text);
+        if (request === undefined) {
+          const count = await connection.read(buffer);
+          if (count === null) break;
+          text += decoder.decode(buffer.subarray(0, count), { stream: true });
+          continue;
+        }
+        text = request.rest;
+        arrived.push(request.arrived);
+        const reaction = await react(request.arrived, arrived.length - 1);
+        if (reaction === "hang-up") break;
+        if (reaction === "silence") continue;
+        await writeAll(connection, new TextEncoder().encode(reaction.send));
+        if (reaction.close) break;
+      }
+    } catch (error) {
+      // The client may hang up first, and the test ends the far end while it reads.
+      const expected = [
+        Deno.errors.BrokenPipe,
+        Deno.errors.ConnectionReset,
+        Deno.errors.BadResource,
+        Deno.errors.Interrupted,
+      ];
+      if (!expected.some((each) => error instanceof each)) throw error;
+    }
+    try {
+      connection.close();
+    } catch (error) {
+      if (!(error instanceof Deno.errors.BadResource)) throw error; // already closed with the far end
+    }
+  }
+
+  const { port } = listener.addr as Deno.NetAddr; // a TCP listener has such an address
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    arrived,
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      for (const connection of connections) connection.close();
+      await accepting;
+      await Promise.all(serving);
+    },
+  };
+}
+
+async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let sent = 0; sent < bytes.length;) sent += await connection.write(bytes.subarray(sent));
+}
+
+function take(text: string): { arrived: Arrived; rest: string } | undefined {
+  const end = text.indexOf("\r\n\r\n");
+  if (end < 0) return undefined;
+  const head = text.slice(0, end);
+  const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
+  const body = text.slice(end + 4, end + 4 + length);
+  if (body.length < length) return undefined;
+  const path = head.split(" ")[1] ?? "";
+  return { arrived: { head, path, body: JSON.parse(body) }, rest: text.slice(end + 4 + length) };
+}

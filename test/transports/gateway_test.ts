@@ -1,0 +1,321 @@
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import {
+  BusyError,
+  type Client,
+  connect,
+  DisplacedError,
+  gateway,
+  InvalidParamsError,
+  LoginExpiredError,
+  MarketClosedError,
+  OutcomeUnknownError,
+  ProtocolError,
+  RejectedError,
+  TransportError,
+  UnmappedError,
+} from "../../mod.ts";
+import { account } from "../../lib/operations/account.ts";
+import { type Arrived, farEnd, json, ok, type Reaction, refused } from "../support/far_end.ts";
+
+const order = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "350.20",
+  side: "buy",
+  orderType: "limit",
+} as const;
+
+/** Runs a test with a client at a far end; the retries are immediate, so that tests do not wait. */
+async function withClient(
+  react: (request: Arrived, index: number) => Reaction | Promise<Reaction>,
+  test: (client: Client, arrived: Arrived[]) => Promise<void>,
+  options: { timeoutMs?: number; maxAnswerBytes?: number } = {},
+): Promise<void> {
+  await using end = farEnd(react);
+  await using client = await connect({
+    gateway: { url: end.url, ...options },
+    retry: { attempts: 3, waitMs: 1 },
+  });
+  await test(client, end.arrived);
+}
+
+Deno.test("gateway() posts the envelope with the broker's spelling", async () => {
+  await withClient(() => ok({ data: "1234567" }), async (client, arrived) => {
+    assertEquals(await client.orders.place(order, { timeoutMs: 5_500 }), { orderId: "1234567" });
+    assertEquals(arrived.length, 1);
+    assertStringIncludes(arrived[0]!.head, "POST /trade/TradeEntrust HTTP/1.1");
+    assertStringIncludes(arrived[0]!.head.toLowerCase(), "content-type: application/json");
+    assertEquals(arrived[0]!.body, {
+      timeout_sec: 5,
+      params: {
+        exchangeType: "K",
+        stockCode: "00700.HK",
+        entrustAmount: "100",
+        entrustPrice: "350.20",
+        entrustBs: "1",
+        entrustType: "3",
+        clientType: 0,
+      },
+    });
+  });
+});
+
+Deno.test("gateway() sends nothing when a parameter is wrong, and lists every issue", async () => {
+  await withClient(() => ok({}), async (client, arrived) => {
+    const wrong = { ...order, quantity: "0", side: "hold", limit: 5 } as unknown as typeof order;
+    const error = await assertRejects(() => client.orders.place(wrong), InvalidParamsError);
+    assertEquals(error.issues.map(({ path }) => path.join(".")).sort(), ["limit", "quantity", "side"]);
+    assertEquals(arrived.length, 0);
+  });
+});
+
+Deno.test("numbers beyond a double's reach arrive digit by digit", async () => {
+  const body = '{"ok":true,"err":"","data":{"basicQot":[{"security":{"dataType":10000,"code":"00700.HK"},' +
+    '"lastPrice":350.2,"volume":9223372036854775807}]}}';
+  await withClient(() => json(body), async (client) => {
+    const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
+    assertEquals(quote?.volume, "9223372036854775807");
+    assertEquals(quote?.lastPrice, 350.2);
+  });
+});
+
+Deno.test("an amount that is written as a JSON number keeps every digit", async () => {
+  const body =
+    '{"ok":true,"err":"","data":{"assetBalance":1234567890123456789.123456789,"enableBalance":0.10,"cashOnHold":1e-330}}';
+  await withClient(() => json(body), async (client) => {
+    const funds = await client.account.funds({ market: "hk" });
+    assertEquals(funds.totalAssets, "1234567890123456789.123456789");
+    assertEquals(funds.available, "0.10");
+    assertEquals(funds.frozenByOrders, "1e-330");
+  });
+});
+
+Deno.test("a write whose answer is lost is sent once and has an unknown outcome; a read is tried three times", async () => {
+  const ends: [string, Reaction][] = [
+    ["connection-lost", "hang-up"],
+    ["http-503", json("busy", "503 Service Unavailable")],
+    ["not-json", json("<html>")],
+    ["not-an-envelope", json("[]")],
+    ["unexpected-shape", ok({ something: "else" })],
+    ["1011", refused("1011 busy, retry later")],
+    ["1015", refused("1015")],
+  ];
+  for (const [code, reaction] of ends) {
+    await withClient(() => reaction, async (client, arrived) => {
+      const error = await assertRejects(() => client.orders.place(order), OutcomeUnknownError);
+      assertEquals([code, error.code], [code, code]);
+      assertStringIncludes(error.message, "orders");
+      assertEquals([code, arrived.length], [code, 1]);
+    });
+  }
+  // The control: the same far end makes a read try again, so the count above means something.
+  for (
+    const [code, reaction, tries] of [["connection-lost", "hang-up", 3], ["1011", refused("1011 busy"), 3], [
+      "not-json",
+      json("<html>"),
+      1,
+    ]] as const
+  ) {
+    await withClient(() => reaction, async (client, arrived) => {
+      const class_ = code === "not-json" ? ProtocolError : code === "1011" ? BusyError : TransportError;
+      const error = await assertRejects(() => client.account.funds({ market: "hk" }), class_);
+      assertEquals([error.code, arrived.length], [code, tries]);
+    });
+  }
+});
+
+Deno.test("a write on a connection that has been used before is sent once, although fetch would send it again", async () => {
+  const react = (_: Arrived, index: number): Reaction => index === 0 ? ok({ enableBalance: "5" }) : "hang-up";
+  await withClient(react, async (client, arrived) => {
+    await client.account.funds({ market: "hk" });
+    await assertRejects(() => client.orders.place(order), OutcomeUnknownError);
+    assertEquals(arrived.length, 2);
+  });
+  // The control: the runtime repeats such a request by itself, which is why writes do not go through it.
+  await using end = farEnd(react);
+  const post = () =>
+    fetch(`${end.url}/trade/TradeEntrust`, { method: "POST", body: "{}" }).then((answer) => answer.text());
+  await post();
+  await assertRejects(post, TypeError);
+  assertEquals(end.arrived.length, 3);
+});
+
+Deno.test("a read succeeds on a later try", async () => {
+  await withClient(
+    (_, index) => index < 2 ? "hang-up" : ok({ enableBalance: "5" }),
+    async (client, arrived) => {
+      assertEquals((await client.account.funds({ market: "hk" })).available, "5");
+      assertEquals(arrived.length, 3);
+    },
+  );
+});
+
+Deno.test("a timeout ends a read with TransportError and a write with OutcomeUnknownError", async () => {
+  await withClient(() => "silence", async (client, arrived) => {
+    const read = await assertRejects(
+      () => client.call(account.funds, { market: "hk" }, { timeoutMs: 40 }),
+      TransportError,
+    );
+    assertEquals(read.code, "timeout");
+    assertEquals(arrived.length, 3);
+    const write = await assertRejects(
+      () => client.orders.place(order, { timeoutMs: 40 }),
+      OutcomeUnknownError,
+    );
+    assertEquals(write.code, "timeout");
+    assertEquals(arrived.length, 4);
+  });
+});
+
+Deno.test("an aborted read rejects with the reason; an aborted write has an unknown outcome", async () => {
+  await withClient(() => "silence", async (client, arrived) => {
+    for (const isWrite of [false, true]) {
+      const controller = new AbortController();
+      const call = isWrite
+        ? client.orders.place(order, { signal: controller.signal })
+        : client.account.funds({ market: "hk" }, { signal: controller.signal });
+      const before = arrived.length;
+      while (arrived.length === before) await new Promise((resolve) => setTimeout(resolve, 2));
+      controller.abort(new DOMException("enough", "AbortError"));
+      if (isWrite) assertEquals((await assertRejects(() => call, OutcomeUnknownError)).code, "aborted");
+      else await assertRejects(() => call, DOMException, "enough");
+    }
+    const before = arrived.length;
+    await assertRejects(() => client.orders.place(order, { signal: AbortSignal.abort() }), DOMException);
+    assertEquals(arrived.length, before, "a call that is aborted from the start sends nothing");
+  });
+});
+
+Deno.test("a refused connection is not delivered, for writes too", async () => {
+  const { port, ...end } = farEnd(() => "hang-up");
+  await end[Symbol.asyncDispose]();
+  await using client = await connect({ gateway: `http://127.0.0.1:${port}`, retry: { waitMs: 1 } });
+  const error = await assertRejects(
+    () => client.orders.place(order),
+    TransportError,
+    "no connection to http://127.0.0.1",
+  );
+  assertEquals(error.code, "not-connected");
+});
+
+Deno.test("a refusal keeps the broker's code and text, and picks the class", async () => {
+  const refusals: [string, typeof RejectedError, string | undefined][] = [
+    ["1006 not authorised", RejectedError, "1006"],
+    ["20033", LoginExpiredError, "20033"],
+    ["1014 login timeout", LoginExpiredError, "1014"],
+    ["1013 displaced", DisplacedError, "1013"],
+    ["current time does not allow entrust", MarketClosedError, undefined],
+    ["资金不足", RejectedError, undefined],
+    ["", RejectedError, undefined],
+  ];
+  for (const [text, errorClass, code] of refusals) {
+    await withClient(() => refused(text), async (client, arrived) => {
+      const error = await assertRejects(() => client.orders.place(order), errorClass);
+      assertEquals([error.text, error.code, error.operation, error.transport], [
+        text,
+        code,
+        "orders.place",
+        "gateway",
+      ]);
+      assertEquals(error.constructor, errorClass);
+      assertEquals(arrived.length, 1);
+    });
+  }
+});
+
+Deno.test("an HTTP refusal says that the request was not taken", async () => {
+  await withClient(
+    () => json('{"ok":false,"err":"no such path","data":null}', "404 Not Found"),
+    async (client) => {
+      const error = await assertRejects(() => client.orders.place(order), RejectedError, "no such path");
+      assertEquals(error.code, "http-404");
+    },
+  );
+});
+
+Deno.test("an answer above the size limit is not read, announced or not", async () => {
+  const body = JSON.stringify({ ok: true, err: "", data: { note: "x".repeat(5_000) } });
+  const chunked = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${
+    body.length.toString(16)
+  }\r\n${body}\r\n0\r\n\r\n`;
+  for (const reaction of [json(body), { send: chunked }]) {
+    await withClient(() => reaction, async (client) => {
+      const error = await assertRejects(
+        () => client.account.funds({ market: "hk" }),
+        ProtocolError,
+        "more than 1000 bytes",
+      );
+      assertEquals(error.code, "too-large");
+      assertEquals(
+        (await assertRejects(() => client.orders.place(order), OutcomeUnknownError)).code,
+        "too-large",
+      );
+    }, { maxAnswerBytes: 1_000 });
+  }
+});
+
+Deno.test("a redirect is not followed", async () => {
+  await using other = farEnd(() => ok({ data: "1" }));
+  const moved = {
+    send:
+      `HTTP/1.1 307 Temporary Redirect\r\nlocation: ${other.url}/trade/TradeEntrust\r\ncontent-length: 0\r\n\r\n`,
+  };
+  await withClient(() => moved, async (client) => {
+    await assertRejects(() => client.orders.place(order), OutcomeUnknownError, "HTTP 307");
+    assertEquals(other.arrived.length, 0);
+  });
+});
+
+Deno.test("raw() sends what the catalogue does not know once, as a write", async () => {
+  await withClient((_, index) => index === 0 ? ok({ anything: [1] }) : "hang-up", async (client, arrived) => {
+    assertEquals(await client.raw("trade", "TradeSomethingNew", { a: "1" }), { anything: [1] });
+    assertEquals(arrived[0]!.body.params, { a: "1" });
+    await assertRejects(() => client.raw("trade", "TradeSomethingNew"), OutcomeUnknownError);
+    assertEquals(arrived.length, 2);
+    await assertRejects(() => client.raw("..", "x y"), TypeError, "not a path");
+  });
+});
+
+Deno.test("an operation of the socket alone is refused with the reason", async () => {
+  await withClient(() => ok({}), async (client, arrived) => {
+    await assertRejects(() => client.account.keepLogin(), UnmappedError, "over the gateway");
+    assertEquals(arrived.length, 0);
+  });
+});
+
+Deno.test("addresses that cannot be read are refused at once", () => {
+  assertThrows(() => gateway({ url: "127.0.0.1:11111" }), TypeError, "http://127.0.0.1:11111");
+  assertThrows(
+    () => gateway({ url: "http://127.0.0.1:11111", push: "nowhere" }),
+    TypeError,
+    "127.0.0.1:11112",
+  );
+  assertEquals(gateway({ url: "http://127.0.0.1:9/" }).push, { hostname: "127.0.0.1", port: 11112 });
+});
+
+Deno.test("a slow answer reaches its own call when many are under way", async () => {
+  const react = async ({ body }: Arrived): Promise<Reaction> => {
+    const price = String(body.params.entrustPrice);
+    await new Promise((resolve) => setTimeout(resolve, 40 - Number(price)));
+    return ok({ data: `id-${price}` });
+  };
+  await withClient(react, async (client) => {
+    const prices = Array.from({ length: 30 }, (_, index) => String(index + 1));
+    const ids = await Promise.all(prices.map((price) => client.orders.place({ ...order, price })));
+    assertEquals(ids.map(({ orderId }) => orderId), prices.map((price) => `id-${price}`));
+  });
+});
+
+Deno.test("no error of a login shows the password or its key", async () => {
+  const key = "MDEyMzQ1Njc4OWFiY2RlZg==";
+  await using end = farEnd(() => refused("wrong password"));
+  await using client = await connect({
+    gateway: end.url,
+    tradePassword: "sesame-123",
+    tradePasswordKey: key,
+  });
+  const error = await assertRejects(() => client.account.login(), RejectedError);
+  assert(!/sesame|MDEyMz/.test(Deno.inspect(error) + JSON.stringify(error)));
+  assertEquals(end.arrived[0]!.body.params, { password: "FSWBnHkrmTcvs+dhT9KhCQ==" });
+});
