@@ -202,7 +202,7 @@ export function record<F extends Fields>(
         return fast(value);
       } catch (error) {
         // The fast reader does not know where it was: find the member again, now with its path.
-        if (error instanceof Mismatch && error.path.length === 0) locate(entries, value);
+        if (error instanceof Mismatch) locate(entries, value);
         throw error;
       }
     },

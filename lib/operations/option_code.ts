@@ -1,0 +1,91 @@
+/**
+ * Codes of US options, which name the underlying, the expiry, the side and the strike (API document 2.2).
+ *
+ * @module
+ */
+import { compare, type Decimal, divide, isDecimal, multiply, normalize, round } from "../decimal.ts";
+import { OptionType } from "../dictionaries/option.ts";
+import { InvalidParamsError, type Issue } from "../errors.ts";
+import { date } from "./types.ts";
+
+/** What an option code says. */
+export interface OptionTerms {
+  /** Code of the underlying, capital letters and digits. */
+  underlying: string;
+  /** Last day, such as `2025-08-15`; the code holds two digits of the year, so 2000 to 2099. */
+  expiry: string;
+  /** Call or put. */
+  optionType: OptionType;
+  /** Strike price, above zero with at most four decimals. */
+  strike: Decimal;
+}
+
+/** Digits of the strike behind the point that the code has left out. */
+const strikeDecimals = 4;
+const underlyingPattern = /^[A-Z0-9][A-Z0-9.]*$/;
+/** Read from the right, as an underlying may hold digits; the strike is never shorter than its decimals and one. */
+const codePattern = /^(.*?)(\d{2})(\d{2})(\d{2})([CP])(\d{5,})$/;
+
+/**
+ * Returns the code of an option, such as `AAPL250815C900000` for the call at 90 of 15 August 2025.
+ * A strike of 0.1 is written `01000`.
+ *
+ * @throws {InvalidParamsError} Naming everything that does not fit into a code.
+ */
+export function formatOptionCode(terms: OptionTerms): string {
+  const issues: Issue[] = [];
+  const { underlying, expiry, optionType, strike } = terms;
+  const require = (fits: boolean, name: keyof OptionTerms, expected: string) => {
+    if (!fits) issues.push({ path: [name], value: terms[name], expected });
+  };
+  require(
+    typeof underlying === "string" && underlyingPattern.test(underlying),
+    "underlying",
+    'capital letters and digits, such as "AAPL"',
+  );
+  const day: Issue[] = [];
+  date.check(expiry, ["expiry"], day);
+  require(
+    day.length === 0 && expiry.startsWith("20"),
+    "expiry",
+    'a date that exists from 2000 to 2099, such as "2025-08-15"',
+  );
+  require(OptionType.has(optionType), "optionType", '"call" or "put"');
+  require(fitsStrike(strike), "strike", "a decimal above zero with at most 4 decimals");
+  if (issues.length > 0) throw new InvalidParamsError("write option code", issues);
+
+  const day6 = expiry.replaceAll("-", "").slice(-6);
+  const digits = normalize(multiply(strike, `1e${strikeDecimals}`)).padStart(strikeDecimals + 1, "0");
+  return `${underlying}${day6}${OptionType.encode(optionType)}${digits}`;
+}
+
+/**
+ * Reads the code of an option; the strike comes without needless zeros, `"90"` for `900000`.
+ *
+ * @throws {InvalidParamsError} When the text is not an option code.
+ */
+export function parseOptionCode(code: string): OptionTerms {
+  const expected = 'an option code such as "AAPL250815C900000"';
+  const refuse = (): never => {
+    throw new InvalidParamsError("read option code", [{ path: ["code"], value: code, expected }]);
+  };
+  const match = typeof code === "string" ? codePattern.exec(code) : null;
+  if (match === null) return refuse();
+  const [, underlying = "", year, month, day, letter = "", digits = ""] = match;
+  const strike = normalize(divide(digits, `1e${strikeDecimals}`, strikeDecimals, "exact"));
+  const optionType = OptionType.decode(letter);
+  if (!OptionType.has(optionType)) return refuse();
+  const terms: OptionTerms = { underlying, expiry: `20${year}-${month}-${day}`, optionType, strike };
+  // Whatever does not write back to the same text has an impossible date, a zero strike or needless digits.
+  try {
+    if (formatOptionCode(terms) === code) return terms;
+  } catch (error) {
+    if (!(error instanceof InvalidParamsError)) throw error;
+  }
+  return refuse();
+}
+
+function fitsStrike(strike: unknown): boolean {
+  if (!isDecimal(strike) || compare(strike, "0") <= 0) return false;
+  return compare(round(strike, strikeDecimals, "down"), strike) === 0;
+}
