@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { LoginExpiredError } from "../errors.ts";
+import { BusyError, LoginExpiredError, RejectedError } from "../errors.ts";
 import { account } from "../operations/account.ts";
 import type { Result } from "../operations/operation.ts";
 import type { CallOptions, Transport } from "../transports/transport.ts";
@@ -14,6 +14,7 @@ export class Login {
   readonly #password: string | undefined;
   #pending: Promise<void> | undefined;
   #generation = 0;
+  #refusal: RejectedError | undefined;
 
   constructor(transport: Transport, password: string | undefined) {
     this.#transport = transport;
@@ -38,6 +39,8 @@ export class Login {
   /** Logs in, once for all who wait, unless somebody has done so since `generation`. */
   async renew(generation: number): Promise<void> {
     if (generation !== this.#generation) return;
+    // A password that was refused is not tried again by itself: brokers lock accounts after a few attempts.
+    if (this.#refusal !== undefined) throw this.#refusal;
     // Not tied to one caller's signal: whoever gives up must not take the login away from the others.
     this.#pending ??= this.logIn(undefined, {}).then(() => {}).finally(() => this.#pending = undefined);
     await this.#pending;
@@ -53,13 +56,22 @@ export class Login {
         transport: this.#transport.name,
       });
     }
-    // The transport answers with the result type of the operation that it was given.
-    const answer = await this.#transport.call(account.login, { password: plain }, options) as Result<
-      typeof account.login
-    >;
+    const answer = await this.#send(plain, options);
     if (!answer.success) await this.#confirm(answer, options);
     this.#generation++;
     return { ...answer, success: true };
+  }
+
+  async #send(password: string, options: CallOptions): Promise<Result<typeof account.login>> {
+    this.#refusal = undefined;
+    try {
+      const answer = await this.#transport.call(account.login, { password }, options);
+      // The transport answers with the result type of the operation that it was given.
+      return answer as Result<typeof account.login>;
+    } catch (error) {
+      if (error instanceof RejectedError && !(error instanceof BusyError)) this.#refusal = error;
+      throw error;
+    }
   }
 
   /** Some gateways answer with a text alone; a cheap query then tells whether the login holds. */
