@@ -65,24 +65,28 @@ export function formatOptionCode(terms: OptionTerms): string {
  * @throws {InvalidParamsError} When the text is not an option code.
  */
 export function parseOptionCode(code: string): OptionTerms {
+  const terms = readOptionCode(code);
+  if (terms !== undefined) return terms;
   const expected = 'an option code such as "AAPL250815C900000"';
-  const refuse = (): never => {
-    throw new InvalidParamsError("read option code", [{ path: ["code"], value: code, expected }]);
-  };
+  throw new InvalidParamsError("read option code", [{ path: ["code"], value: code, expected }]);
+}
+
+/** As {@linkcode parseOptionCode}, for telling option codes from others: `undefined` when the text is none. */
+export function readOptionCode(code: string): OptionTerms | undefined {
   const match = typeof code === "string" ? codePattern.exec(code) : null;
-  if (match === null) return refuse();
+  if (match === null) return undefined;
   const [, underlying = "", year, month, day, letter = "", digits = ""] = match;
   const strike = normalize(divide(digits, `1e${strikeDecimals}`, strikeDecimals, "exact"));
   const optionType = OptionType.decode(letter);
-  if (!OptionType.has(optionType)) return refuse();
+  if (!OptionType.has(optionType)) return undefined;
   const terms: OptionTerms = { underlying, expiry: `20${year}-${month}-${day}`, optionType, strike };
   // Whatever does not write back to the same text has an impossible date, a zero strike or needless digits.
   try {
-    if (formatOptionCode(terms) === code) return terms;
+    return formatOptionCode(terms) === code ? terms : undefined;
   } catch (error) {
-    if (!(error instanceof InvalidParamsError)) throw error;
+    if (error instanceof InvalidParamsError) return undefined;
+    throw error;
   }
-  return refuse();
 }
 
 function fitsStrike(strike: unknown): boolean {

@@ -5,7 +5,8 @@
  */
 import { futureContract } from "../../facts/futures.ts";
 import { type Listing, listing, lotSize, type Market } from "../../facts/listings.ts";
-import { type OptionContract, optionMultiplier } from "../../facts/options.ts";
+import { optionMultiplier } from "../../facts/options.ts";
+import type { OptionTerms } from "../../operations/option_code.ts";
 import { optionValue } from "./black_scholes.ts";
 import { type Grid, gridOf, indexGrid, UNITS } from "./grid.ts";
 import { IndexSeries } from "./index_series.ts";
@@ -160,7 +161,7 @@ export class Assets {
     };
   }
 
-  #option(symbol: string, contract: OptionContract): Asset | undefined {
+  #option(symbol: string, contract: OptionTerms): Asset | undefined {
     const stock = this.find(contract.underlying);
     if (stock === undefined) return undefined;
     const { timeline } = stock;
@@ -188,7 +189,7 @@ export class Assets {
       const noise = Math.exp(0.3 * bell(stream(this.#key(`volume:${symbol}`, index))));
       return Math.round(LEAST_PER_MINUTE * day.minutes + Math.max(0, wanted) * noise);
     };
-    const kind = contract.type === "call" ? "Call" : "Put";
+    const kind = contract.optionType === "call" ? "Call" : "Put";
     const title = `${contract.underlying} ${contract.expiry} ${contract.strike}`;
     return {
       symbol,
@@ -201,8 +202,8 @@ export class Assets {
         kind: "option",
         market: "us",
         name: `${title} ${kind}`,
-        nameTc: `${title} ${contract.type === "call" ? "認購" : "認沽"}`,
-        nameSc: `${title} ${contract.type === "call" ? "认购" : "认沽"}`,
+        nameTc: `${title} ${contract.optionType === "call" ? "認購" : "認沽"}`,
+        nameSc: `${title} ${contract.optionType === "call" ? "认购" : "认沽"}`,
         dataType: 20003,
         currency: "USD",
         lotSize: 1,

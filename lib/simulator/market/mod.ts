@@ -16,7 +16,8 @@
 import { type Mic, sessionOn } from "../../calendars/mod.ts";
 import { compare, type Decimal } from "../../decimal.ts";
 import { type FutureContract, futureContracts } from "../../facts/futures.ts";
-import { optionCode, type OptionContract, optionUnderlyings } from "../../facts/options.ts";
+import { optionUnderlyings } from "../../facts/options.ts";
+import { formatOptionCode, type OptionTerms } from "../../operations/option_code.ts";
 import { type Asset, Assets, referenceClose } from "./assets.ts";
 import { type BarQuery, makeBars } from "./bars.ts";
 import type { OptionInputs } from "./black_scholes.ts";
@@ -162,10 +163,13 @@ export class SimulatedMarket {
     return makeQuote(state, { at, days: this.#days, option: { contract, inputs } });
   }
 
-  #optionInputs(contract: OptionContract, { day }: AssetState, at: number): OptionInputs {
+  #optionInputs(contract: OptionTerms, { day }: AssetState, at: number): OptionInputs {
     const stock = this.#asset(contract.underlying);
     // an expired option keeps the stock price of its last moment
-    const until = Math.min(at, day.index === this.#asset(optionCode(contract)).lastIndex ? day.closeAt : at);
+    const until = Math.min(
+      at,
+      day.index === this.#asset(formatOptionCode(contract)).lastIndex ? day.closeAt : at,
+    );
     const spot = this.#days.state(stock, until).last / UNITS;
     const reference = referenceClose(stock, day.index);
     return { ...pricingOn(contract, { date: day.date, reference, seed: this.#seed }), spot };
@@ -239,7 +243,7 @@ export class SimulatedMarket {
       strikes.filter((strike) => {
         const below = compare(strike, toDecimal(last)) < 0;
         return inOut === undefined || (inOut === "in-the-money") === ((kind === "call") === below);
-      }).map((strike) => optionCode({ underlying, expiry, type: kind, strike }))
+      }).map((strike) => formatOptionCode({ underlying, expiry, optionType: kind, strike }))
     );
   }
 

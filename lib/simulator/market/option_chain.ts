@@ -9,13 +9,8 @@
  */
 import { sessionOn } from "../../calendars/mod.ts";
 import { type Decimal, multiply, toStep } from "../../decimal.ts";
-import {
-  activeStrikeStep,
-  optionCode,
-  type OptionContract,
-  optionUnderlyings,
-  parseOptionCode,
-} from "../../facts/options.ts";
+import { activeStrikeStep, optionUnderlyings } from "../../facts/options.ts";
+import { type OptionTerms, readOptionCode } from "../../operations/option_code.ts";
 import type { OptionInputs } from "./black_scholes.ts";
 import { toDecimal, UNITS } from "./grid.ts";
 import { toUnits } from "./packing.ts";
@@ -75,22 +70,21 @@ export function strikesAt(spot: Decimal, daysToExpiry: number): Decimal[] {
 }
 
 /** Reads an option code that this market can trade: a known stock, an expiry day, a strike on the finest step. */
-export function findOption(code: string): OptionContract | undefined {
-  const contract = parseOptionCode(code);
+export function findOption(code: string): OptionTerms | undefined {
+  const contract = readOptionCode(code);
   if (contract === undefined || !optionUnderlyings.includes(contract.underlying)) return undefined;
   const day = epoch(contract.expiry);
-  if (Number.isNaN(day) || iso(day) !== contract.expiry) return undefined;
   const strike = toUnits(contract.strike);
-  const fits = strike > 0 && strike % (2.5 * UNITS) === 0 && optionCode(contract) === code;
+  const fits = strike > 0 && strike % (2.5 * UNITS) === 0;
   return fits && expiryOfFriday(fridayOnOrAfter(day)) === contract.expiry ? contract : undefined;
 }
 
 /** Everything about a day that an option is priced from, but for the stock's price. */
 export function pricingOn(
-  contract: OptionContract,
+  contract: OptionTerms,
   { date, reference, seed }: { date: string; reference: number; seed: number },
 ): Omit<OptionInputs, "spot"> {
-  const { underlying, type, expiry } = contract;
+  const { underlying, optionType: type, expiry } = contract;
   const strike = toUnits(contract.strike) / UNITS;
   const usual = VOLATILITY[underlying] ?? 0.3;
   const mood = 1 + 0.05 * bell(stream(mix(seed, hashText(`volatility:${underlying}:${date}`))));

@@ -6,7 +6,7 @@
  * @module
  */
 import type { Market } from "../../facts/listings.ts";
-import type { OptionContract } from "../../facts/options.ts";
+import type { OptionTerms } from "../../operations/option_code.ts";
 import type { Asset } from "./assets.ts";
 import { optionGreeks, type OptionInputs } from "./black_scholes.ts";
 import { toDecimal, toDouble, UNITS } from "./grid.ts";
@@ -68,7 +68,7 @@ export function makeQuote(
   { at, days, option }: {
     at: number;
     days: Days;
-    option?: { contract: OptionContract; inputs: OptionInputs };
+    option?: { contract: OptionTerms; inputs: OptionInputs };
   },
 ): QuoteView {
   const { asset, day, totals, last, previousClose } = state;
@@ -107,7 +107,7 @@ export function makeQuote(
 }
 
 function showOption(
-  { strike, expiry, type }: OptionContract,
+  { strike, expiry, optionType: type }: OptionTerms,
   inputs: OptionInputs,
   { asset, day, last }: AssetState,
   at: number,

@@ -8,7 +8,7 @@
 import type { Decimal } from "../../decimal.ts";
 import type { FutureContract } from "../../facts/futures.ts";
 import type { Market } from "../../facts/listings.ts";
-import type { OptionContract } from "../../facts/options.ts";
+import type { OptionTerms } from "../../operations/option_code.ts";
 
 /** Anything that can be traded: a listing, a future or an option. */
 export interface Instrument {
@@ -28,7 +28,7 @@ export interface Instrument {
   /** Present for futures. */
   future?: FutureContract;
   /** Present for options. */
-  option?: OptionContract;
+  option?: OptionTerms;
 }
 
 /** Session that a price belongs to: always the regular one in the United States, unset elsewhere. */
