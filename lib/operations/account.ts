@@ -193,6 +193,7 @@ const wholeQuantity = (message: string) =>
     "data",
   );
 
+/** Where the request comes from. */
 const clientType = field("clientType", asInt(oneOf(ClientType)), { fallback: "internet" });
 const notInMessage = { gap: "the published message has no such field" };
 

@@ -57,13 +57,21 @@ const strategyParams = params(strategyFields);
 
 /** Settings of the strategy as an answer shows them. */
 const strategyRecord = record({
+  /** Start, Hong Kong time. */
   startTime: field("origStartTime", timeOfDay),
+  /** End, Hong Kong time. */
   endTime: field("origEndTime", timeOfDay),
+  /** Most of one child order, in shares. */
   maxChildQuantity: field("maxVolume", decimal),
+  /** Least of one child order, as an amount. */
   minChildAmount: field("minAmount", decimal),
+  /** How eagerly it trades. */
   sensitivity: field("sensitivity", anyOf(AlgoSensitivity)),
+  /** Quantity shown at a time. */
   displayQuantity: field("showQty", decimal),
+  /** Share of the volume or of the order book, in percent. */
   percent: field("qtyPercent", decimal),
+  /** Seconds between reports. */
   intervalSec: field("interval", int32()),
 });
 
@@ -111,6 +119,7 @@ const algoOrderRecord = record(algoOrderFields, ["AlgoOrder"]);
 /** An algorithmic order as its list shows it. */
 export type AlgoOrder = RecordOf<typeof algoOrderFields>;
 
+/** The broker's number of the algorithmic order. */
 const algoOrderId = field("orderId", orderId);
 
 /** Algorithmic orders. */
@@ -125,7 +134,9 @@ export const algo = family("algo", {
     request: params({
       market,
       symbol,
+      /** Buy or sell. */
       side: field("entrustBs", oneOf(Side, ["buy", "sell"])),
+      /** Limit or market. */
       orderType: field("entrustType", oneOf(AlgoOrderType)),
       /** Limit price; the broker wants one for a market order too. */
       price: field("entrustPrice", priceDecimal),
@@ -222,7 +233,9 @@ export const algo = family("algo", {
     source: "community Go SDK, vendor gateway SDK 2.3.0",
     request: params({
       orderId: algoOrderId,
+      /** What to do. */
       action: field("action", oneOf(AlgoAction)),
+      /** Strategy that it runs. */
       strategy: field("targetStrategy", oneOf(AlgoStrategy)),
       market,
     }),

@@ -224,6 +224,7 @@ const page = (message: string) =>
     isLast: field("lastPage", flagInt),
   }, [message]);
 
+/** Contract code; Hong Kong codes carry `.HK`. */
 const contract = field("stockCode", listingCode);
 const terms = {
   /** Contract code; Hong Kong codes carry `.HK`. */
@@ -232,6 +233,7 @@ const terms = {
   price: field("entrustPrice", priceDecimal),
   /** Contracts. */
   quantity: field("entrustAmount", positiveDecimal),
+  /** Buy or sell. */
   side: field("entrustBs", oneOf(Side, ["buy", "sell"])),
   /** How long it is good for. */
   validity: field("validTimeType", oneOf(FuturesValidity)),
@@ -263,7 +265,10 @@ export const futures = family("futures", {
     needs: "trade-login",
     source: "API document 2.5, 4.5",
     request: params({}),
-    response: record({ funds: field("fundInfo", fundsRecord) }, ["FuturesQueryFundInfoResponse"]),
+    response: record({
+      /** Funds of the futures account. */
+      funds: field("fundInfo", fundsRecord),
+    }, ["FuturesQueryFundInfoResponse"]),
     socket: { request: "FuturesQueryFundInfoRequest", response: "FuturesQueryFundInfoResponse" },
   }),
 
@@ -276,7 +281,9 @@ export const futures = family("futures", {
     source: "API document 2.5, 4.5",
     request: params({}),
     response: record({
+      /** Funds of the futures account. */
       funds: field("fundInfo", fundsRecord),
+      /** Positions. */
       holdings: field("holdsList", listOf(holdingRecord)),
     }, ["FuturesQueryHoldsListResponse"]),
     socket: { request: "FuturesQueryHoldsListRequest", response: "FuturesQueryHoldsListResponse" },
@@ -335,7 +342,11 @@ export const futures = family("futures", {
     needs: "trade-login",
     extra: true,
     source: "vendor Python SDK 1.1.2, community Go SDK, vendor gateway SDK 2.3.0",
-    request: params({ ...terms, orderType: field("entrustType", oneOf(FuturesOrderType)) }, checkValidity),
+    request: params({
+      ...terms,
+      /** Order type. */
+      orderType: field("entrustType", oneOf(FuturesOrderType)),
+    }, checkValidity),
     response: orderIdAnswer,
     socket: { request: "FuturesEntrustRequest", response: "CommonStringResponse" },
   }),
@@ -348,7 +359,11 @@ export const futures = family("futures", {
     needs: "trade-login",
     extra: true,
     source: "vendor Python SDK 1.1.2, community Go SDK, vendor gateway SDK 2.3.0",
-    request: params({ orderId: field("entrustId", orderId), ...terms }, checkValidity),
+    request: params({
+      /** The broker's order number. */
+      orderId: field("entrustId", orderId),
+      ...terms,
+    }, checkValidity),
     response: orderIdAnswer,
     socket: { request: "FuturesModifyEntrustRequest", response: "CommonStringResponse" },
   }),
@@ -362,6 +377,7 @@ export const futures = family("futures", {
     extra: true,
     source: "vendor Python SDK 1.1.2, community Go SDK, vendor gateway SDK 2.3.0",
     request: params({
+      /** The broker's order number. */
       orderId: field("entrustId", orderId),
       /** Contract code; Hong Kong codes carry `.HK`. */
       symbol: contract,

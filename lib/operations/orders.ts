@@ -159,6 +159,7 @@ export const orders = family("orders", {
       quantity: field("entrustAmount", positiveDecimal),
       /** Limit price in the listing's currency. Conditional orders may leave it out; a market order sends `"0"`. */
       price: optional("entrustPrice", priceDecimal),
+      /** With a short position the server sets the direction from the position. */
       side: field("entrustBs", oneOf(Side)),
       /** Which types a market takes is checked. */
       orderType: field("entrustType", oneOf(OrderType)),

@@ -9,6 +9,7 @@ import { field, key, params, record } from "./records.ts";
 import { int32, oneOf, secret, text } from "./types.ts";
 
 const overHttp = gap("answered by the platform over HTTP, not by the socket");
+/** Session token. */
 const token = field("token", secret);
 
 /** The platform. */
@@ -22,6 +23,7 @@ export const platform = family("platform", {
     needs: "nothing",
     source: "API document 4.7, 5",
     request: params({
+      /** Country of the login phone. */
       country: field("countryCode", oneOf(Country, ["CHN", "HKG"])),
       /** Login phone. */
       mobile: field("mobile", secret),
@@ -31,7 +33,9 @@ export const platform = family("platform", {
       deviceId: field("deviceNo", text),
     }),
     response: record({
+      /** Name of the user. */
       nickname: field("nickName", text),
+      /** Login phone. */
       mobile: field("mobile", secret),
       /** Session token, encrypted for the developer's key, Base64. */
       token: key("token", secret),

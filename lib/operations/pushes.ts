@@ -60,23 +60,35 @@ const orderUpdateFields = {
 export type OrderUpdate = RecordOf<typeof orderUpdateFields>;
 
 const quotePush = record({
+  /** The security. */
   security: field("security", securityRecord),
+  /** Its quote. */
   quote: field("basicQot", quoteRecord),
 }, [
   "BasicQotNotify",
 ]);
-const tickPush = record({ security: field("security", securityRecord), tick: field("ticker", tickRecord) }, [
+const tickPush = record({
+  /** The security. */
+  security: field("security", securityRecord),
+  /** The trade. */
+  tick: field("ticker", tickRecord),
+}, [
   "TickerNotify",
 ]);
 const brokerPush = record({
+  /** The security. */
   security: field("security", securityRecord),
   /** Sources disagree: the definitions say 0 buy, 1 sell. A 2 arrives as `unlisted:2` and can only mean sell. */
   side: field("side", anyOfInt(BrokerSide)),
+  /** Places of that side. */
   brokers: field("brokerList", listOf(brokerRecord)),
 }, ["BrokerNotify"]);
 const bookPush = record({
+  /** The security. */
   security: field("security", securityRecord),
+  /** Side of the book. */
   side: field("side", anyOfInt(BookSide)),
+  /** Levels of that side. */
   levels: field("orderBookList", listOf(bookLevelRecord)),
   /** Session that it belongs to, US. */
   session: field("mktTmType", anyOfInt(QuoteSession)),

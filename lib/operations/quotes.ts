@@ -232,8 +232,10 @@ const timeSharePoint = record(timeSharePointFields, ["TimeShare"]);
 /** One minute of a day's price line. */
 export type TimeSharePoint = RecordOf<typeof timeSharePointFields>;
 
+/** The security. */
 const security = field("security", securityParams);
 const notInMessage = { gap: "the published message has no such field" };
+/** Session, US. */
 const session = optional("mktTmType", asInt(oneOf(QuoteSession)), notInMessage);
 
 /** Most securities that may be subscribed at once, over all topics. */
@@ -281,6 +283,7 @@ export const quotes = family("quotes", {
       if (!query.security.type.startsWith("hk-")) wrong("security", "a Hong Kong security");
     }),
     response: record({
+      /** The security. */
       security: field("security", securityRecord),
       /** Brokers that sell. */
       asks: field("brokerAskList", listOf(brokerRecord)),
@@ -307,6 +310,7 @@ export const quotes = family("quotes", {
       if (query.security.type === "us-otc-stock") wrong("security", "a security that is not OTC");
     }),
     response: record({
+      /** The security. */
       security: field("security", securityRecord),
       /** Levels that sell, best first. */
       asks: field("orderBookAskList", listOf(bookLevelRecord)),
@@ -333,6 +337,7 @@ export const quotes = family("quotes", {
       session,
     }),
     response: record({
+      /** The security. */
       security: field("security", securityRecord),
       /** Ticks, oldest first. */
       ticks: field("ticker", listOf(tickRecord), { aliases: ["tickerList"] }),
@@ -355,6 +360,7 @@ export const quotes = family("quotes", {
       direction: field("direction", oneOf(Direction), { fallback: "newer" }),
       /** Adjustment for splits and dividends. */
       adjustment: field("exRightFlag", oneOf(PriceAdjustment), { fallback: "none" }),
+      /** Length of a bar. */
       interval: field("cycType", oneOf(BarInterval)),
       /** Minute bars: days, by the limits of each interval. Day bars and above: bars, at most 1500. */
       limit: field("limit", int32(1, maxBars)),
@@ -365,6 +371,7 @@ export const quotes = family("quotes", {
       }
     }),
     response: record({
+      /** The security. */
       security: field("security", securityRecord),
       /** Bars, oldest first. */
       bars: field("kline", listOf(barRecord)),
@@ -385,6 +392,7 @@ export const quotes = family("quotes", {
       session,
     }),
     response: record({
+      /** The security. */
       security: field("security", securityRecord),
       /** Minutes, oldest first. */
       points: field("timeShare", listOf(timeSharePoint)),

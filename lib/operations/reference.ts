@@ -1,0 +1,270 @@
+/**
+ * The reference pages as Markdown. Text comes from the doc comments of the catalogue; types, limits and code tables
+ * come from the catalogue itself, so that a page cannot say anything else.
+ *
+ * @module
+ */
+import { barDayLimits } from "../dictionaries/bar.ts";
+import type { Dictionary } from "../dictionaries/dictionary.ts";
+import { FeeItem } from "../dictionaries/fee_item.ts";
+import { dictionaries } from "../dictionaries/mod.ts";
+import { FieldComments } from "./doc_comments.ts";
+import { exampleCall } from "./examples.ts";
+import { catalogue, operations } from "./mod.ts";
+import { type AnyOperation, gatewayPath } from "./operation.ts";
+import { pushes } from "./pushes.ts";
+import { docOf, docOfFamily, sources } from "./sources.ts";
+import type { FieldInfo, FieldsInfo, ValueType } from "./types.ts";
+
+const notice = "<!-- Written by `deno task docs` from the catalogue in lib/operations: edit there. -->\n";
+const comments = new FieldComments(sources);
+const tableNames = new Map<Dictionary, string>(
+  Object.entries(dictionaries).map(([name, table]) => [table, name]),
+);
+
+/** Every reference page by its file name. */
+export function referencePages(errorsSource: string): Map<string, string> {
+  const pages = new Map<string, string>([["README.md", indexPage()]]);
+  for (const [family, entries] of Object.entries(catalogue)) {
+    pages.set(`${fileOf(family)}.md`, familyPage(family, Object.values<AnyOperation>(entries)));
+  }
+  pages.set("pushes.md", pushesPage());
+  pages.set("dictionaries.md", dictionariesPage());
+  pages.set("errors.md", errorsPage(errorsSource));
+  return pages;
+}
+
+const fileOf = (family: string) => family.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const anchorOf = (heading: string) =>
+  heading.toLowerCase().replaceAll(/[^a-z0-9 -]/g, "").replaceAll(" ", "-");
+
+/** How a transport carries an operation, or why it does not. */
+function carriers(operation: AnyOperation): { gateway: string; direct: string } {
+  const { socket, platformPath } = operation;
+  const path = gatewayPath(operation);
+  return {
+    gateway: path === undefined ? "no: not offered by the gateway" : `\`${path}\``,
+    direct: !("gap" in socket)
+      ? "socket"
+      : platformPath !== undefined
+      ? `platform, \`${platformPath}\``
+      : `no: ${socket.gap}`,
+  };
+}
+
+function indexPage(): string {
+  const rows = [...operations.values()].map((operation) => {
+    const [family = ""] = operation.name.split(".");
+    const { gateway, direct } = carriers(operation);
+    return [
+      `[\`${operation.name}\`](${fileOf(family)}.md#${anchorOf(operation.name)})`,
+      `\`${operation.wire}\``,
+      operation.effect,
+      gateway,
+      direct,
+      operation.needs === "nothing" ? "" : operation.needs,
+      operation.extra ? "beyond it" : "yes",
+      operation.source,
+    ];
+  });
+  const families = Object.keys(catalogue).map((family) =>
+    `- [${family}](${fileOf(family)}.md): ${docOfFamily(family)}`
+  );
+  return [
+    notice,
+    "# Reference",
+    "Every operation once, by our name and by the broker's. A *write* is never repeated by itself; a *session* call " +
+    "changes the login or the pushes only.",
+    [
+      ...families,
+      "- [pushes](pushes.md): what the broker sends without being asked",
+      "- [dictionaries](dictionaries.md): the code tables",
+      "- [errors](errors.md): the error classes",
+    ].join("\n"),
+    "## Operations",
+    table(
+      ["Operation", "Wire name", "Effect", "Gateway", "Direct", "Needs", "In the API document", "Source"],
+      rows,
+    ),
+  ].join("\n\n");
+}
+
+function familyPage(family: string, entries: readonly AnyOperation[]): string {
+  return [notice, `# ${family}`, docOfFamily(family) ?? "", ...entries.map(operationSection)].join("\n\n");
+}
+
+function operationSection(operation: AnyOperation): string {
+  const doc = docOf(operation.name);
+  if (doc === undefined) {
+    throw new TypeError(`Cannot write reference: "${operation.name}" has no doc comment`);
+  }
+  const { gateway, direct } = carriers(operation);
+  const facts = [
+    `- Wire name: \`${operation.wire}\``,
+    `- Effect: ${operation.effect}; needs ${operation.needs}`,
+    `- Gateway: ${gateway}; direct: ${direct}`,
+    ...(operation.variantOf ? [`- A named special case of \`${operation.variantOf}\``] : []),
+    ...(operation.paging ? [`- Answers in pages, by ${operation.paging.style}`] : []),
+    `- Source: ${operation.source}${operation.extra ? " (beyond the API document)" : ""}`,
+  ];
+  const example = exampleCall(operation);
+  return [
+    `## ${operation.name}`,
+    doc,
+    facts.join("\n"),
+    "### Parameters",
+    parameters(operation),
+    "### Answer",
+    answer(operation),
+    ...(example === undefined ? [] : ["### Example", `\`\`\`ts ignore\n${example}\n\`\`\``]),
+  ].join("\n\n");
+}
+
+interface Row {
+  name: string;
+  info: FieldInfo;
+  meaning: string;
+}
+
+/** Fields with those inside them, `security.symbol` below `security`. */
+function flatten(place: string, fields: FieldsInfo, prefix = ""): Row[] {
+  return Object.entries(fields).flatMap(([name, info]) => {
+    const inner = info.type.fields;
+    const mark = inner !== undefined && isList(info.type) ? "[]" : "";
+    const fee = FeeItem.entries.find((entry) => entry.name === name && entry.code === info.wire);
+    const meaning = comments.of(place, name, fields) ?? fee?.label ?? "";
+    return [
+      { name: prefix + name, info, meaning },
+      ...(inner === undefined ? [] : flatten(`${place}.${name}`, inner, `${prefix}${name}${mark}.`)),
+    ];
+  });
+}
+
+const isList = (type: ValueType<unknown>) => type.name.startsWith("list of ");
+
+function parameters(operation: AnyOperation): string {
+  const rows = flatten(`${operation.name}.request`, operation.request.fields ?? {});
+  if (rows.length === 0) return "None.";
+  return table(
+    ["Name", "Wire name", "Type", "Required", "Meaning"],
+    rows.map(({ name, info, meaning }) => [
+      `\`${name}\``,
+      `\`${info.wire}\``,
+      typeText(info.type, true),
+      info.fallback !== undefined ? `no, \`${JSON.stringify(info.fallback)}\`` : info.optional ? "no" : "yes",
+      withGap(meaning, info),
+    ]),
+  );
+}
+
+function answer(operation: AnyOperation): string {
+  const { response } = operation;
+  const list = response.fields?.rows;
+  const place = `${operation.name}.response`;
+  if (response.fields?.record !== undefined) return answerTable(place, response.fields.record.type.fields!);
+  if (list === undefined || !("rows" in response)) {
+    if (response.fields === undefined) return `A ${response.name}.`;
+    return Object.keys(response.fields).length === 0 ? "Nothing." : answerTable(place, response.fields);
+  }
+  if (list.type.fields === undefined) return `A list under \`${list.wire}\`: ${typeText(list.type, false)}.`;
+  return `A list, on the wire under \`${list.wire}\`, of:\n\n${answerTable(place, list.type.fields)}`;
+}
+
+function answerTable(place: string, fields: FieldsInfo): string {
+  return table(
+    ["Name", "Wire name", "Type", "Meaning"],
+    flatten(place, fields).map(({ name, info, meaning }) => [
+      `\`${name}\``,
+      `\`${info.wire}\``,
+      typeText(info.type, false),
+      withGap(meaning.replace(/^@deprecated (.*)$/s, "**Unreliable.** $1"), info),
+    ]),
+  );
+}
+
+const withGap = (meaning: string, { gap }: FieldInfo) =>
+  gap === undefined ? meaning : `${meaning} Not on the socket: ${gap}.`.trim();
+
+/** The type of a value; for what is sent, with what is allowed. */
+function typeText(type: ValueType<unknown>, isSent: boolean): string {
+  const { dictionary } = type;
+  if (dictionary === undefined) {
+    return type.fields === undefined ? type.name : isList(type) ? "list" : "record";
+  }
+  const name = tableNames.get(dictionary) ?? dictionary.wire;
+  const link = `[${name}](dictionaries.md#${anchorOf(name)})`;
+  const allowed = /^one of (.*)$/.exec(type.expected)?.[1]?.split(", ") ?? [];
+  const isNarrow = allowed.length < dictionary.entries.length || allowed.length <= 8;
+  const names = isSent && isNarrow ? `: ${allowed.map((each) => `\`${each}\``).join(", ")}` : "";
+  return `${isList(type) ? "list of " : ""}${link}${names}`;
+}
+
+function pushesPage(): string {
+  const sections = Object.values(pushes).map(({ type, notify, message, payload, conflate }) =>
+    [
+      `## ${type}`,
+      `On the wire \`${message}\`, numbered ${notify.map((name) => `\`${name}MsgType\``).join(", ")}. ` +
+      (conflate
+        ? "A newer value of the same security may replace an older one when the reader is slow."
+        : "Every one is delivered."),
+      answerTable(`push.${type}`, payload.fields ?? {}),
+    ].join("\n\n")
+  );
+  return [notice, "# Pushes", docOfFamily("pushes") ?? "", ...sections].join("\n\n");
+}
+
+function dictionariesPage(): string {
+  const sections = Object.entries(dictionaries).map(([name, { wire, type, source, closed, entries }]) =>
+    [
+      `## ${name}`,
+      `On the wire \`${wire}\`, ${type === "int" ? "a number" : "text"}. Source: ${source}.` +
+      (closed ? " The list is complete." : ""),
+      entries.length === 0
+        ? 'No code is known; each arrives as `"unlisted:…"`.'
+        : table(["Code", "Name", "Meaning"], entries.map((e) => [`\`${e.code}\``, `\`${e.name}\``, e.label])),
+    ].join("\n\n")
+  );
+  const limits = Object.entries(barDayLimits).map(([interval, days]) => [`\`${interval}\``, `${days}`]);
+  return [
+    notice,
+    "# Dictionaries",
+    "Code tables are closed going out and open coming in: a code that no table lists arrives as `unlisted:9` and is " +
+    "sent back as `9`.",
+    ...sections,
+    "## barDayLimits",
+    "Most days that one request for minute bars may ask for (API document, section 8).",
+    table(["Interval", "Days"], limits),
+  ].join("\n\n");
+}
+
+/** One class of an error module, with its comment and the comments of its members. */
+const classPattern = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*export class (\w+) extends (\w+) \{([\s\S]*?)\n\}/g;
+const memberPattern = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*(?:readonly )?(\w+)\??: ([^;]+);/g;
+const oneLine = (comment: string) => comment.replaceAll(/\s*\n\s*\* ?/g, " ").trim();
+
+function errorsPage(source: string): string {
+  const sections = [...source.matchAll(classPattern)].map(([, doc = "", name, parent, body = ""]) => {
+    const members = [...body.matchAll(memberPattern)].map((
+      [, text = "", member, type],
+    ) => [`\`${member}\``, `\`${type}\``, oneLine(text)]);
+    return [
+      `## ${name}`,
+      `Extends \`${parent}\`.`,
+      oneLine(doc),
+      ...(members.length === 0 ? [] : [table(["Member", "Type", "Meaning"], members)]),
+    ].join("\n\n");
+  });
+  if (sections.length === 0) throw new TypeError("Cannot write reference: no error class was found");
+  return [
+    notice,
+    "# Errors",
+    "One class per thing that a caller would do differently. No message holds a password, token, key or phone number.",
+    ...sections,
+  ].join("\n\n");
+}
+
+function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
+  return [line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n");
+}

@@ -1,0 +1,61 @@
+// deno-lint-ignore-file no-console -- a task talks to its terminal
+/**
+ * Writes the reference pages from the catalogue; with `--check`, fails when one is not up to date.
+ *
+ * @module
+ */
+import { referencePages } from "../lib/operations/reference.ts";
+
+const folder = new URL("../docs/reference/", import.meta.url);
+const isCheck = Deno.args.includes("--check");
+
+/** Pages stand as `deno fmt` lays them out, so that the check of the format has nothing to say. */
+async function format(text: string): Promise<string> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["fmt", "--ext", "md", "-"],
+    cwd: new URL("..", import.meta.url),
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(text));
+  await writer.close();
+  const { success, stdout } = await child.output();
+  if (!success) throw new Error("Cannot write reference: deno fmt failed");
+  return new TextDecoder().decode(stdout);
+}
+
+async function readOr(url: URL, otherwise: string): Promise<string> {
+  try {
+    return await Deno.readTextFile(url);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return otherwise;
+    throw error;
+  }
+}
+
+const errors = await Deno.readTextFile(new URL("../lib/errors.ts", import.meta.url));
+const pages = referencePages(errors);
+const stale: string[] = [];
+if (!isCheck) await Deno.mkdir(folder, { recursive: true });
+for (const [name, text] of pages) {
+  const url = new URL(name, folder);
+  const wanted = await format(text);
+  if (await readOr(url, "") === wanted) continue;
+  stale.push(name);
+  if (!isCheck) await Deno.writeTextFile(url, wanted);
+}
+// A page of a family that is gone tells of operations that no longer exist.
+for await (const { name } of Deno.readDir(folder)) {
+  if (!name.endsWith(".md") || pages.has(name)) continue;
+  stale.push(name);
+  if (!isCheck) await Deno.remove(new URL(name, folder));
+}
+if (isCheck && stale.length > 0) {
+  console.error(`Not up to date: ${stale.join(", ")} in docs/reference. Run "deno task docs"`);
+  Deno.exit(1);
+}
+console.log(
+  isCheck ? `${pages.size} pages are up to date` : `${stale.length} of ${pages.size} pages written`,
+);

@@ -1,0 +1,172 @@
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import errors from "../../lib/errors.ts" with { type: "text" };
+import { InvalidParamsError } from "../../lib/errors.ts";
+import { FieldComments, readDocComments } from "../../lib/operations/doc_comments.ts";
+import { exampleCall } from "../../lib/operations/examples.ts";
+import { operations } from "../../lib/operations/mod.ts";
+import { orders } from "../../lib/operations/orders.ts";
+import { referencePages } from "../../lib/operations/reference.ts";
+import { docOf, docOfFamily, sources } from "../../lib/operations/sources.ts";
+import { text } from "../../lib/operations/types.ts";
+
+const pure = { permissions: "none" } as const;
+
+const source = `
+/**
+ * A family.
+ *
+ * @module
+ */
+import { symbol, field } from "./shared.ts";
+
+/** Not a field: "{ quantity: 1 }". */
+const noNumber = { gap: "not published" };
+/** Code of a contract. */
+const contract = field("stockCode", code);
+export const rowFields = {
+  /** Name in the row. */
+  name: field("stockName", text),
+  // a remark
+  price: field("price", decimal, { gap: "x" }),
+};
+export const things = family("things", {
+  /**
+   * Does a thing,
+   * and says so.
+   *
+   * More of it.
+   */
+  act: operation({
+    request: params({
+      symbol: contract,
+      /** How much. */
+      amount: optional("amount", decimal),
+      plain: field("plain", text),
+    }, (thing, wrong) => {
+      const { amount } = thing;
+      if (amount === "{") wrong("amount", "less");
+    }),
+  }),
+});
+`;
+
+Deno.test(
+  "readDocComments() finds the comments of operations, fields and constants by their path",
+  pure,
+  () => {
+    assertEquals(Object.fromEntries(readDocComments(source)), {
+      "things.act": "Does a thing, and says so.\n\nMore of it.",
+      "things.act.request.symbol": "Code of a contract.",
+      "things.act.request.amount": "How much.",
+      "rowFields.name": "Name in the row.",
+      contract: "Code of a contract.",
+      noNumber: 'Not a field: "{ quantity: 1 }".',
+    });
+  },
+);
+
+Deno.test("FieldComments.of() takes a field's own comment, or that of the most similar record", pure, () => {
+  const comments = new FieldComments({
+    a: `const tickFields = { /** Time of a trade. */ time: field("time", t), side: field("side", t) };`,
+    b: `const barFields = { /** Start of a bar. */ time: field("time", t), open: field("open", t) };`,
+  });
+  const info = (wire: string) => ({ wire, type: text, optional: false });
+  assertEquals(
+    comments.of("x.y.response", "time", { time: info("time"), side: info("side") }),
+    "Time of a trade.",
+  );
+  assertEquals(
+    comments.of("x.y.response", "time", { time: info("time"), open: info("open") }),
+    "Start of a bar.",
+  );
+  assertEquals(comments.of("x.y.response", "side", { side: info("side") }), undefined);
+  assertEquals(comments.of("x.y.response", "time", { time: info("clock") }), undefined);
+});
+
+Deno.test("docOf() knows every operation, and docOfFamily() every family", pure, () => {
+  for (const name of operations.keys()) {
+    assertEquals(typeof docOf(name), "string", name);
+    assertEquals(docOfFamily(name.split(".")[0]!)!.length > 5, true, name);
+  }
+  assertEquals(docOf("orders.cancel"), "Cancels one order and resolves to its order id.");
+  assertEquals(docOf("orders.nothing"), undefined);
+});
+
+Deno.test("FieldComments tells of the catalogue what its sources say", pure, () => {
+  const comments = new FieldComments(sources);
+  const fields = (name: string) => operations.get(name)!.request.fields!;
+  const place = fields("orders.place");
+  assertEquals(comments.of("orders.place.request", "quantity", place), "Shares or contracts.");
+  assertEquals(comments.of("orders.amend.request", "quantity", fields("orders.amend")), "New quantity.");
+  assertEquals(comments.of("orders.place.request", "market", place), "Market of a request.");
+  const today = fields("fills.today");
+  assertEquals(comments.of("fills.today.request", "limit", today), "Rows per page, 1 to 99.");
+  const amend = fields("futures.amend");
+  assertEquals(comments.of("futures.amend.request", "price", amend)?.slice(0, 11), "Limit price");
+});
+
+Deno.test("exampleCall() writes calls that the catalogue accepts, and no secret", pure, () => {
+  assertEquals(
+    exampleCall(orders.cancel),
+    'const answer = await client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId: "8842" });',
+  );
+  assertEquals(
+    exampleCall(operations.get("fills.today")!),
+    'for await (const row of client.fills.today({ market: "hk" })) console.log(row);',
+  );
+  assertEquals(
+    exampleCall(operations.get("account.login")!),
+    "const answer = await client.account.login({ password });",
+  );
+  assertEquals(exampleCall(operations.get("platform.login")!), undefined);
+  const { check: _, ...rest } = orders.cancel.request;
+  const refused = {
+    ...orders.cancel,
+    request: {
+      ...rest,
+      check: (_v: unknown, path: string[], issues: unknown[]) =>
+        void issues.push({ path, value: 1, expected: "x" }),
+    },
+  };
+  assertThrows(() => exampleCall(refused as typeof orders.cancel), InvalidParamsError, "orders.cancel");
+});
+
+Deno.test("referencePages() writes a page for each family, the code tables and the errors", pure, () => {
+  const pages = referencePages(errors);
+  assertEquals([...pages.keys()].toSorted(), [
+    "README.md",
+    "account.md",
+    "algo.md",
+    "conditional_orders.md",
+    "dictionaries.md",
+    "errors.md",
+    "fills.md",
+    "fund_journal.md",
+    "futures.md",
+    "orders.md",
+    "platform.md",
+    "pushes.md",
+    "quotes.md",
+  ]);
+  const page = (name: string) => pages.get(name)!;
+  assertStringIncludes(
+    page("orders.md"),
+    "| `validDays` | `validDays` | whole number 1 to 100 | no | Calendar days that a conditional order lives. |",
+  );
+  assertStringIncludes(
+    page("orders.md"),
+    '| `side` | `entrustBs` | [Side](dictionaries.md#side): `"buy"`, `"sell"`, `"short-close"`, `"short-open"` |',
+  );
+  assertStringIncludes(page("fills.md"), "| `fees.platformFee` | `fare6` | decimal | platform fee |");
+  assertStringIncludes(
+    page("README.md"),
+    "| [`orders.cancelMany`](orders.md#orderscancelmany) | `TradeBatchCancelEntrust` | write | " +
+      "`/trade/TradeBatchCancelEntrust` | no: message definition not published | trade-login | yes |",
+  );
+  assertStringIncludes(page("dictionaries.md"), "| `v` | `shenzhen` | Shenzhen Connect |");
+  assertStringIncludes(
+    page("errors.md"),
+    "## OutcomeUnknownError\n\nExtends `BrokerError`.\n\nA write was sent",
+  );
+  assertStringIncludes(page("errors.md"), "| `issues` | `readonly Issue[]` | Everything that is wrong");
+});
