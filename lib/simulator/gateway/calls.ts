@@ -1,0 +1,106 @@
+/**
+ * Calls between the door and the broker: the gateway's own state first, everything else is the broker's.
+ *
+ * @module
+ */
+import type { AnyOperation, Params } from "../../operations/operation.ts";
+import type { quotes } from "../../operations/quotes.ts";
+import type { Broker } from "./stand_in.ts";
+import { type Handlers, type OperationName, Refusal } from "../contract.ts";
+import { decodeCall, type DecodedCall } from "./routes.ts";
+import type { Subscriptions } from "./subscriptions.ts";
+import type { TradeLogin } from "./trade_login.ts";
+
+/** What the gateway asks of the broker behind it. */
+export type GatewayBroker = Pick<Broker, "call" | "settle" | "onOrderPush">;
+
+/** What calls work with. */
+export interface CallsOptions {
+  broker: GatewayBroker;
+  login: TradeLogin;
+  subscriptions: Subscriptions;
+  /** Whether bars are refused for securities that nobody has subscribed. */
+  barsNeedSubscription: boolean;
+}
+
+/** Operations that the gateway answers itself. */
+type OwnNames =
+  | "account.login"
+  | "account.logout"
+  | "orders.subscribe"
+  | "orders.unsubscribe"
+  | "quotes.subscribe"
+  | "quotes.unsubscribe"
+  | "quotes.bars";
+
+/** Takes calls in the broker's spelling and answers in ours. */
+export class Calls {
+  readonly #options: CallsOptions;
+  readonly #own: ReadonlyMap<string, (params: unknown) => unknown>;
+
+  constructor(options: CallsOptions) {
+    this.#options = options;
+    // A handler takes the parameters of its own operation, which have been checked when it is called.
+    this.#own = new Map(Object.entries(this.#makeOwn())) as ReadonlyMap<string, (params: unknown) => unknown>;
+  }
+
+  /**
+   * Reads a call, after a look at the login as the real gateway refuses without one whatever the parameters are.
+   *
+   * @throws {Refusal} When the login is missing or a parameter is wrong.
+   */
+  read(route: AnyOperation, wire: unknown): DecodedCall {
+    if (route.needs === "trade-login") this.#options.login.demand();
+    return decodeCall(route, wire);
+  }
+
+  /**
+   * Answers a call, in our names.
+   *
+   * @throws {Refusal} When the broker says no.
+   */
+  answer({ operation, params }: DecodedCall): unknown {
+    const { broker } = this.#options;
+    broker.settle();
+    const own = this.#own.get(operation.name);
+    // Every name in the catalogue is an operation name.
+    return own === undefined ? broker.call(operation.name as OperationName, params) : own(params);
+  }
+
+  #makeOwn(): Handlers<OwnNames> {
+    const { broker, login, subscriptions, barsNeedSubscription } = this.#options;
+    const switchOrderPushes = (on: boolean) => {
+      subscriptions.orderPushes = on;
+      return { success: true };
+    };
+    return {
+      "account.login": ({ password }) => ({ success: login.login(password) }),
+      "account.logout": () => {
+        login.logout();
+        return { success: true };
+      },
+      "orders.subscribe": () => switchOrderPushes(true),
+      "orders.unsubscribe": () => switchOrderPushes(false),
+      "quotes.subscribe": ({ topic, securities }) => {
+        // A symbol that nothing trades under is refused by the broker, in its own words.
+        broker.call("quotes.latest", { securities } satisfies Params<typeof quotes.latest>);
+        subscriptions.add(topic, securities);
+        return {};
+      },
+      "quotes.unsubscribe": ({ topic, securities }) => {
+        subscriptions.remove(topic, securities);
+        return {};
+      },
+      "quotes.bars": (params) => {
+        if (barsNeedSubscription && !subscriptions.has(params.security)) {
+          throw new Refusal(
+            "1016",
+            `security "${params.security.symbol}" is not subscribed, KL answers for subscribed ones alone`,
+          );
+        }
+        // The broker answers each operation with the result that the catalogue gives it.
+        return broker.call("quotes.bars", params) as ReturnType<Handlers<"quotes.bars">["quotes.bars"]>;
+      },
+    };
+  }
+}

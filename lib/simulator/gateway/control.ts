@@ -1,0 +1,117 @@
+/**
+ * The control routes, for tests and demos in other processes: faults, state, clock. The real gateway has none.
+ *
+ * | Route | Body | Does |
+ * |---|---|---|
+ * | `GET /control/state` | | tells where the gateway stands |
+ * | `POST /control/faults` | a fault, or a list of them | arms them |
+ * | `DELETE /control/faults` | | disarms all; the counts stay |
+ * | `POST /control/clock` | `{"set": ISO}` or `{"advanceMs": n}` | moves the clock, settles and pushes |
+ *
+ * @module
+ */
+import { okAnswer, problemAnswer } from "./envelope.ts";
+import { checkFault, type Fault, type FaultKind, type Faults } from "./faults.ts";
+import type { HttpAnswer } from "./http_door.ts";
+import { type HttpRequest, mediaTypeOf } from "./http_input.ts";
+import type { MovableClock } from "./movable_clock.ts";
+import type { TradeLoginState } from "./trade_login.ts";
+
+/** Where a gateway stands. */
+export interface GatewayState {
+  /** Simulated time, ISO 8601 in the time of Hong Kong. */
+  clock: string;
+  tradeLogin: TradeLoginState;
+  /** Whether changes of orders are pushed. */
+  orderPushes: boolean;
+  /** Topics of securities that are subscribed. */
+  subscriptions: number;
+  pushConnections: number;
+  /** Readers of the push stream that were cut off because they did not keep up. */
+  pushConnectionsCutOff: number;
+  /** Calls that the broker has taken. */
+  callsTaken: number;
+  faults: { armed: Fault[]; struck: Partial<Record<FaultKind, number>> };
+}
+
+/** What the control routes work with. */
+export interface ControlOptions {
+  faults: Faults;
+  clock: MovableClock;
+  state: () => GatewayState;
+  /** Settles and pushes after the clock was moved. */
+  round: () => void;
+}
+
+/** Answers the control routes. */
+export class Control {
+  readonly #options: ControlOptions;
+
+  constructor(options: ControlOptions) {
+    this.#options = options;
+  }
+
+  /** Answers a request to `/control/…`. */
+  answer(request: HttpRequest): HttpAnswer {
+    const route = this.#routes[`${request.method} ${request.path}`];
+    if (route === undefined) return problemAnswer(404, `no control route ${request.method} ${request.path}`);
+    try {
+      return okAnswer(route(request));
+    } catch (error) {
+      if (error instanceof TypeError || error instanceof SyntaxError) {
+        return problemAnswer(400, error.message);
+      }
+      throw error;
+    }
+  }
+
+  readonly #routes: Readonly<Record<string, (request: HttpRequest) => unknown>> = {
+    "GET /control/state": () => this.#options.state(),
+    "POST /control/faults": (request) => {
+      const body = readJson(request);
+      const faults: unknown[] = Array.isArray(body) ? body : [body];
+      // All or none: the list is checked before the first one is armed.
+      for (const fault of faults) {
+        checkFault(fault);
+      }
+      for (const fault of faults) this.#options.faults.arm(fault as Fault); // checked just above
+      return this.#options.state();
+    },
+    "DELETE /control/faults": () => {
+      this.#options.faults.clear();
+      return this.#options.state();
+    },
+    "POST /control/clock": (request) => {
+      moveClock(this.#options.clock, readJson(request));
+      this.#options.round();
+      return this.#options.state();
+    },
+  };
+}
+
+/** A page in a browser cannot send this type without asking first, so it cannot move anything here. */
+function readJson(request: HttpRequest): unknown {
+  if (mediaTypeOf(request) !== "application/json") {
+    throw new TypeError("Cannot read request: the content type must be application/json");
+  }
+  return JSON.parse(new TextDecoder().decode(request.body));
+}
+
+function moveClock(clock: MovableClock, body: unknown): void {
+  const given: { set?: unknown; advanceMs?: unknown } = typeof body === "object" && body !== null ? body : {};
+  const instant = typeof given.set === "string" ? readInstant(given.set) : undefined;
+  if (instant !== undefined) clock.set(instant);
+  else if (Number.isSafeInteger(given.advanceMs)) clock.advance(Number(given.advanceMs));
+  else {
+    throw new TypeError(
+      'Cannot move clock: expected {"set": "2025-08-18T09:30:00+08:00"} or {"advanceMs": 60000}',
+    );
+  }
+}
+
+/** Reads an instant that names its offset; without one it would mean another time on another machine. */
+export function readInstant(text: string): number | undefined {
+  const pattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/;
+  const instant = pattern.test(text) ? Date.parse(text) : NaN;
+  return Number.isNaN(instant) ? undefined : instant;
+}

@@ -1,0 +1,239 @@
+/**
+ * Faults on request: what can go wrong between a client and its gateway, armed one by one and counted.
+ *
+ * A fault strikes the next calls or pushes that it fits, `times` in all, then it is used up. Each kind counts how
+ * often it struck, so that a test can tell "survived the fault" from "the fault never came".
+ *
+ * @module
+ */
+import { type Issue, showIssues } from "../../errors.ts";
+import { findOperation } from "../../operations/mod.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
+
+/** Every kind of fault, and what it does. */
+export const faultKinds = {
+  "delay": 'waits `ms` before the answer, or before the call is taken with `when: "request"`',
+  "lost-answer": "takes the call, then closes the connection without an answer",
+  "lost-request": "closes the connection before the call is taken",
+  "reset-after":
+    "takes the call, sends `bytes` of the whole HTTP answer, then closes; half of it without `bytes`",
+  "busy": "refuses the call before it is taken, with `code` and `text` (1011 by default)",
+  "http-error": "answers with HTTP `status` (503) and a plain text, before the call is taken",
+  "expired-login": "ends the trade login and refuses the call with `code` (1014 by default)",
+  "not-json": "takes the call, then answers 200 with a page of HTML",
+  "huge-body": "takes the call, then answers with `bytes` of padding (32 MiB), `chunked` or not",
+  "cursor-repeat": "the last row of a page carries the cursor that was asked for",
+  "cursor-backward": "the last row of a page carries the cursor of the first row",
+  "cursor-empty": "the last row of a page carries no cursor",
+  "short-page": "a full page comes with half its rows, although more exist",
+  "duplicate-push": "a push comes twice",
+  "reorder-push": "a push comes after the one that follows it",
+  "drop-push": "a push does not come",
+  "cut-push":
+    "closes the push connections, at once or after `bytes` of the next push, and forgets the subscriptions",
+} as const;
+
+/** What goes wrong. */
+export type FaultKind = keyof typeof faultKinds;
+
+/** Pushes that a fault can be kept to. */
+export type FaultPush = "order" | "quote" | "tick" | "brokers" | "book";
+
+/** A fault to be armed. */
+export interface Fault {
+  kind: FaultKind;
+  /** Strikes this operation alone, by our name or the broker's. */
+  operation?: string;
+  /** Strikes this kind of push alone. */
+  push?: FaultPush;
+  /** How often it strikes. @default 1 */
+  times?: number;
+  /** How many fitting calls or pushes it lets pass first. @default 0 */
+  skip?: number;
+  /** `delay`: how long, in milliseconds. */
+  ms?: number;
+  /** `delay`: before the call is taken, or before its answer is sent. @default "answer" */
+  when?: "request" | "answer";
+  /** `reset-after`, `cut-push`: bytes that still come; `huge-body`: bytes of padding. */
+  bytes?: number;
+  /** `huge-body`: without saying the length first. @default false */
+  chunked?: boolean;
+  /** `busy`, `expired-login`: the broker's code. */
+  code?: string;
+  /** `busy`, `expired-login`: the broker's text. */
+  text?: string;
+  /** `http-error`: the status. @default 503 */
+  status?: number;
+  /** `cut-push`: forget the subscriptions too. @default true */
+  forget?: boolean;
+}
+
+/** An armed fault. */
+export interface ArmedFault {
+  readonly fault: Readonly<Fault>;
+  /** Counts it as struck. */
+  strike(): void;
+}
+
+interface Entry {
+  fault: Fault;
+  left: number;
+  skip: number;
+}
+
+const pushNames: readonly string[] = ["order", "quote", "tick", "brokers", "book"];
+const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
+const isText = (value: unknown) => typeof value === "string" && value !== "";
+const isFlag = (value: unknown) => typeof value === "boolean";
+
+/** What each member may hold, and how to say it. */
+const members: Record<keyof Fault, [accepts: (value: unknown) => boolean, expected: string]> = {
+  kind: [
+    (value) => typeof value === "string" && Object.hasOwn(faultKinds, value),
+    `one of ${Object.keys(faultKinds).join(", ")}`,
+  ],
+  operation: [
+    (value) => typeof value === "string" && findOperation(value) !== undefined,
+    'an operation such as "orders.place" or "TradeEntrust"',
+  ],
+  push: [(value) => pushNames.includes(value as string), `one of ${pushNames.join(", ")}`],
+  times: [(value) => isCount(value) && value !== 0 || value === Infinity, "a whole number above zero"],
+  skip: [isCount, "a whole number of zero or more"],
+  ms: [isCount, "milliseconds, zero or more"],
+  when: [(value) => value === "request" || value === "answer", '"request" or "answer"'],
+  bytes: [isCount, "a whole number of zero or more"],
+  chunked: [isFlag, "true or false"],
+  code: [isText, "a code as text"],
+  text: [isText, "a text"],
+  status: [
+    (value) => isCount(value) && Number(value) >= 400 && Number(value) <= 599,
+    "a status from 400 to 599",
+  ],
+  forget: [isFlag, "true or false"],
+};
+
+/** The armed faults, and how often each kind struck. */
+export class Faults {
+  readonly #entries: Entry[] = [];
+  readonly #struck = new Map<FaultKind, number>();
+  readonly #listeners = new Set<() => void>();
+
+  /**
+   * Arms a fault.
+   *
+   * @returns A function that disarms it.
+   * @throws {TypeError} When a member is wrong or unknown.
+   */
+  arm(fault: Fault): () => void {
+    checkFault(fault);
+    const entry: Entry = { fault, left: fault.times ?? 1, skip: fault.skip ?? 0 };
+    this.#entries.push(entry);
+    for (const listener of this.#listeners) listener();
+    return () => this.#remove(entry);
+  }
+
+  /** Disarms all; the counts stay. */
+  clear(): void {
+    this.#entries.length = 0;
+  }
+
+  /** How often a kind struck. */
+  struck(kind: FaultKind): number {
+    return this.#struck.get(kind) ?? 0;
+  }
+
+  /** How often each kind struck that did. */
+  get counts(): Partial<Record<FaultKind, number>> {
+    return Object.fromEntries(this.#struck);
+  }
+
+  /** The faults that can still strike. */
+  get armed(): Fault[] {
+    return this.#entries.map(({ fault, left, skip }) => ({ ...fault, times: left, skip }));
+  }
+
+  /** Tells about every fault that is armed; returns a function that stops it. */
+  onArmed(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Finds a fault that fits a call and counts it as struck. */
+  strikeCall(
+    kind: FaultKind,
+    operation: AnyOperation,
+    fits: (fault: Fault) => boolean = () => true,
+  ): Fault | undefined {
+    const entry = this.#find(kind, ({ fault }) => isFor(fault, operation) && fits(fault));
+    if (entry !== undefined) this.#strike(entry);
+    return entry?.fault;
+  }
+
+  /** Finds a fault that fits a push; whoever lets it strike says so. */
+  findPush(
+    kind: FaultKind,
+    push: FaultPush,
+    fits: (fault: Fault) => boolean = () => true,
+  ): ArmedFault | undefined {
+    const entry = this.#find(kind, ({ fault }) => (fault.push ?? push) === push && fits(fault));
+    return entry && { fault: entry.fault, strike: () => this.#strike(entry) };
+  }
+
+  /** Finds a fault by its kind and members, whatever it is kept to, and counts it as struck. */
+  strikeAny(kind: FaultKind, fits: (fault: Fault) => boolean): Fault | undefined {
+    const entry = this.#find(kind, ({ fault }) => fits(fault));
+    if (entry !== undefined) this.#strike(entry);
+    return entry?.fault;
+  }
+
+  #find(kind: FaultKind, fits: (entry: Entry) => boolean): Entry | undefined {
+    for (const entry of this.#entries) {
+      if (entry.fault.kind !== kind || !fits(entry)) continue;
+      if (entry.skip === 0) return entry;
+      entry.skip -= 1;
+    }
+    return undefined;
+  }
+
+  #strike(entry: Entry): void {
+    const { kind } = entry.fault;
+    this.#struck.set(kind, this.struck(kind) + 1);
+    entry.left -= 1;
+    if (entry.left === 0) this.#remove(entry);
+  }
+
+  #remove(entry: Entry): void {
+    const index = this.#entries.indexOf(entry);
+    if (index !== -1) this.#entries.splice(index, 1);
+  }
+}
+
+/** A variant travels under the name of the operation that it is a case of. */
+function isFor({ operation }: Fault, call: AnyOperation): boolean {
+  return operation === undefined || operation === call.name || operation === call.wire;
+}
+
+/** Checks a fault that came from outside. @throws {TypeError} With everything that is wrong. */
+export function checkFault(fault: unknown): asserts fault is Fault {
+  const issues: Issue[] = [];
+  if (typeof fault !== "object" || fault === null || Array.isArray(fault)) {
+    throw new TypeError("Cannot arm fault: expected an object with its kind");
+  }
+  // An object has just been made sure of; its members are unknown until they are checked.
+  const given = fault as Record<string, unknown>;
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(members, name)) {
+      issues.push({ path: [name], value, expected: `only ${Object.keys(members).join(", ")}` });
+    }
+  }
+  for (const [name, [accepts, expected]] of Object.entries(members)) {
+    const value = given[name];
+    if (value === undefined ? name === "kind" : !accepts(value)) {
+      issues.push({ path: [name], value, expected });
+    }
+  }
+  if (given.kind === "delay" && given.ms === undefined) {
+    issues.push({ path: ["ms"], value: undefined, expected: "milliseconds for a delay" });
+  }
+  if (issues.length > 0) throw new TypeError(`Cannot arm fault: ${showIssues(issues)}`);
+}

@@ -1,0 +1,205 @@
+/**
+ * A small HTTP/1.1 server on raw connections, because a fault has to be able to cut an answer at any byte.
+ *
+ * @module
+ */
+import { HttpInput, HttpProblem, type HttpRequest } from "./http_input.ts";
+
+/** What is sent back. */
+export interface HttpAnswer {
+  status: number;
+  body: Uint8Array;
+  /** @default "application/json" */
+  contentType?: string;
+  /** Further headers. */
+  headers?: Readonly<Record<string, string>>;
+  /** Send the body in chunks, without saying its length first. */
+  chunked?: boolean;
+  /** Send so many bytes of the whole answer, head included, then close the connection. */
+  cutAfter?: number;
+}
+
+/** Answers one request. */
+export type HttpHandler = (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>;
+
+/** Where the server listens, and what it takes. */
+export interface HttpDoorOptions {
+  hostname: string;
+  /** 0 takes a free port. */
+  port: number;
+  /** Longest body of a request, in bytes. */
+  bodyLimit: number;
+  /** Answers a request that could not be read. */
+  explain: (problem: HttpProblem) => HttpAnswer;
+}
+
+const CHUNK = 64 * 1024;
+/** What is read and thrown away after a refusal, so that the client gets to read it. */
+const MAX_LINGER = 16 * 1024 * 1024;
+const encoder = new TextEncoder();
+
+const reasons: Readonly<Record<number, string>> = {
+  200: "OK",
+  400: "Bad Request",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+};
+
+/** An open HTTP port. */
+export class HttpDoor {
+  readonly #listener: Deno.TcpListener;
+  readonly #handler: HttpHandler;
+  readonly #options: HttpDoorOptions;
+  readonly #connections = new Set<Deno.Conn>();
+  readonly #tasks = new Set<Promise<void>>();
+
+  /** Opens the port. @throws {Deno.errors.AddrInUse} When somebody else has it. */
+  constructor(options: HttpDoorOptions, handler: HttpHandler) {
+    this.#options = options;
+    this.#handler = handler;
+    this.#listener = Deno.listen({ hostname: options.hostname, port: options.port });
+    this.#track(this.#accept());
+  }
+
+  /** The port that is listened on. */
+  get port(): number {
+    return this.#listener.addr.port;
+  }
+
+  /** Closes the port and every connection; resolves when nothing runs any more. */
+  async close(): Promise<void> {
+    this.#listener.close();
+    for (const conn of this.#connections) closeQuietly(conn);
+    await Promise.all(this.#tasks);
+  }
+
+  #track(task: Promise<void>): void {
+    const done = task.finally(() => this.#tasks.delete(done));
+    this.#tasks.add(done);
+  }
+
+  async #accept(): Promise<void> {
+    while (true) {
+      let conn: Deno.TcpConn;
+      try {
+        conn = await this.#listener.accept();
+      } catch (error) {
+        if (isClosed(error)) return;
+        continue; // one connection that failed before it began
+      }
+      this.#track(this.#serve(conn));
+    }
+  }
+
+  async #serve(conn: Deno.TcpConn): Promise<void> {
+    this.#connections.add(conn);
+    try {
+      conn.setNoDelay(true);
+      await this.#serveRequests(conn, new HttpInput(conn, this.#options.bodyLimit));
+    } catch (error) {
+      if (error instanceof HttpProblem) await this.#refuse(conn, error);
+      else if (!isGone(error)) throw error;
+    } finally {
+      this.#connections.delete(conn);
+      closeQuietly(conn);
+    }
+  }
+
+  async #serveRequests(conn: Deno.TcpConn, input: HttpInput): Promise<void> {
+    for (let request; (request = await input.next()) !== undefined;) {
+      const answer = await this.#handler(request);
+      const keepAlive = request.keepAlive && answer.cutAfter === undefined;
+      await writeAnswer(conn, answer, { keepAlive, withBody: request.method !== "HEAD" });
+      if (!keepAlive) return;
+    }
+  }
+
+  /** Answers what could not be read, then reads on for a while: closing at once would throw the answer away. */
+  async #refuse(conn: Deno.TcpConn, problem: HttpProblem): Promise<void> {
+    try {
+      await writeAnswer(conn, this.#options.explain(problem), { keepAlive: false, withBody: true });
+      await conn.closeWrite();
+      const bin = new Uint8Array(CHUNK);
+      for (let total = 0; total < MAX_LINGER;) {
+        const count = await conn.read(bin);
+        if (count === null) return;
+        total += count;
+      }
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+  }
+}
+
+async function writeAnswer(
+  conn: Deno.Conn,
+  answer: HttpAnswer,
+  { keepAlive, withBody }: { keepAlive: boolean; withBody: boolean },
+): Promise<void> {
+  const { status, body, contentType = "application/json", chunked = false, cutAfter = Infinity } = answer;
+  const head = [
+    `HTTP/1.1 ${status} ${reasons[status] ?? "Answer"}`,
+    `content-type: ${contentType}`,
+    chunked ? "transfer-encoding: chunked" : `content-length: ${body.length}`,
+    ...Object.entries(answer.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
+    ...keepAlive ? [] : ["connection: close"],
+  ].join("\r\n");
+  let left = cutAfter;
+  for (const piece of pieces(`${head}\r\n\r\n`, withBody ? body : new Uint8Array(0), chunked)) {
+    await writeAll(conn, piece.subarray(0, Math.min(left, piece.length)));
+    left -= piece.length;
+    if (left <= 0) return;
+  }
+}
+
+/** Head and body in as few writes as possible. */
+function* pieces(head: string, body: Uint8Array, chunked: boolean): Generator<Uint8Array> {
+  const start = encoder.encode(head);
+  if (!chunked) {
+    const whole = new Uint8Array(start.length + body.length);
+    whole.set(start);
+    whole.set(body, start.length);
+    yield whole;
+    return;
+  }
+  yield start;
+  for (let at = 0; at < body.length; at += CHUNK) {
+    const part = body.subarray(at, at + CHUNK);
+    yield encoder.encode(`${part.length.toString(16)}\r\n`);
+    yield part;
+    yield encoder.encode("\r\n");
+  }
+  yield encoder.encode("0\r\n\r\n");
+}
+
+/** Writes all bytes: one call may take fewer than it was given. */
+export async function writeAll(conn: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await conn.write(bytes.subarray(at));
+}
+
+/** Closes a connection that may be closed already. */
+export function closeQuietly(conn: Deno.Conn): void {
+  try {
+    conn.close();
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+}
+
+const isClosed = (error: unknown) =>
+  error instanceof Deno.errors.BadResource || error instanceof Deno.errors.Interrupted;
+
+/** Tells whether the other side went away, or we closed the connection ourselves. */
+export function isGone(error: unknown): boolean {
+  return isClosed(error) || error instanceof Deno.errors.BrokenPipe ||
+    error instanceof Deno.errors.ConnectionReset || error instanceof Deno.errors.ConnectionAborted ||
+    error instanceof Deno.errors.NotConnected || error instanceof Deno.errors.UnexpectedEof ||
+    error instanceof Deno.errors.TimedOut;
+}

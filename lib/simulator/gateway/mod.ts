@@ -1,0 +1,224 @@
+/**
+ * The simulated broker behind the ports of the real gateway: HTTP with JSON, and a TCP push stream.
+ *
+ * Decisions where the API document is silent:
+ * - Without a trade login, trade calls are refused with 1012, after its time with 112; calls keep it alive.
+ * - A wrong trade password is answered with `success: false`, one that cannot be decrypted with 1003.
+ * - KL is refused for a security that no topic has subscribed, as the document says that it returns no data then.
+ * - Subscriptions belong to the gateway, not to a push connection: they outlive it, unless a fault cuts the stream.
+ * - A subscription is pushed at once, then whenever a look at the market differs from the one before.
+ * - The push serial counts over all connections.
+ *
+ * @module
+ */
+import type { Clock } from "../clock.ts";
+import { Broker } from "./stand_in.ts";
+import { Calls } from "./calls.ts";
+import { Control, type GatewayState } from "./control.ts";
+import { simulatedCredentials } from "./credentials.ts";
+import { problemAnswer } from "./envelope.ts";
+import { Faults } from "./faults.ts";
+import { HttpDoor } from "./http_door.ts";
+import { MovableClock, toHongKongIso } from "./movable_clock.ts";
+import { OperationDoor } from "./operation_door.ts";
+import { PushBodies } from "./push_bodies.ts";
+import { PushDoor } from "./push_door.ts";
+import { QuoteFeed } from "./quote_feed.ts";
+import { Subscriptions } from "./subscriptions.ts";
+import { TradeLogin } from "./trade_login.ts";
+
+export type { GatewayState } from "./control.ts";
+export { type Fault, type FaultKind, faultKinds, type FaultPush, Faults } from "./faults.ts";
+export { readInstant } from "./control.ts";
+
+/** How a simulated gateway is made. */
+export interface GatewayOptions {
+  /** What prices, past fills and the default credentials follow from. */
+  seed: number;
+  /** Time of the simulation. The control routes move it at a distance; the clock itself is left alone. */
+  clock: Clock;
+  /** Trading days with fills before the clock's day. @default 5 */
+  days?: number;
+  /** Fills on each of them. @default 40 */
+  fillsPerDay?: number;
+  /** @default "127.0.0.1" */
+  hostname?: string;
+  /** 0 takes a free port. @default 0 */
+  httpPort?: number;
+  /** 0 takes a free port. @default 0 */
+  pushPort?: number;
+  /** @default one that follows from the seed */
+  tradePassword?: string;
+  /** Base64 of 16, 24 or 32 bytes. @default one that follows from the seed */
+  tradePasswordKey?: string;
+  /** How long a trade login holds without a trade call, in simulated milliseconds. @default 3 hours */
+  loginLifeMs?: number;
+  /** Real milliseconds between two looks at the market; 0 for none but those of `round()`. @default 1000 */
+  pushIntervalMs?: number;
+  /** Bytes that may wait for a slow reader of the push stream before it is cut off. @default 4 MiB */
+  pushBufferLimit?: number;
+  /** Longest body of a request, in bytes. @default 1 MiB */
+  bodyLimit?: number;
+  /** Whether KL is refused for securities that are not subscribed. @default true */
+  barsNeedSubscription?: boolean;
+  /** Told about mistakes of the simulator itself. @default reports them as uncaught */
+  onError?: (error: unknown) => void;
+}
+
+/** What a client needs to reach a simulated gateway. */
+export interface GatewayInfo {
+  gatewayUrl: string;
+  /** `host:port` */
+  pushAddress: string;
+  tradePassword: string;
+  tradePasswordKey: string;
+  seed: number;
+  /** Simulated time of the start, ISO 8601 in the time of Hong Kong. */
+  clock: string;
+}
+
+/** A running gateway. */
+export interface SimulatedGateway extends AsyncDisposable {
+  readonly info: GatewayInfo;
+  readonly broker: Broker;
+  readonly faults: Faults;
+  /** The clock that the broker sees. */
+  readonly clock: MovableClock;
+  /** Where it stands now. */
+  state(): GatewayState;
+  /** Settles orders and pushes what has changed; the timer does the same. */
+  round(): void;
+  /** Closes both ports and every connection. */
+  close(): Promise<void>;
+}
+
+const LOGIN_LIFE_MS = 3 * 3_600_000;
+const MIB = 1024 * 1024;
+
+/** Tells whether only this machine can reach an address. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "::1" || /^127(\.\d{1,3}){3}$/.test(hostname);
+}
+
+/**
+ * Starts a simulated gateway and resolves when both ports are open.
+ *
+ * @throws {TypeError} When the key is not Base64 of 16, 24 or 32 bytes.
+ * @throws {Deno.errors.AddrInUse} When a port is taken.
+ */
+export async function startGateway(options: GatewayOptions): Promise<SimulatedGateway> {
+  const { seed, days = 5, fillsPerDay = 40, hostname = "127.0.0.1", pushIntervalMs = 1000 } = options;
+  const { onError = reportError, bodyLimit = MIB, pushBufferLimit = 4 * MIB } = options;
+  const credentials = simulatedCredentials(seed);
+  const { tradePassword = credentials.tradePassword, tradePasswordKey = credentials.tradePasswordKey } =
+    options;
+
+  const clock = new MovableClock(options.clock);
+  const startedAt = clock.now();
+  const { loginLifeMs: lifeMs = LOGIN_LIFE_MS } = options;
+  const login = new TradeLogin({ password: tradePassword, key: tradePasswordKey, lifeMs, clock });
+  const broker = new Broker({ seed, clock, days, fillsPerDay });
+  const faults = new Faults();
+  const subscriptions = new Subscriptions();
+  const bodies = await PushBodies.load(clock);
+  const closing = new AbortController();
+
+  const calls = new Calls({
+    broker,
+    login,
+    subscriptions,
+    barsNeedSubscription: options.barsNeedSubscription ?? true,
+  });
+  const sleep = (ms: number) => sleepUntil(ms, closing.signal);
+  const operationDoor = new OperationDoor({ calls, faults, login, sleep, onError });
+  const onForget = () => subscriptions.clear();
+  const pushDoor = new PushDoor({
+    hostname,
+    port: options.pushPort ?? 0,
+    bufferLimit: pushBufferLimit,
+    faults,
+    onForget,
+  });
+  const feed = new QuoteFeed({
+    broker,
+    subscriptions,
+    send: (type, data) => pushDoor.send(type, bodies.market(type, data)),
+  });
+  const stopOrderPushes = broker.onOrderPush((push) => {
+    if (subscriptions.orderPushes) pushDoor.send("order", bodies.order(push));
+  });
+
+  const round = () => {
+    broker.settle();
+    // Nobody would see it, and what nobody has seen must not count as sent.
+    if (pushDoor.connections > 0) feed.round();
+    pushDoor.flushHeld();
+  };
+  const state = (): GatewayState => ({
+    clock: toHongKongIso(clock.now()),
+    tradeLogin: login.state,
+    orderPushes: subscriptions.orderPushes,
+    subscriptions: subscriptions.size,
+    pushConnections: pushDoor.connections,
+    pushConnectionsCutOff: pushDoor.cutOff,
+    callsTaken: operationDoor.taken,
+    faults: { armed: faults.armed, struck: faults.counts },
+  });
+  const control = isLoopback(hostname) ? new Control({ faults, clock, state, round }) : undefined;
+
+  let httpDoor: HttpDoor;
+  try {
+    const explain = ({ status, reason }: { status: number; reason: string }) =>
+      problemAnswer(status, `1010 ${reason}`);
+    httpDoor = new HttpDoor(
+      { hostname, port: options.httpPort ?? 0, bodyLimit, explain },
+      (request) =>
+        control !== undefined && request.path.startsWith("/control/")
+          ? control.answer(request)
+          : operationDoor.answer(request),
+    );
+  } catch (error) {
+    stopOrderPushes();
+    await pushDoor.close();
+    throw error;
+  }
+  const timer = pushIntervalMs === 0 ? undefined : setInterval(() => {
+    try {
+      round();
+    } catch (error) {
+      onError(error);
+    }
+  }, pushIntervalMs);
+
+  let closed: Promise<unknown> | undefined;
+  const close = async () => {
+    clearInterval(timer);
+    stopOrderPushes();
+    closing.abort();
+    await (closed ??= Promise.all([httpDoor.close(), pushDoor.close()]));
+  };
+  const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+  const info: GatewayInfo = {
+    gatewayUrl: `http://${host}:${httpDoor.port}`,
+    pushAddress: `${host}:${pushDoor.port}`,
+    tradePassword,
+    tradePasswordKey,
+    seed,
+    clock: toHongKongIso(startedAt),
+  };
+  return { info, broker, faults, clock, state, round, close, [Symbol.asyncDispose]: close };
+}
+
+/** Waits for a time, or until the gateway closes, whatever comes first. */
+function sleepUntil(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const wake = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", wake);
+      resolve();
+    };
+    const timer = setTimeout(wake, ms);
+    signal.addEventListener("abort", wake);
+  });
+}

@@ -1,0 +1,168 @@
+/**
+ * The TCP push port: every connection gets every push, unsigned and unencrypted, as the API document 6.1 has it.
+ *
+ * @module
+ */
+import { encodeFrame } from "../../wire/framing.ts";
+import type { ArmedFault, FaultPush, Faults } from "./faults.ts";
+import { isGone } from "./http_door.ts";
+import { PushConnection } from "./push_connection.ts";
+
+/** Where the port listens, and what it takes. */
+export interface PushDoorOptions {
+  hostname: string;
+  /** 0 takes a free port. */
+  port: number;
+  /** Bytes that may wait for one slow reader before it is cut off. */
+  bufferLimit: number;
+  faults: Faults;
+  /** Told when a fault has cut the connections and the subscriptions go with them. */
+  onForget: () => void;
+}
+
+/** A push that waits for the one after it. */
+interface Held {
+  body: Uint8Array;
+  armed: ArmedFault;
+  /** A round of the timer has passed since. */
+  isOld: boolean;
+}
+
+/** An open push port. */
+export class PushDoor {
+  readonly #listener: Deno.TcpListener;
+  readonly #options: PushDoorOptions;
+  readonly #connections = new Set<PushConnection>();
+  /** Cut connections that still write what they were given. */
+  readonly #ending = new Set<PushConnection>();
+  readonly #tasks = new Set<Promise<void>>();
+  readonly #stopListening: () => void;
+  #serial = 0;
+  #cutOff = 0;
+  #held: Held | undefined;
+
+  /** Opens the port. @throws {Deno.errors.AddrInUse} When somebody else has it. */
+  constructor(options: PushDoorOptions) {
+    this.#options = options;
+    this.#listener = Deno.listen({ hostname: options.hostname, port: options.port });
+    this.#stopListening = options.faults.onArmed(() => this.#cutNow());
+    this.#track(this.#accept());
+  }
+
+  /** The port that is listened on. */
+  get port(): number {
+    return this.#listener.addr.port;
+  }
+
+  /** How many readers there are. */
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** How many readers were cut off because they did not keep up. */
+  get cutOff(): number {
+    return this.#cutOff;
+  }
+
+  /** Sends a push to every reader, unless a fault has other plans. */
+  send(push: FaultPush, body: Uint8Array): void {
+    // Without a reader there is nothing that a fault could spoil.
+    if (this.#connections.size === 0) return;
+    const { faults } = this.#options;
+    const drop = faults.findPush("drop-push", push);
+    if (drop !== undefined) return drop.strike();
+    const reorder = this.#held === undefined ? faults.findPush("reorder-push", push) : undefined;
+    if (reorder !== undefined) {
+      this.#held = { body, armed: reorder, isOld: false };
+      return;
+    }
+    const cut = faults.findPush("cut-push", push, ({ bytes }) => bytes !== undefined);
+    if (cut !== undefined) return this.#cutInside(body, cut);
+    this.#broadcast(body);
+    const duplicate = faults.findPush("duplicate-push", push);
+    if (duplicate !== undefined) {
+      duplicate.strike();
+      this.#broadcast(body);
+    }
+    if (this.#held !== undefined) {
+      const { body: earlier, armed } = this.#held;
+      this.#held = undefined;
+      armed.strike();
+      this.#broadcast(earlier);
+    }
+  }
+
+  /** Lets a push go that nothing has followed for a round: late, but not lost, and the fault is still to come. */
+  flushHeld(): void {
+    if (this.#held?.isOld) {
+      this.#broadcast(this.#held.body);
+      this.#held = undefined;
+    } else if (this.#held !== undefined) this.#held.isOld = true;
+  }
+
+  /** Closes the port and every connection; resolves when nothing runs any more. */
+  async close(): Promise<void> {
+    this.#stopListening();
+    this.#listener.close();
+    for (const connection of [...this.#connections, ...this.#ending]) connection.close();
+    await Promise.all(this.#tasks);
+  }
+
+  #broadcast(body: Uint8Array): void {
+    this.#serial += 1;
+    const frame = encodeFrame({ type: "push", serial: this.#serial }, body);
+    for (const connection of this.#connections) if (!connection.send(frame)) this.#cutOff += 1;
+  }
+
+  #cutInside(body: Uint8Array, { fault, strike }: ArmedFault): void {
+    strike();
+    this.#serial += 1;
+    const frame = encodeFrame({ type: "push", serial: this.#serial }, body);
+    for (const connection of this.#connections) {
+      connection.send(frame.subarray(0, fault.bytes));
+      connection.end();
+      this.#ending.add(connection);
+    }
+    this.#forget(fault.forget);
+  }
+
+  /** Each strike closes what is open; those that are left meet the connections to come. */
+  #cutNow(): void {
+    if (this.#connections.size === 0) return;
+    const fault = this.#options.faults.strikeAny("cut-push", ({ bytes }) => bytes === undefined);
+    if (fault === undefined) return;
+    for (const connection of this.#connections) connection.close();
+    this.#forget(fault.forget);
+  }
+
+  #forget(forget = true): void {
+    this.#connections.clear();
+    if (forget) this.#options.onForget();
+  }
+
+  #remove(connection: PushConnection): void {
+    this.#connections.delete(connection);
+    this.#ending.delete(connection);
+  }
+
+  #track(task: Promise<void>): void {
+    const done = task.finally(() => this.#tasks.delete(done));
+    this.#tasks.add(done);
+  }
+
+  async #accept(): Promise<void> {
+    while (true) {
+      let conn: Deno.TcpConn;
+      try {
+        conn = await this.#listener.accept();
+      } catch (error) {
+        if (isGone(error)) return;
+        throw error;
+      }
+      const connection = new PushConnection(conn, this.#options.bufferLimit);
+      this.#connections.add(connection);
+      this.#track(connection.done.then(() => this.#remove(connection)));
+      this.#cutNow();
+    }
+  }
+}
