@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { acceptAll, closeQuietly, isGone, Tasks, writeAll } from "./connections.ts";
 import { HttpInput, HttpProblem, type HttpRequest } from "./http_input.ts";
 
 /** What is sent back. */
@@ -58,14 +59,14 @@ export class HttpDoor {
   readonly #handler: HttpHandler;
   readonly #options: HttpDoorOptions;
   readonly #connections = new Set<Deno.Conn>();
-  readonly #tasks = new Set<Promise<void>>();
+  readonly #tasks = new Tasks();
 
   /** Opens the port. @throws {Deno.errors.AddrInUse} When somebody else has it. */
   constructor(options: HttpDoorOptions, handler: HttpHandler) {
     this.#options = options;
     this.#handler = handler;
     this.#listener = Deno.listen({ hostname: options.hostname, port: options.port });
-    this.#track(this.#accept());
+    this.#tasks.add(this.#accept());
   }
 
   /** The port that is listened on. */
@@ -77,31 +78,16 @@ export class HttpDoor {
   async close(): Promise<void> {
     this.#listener.close();
     for (const conn of this.#connections) closeQuietly(conn);
-    await Promise.all(this.#tasks);
-  }
-
-  #track(task: Promise<void>): void {
-    const done = task.finally(() => this.#tasks.delete(done));
-    this.#tasks.add(done);
+    await this.#tasks.ended();
   }
 
   async #accept(): Promise<void> {
-    while (true) {
-      let conn: Deno.TcpConn;
-      try {
-        conn = await this.#listener.accept();
-      } catch (error) {
-        if (isClosed(error)) return;
-        continue; // one connection that failed before it began
-      }
-      this.#track(this.#serve(conn));
-    }
+    for await (const conn of acceptAll(this.#listener)) this.#tasks.add(this.#serve(conn));
   }
 
   async #serve(conn: Deno.TcpConn): Promise<void> {
     this.#connections.add(conn);
     try {
-      conn.setNoDelay(true);
       await this.#serveRequests(conn, new HttpInput(conn, this.#options.bodyLimit));
     } catch (error) {
       if (error instanceof HttpProblem) await this.#refuse(conn, error);
@@ -177,29 +163,4 @@ function* pieces(head: string, body: Uint8Array, chunked: boolean): Generator<Ui
     yield encoder.encode("\r\n");
   }
   yield encoder.encode("0\r\n\r\n");
-}
-
-/** Writes all bytes: one call may take fewer than it was given. */
-export async function writeAll(conn: Deno.Conn, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length;) at += await conn.write(bytes.subarray(at));
-}
-
-/** Closes a connection that may be closed already. */
-export function closeQuietly(conn: Deno.Conn): void {
-  try {
-    conn.close();
-  } catch (error) {
-    if (!isGone(error)) throw error;
-  }
-}
-
-const isClosed = (error: unknown) =>
-  error instanceof Deno.errors.BadResource || error instanceof Deno.errors.Interrupted;
-
-/** Tells whether the other side went away, or we closed the connection ourselves. */
-export function isGone(error: unknown): boolean {
-  return isClosed(error) || error instanceof Deno.errors.BrokenPipe ||
-    error instanceof Deno.errors.ConnectionReset || error instanceof Deno.errors.ConnectionAborted ||
-    error instanceof Deno.errors.NotConnected || error instanceof Deno.errors.UnexpectedEof ||
-    error instanceof Deno.errors.TimedOut;
 }

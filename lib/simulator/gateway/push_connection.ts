@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { closeQuietly, isGone, writeAll } from "./http_door.ts";
+import { closeQuietly, isGone, writeAll } from "./connections.ts";
 
 /** Bytes that are written at once when several frames wait. */
 const BATCH = 64 * 1024;
@@ -23,7 +23,6 @@ export class PushConnection {
   constructor(conn: Deno.TcpConn, limit: number) {
     this.#conn = conn;
     this.#limit = limit;
-    conn.setNoDelay(true);
     this.done = Promise.all([this.#write(), this.#discard()]).then(() => {});
   }
 

@@ -4,8 +4,8 @@
  * @module
  */
 import { encodeFrame } from "../../wire/framing.ts";
+import { acceptAll, Tasks } from "./connections.ts";
 import type { ArmedFault, FaultPush, Faults } from "./faults.ts";
-import { isGone } from "./http_door.ts";
 import { PushConnection } from "./push_connection.ts";
 
 /** Where the port listens, and what it takes. */
@@ -35,7 +35,7 @@ export class PushDoor {
   readonly #connections = new Set<PushConnection>();
   /** Cut connections that still write what they were given. */
   readonly #ending = new Set<PushConnection>();
-  readonly #tasks = new Set<Promise<void>>();
+  readonly #tasks = new Tasks();
   readonly #stopListening: () => void;
   #serial = 0;
   #cutOff = 0;
@@ -46,7 +46,7 @@ export class PushDoor {
     this.#options = options;
     this.#listener = Deno.listen({ hostname: options.hostname, port: options.port });
     this.#stopListening = options.faults.onArmed(() => this.#cutNow());
-    this.#track(this.#accept());
+    this.#tasks.add(this.#accept());
   }
 
   /** The port that is listened on. */
@@ -105,7 +105,7 @@ export class PushDoor {
     this.#stopListening();
     this.#listener.close();
     for (const connection of [...this.#connections, ...this.#ending]) connection.close();
-    await Promise.all(this.#tasks);
+    await this.#tasks.ended();
   }
 
   #broadcast(body: Uint8Array): void {
@@ -145,23 +145,11 @@ export class PushDoor {
     this.#ending.delete(connection);
   }
 
-  #track(task: Promise<void>): void {
-    const done = task.finally(() => this.#tasks.delete(done));
-    this.#tasks.add(done);
-  }
-
   async #accept(): Promise<void> {
-    while (true) {
-      let conn: Deno.TcpConn;
-      try {
-        conn = await this.#listener.accept();
-      } catch (error) {
-        if (isGone(error)) return;
-        throw error;
-      }
+    for await (const conn of acceptAll(this.#listener)) {
       const connection = new PushConnection(conn, this.#options.bufferLimit);
       this.#connections.add(connection);
-      this.#track(connection.done.then(() => this.#remove(connection)));
+      this.#tasks.add(connection.done.then(() => this.#remove(connection)));
       this.#cutNow();
     }
   }
