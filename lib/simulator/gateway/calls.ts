@@ -7,7 +7,7 @@ import type { AnyOperation, Params } from "../../operations/operation.ts";
 import type { quotes } from "../../operations/quotes.ts";
 import type { Broker } from "./stand_in.ts";
 import { type Handlers, type OperationName, Refusal } from "../contract.ts";
-import { decodeCall, type DecodedCall } from "./routes.ts";
+import { decodeParams } from "./routes.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 import type { TradeLogin } from "./trade_login.ts";
 
@@ -45,13 +45,13 @@ export class Calls {
   }
 
   /**
-   * Reads a call, after a look at the login as the real gateway refuses without one whatever the parameters are.
+   * Reads the parameters of a call, after a look at the login: without one the call is refused whatever they are.
    *
    * @throws {Refusal} When the login is missing or a parameter is wrong.
    */
-  read(route: AnyOperation, wire: unknown): DecodedCall {
-    if (route.needs === "trade-login") this.#options.login.demand();
-    return decodeCall(route, wire);
+  read(operation: AnyOperation, wire: unknown): unknown {
+    if (operation.needs === "trade-login") this.#options.login.demand();
+    return decodeParams(operation, wire);
   }
 
   /**
@@ -59,7 +59,7 @@ export class Calls {
    *
    * @throws {Refusal} When the broker says no.
    */
-  answer({ operation, params }: DecodedCall): unknown {
+  answer(operation: AnyOperation, params: unknown): unknown {
     const { broker } = this.#options;
     broker.settle();
     const own = this.#own.get(operation.name);

@@ -11,7 +11,7 @@ import type { Fault, Faults } from "./faults.ts";
 import type { HttpAnswer } from "./http_door.ts";
 import { type HttpRequest, mediaTypeOf } from "./http_input.ts";
 import { spoilPage } from "./page_faults.ts";
-import { routes } from "./routes.ts";
+import { pickOperation, routes } from "./routes.ts";
 import type { TradeLogin } from "./trade_login.ts";
 
 /** What the door works with. */
@@ -76,13 +76,11 @@ export class OperationDoor {
   async #call(route: AnyOperation, { body }: HttpRequest): Promise<HttpAnswer> {
     const { calls, faults } = this.#options;
     const wire = readBody(body);
-    await this.#strikeBefore(route);
-    const call = calls.read(route, wire);
-    const result = calls.answer(call);
+    const operation = pickOperation(route, wire);
+    await this.#strikeBefore(operation);
+    const params = calls.read(operation, wire);
+    const result = calls.answer(operation, params);
     this.#count += 1;
-    const { operation } = call;
-    // Parameters of a paged operation; others have no such members and are passed over.
-    const params = call.params as { cursor?: string; limit?: number };
     const answer = okAnswer(operation.response.encode(spoilPage(faults, { operation, params, result })));
     return await this.#strikeAfter(operation, answer);
   }

@@ -13,21 +13,29 @@ interface Row {
 /** What is known of the call whose answer is to be spoilt. */
 export interface PagedCall {
   operation: AnyOperation;
-  params: { cursor?: string; limit?: number };
+  params: unknown;
   result: unknown;
 }
 
-const lastCursor: Partial<Record<FaultKind, (rows: readonly Row[], call: PagedCall) => string | undefined>> =
-  {
-    "cursor-repeat": (_, { params }) => params.cursor,
-    "cursor-backward": (rows) => rows[0]?.cursor,
-    "cursor-empty": () => undefined,
-  };
+/** The members that all paged operations share. */
+interface PageParams {
+  cursor?: string;
+  limit?: number;
+}
+
+/** What the last row of a page carries in the place of its cursor. */
+const lastCursor: readonly [FaultKind, (rows: readonly Row[], params: PageParams) => string | undefined][] = [
+  ["cursor-repeat", (_, { cursor }) => cursor],
+  ["cursor-backward", (rows) => rows[0]?.cursor],
+  ["cursor-empty", () => undefined],
+];
 
 /** Spoils a page when a fault says so. The broker's own rows stay as they are. */
 export function spoilPage(faults: Faults, call: PagedCall): unknown {
-  const { operation, params, result } = call;
+  const { operation, result } = call;
   if (operation.paging === undefined) return result;
+  // Checked parameters of an operation that hands out pages.
+  const params = call.params as PageParams;
   const rows = rowsOf(result);
   if (rows === undefined || rows.length === 0) return result;
   let spoilt: readonly Row[] = rows;
@@ -35,14 +43,14 @@ export function spoilPage(faults: Faults, call: PagedCall): unknown {
     spoilt = rows.slice(0, Math.floor(rows.length / 2));
   }
   const last = spoilt.at(-1);
-  for (const [kind, cursorOf] of Object.entries(lastCursor)) {
+  for (const [kind, cursorOf] of lastCursor) {
     if (operation.paging.style !== "cursor" || last === undefined) continue;
-    // The keys of the table are kinds, which `Object.entries` forgets.
-    if (faults.strikeCall(kind as FaultKind, operation) === undefined) continue;
+    if (faults.strikeCall(kind, operation) === undefined) continue;
     const { cursor: _, ...rest } = last;
-    const cursor = cursorOf(rows, call);
+    const cursor = cursorOf(rows, params);
     spoilt = [...spoilt.slice(0, -1), cursor === undefined ? rest : { ...rest, cursor }];
   }
+  // What holds rows is a list or a record around one.
   return Array.isArray(result) ? spoilt : { ...result as object, rows: spoilt };
 }
 

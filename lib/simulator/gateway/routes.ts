@@ -25,28 +25,25 @@ const variants = Map.groupBy(
   ({ variantOf }) => variantOf!,
 );
 
-/** A call as the broker is asked. */
-export interface DecodedCall {
-  operation: AnyOperation;
-  params: unknown;
+/** Finds the operation that a request stands for: the one of its path, or a named special case of it. */
+export function pickOperation(route: AnyOperation, wire: unknown): AnyOperation {
+  return (variants.get(route.name) ?? []).find(({ constants = {} }) =>
+    Object.entries(constants).every(([name, value]) => sameJson(memberOf(wire, name), value))
+  ) ?? route;
 }
 
 /**
- * Reads the members of a request, and picks the variant that they stand for.
+ * Reads the parameters of a request.
  *
  * @throws {Refusal} 1016 with the wire's name of everything that is wrong.
  */
-export function decodeCall(route: AnyOperation, wire: unknown): DecodedCall {
-  const operation =
-    (variants.get(route.name) ?? []).find(({ constants = {} }) =>
-      Object.entries(constants).every(([name, value]) => sameJson(memberOf(wire, name), value))
-    ) ?? route;
-  const fields = operation.request.fields ?? {};
+export function decodeParams(operation: AnyOperation, wire: unknown): unknown {
   const params = decode(operation, wire);
   const issues: Issue[] = [];
   operation.request.check(params, [], issues);
-  if (issues.length > 0) throw invalid(issues.map((issue) => describe(issue, fields)).join("; "));
-  return { operation, params };
+  if (issues.length === 0) return params;
+  const fields = operation.request.fields ?? {};
+  throw invalid(issues.map((issue) => describe(issue, fields)).join("; "));
 }
 
 function decode(operation: AnyOperation, wire: unknown): unknown {
