@@ -1,0 +1,151 @@
+// deno-lint-ignore-file no-console -- a task talks to its terminal
+/**
+ * Walks the import graph and fails when an arrow turns round, when a package is used past its door, or when a
+ * plain gateway call would load what only other ways need.
+ *
+ * @module
+ */
+
+/** One import: which file wants what, both as paths from the root of the project or as a package. */
+export interface Import {
+  from: string;
+  to: string;
+}
+
+/** Rooms in order: each may use those on lines before its own. */
+const order = [
+  ["dictionaries"],
+  ["wire"],
+  ["operations"],
+  ["transports"],
+  ["client"],
+  ["desk", "day_book", "notebook"],
+  ["steps"],
+  ["runner"],
+];
+/** Rooms and single files of lib that everybody may use; they themselves use only each other. */
+const common = ["calendars", "facts", "std"];
+const simulatorUses = ["dictionaries", "wire", "operations", "calendars", "facts"];
+
+/** Packages that a plain gateway call must not load. */
+const heavy = ["protobufjs", "node-forge", "zod", "node:crypto"];
+
+/** The room of a file in lib; empty for the single files of lib itself, such as `errors.ts`. */
+function roomOf(path: string): string | undefined {
+  const [first, room = "", rest] = path.split("/");
+  return first !== "lib" ? undefined : rest === undefined ? "" : room;
+}
+
+const rankOf = (room: string) => order.findIndex((rooms) => rooms.includes(room));
+
+/** Says what is wrong with an import, or nothing. */
+export function faultOf({ from, to }: Import): string | undefined {
+  if (/^(npm:\/?)?deno-std(@|\/|$)/.test(to)) {
+    return from.startsWith("lib/std/") ? undefined : "only lib/std may import deno-std";
+  }
+  const room = roomOf(from);
+  if (room === undefined) return undefined;
+  if (to === "mod.ts") return "lib must not import the public face";
+  const target = roomOf(to);
+  if (target === undefined) {
+    return /^(tasks|test|recipes)\//.test(to) ? `lib must not import ${to.split("/")[0]}` : undefined;
+  }
+  if (target === room || target === "" || common.includes(target)) {
+    return room === "" && target !== "" ? "single files of lib import no room" : undefined;
+  }
+  if (room === "simulator") {
+    return simulatorUses.includes(target) ? undefined : `the simulator must not use ${target}`;
+  }
+  if (rankOf(room) < 0 || rankOf(target) < 0) return `${room || "a single file"} must not use ${target}`;
+  return rankOf(target) < rankOf(room) ? undefined : `${room} must not use ${target}: the arrow turns round`;
+}
+
+/** Reads the imports of a source, comments left out; type imports count as the others. */
+export function importsOf(path: string, source: string, map: Readonly<Record<string, string>>): Import[] {
+  const code = source.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/^\s*\/\/.*$/gm, "");
+  const pattern = /(?:^|[\s;}])(?:from|import)\s*\(?\s*"([^"\n]+)"/g;
+  return [...code.matchAll(pattern)].map(([, specifier = ""]) => ({
+    from: path,
+    to: resolve(path, specifier, map),
+  }));
+}
+
+function resolve(from: string, specifier: string, map: Readonly<Record<string, string>>): string {
+  const mapped = map[specifier] ?? specifier;
+  if (!mapped.startsWith(".")) return mapped;
+  const base = new URL(mapped === specifier ? from : "deno.json", "file:///");
+  return new URL(mapped, base).pathname.slice(1);
+}
+
+/** The part of `deno info --json` that is read here. */
+interface Info {
+  roots: string[];
+  redirects?: Record<string, string>;
+  modules: {
+    specifier: string;
+    dependencies?: { code?: { specifier?: string }; specifier: string; isDynamic?: boolean }[];
+  }[];
+}
+
+/** Finds how a program statically reaches a heavy package: the chain of files, or nothing. */
+export function heavyChain(info: Info): string[] | undefined {
+  const modules = new Map(info.modules.map((module) => [module.specifier, module]));
+  const seen = new Set<string>();
+  const queue = info.roots.map((root) => [root]);
+  for (let chain = queue.shift(); chain !== undefined; chain = queue.shift()) {
+    const last = chain.at(-1)!;
+    const plain = last.replace(/^npm:\/?/, "");
+    if (
+      heavy.some((name) => plain === name || plain.startsWith(`${name}@`) || plain.startsWith(`${name}/`))
+    ) {
+      return chain;
+    }
+    const specifier = info.redirects?.[last] ?? last;
+    if (seen.has(specifier)) continue;
+    seen.add(specifier);
+    for (const { code, isDynamic } of modules.get(specifier)?.dependencies ?? []) {
+      // A dependency without code is a type import, which is gone at run time.
+      if (code?.specifier !== undefined && !isDynamic) queue.push([...chain, code.specifier]);
+    }
+  }
+  return undefined;
+}
+
+/** Every TypeScript file below a folder, as paths from the root of the project. */
+function* sourcesBelow(root: URL, folder: string): Generator<string> {
+  for (const { name, isDirectory } of Deno.readDirSync(new URL(`${folder}/`, root))) {
+    const path = `${folder}/${name}`;
+    if (isDirectory) yield* sourcesBelow(root, path);
+    else if (name.endsWith(".ts")) yield path;
+  }
+}
+
+function main(): number {
+  const root = new URL("..", import.meta.url);
+  const map: Record<string, string> = JSON.parse(Deno.readTextFileSync(new URL("deno.json", root))).imports;
+  const files = ["mod.ts", ...["lib", "tasks", "test"].flatMap((folder) => [...sourcesBelow(root, folder)])];
+  const faults: string[] = [];
+  let count = 0;
+  for (const file of files) {
+    for (const found of importsOf(file, Deno.readTextFileSync(new URL(file, root)), map)) {
+      count++;
+      const fault = faultOf(found);
+      if (fault !== undefined) faults.push(`${found.from} imports ${found.to}: ${fault}`);
+    }
+  }
+  const { success, stdout, stderr } = new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", "mod.ts"],
+    cwd: root,
+  }).outputSync();
+  if (!success) throw new Error(`Cannot read the graph of mod.ts: ${new TextDecoder().decode(stderr)}`);
+  const chain = heavyChain(JSON.parse(new TextDecoder().decode(stdout)));
+  if (chain !== undefined) {
+    const shown = chain.map((each) => each.replace(root.href, "")).join(" -> ");
+    faults.push(`a plain gateway call loads what it never uses: ${shown}`);
+  }
+  for (const fault of faults) console.error(fault);
+  console.log(`${count} imports of ${files.length} files, ${faults.length} against the rules`);
+  return faults.length === 0 ? 0 : 1;
+}
+
+if (import.meta.main) Deno.exit(main());

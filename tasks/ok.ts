@@ -1,0 +1,79 @@
+// deno-lint-ignore-file no-console -- a task talks to its terminal
+/**
+ * Runs all that must hold before a change goes in, and prints what passed. The counts of the tests stand alone on
+ * the last line; each other check that fails counts as one failure. `--no-tests` leaves the tests out.
+ *
+ * @module
+ */
+import { type Counts, runTests } from "./run_tests.ts";
+
+interface Check {
+  name: string;
+  run: () => Promise<{ good: boolean; note: string; output: string; counts?: Counts }>;
+}
+
+const root = new URL("..", import.meta.url);
+
+/** A check that is one call of deno: good when it ends well. */
+function deno(name: string, ...args: string[]): Check {
+  const run = async () => {
+    const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd: root }).output();
+    const text = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
+    return { good: success, note: "", output: text };
+  };
+  return { name, run };
+}
+
+function tests(name: string, args: readonly string[], paths: readonly string[]): Check {
+  const run = async () => {
+    const counts = await runTests({ args, paths });
+    const note = `${counts.passed} passed, ${counts.failed} failed`;
+    return { good: counts.failed === 0, note, output: "", counts };
+  };
+  return { name, run };
+}
+
+/** Files whose comments or pages hold examples that run. */
+function* filesWithExamples(): Generator<string> {
+  const search = function* (folder: string): Generator<string> {
+    for (const { name, isDirectory } of Deno.readDirSync(new URL(`${folder}/`, root))) {
+      const path = folder === "." ? name : `${folder}/${name}`;
+      if (isDirectory) yield* search(path);
+      else if (/\.(ts|md)$/.test(name)) yield path;
+    }
+  };
+  const top = [...Deno.readDirSync(root)].map(({ name }) => name).filter((name) =>
+    /^(README\.md|mod\.ts)$/.test(name)
+  );
+  for (const path of [...top, ...["lib", "docs"].flatMap((folder) => [...search(folder)])]) {
+    if (/```(ts|typescript)\s*$/m.test(Deno.readTextFileSync(new URL(path, root)))) yield path;
+  }
+}
+
+const permit = (...flags: string[]) => ["run", "--frozen", ...flags];
+const examples = [...filesWithExamples()];
+const checks: Check[] = [
+  deno("format", "fmt", "--check"),
+  deno("lint", "lint"),
+  deno("types", "check", "--frozen", "."),
+  deno("imports", ...permit("--allow-read", `--allow-run=${Deno.execPath()}`), "tasks/imports.ts"),
+  deno("reference", ...permit("--allow-read", `--allow-run=${Deno.execPath()}`), "tasks/docs.ts", "--check"),
+  deno("calendars", ...permit("--allow-read"), "tasks/calendars.ts", "--check"),
+  ...(examples.length === 0 ? [] : [tests("examples", ["--doc", "--quiet"], examples)]),
+  ...(Deno.args.includes("--no-tests") ? [] : [tests("tests", ["--reporter=dot"], ["test/"])]),
+];
+
+const total: Counts = { passed: 0, failed: 0 };
+const lines: string[] = [];
+for (const { name, run } of checks) {
+  const start = performance.now();
+  const { good, note, output, counts } = await run();
+  const seconds = ((performance.now() - start) / 1000).toFixed(1);
+  lines.push(`${good ? "ok    " : "FAILED"}  ${name.padEnd(10)} ${seconds.padStart(6)} s  ${note}`.trimEnd());
+  if (!good && output !== "") console.error(`\n${name}:\n${output.trimEnd()}\n`);
+  total.passed += counts?.passed ?? 0;
+  total.failed += counts?.failed ?? (good ? 0 : 1);
+}
+console.log(`\n${lines.join("\n")}\n`);
+console.log(`${total.passed} passed, ${total.failed} failed`);
+Deno.exit(total.failed === 0 ? 0 : 1);

@@ -1,0 +1,67 @@
+/**
+ * Starts `deno test` with what the tests may do, and counts what it says.
+ *
+ * @module
+ */
+
+/** Tests that ran. */
+export interface Counts {
+  passed: number;
+  failed: number;
+}
+
+/** What {@linkcode runTests} runs. */
+export interface RunTestsOptions {
+  /** Flags and paths for `deno test`; a path among them stands instead of `paths`. */
+  args?: readonly string[];
+  /** Files and folders to look in. */
+  paths: readonly string[];
+}
+
+const root = new URL("..", import.meta.url);
+
+/**
+ * Reads the counts from the last summary that `deno test` wrote. A run that failed without a failed test, as when
+ * the types do not fit, counts as one failure.
+ */
+export function countTests(output: string, success: boolean): Counts {
+  // deno-lint-ignore no-control-regex -- colours are escape sequences
+  const plain = output.replaceAll(/\x1b\[[\d;]*m/g, "");
+  const summary = /^(?:ok|FAILED) \| (\d+) passed(?: \(\d+ steps?\))? \| (\d+) failed/gm;
+  const [, passed = "0", failed = "0"] = [...plain.matchAll(summary)].at(-1) ?? [];
+  return { passed: Number(passed), failed: Number(failed) || (success ? 0 : 1) };
+}
+
+/** Runs tests with the permissions that they need, shows what they say, and resolves to the counts. */
+export async function runTests({ args = [], paths }: RunTestsOptions): Promise<Counts> {
+  const flags = args.filter((arg) => arg.startsWith("-"));
+  const chosen = args.filter((arg) => !arg.startsWith("-"));
+  const temporary = Deno.env.get("TMPDIR") ?? Deno.env.get("TEMP") ?? "/tmp";
+  const child = new Deno.Command(Deno.execPath(), {
+    cwd: root,
+    args: [
+      "test",
+      "--frozen",
+      "--parallel",
+      // Servers of the tests listen on loopback; nothing else is ever called.
+      "--allow-net=127.0.0.1,localhost",
+      "--allow-read",
+      `--allow-write=${temporary}`,
+      "--allow-env",
+      `--allow-run=${Deno.execPath()}`,
+      "--ignore=test/bench",
+      ...flags,
+      ...(chosen.length > 0 ? chosen : paths),
+    ],
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  let output = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of child.stdout) {
+    output += decoder.decode(chunk, { stream: true });
+    await Deno.stdout.write(chunk);
+  }
+  const { success } = await child.status;
+  return countTests(output, success);
+}

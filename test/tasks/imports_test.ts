@@ -1,0 +1,113 @@
+import { assertEquals } from "@std/assert";
+import { faultOf, heavyChain, importsOf } from "../../tasks/imports.ts";
+import { countTests } from "../../tasks/run_tests.ts";
+
+const pure = { permissions: "none" } as const;
+
+Deno.test("faultOf() lets arrows point one way", pure, () => {
+  const right: [string, string][] = [
+    ["lib/operations/orders.ts", "lib/dictionaries/side.ts"],
+    ["lib/operations/orders.ts", "lib/operations/types.ts"],
+    ["lib/operations/orders.ts", "lib/decimal.ts"],
+    ["lib/runner/run.ts", "lib/day_book/rows.ts"],
+    ["lib/simulator/mod.ts", "lib/wire/header.ts"],
+    ["lib/simulator/mod.ts", "lib/facts/fees.ts"],
+    ["lib/wire/header.ts", "lib/calendars/mod.ts"],
+    ["lib/std/csv.ts", "deno-std/csv/parse.js"],
+    ["lib/errors.ts", "lib/decimal.ts"],
+    ["tasks/sim.ts", "lib/simulator/mod.ts"],
+    ["test/x_test.ts", "tasks/imports.ts"],
+    ["lib/wire/messages.ts", "protobufjs"],
+  ];
+  for (const [from, to] of right) assertEquals(faultOf({ from, to }), undefined, `${from} ${to}`);
+  const wrong: [string, string, string][] = [
+    ["lib/dictionaries/side.ts", "lib/operations/orders.ts", "dictionaries must not use operations"],
+    ["lib/client/client.ts", "lib/day_book/rows.ts", "client must not use day_book: the arrow turns round"],
+    ["lib/desk/fees.ts", "lib/day_book/rows.ts", "desk must not use day_book: the arrow turns round"],
+    ["lib/transports/memory.ts", "lib/simulator/mod.ts", "transports must not use simulator"],
+    ["lib/simulator/mod.ts", "lib/client/client.ts", "the simulator must not use client"],
+    ["lib/simulator/mod.ts", "lib/transports/json.ts", "the simulator must not use transports"],
+    ["lib/calendars/mod.ts", "lib/operations/mod.ts", "calendars must not use operations"],
+    ["lib/errors.ts", "lib/std/csv.ts", "single files of lib import no room"],
+    ["lib/client/client.ts", "tasks/sim.ts", "lib must not import tasks"],
+    ["lib/client/client.ts", "mod.ts", "lib must not import the public face"],
+    ["lib/day_book/csv.ts", "npm:deno-std@1.4.0/csv/mod.js", "only lib/std may import deno-std"],
+    ["test/x_test.ts", "deno-std/assert/mod.js", "only lib/std may import deno-std"],
+  ];
+  for (const [from, to, start] of wrong) {
+    assertEquals(faultOf({ from, to })?.slice(0, start.length), start, `${from} ${to}`);
+  }
+});
+
+Deno.test("importsOf() reads static, dynamic, type and re-exporting imports, and no comment", pure, () => {
+  const source = `
+/** import { a } from "./comment.ts"; */
+// import "./remark.ts";
+import { b } from "../b.ts";
+import type { C } from "./c.ts";
+export * from "@std/csv";
+import "./side_effect.ts";
+const d = await import("protobufjs");
+import {
+  e,
+} from "../../tasks/e.ts";
+`;
+  assertEquals(
+    importsOf("lib/x/y.ts", source, { "@std/csv": "./lib/std/csv.ts", protobufjs: "npm:protobufjs@8.8.1" })
+      .map(({ to }) => to),
+    [
+      "lib/b.ts",
+      "lib/x/c.ts",
+      "lib/std/csv.ts",
+      "lib/x/side_effect.ts",
+      "npm:protobufjs@8.8.1",
+      "tasks/e.ts",
+    ],
+  );
+});
+
+Deno.test(
+  "heavyChain() finds what is loaded at once, not what is loaded when needed or for types",
+  pure,
+  () => {
+    const link = (specifier: string, more: { isDynamic?: boolean } = {}) => ({
+      specifier,
+      code: { specifier },
+      ...more,
+    });
+    const graph = (direct: ReturnType<typeof link>[]) => ({
+      roots: ["mod.ts"],
+      modules: [
+        { specifier: "mod.ts", dependencies: [link("lib/a.ts")] },
+        { specifier: "lib/a.ts", dependencies: direct },
+        { specifier: "lib/b.ts", dependencies: [link("node:crypto")] },
+      ],
+    });
+    assertEquals(heavyChain(graph([link("lib/b.ts")])), ["mod.ts", "lib/a.ts", "lib/b.ts", "node:crypto"]);
+    assertEquals(heavyChain(graph([link("npm:protobufjs@8.8.1")])), [
+      "mod.ts",
+      "lib/a.ts",
+      "npm:protobufjs@8.8.1",
+    ]);
+    assertEquals(heavyChain(graph([link("lib/b.ts", { isDynamic: true })])), undefined);
+    const types = {
+      roots: ["mod.ts"],
+      modules: [{ specifier: "mod.ts", dependencies: [{ specifier: "zod" }] }],
+    };
+    assertEquals(heavyChain(types), undefined);
+  },
+);
+
+Deno.test("countTests() reads the last summary, and a run without one as a failure", pure, () => {
+  assertEquals(countTests("x\n\nok | 160 passed | 0 failed (324ms)\n", true), { passed: 160, failed: 0 });
+  assertEquals(countTests("FAILED | 3 passed (5 steps) | 2 failed (1 step) (1s)\n", false), {
+    passed: 3,
+    failed: 2,
+  });
+  assertEquals(countTests("\x1b[0m\x1b[32mok\x1b[0m | 7 passed | 0 failed | 1 ignored (1s)\n", true), {
+    passed: 7,
+    failed: 0,
+  });
+  assertEquals(countTests("error: Type checking failed\n", false), { passed: 0, failed: 1 });
+  assertEquals(countTests("ok | 9 passed | 0 failed (1s)\nerror: leak\n", false), { passed: 9, failed: 1 });
+});
