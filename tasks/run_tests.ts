@@ -43,8 +43,8 @@ export async function runTests({ args = [], paths }: RunTestsOptions): Promise<C
       "test",
       "--frozen",
       "--parallel",
-      // Servers of the tests listen on loopback; nothing else is ever called.
-      "--allow-net=127.0.0.1,localhost",
+      // Servers of the tests listen on loopback; one listens everywhere, to see that its control routes are off.
+      "--allow-net=127.0.0.1,localhost,0.0.0.0",
       "--allow-read",
       `--allow-write=${temporary}`,
       "--allow-env",
