@@ -1,0 +1,140 @@
+/**
+ * The progress of an export as text: one line that is written over, or plain lines.
+ *
+ * @module
+ */
+import type { DayBookEvent, DayResult } from "./types.ts";
+
+/** How progress is written. */
+export interface ProgressOptions {
+  /** A clock that never jumps, in milliseconds, such as `performance.now`. */
+  monotonic: () => number;
+  /** Write one line over and over, for a terminal; otherwise plain lines. */
+  inPlace: boolean;
+  /**
+   * Columns of the terminal. Longer lines are cut, as a wrapped line could not be written over.
+   *
+   * @default 80
+   */
+  width?: number;
+}
+
+/** Least time between two looks of the line in place, and between two plain lines within a day. */
+const REDRAW_MS = 100;
+const PLAIN_MS = 10_000;
+/** A rate over less time than this says nothing. */
+const LEAST_MS = 1_000;
+const CLEAR_LINE = "\r\x1b[2K";
+
+/** Turns events into text for the terminal. Give each event to {@linkcode ProgressText.update} and write what comes. */
+export class ProgressText {
+  readonly #options: ProgressOptions;
+  #startedAt = 0;
+  #writtenAt = -Infinity;
+  #rows = 0;
+  #dayRows = 0;
+  #place = { day: "", index: 0, days: 0 };
+  /** Days that were read, and the time that took; kept days take none and would make the rest look short. */
+  #read = { days: 0, ms: 0 };
+  #dayStartedAt = 0;
+
+  constructor(options: ProgressOptions) {
+    this.#options = options;
+  }
+
+  /** Returns what is to be written now; often nothing. */
+  update(event: DayBookEvent): string {
+    const now = this.#options.monotonic();
+    switch (event.type) {
+      case "started":
+        this.#startedAt = now;
+        return "";
+      case "day-started":
+        this.#place = event;
+        this.#dayRows = 0;
+        this.#dayStartedAt = now;
+        return "";
+      case "rows":
+        this.#rows += event.rows;
+        this.#dayRows += event.rows;
+        return this.#line(`${event.market} ${event.list.replaceAll("_", " ")}`, now);
+      case "stage":
+        return "";
+      case "day-done":
+        return this.#dayDone(event.result, now);
+      case "done":
+        return this.#clear() +
+          `${summaryLine(event.result.days)}, ${rate(this.#rows, now - this.#startedAt)}\n`;
+    }
+  }
+
+  #line(what: string, now: number): string {
+    const { inPlace, width = 80 } = this.#options;
+    if (now - this.#writtenAt < (inPlace ? REDRAW_MS : PLAIN_MS)) return "";
+    if (!inPlace && now - this.#dayStartedAt < PLAIN_MS) return "";
+    this.#writtenAt = now;
+    const { day, index, days } = this.#place;
+    const parts = [`${day} (${index + 1}/${days})`, what, `${count(this.#dayRows)} rows`];
+    const line = [...parts, rate(this.#rows, now - this.#startedAt), this.#left()].filter(Boolean).join(", ");
+    return inPlace ? `${CLEAR_LINE}${line.slice(0, Math.max(1, width - 1))}` : `${line}\n`;
+  }
+
+  /** Time left, from the days that were read so far; nothing before the first one. */
+  #left(): string {
+    const { index, days } = this.#place;
+    if (this.#read.days === 0) return "";
+    return `${duration((this.#read.ms / this.#read.days) * (days - index))} left`;
+  }
+
+  #dayDone(result: DayResult | undefined, now: number): string {
+    if (result?.action !== "kept") {
+      this.#read.days++;
+      this.#read.ms += now - this.#dayStartedAt;
+    }
+    if (result === undefined) return "";
+    this.#writtenAt = -Infinity;
+    return `${this.#clear()}${dayLine(result)}\n`;
+  }
+
+  #clear(): string {
+    return this.#options.inPlace ? CLEAR_LINE : "";
+  }
+}
+
+function dayLine({ day, status, action, rows, differences, incomplete }: DayResult): string {
+  const counts = Object.entries(rows).filter(([list, each]) => each > 0 || !list.startsWith("futures"));
+  const words = counts.map(([list, each]) => `${count(each)} ${list.replaceAll("_", " ")}`);
+  const problems = [
+    differences === 0 ? "" : `${count(differences)} differences`,
+    incomplete.length === 0 ? "" : "may be incomplete",
+  ].filter(Boolean);
+  return [`${day} ${status}, ${action.replace("-", " ")}: ${words.join(", ")}`, ...problems].join(", ");
+}
+
+function summaryLine(days: readonly DayResult[]): string {
+  const provisional = days.filter(({ status }) => status === "provisional").length;
+  const differences = days.reduce((sum, day) => sum + day.differences, 0);
+  const words = [
+    `${days.length} ${days.length === 1 ? "day" : "days"}`,
+    provisional === 0 ? "all final" : `${provisional} provisional`,
+    differences === 0 ? "no differences" : `${count(differences)} differences`,
+  ];
+  return days.length === 0 ? "no days" : words.join(", ");
+}
+
+function rate(rows: number, ms: number): string {
+  if (ms < LEAST_MS) return `${count(rows)} rows in all`;
+  return `${count(Math.round((rows * 1000) / ms))} rows/s`;
+}
+
+/** Writes whole numbers with thousands apart, without a locale. */
+function count(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+function duration(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor(seconds / 60) % 60} min`;
+}

@@ -1,0 +1,64 @@
+/**
+ * What one fill has to say about itself: its fees add up, and its amount is price times quantity.
+ *
+ * @module
+ */
+import { absolute, add, compare, type Decimal, multiply, subtract } from "../decimal.ts";
+import { optionMultiplier } from "../facts/options.ts";
+import { readOptionCode } from "../operations/option_code.ts";
+import type { DayBookMarket } from "./types.ts";
+
+/** Two values that should agree, and in words what is wrong. */
+export interface Disagreement {
+  expected: string;
+  actual: string;
+  message: string;
+}
+
+/** Compares the sum of the fee items with their total, exactly. */
+export function checkFees(items: readonly Decimal[], total: Decimal): Disagreement | undefined {
+  const sum = items.length === 0 ? "0" : add(...items);
+  if (sum === total || compare(sum, total) === 0) return undefined;
+  return { expected: sum, actual: total, message: `the fees add up to ${sum}, the total says ${total}` };
+}
+
+/** A fill's price, quantity and amount. */
+export interface AmountInput {
+  symbol: string;
+  market: DayBookMarket;
+  /** The price is a mean that the broker may have rounded. */
+  merged: boolean;
+  price: Decimal;
+  quantity: Decimal;
+  amount: Decimal;
+}
+
+/** Half a cent: an amount is written with two decimals in every currency of the account. */
+const HALF_CENT = "0.005";
+
+/**
+ * Compares the amount with price times quantity. The amount may be rounded to the cent; a mean price may besides be
+ * rounded in its last decimal, at the least in its second, which counts times the quantity.
+ */
+export function checkAmount(input: AmountInput): Disagreement | undefined {
+  const { symbol, market, merged, price, quantity, amount } = input;
+  const isOption = market === "us" && readOptionCode(symbol) !== undefined;
+  const units = isOption ? multiply(quantity, optionMultiplier) : quantity;
+  const expected = multiply(price, units);
+  if (compare(expected, amount) === 0) return undefined;
+  const off = absolute(subtract(amount, expected));
+  const slack = merged ? add(HALF_CENT, multiply(halfUnit(price), absolute(units))) : HALF_CENT;
+  if (compare(off, slack) <= 0) return undefined;
+  const times = isOption ? `, times ${optionMultiplier}` : "";
+  return {
+    expected,
+    actual: amount,
+    message: `${price} times ${quantity}${times} is ${expected}, the amount says ${amount} (off by ${off})`,
+  };
+}
+
+/** Half of a price's last decimal, at most half of its second one. */
+function halfUnit(price: Decimal): Decimal {
+  const decimals = Math.max(2, price.split(/e/i)[0]!.split(".")[1]?.length ?? 0);
+  return `0.${"0".repeat(decimals)}5`;
+}

@@ -1,0 +1,167 @@
+/**
+ * What an export of day books is asked for, what it tells on its way, and what comes back.
+ *
+ * @module
+ */
+import type { Market } from "../dictionaries/market.ts";
+import { BrokerError, type ErrorContext } from "../errors.ts";
+
+/** A form that rows are written in. */
+export type DayBookFormat = "csv" | "jsonl";
+
+/** Lists of a day book. */
+export type DayBookList = "fills" | "orders" | "fund_journal" | "futures_fills" | "futures_orders";
+
+/** An account that rows come from: one of the markets, or the futures account. */
+export type DayBookMarket = Market | "futures";
+
+/** What is exported, and where to. */
+export interface DayBookOptions {
+  /** Markets; their order does not matter. */
+  markets: readonly Market[];
+  /** First day, `yyyy-MM-dd`. */
+  from: string;
+  /** Last day, included. */
+  to: string;
+  /** Folder that gets one folder per day; made when it is missing. */
+  out: string;
+  /** @default ["csv", "jsonl"] */
+  formats?: readonly DayBookFormat[];
+  /** What time it is, Unix milliseconds: tells past days from the running one. */
+  now: () => number;
+  /**
+   * Whether the futures account is exported too. `auto` leaves it out when the broker refuses its list of fills.
+   *
+   * @default "auto"
+   */
+  futures?: boolean | "auto";
+  /** Stops the export; days that are whole stay. */
+  signal?: AbortSignal;
+  /** Told about every step. */
+  onProgress?: (event: DayBookEvent) => void;
+  /**
+   * Lists that are read at the same time.
+   *
+   * @default 4
+   */
+  concurrency?: number;
+  /**
+   * Exports final days again too.
+   *
+   * @default false
+   */
+  refresh?: boolean;
+}
+
+/** What was done with a day. */
+export type DayAction =
+  /** It is new. */
+  | "written"
+  /** It was there with other bytes, and now has these. */
+  | "replaced"
+  /** It was there with the same bytes. */
+  | "unchanged"
+  /** It was there and final, and was not asked for again. */
+  | "kept"
+  /** It was there and final, and what came now was only provisional. */
+  | "kept-final";
+
+/** Whether a day can still change. */
+export type DayStatus = "final" | "provisional";
+
+/** Where a day is while it is brought into its place. */
+export type DayStage = "begun" | "read" | "sealed" | "set-aside" | "in-place" | "tidied";
+
+/** What an export tells on its way. */
+export type DayBookEvent =
+  | { type: "started"; days: number; markets: readonly Market[]; out: string }
+  | { type: "day-started"; day: string; index: number; days: number }
+  | { type: "rows"; day: string; market: DayBookMarket; list: DayBookList; rows: number }
+  | { type: "stage"; day: string; stage: DayStage }
+  | { type: "day-done"; day: string; index: number; days: number; result: DayResult | undefined }
+  | { type: "done"; result: DayBookResult };
+
+/** Something that does not add up. */
+export interface Difference {
+  /** `yyyy-MM-dd` */
+  day: string;
+  market: DayBookMarket;
+  list: DayBookList;
+  /** Which check found it. */
+  check: CheckName;
+  /** The row's key; absent when it is not about one row. */
+  rowKey?: string;
+  expected: string;
+  actual: string;
+  message: string;
+}
+
+/** The checks that are made. */
+export type CheckName =
+  /** The fees of each fill add up to its total. */
+  | "fees"
+  /** The amount of each fill is price times quantity. */
+  | "amounts"
+  /** Fills and journal tell of the same money. */
+  | "journal"
+  /** Fills and orders tell of the same quantities. */
+  | "orders"
+  /** Numbers can be read, and the day and the market are those that were asked for. */
+  | "values";
+
+/** One day of an export. */
+export interface DayResult {
+  /** `yyyy-MM-dd` */
+  day: string;
+  status: DayStatus;
+  action: DayAction;
+  /** Folder of the day. */
+  path: string;
+  /** Rows of each list. */
+  rows: Partial<Record<DayBookList, number>>;
+  /** How many things do not add up. */
+  differences: number;
+  /** Why it is not final yet. */
+  provisionalBecause: string[];
+  /** What may be missing. */
+  incomplete: string[];
+}
+
+/** What an export did. */
+export interface DayBookResult {
+  out: string;
+  days: DayResult[];
+  /** Rows of all days and lists. */
+  rows: number;
+  /** The first thousand; `differences.csv` of each day holds its own in full. */
+  differences: Difference[];
+  /** How many there are. */
+  differenceCount: number;
+  /** Days of the range that have not begun. */
+  notBegun: string[];
+  /** Nothing is missing and everything adds up. */
+  ok: boolean;
+}
+
+/** What else is known about an export that stopped. */
+export interface DayBookErrorContext extends ErrorContext {
+  /** Days that are whole, and stay. */
+  kept?: readonly string[];
+  /** The day that it stopped at. */
+  day?: string;
+}
+
+/** An export stopped. Days before it are whole, and the same call goes on from there. */
+export class DayBookError extends BrokerError {
+  override readonly name: string = "DayBookError";
+  /** Days that are whole, and stay. */
+  readonly kept: readonly string[];
+  /** The day that it stopped at. */
+  readonly day: string | undefined;
+
+  constructor(message: string, context: DayBookErrorContext = {}) {
+    super(message, context);
+    this.kept = context.kept ?? [];
+    this.day = context.day;
+  }
+}
