@@ -75,6 +75,9 @@ function indexPage(): string {
     "# Reference",
     "Every operation once, by our name and by the broker's. A *write* is never repeated by itself; a *session* call " +
     "changes the login or the pushes only.",
+    "Decimals and 64-bit whole numbers are text, so that no digit is lost. Dates read `2025-08-15` and times `09:30:05`, " +
+    "in the exchange's zone. In an answer, a member that the broker leaves out is absent, unless it is a number, a flag " +
+    "or a list, which are then zero, false and empty.",
     [
       ...families,
       "- [pushes](pushes.md): what the broker sends without being asked",
@@ -177,7 +180,7 @@ function answerTable(place: string, fields: FieldsInfo): string {
       `\`${name}\``,
       `\`${info.wire}\``,
       typeText(info.type, false),
-      withGap(meaning.replace(/^@deprecated (.*)$/s, "**Unreliable.** $1"), info),
+      withGap(meaning.replace(/^@deprecated (.*)$/s, "**Deprecated.** $1"), info),
     ]),
   );
 }

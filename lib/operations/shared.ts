@@ -8,9 +8,9 @@ import { SecurityType } from "../dictionaries/security_type.ts";
 import { field, key, params, record, single } from "./records.ts";
 import { anyOfInt, date, flag, int32, int32Text, listingCode, oneOf, orderId, text } from "./types.ts";
 
-/** Market of a request. */
+/** Market of the listing, or of the account asked about. */
 export const market = field("exchangeType", oneOf(Market));
-/** Listing code of a request; Hong Kong codes carry `.HK`. */
+/** Listing code; Hong Kong codes carry `.HK`. */
 export const symbol = field("stockCode", listingCode);
 
 /** Paging of a cursor query. */

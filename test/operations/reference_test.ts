@@ -98,7 +98,10 @@ Deno.test("FieldComments tells of the catalogue what its sources say", pure, () 
   const place = fields("orders.place");
   assertEquals(comments.of("orders.place.request", "quantity", place), "Shares or contracts.");
   assertEquals(comments.of("orders.amend.request", "quantity", fields("orders.amend")), "New quantity.");
-  assertEquals(comments.of("orders.place.request", "market", place), "Market of a request.");
+  assertEquals(
+    comments.of("orders.place.request", "market", place),
+    "Market of the listing, or of the account asked about.",
+  );
   const today = fields("fills.today");
   assertEquals(comments.of("fills.today.request", "limit", today), "Rows per page, 1 to 99.");
   const amend = fields("futures.amend");
