@@ -13,6 +13,8 @@
  * @module
  */
 export { connect } from "./lib/client/connect.ts";
+export { securityOf } from "./lib/client/security.ts";
+export { formatOptionCode, parseOptionCode } from "./lib/operations/option_code.ts";
 export { createClient } from "./lib/client/client.ts";
 export { gateway } from "./lib/transports/gateway.ts";
 export * as decimal from "./lib/decimal.ts";
@@ -33,5 +35,8 @@ export {
 export type { Client, ClientOptions, RetryOptions } from "./lib/client/client.ts";
 export type { ConnectOptions } from "./lib/client/connect.ts";
 export type { Page, Paged, PagingOptions } from "./lib/client/paging.ts";
+export type { WatchOptions } from "./lib/client/watch.ts";
+export type { WatchedSecurity } from "./lib/client/subscriptions.ts";
+export type { TransportEvent } from "./lib/transports/push_events.ts";
 export type { GatewayOptions } from "./lib/transports/gateway.ts";
 export type { CallOptions, Transport } from "./lib/transports/transport.ts";

@@ -7,9 +7,11 @@ import { BusyError, InvalidParamsError, type Issue, TransportError } from "../er
 import { account } from "../operations/account.ts";
 import { catalogue } from "../operations/mod.ts";
 import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
+import type { TransportEvent } from "../transports/push_events.ts";
 import type { CallOptions, Transport } from "../transports/transport.ts";
 import { isLoginMissing, Login } from "./login.ts";
 import { type Paged, paged, type PagingOptions } from "./paging.ts";
+import { Watches, type WatchOptions } from "./watch.ts";
 
 /** When reads are tried again. Writes never are. */
 export interface RetryOptions {
@@ -39,6 +41,12 @@ export interface ClientOptions {
    * @default Math.random
    */
   random?: () => number;
+  /**
+   * The time, Unix milliseconds; for the gaps of pushes.
+   *
+   * @default Date.now
+   */
+  now?: () => number;
 }
 
 type Optionally<P, O> = Record<never, never> extends P ? [params?: P, options?: O] : [params: P, options?: O];
@@ -78,6 +86,14 @@ export interface ClientBase extends AsyncDisposable {
    * came. Counts as a write: never repeated, and `OutcomeUnknownError` when no answer comes.
    */
   raw(group: string, name: string, params?: Record<string, unknown>, options?: CallOptions): Promise<unknown>;
+  /**
+   * Yields pushes as they come: changes of orders, and market data of the securities that are named. Breaks of
+   * the connection show as events, with a `gap` once it works again. Leave the loop, or abort, to stop.
+   *
+   * @throws {InvalidParamsError} When more than 200 securities would be subscribed at once.
+   * @throws {TransportError} When the first connection cannot be made.
+   */
+  watch(options?: WatchOptions): AsyncIterableIterator<TransportEvent>;
   /** Ends pushes and connections. */
   close(): Promise<void>;
 }
@@ -85,12 +101,23 @@ export interface ClientBase extends AsyncDisposable {
 /** Makes a client over a transport. */
 export function createClient(transport: Transport, options: ClientOptions = {}): Client {
   const calls = new Calls(transport, options);
+  const watches = new Watches({
+    transport,
+    call: (operation, params, callOptions) => calls.call(operation, params, callOptions),
+    now: options.now ?? Date.now,
+    random: options.random ?? Math.random,
+  });
+  const close = async () => {
+    await watches.close();
+    await calls.close();
+  };
   const base: ClientBase = {
     transport,
     call: (operation, params, callOptions = {}) => calls.call(operation, params, callOptions),
     raw: (group, name, params = {}, callOptions = {}) => transport.raw(group, name, params, callOptions),
-    close: () => calls.close(),
-    [Symbol.asyncDispose]: () => calls.close(),
+    watch: (watchOptions = {}) => watches.watch(watchOptions),
+    close,
+    [Symbol.asyncDispose]: close,
   };
   return Object.assign(methodsOf(calls), base);
 }

@@ -1,0 +1,147 @@
+/**
+ * Pushes for a client: one stream for all who watch, opened by the first and closed with the client.
+ *
+ * @module
+ */
+import type { PushTopic } from "../dictionaries/push.ts";
+import { RejectedError, UnmappedError } from "../errors.ts";
+import type { AnyOperation } from "../operations/operation.ts";
+import { orders } from "../operations/orders.ts";
+import { quotes } from "../operations/quotes.ts";
+import type { PushStream } from "../transports/push.ts";
+import type { TransportEvent } from "../transports/push_events.ts";
+import type { CallOptions, Transport } from "../transports/transport.ts";
+import { type SendSubscription, Subscriptions, type WatchedSecurity, watchFilter } from "./subscriptions.ts";
+
+/** What to watch. */
+export interface WatchOptions {
+  /** Securities whose market data is wanted; at most 200 at once over all watches of a client. */
+  securities?: readonly WatchedSecurity[];
+  /**
+   * Kinds of market data.
+   *
+   * @default ["quote"]
+   */
+  topics?: readonly PushTopic[];
+  /**
+   * Whether changes of orders come too.
+   *
+   * @default true
+   */
+  orders?: boolean;
+  /** Ends the watch. */
+  signal?: AbortSignal;
+}
+
+/** How the watches of a client reach the broker. */
+export interface WatchContext {
+  transport: Transport;
+  call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown>;
+  now: () => number;
+  random: () => number;
+}
+
+/** The pushes of one client. */
+export class Watches {
+  readonly #context: WatchContext;
+  readonly #subscriptions: Subscriptions;
+  #stream: Promise<PushStream> | undefined;
+
+  constructor(context: WatchContext) {
+    this.#context = context;
+    this.#subscriptions = new Subscriptions({
+      subscribe: this.#sender(quotes.subscribe),
+      unsubscribe: this.#sender(quotes.unsubscribe),
+    });
+  }
+
+  /** Yields events until the loop is left, the signal aborts, or the client is closed. */
+  async *watch(options: WatchOptions): AsyncGenerator<TransportEvent, void, void> {
+    const { securities = [], topics = ["quote"], signal } = options;
+    const wanted = { topics, securities };
+    const isWanted = watchFilter(wanted);
+    const stream = await this.#open();
+    const events = stream.events();
+    let failure: unknown;
+    const stop = () => void events.return?.();
+    // Beside the loop, so that orders are not kept waiting by subscriptions.
+    const subscribed = stream.connected()
+      .then(() => this.#subscriptions.add(wanted, signal))
+      .catch((error) => {
+        failure = error;
+        stop();
+      });
+    signal?.addEventListener("abort", stop);
+    try {
+      if (signal?.aborted) return;
+      for await (const event of events) {
+        throwIfNeverConnected(stream, event);
+        if (event.type === "order" ? options.orders ?? true : isWanted(event)) yield event;
+      }
+      if (failure !== undefined && !signal?.aborted) throw failure;
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      stop();
+      // The stream may never connect once it is closed, and then there is nothing to take back.
+      const end = stream.state === "closed" ? undefined : await subscribed;
+      await end?.().catch(ignoreRefusal);
+    }
+  }
+
+  /** Ends the stream and with it every watch. */
+  async close(): Promise<void> {
+    const stream = await this.#stream;
+    this.#stream = undefined;
+    await stream?.close();
+  }
+
+  #open(): Promise<PushStream> {
+    return this.#stream ??= this.#start();
+  }
+
+  async #start(): Promise<PushStream> {
+    const { transport: { push, name }, now, random } = this.#context;
+    if (push === undefined) {
+      throw new UnmappedError(`Cannot watch over "${name}": it has no pushes`, {
+        code: "no-pushes",
+        transport: name,
+      });
+    }
+    const { openPushStream } = await import("../transports/push.ts");
+    const stream = openPushStream({
+      ...push,
+      now,
+      random,
+      resubscribe: (signal) => this.#resubscribe(signal),
+    });
+    await this.#switchOrdersOn({});
+    return stream;
+  }
+
+  async #resubscribe(signal: AbortSignal): Promise<void> {
+    await this.#switchOrdersOn({ signal });
+    await this.#subscriptions.resend(signal);
+  }
+
+  /** Order pushes are on by themselves; some gateways want to be asked all the same, and others refuse that. */
+  async #switchOrdersOn(options: CallOptions): Promise<void> {
+    await this.#context.call(orders.subscribe, {}, options).catch(ignoreRefusal);
+  }
+
+  #sender(operation: typeof quotes.subscribe): SendSubscription {
+    return async (topic, securities, signal) => {
+      await this.#context.call(operation, { topic, securities }, signal === undefined ? {} : { signal });
+    };
+  }
+}
+
+/** A first connection that fails is most likely a wrong address, and is not worth waiting for in silence. */
+function throwIfNeverConnected(stream: PushStream, event: TransportEvent): void {
+  const isFirstFailure = event.type === "connection" && event.error !== undefined &&
+    stream.stats.connections === 0;
+  if (isFirstFailure) throw event.error;
+}
+
+function ignoreRefusal(error: unknown): void {
+  if (!(error instanceof RejectedError)) throw error;
+}
