@@ -28,7 +28,7 @@ import { KEPT_DIFFERENCES } from "./part.ts";
 import { readDay } from "./read_day.ts";
 import { type KeptDay, keptDay } from "./kept_day.ts";
 import { Shelf } from "./shelf.ts";
-import type { Settings } from "./summary.ts";
+import { marketResults, type Settings } from "./summary.ts";
 import type {
   DayBookEvent,
   DayBookFormat,
@@ -218,7 +218,7 @@ class Export {
       formats: this.#formats,
       concurrency: this.#options.concurrency ?? 4,
       signal: this.#signal,
-      onRows: (market, list, rows) => this.#tell({ type: "rows", day, market, list, rows }),
+      onRows: (rows) => this.#tell({ type: "rows", day, ...rows }),
     });
     onStage("read");
     const path = shelf.path(day);
@@ -258,6 +258,7 @@ class Export {
       action,
       path,
       rows,
+      markets: marketResults(summary),
       differences: summary.differences,
       provisionalBecause: summary.provisionalBecause,
       incomplete,

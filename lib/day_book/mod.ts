@@ -21,5 +21,7 @@ export type {
   DayStage,
   DayStatus,
   Difference,
+  MarketResult,
+  Origin,
 } from "./types.ts";
 export type { ProgressOptions } from "./progress.ts";

@@ -12,10 +12,7 @@ import { ahead, type ListSpec, type Source } from "./lists.ts";
 import { csvRecord, jsonRecord, TextFile } from "./row_file.ts";
 import { Digest, DigestCounts } from "./row_keys.ts";
 import { look, type Looking, newTally, type RowFinding, type Tally } from "./tally.ts";
-import type { DayBookFormat, DayBookMarket, Difference } from "./types.ts";
-
-/** Where rows come from. */
-export type Origin = "history" | "today";
+import type { DayBookFormat, DayBookMarket, Difference, Origin } from "./types.ts";
 
 /** What a part is read from, and where it goes. */
 export interface PartOptions {
@@ -30,8 +27,8 @@ export interface PartOptions {
   paging: PagingOptions;
   /** Date of rows in the list of today that carry none. */
   runningDay: string;
-  /** Told after each page. */
-  onRows: (rows: number) => void;
+  /** Told after each page: its rows, and those so far. */
+  onRows: (added: number, rows: number) => void;
 }
 
 /** Columns of `differences.csv`. */
@@ -120,7 +117,7 @@ export class Part {
       const before = this.tally.rows;
       for (const row of rows) if (this.#isOfDay(row)) this.#write(row);
       seen += rows.length;
-      onRows(this.tally.rows - before);
+      onRows(this.tally.rows - before, this.tally.rows);
     }
     if (!source.isComplete()) {
       throw new ProtocolError(`Cannot read ${list} of ${origin} to its end: the walk stopped early`, {

@@ -55,8 +55,8 @@ export class ProgressText {
         this.#dayStartedAt = now;
         return "";
       case "rows":
-        this.#rows += event.rows;
-        this.#dayRows += event.rows;
+        this.#rows += event.added;
+        this.#dayRows += event.added;
         return this.#line(`${event.market} ${event.list.replaceAll("_", " ")}`, now);
       case "stage":
         return "";

@@ -8,8 +8,8 @@ import type { Client } from "../client/client.ts";
 import { compare, DecimalSum } from "../decimal.ts";
 import { futuresLists, type ListSpec, marketLists } from "./lists.ts";
 import type { MarketDay } from "./market_days.ts";
-import { Part, type PartOptions } from "./part.ts";
-import type { DayBookFormat, DayBookList, DayBookMarket } from "./types.ts";
+import { Part } from "./part.ts";
+import type { DayBookEvent, DayBookFormat, DayBookMarket, Origin } from "./types.ts";
 
 /** What a day is read with. */
 export interface ReadDayOptions {
@@ -20,7 +20,7 @@ export interface ReadDayOptions {
   formats: readonly DayBookFormat[];
   concurrency: number;
   signal: AbortSignal;
-  onRows: (market: DayBookMarket, list: DayBookList, rows: number) => void;
+  onRows: (rows: Omit<Extract<DayBookEvent, { type: "rows" }>, "type" | "day">) => void;
 }
 
 /** Lists that a market has. */
@@ -49,7 +49,7 @@ export async function readDay(options: ReadDayOptions): Promise<Part[]> {
       return undefined;
     }
   };
-  const read = (market: MarketDay, spec: ListSpec, origin: PartOptions["origin"]) =>
+  const read = (market: MarketDay, spec: ListSpec, origin: Origin) =>
     guarded(() => {
       const { client, day, folder, formats, onRows } = options;
       const part = new Part({
@@ -62,7 +62,7 @@ export async function readDay(options: ReadDayOptions): Promise<Part[]> {
         formats,
         paging: { signal },
         runningDay: market.runningDay,
-        onRows: (rows) => onRows(market.market, spec.list, rows),
+        onRows: (added, rows) => onRows({ market: market.market, list: spec.list, origin, added, rows }),
       });
       return part.read();
     });

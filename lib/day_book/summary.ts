@@ -10,7 +10,7 @@ import { cashOfFills, type ListCheck } from "./day_checks.ts";
 import { type MarketDay, sessionText } from "./market_days.ts";
 import type { Part } from "./part.ts";
 import { DecimalSum } from "../decimal.ts";
-import type { CheckName, DayBookFormat, DayBookList, DayBookMarket, DayStatus } from "./types.ts";
+import type { CheckName, DayBookFormat, DayBookList, DayBookMarket, DayResult, DayStatus } from "./types.ts";
 
 /** What two exports have to agree on to hold the same files. */
 export interface Settings {
@@ -149,6 +149,20 @@ export function marketRecord(day: MarketDay, parts: readonly Part[]): MarketReco
       { rows: tally.rows, origin, identicalRows: tally.repeated },
     ])),
   };
+}
+
+/** What a summary says of each market, in short. */
+export function marketResults({ markets, checks }: Summary): DayResult["markets"] {
+  const results = Object.entries(markets).map(([market, { status, lists }]) => {
+    const rows = Object.fromEntries(Object.entries(lists).map(([list, { rows }]) => [list, rows]));
+    const own = checks.filter((check) => check.market === market);
+    return [market, {
+      status,
+      rows,
+      differences: own.reduce((sum, each) => sum + each.differences, 0),
+    }] as const;
+  });
+  return Object.fromEntries(results);
 }
 
 /** Reads a file and describes it. */

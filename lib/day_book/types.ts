@@ -69,6 +69,9 @@ export type DayAction =
 /** Whether a day can still change. */
 export type DayStatus = "final" | "provisional";
 
+/** Which of the broker's lists rows come from. */
+export type Origin = "history" | "today";
+
 /** Where a day is while it is brought into its place. */
 export type DayStage = "begun" | "read" | "sealed" | "set-aside" | "in-place" | "tidied";
 
@@ -76,7 +79,18 @@ export type DayStage = "begun" | "read" | "sealed" | "set-aside" | "in-place" | 
 export type DayBookEvent =
   | { type: "started"; days: number; markets: readonly Market[]; out: string }
   | { type: "day-started"; day: string; index: number; days: number }
-  | { type: "rows"; day: string; market: DayBookMarket; list: DayBookList; rows: number }
+  | {
+    type: "rows";
+    day: string;
+    market: DayBookMarket;
+    list: DayBookList;
+    /** Which of the broker's two lists; the last days are read from both. */
+    origin: Origin;
+    /** Rows of the page that came. */
+    added: number;
+    /** Rows of this list so far. */
+    rows: number;
+  }
   | { type: "stage"; day: string; stage: DayStage }
   | { type: "day-done"; day: string; index: number; days: number; result: DayResult | undefined }
   | { type: "done"; result: DayBookResult };
@@ -109,6 +123,14 @@ export type CheckName =
   /** Numbers can be read, and the day and the market are those that were asked for. */
   | "values";
 
+/** One market of a day. */
+export interface MarketResult {
+  status: DayStatus;
+  /** Rows of each list. */
+  rows: Partial<Record<DayBookList, number>>;
+  differences: number;
+}
+
 /** One day of an export. */
 export interface DayResult {
   /** `yyyy-MM-dd` */
@@ -119,6 +141,7 @@ export interface DayResult {
   path: string;
   /** Rows of each list. */
   rows: Partial<Record<DayBookList, number>>;
+  markets: Partial<Record<DayBookMarket, MarketResult>>;
   /** How many things do not add up. */
   differences: number;
   /** Why it is not final yet. */
