@@ -1,3 +1,4 @@
+// deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
  * Runs every benchmark and prints its figures, one line of JSON each. Ends with code 1 when a figure misses its
  * target.
