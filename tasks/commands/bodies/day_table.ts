@@ -1,0 +1,74 @@
+/**
+ * What an export did, day by day and market by market.
+ *
+ * @module
+ */
+import type { DayBookList, DayBookMarket, DayBookResult, MarketResult } from "../../../lib/day_book/types.ts";
+import type { Host } from "../host.ts";
+import { type Column, paint, table } from "../print.ts";
+
+interface Row {
+  day: string;
+  market: DayBookMarket;
+  result: MarketResult;
+  action: string;
+}
+
+/** Differences that are written out; the files hold them all. */
+const SHOWN = 10;
+
+const count = (title: string, lists: readonly DayBookList[]): Column<Row> => ({
+  title,
+  of: ({ result: { rows } }) => String(lists.reduce((sum, list) => sum + (rows[list] ?? 0), 0)),
+  align: "right",
+});
+
+const columns: readonly Column<Row>[] = [
+  { title: "day", of: ({ day }) => day },
+  { title: "market", of: ({ market }) => market },
+  count("fills", ["fills", "futures_fills"]),
+  count("orders", ["orders", "futures_orders"]),
+  count("journal", ["fund_journal"]),
+  {
+    title: "checks",
+    of: ({ result: { differences } }) => differences === 0 ? "ok" : `${differences} differ`,
+    color: ({ result: { differences } }) => differences === 0 ? "green" : "red",
+  },
+  { title: "status", of: ({ result: { status } }) => status },
+  { title: "files", of: ({ action }) => action },
+];
+
+/** Writes the table, what does not add up, and where the files are. */
+export function dayTable(result: DayBookResult, host: Host): string[] {
+  const rows = result.days.flatMap(({ day, action, markets }) =>
+    // The keys of this record are markets.
+    (Object.entries(markets) as [DayBookMarket, MarketResult][]).map(([market, each]): Row => ({
+      day,
+      market,
+      result: each,
+      action,
+    }))
+  );
+  const kept = result.days.filter(({ markets }) => Object.keys(markets).length === 0);
+  return [
+    ...rows.length > 0 ? table(host, columns, rows).lines : [],
+    ...kept.map(({ day, action }) => `${day}  ${action}`),
+    ...troubles(result, host),
+    "",
+    `${result.rows} rows in ${result.days.length} ${
+      result.days.length === 1 ? "day" : "days"
+    } under ${result.out}`,
+    ...result.notBegun.length > 0 ? [`not begun yet: ${result.notBegun.join(", ")}`] : [],
+  ];
+}
+
+function troubles({ differences, differenceCount, days }: DayBookResult, host: Host): string[] {
+  const lines = differences.slice(0, SHOWN).map(({ day, market, check, message }) =>
+    paint(host, "red", `${day} ${market} ${check}: ${message}`)
+  );
+  if (differenceCount > SHOWN) {
+    lines.push(`and ${differenceCount - SHOWN} more, in differences.csv of each day`);
+  }
+  const missing = days.flatMap(({ day, incomplete }) => incomplete.map((each) => `${day}: ${each}`));
+  return lines.length + missing.length > 0 ? ["", ...lines, ...missing] : [];
+}

@@ -1,0 +1,136 @@
+/**
+ * What `hsgate doctor` does.
+ *
+ * @module
+ */
+import { readConfigXml } from "../../../lib/client/config_xml.ts";
+import { createClient } from "../../../lib/client/client.ts";
+import type { Settings } from "../../../lib/client/settings.ts";
+import { InvalidParamsError } from "../../../lib/errors.ts";
+import { gateway } from "../../../lib/transports/gateway.ts";
+import type { DoctorInput } from "../doctor.ts";
+import { UsageError } from "../exit_codes.ts";
+import { wrap } from "../help.ts";
+import type { Host } from "../host.ts";
+import { type Color, paint } from "../print.ts";
+import { settingsOf } from "../session.ts";
+import {
+  configFindings,
+  type Finding,
+  gatewayFinding,
+  portFinding,
+  proxyFindings,
+  settingsFinding,
+  tradeLoginFindings,
+} from "./findings.ts";
+
+/** How long a check waits, unless the settings are more impatient. */
+const PATIENCE_MS = 5000;
+
+/** Looks at everything, prints what was found, and ends with the code of the first failure. */
+export async function run({ flags, host }: DoctorInput): Promise<number> {
+  const findings: Finding[] = [];
+  for await (const finding of examine(flags, host)) {
+    findings.push(finding);
+    if (!flags.json) print(finding, host);
+  }
+  const firstFailure = findings.find(({ state }) => state === "failed");
+  if (flags.json) {
+    const shown = findings.map(({ exitCode: _, ...finding }) => finding);
+    host.out(JSON.stringify({ ok: firstFailure === undefined, findings: shown }));
+  } else {
+    const failures = findings.filter(({ state }) => state === "failed").length;
+    host.out("");
+    host.out(
+      failures === 0
+        ? "Everything that was looked at works."
+        : `${failures} of ${findings.length} checks failed.`,
+    );
+  }
+  return firstFailure?.exitCode ?? (firstFailure === undefined ? 0 : 1);
+}
+
+/** Yields findings as they are made; what rests on a failed check is not tried. */
+async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator<Finding> {
+  const loaded = await settingsOf(flags, host);
+  const { settings } = loaded;
+  yield* settingsFinding(loaded);
+  const file = flags["config-xml"];
+  if (file !== undefined) yield* await readConfig(file, settings, host);
+  yield* proxyFindings(host.env, settings);
+  const { gatewayUrl, pushAddress, timeoutMs } = settings;
+  const patience = { timeoutMs: Math.min(timeoutMs, PATIENCE_MS), signal: host.signal };
+  const url = new URL(gatewayUrl);
+  const httpPort = await portFinding("HTTP port", { hostname: hostOf(url), port: Number(url.port || 80) }, {
+    ...patience,
+    advice:
+      "Start the gateway, or name the address it listens on with --gateway (its config.xml says listenHttpPort)",
+    exitCode: 4,
+  });
+  yield httpPort;
+  if (httpPort.state === "ok") yield* askGateway(settings, patience);
+  const transport = gateway({ url: gatewayUrl, ...pushAddress !== undefined && { push: pushAddress } });
+  if (transport.push !== undefined) {
+    yield await portFinding("push port", transport.push, {
+      ...patience,
+      advice:
+        "Orders and calls work without it; live pushes do not. Name it with --push (config.xml: listenTcpPort)",
+      exitCode: 4,
+    });
+  }
+}
+
+async function* askGateway(
+  settings: Settings,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+): AsyncGenerator<Finding> {
+  const { gatewayUrl, tradePassword, tradePasswordKey } = settings;
+  const keyed = tradePasswordKey === undefined ? {} : { tradePasswordKey };
+  const options = { retry: { attempts: 1 }, ...tradePassword !== undefined && { tradePassword } };
+  // No password here: what answers is not known to be a gateway yet.
+  const stranger = createClient(gateway({ url: gatewayUrl, timeoutMs }), { retry: { attempts: 1 } });
+  const found = await gatewayFinding(stranger, gatewayUrl, signal);
+  yield found;
+  if (found.state === "failed") return;
+  await using client = createClient(gateway({ url: gatewayUrl, timeoutMs, ...keyed }), options);
+  yield* await tradeLoginFindings(client, settings, signal);
+}
+
+async function readConfig(path: string, settings: Settings, host: Host): Promise<Finding[]> {
+  const file = await host.readFile(path);
+  if (file === undefined) {
+    throw new UsageError(`Cannot read the gateway's settings: there is no file "${path}"`);
+  }
+  try {
+    return configFindings(readConfigXml(file.text), settings);
+  } catch (error) {
+    if (!(error instanceof InvalidParamsError)) throw error;
+    return [{
+      check: "config.xml",
+      state: "failed",
+      text: String(error.issues[0]?.value),
+      advice: "Correct the file: <hs_gateway> holds <mobile>, <countryCode>, <privateKeyPath> and so on",
+      exitCode: 2,
+    }];
+  }
+}
+
+/** An address in brackets stands without them outside a URL. */
+const hostOf = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, "");
+
+const marks: Readonly<Record<Finding["state"], [string, Color]>> = {
+  ok: ["ok  ", "green"],
+  warning: ["warn", "yellow"],
+  failed: ["FAIL", "red"],
+};
+
+function print({ check, state, text, advice }: Finding, host: Host): void {
+  const [mark, color] = marks[state];
+  const [first = "", ...more] = wrap(text, 60);
+  host.out(`${paint(host, color, mark)}  ${check.padEnd(14)}${first}`);
+  for (const line of more) host.out(`${" ".repeat(20)}${line}`);
+  if (advice === undefined) return;
+  wrap(advice, 57).forEach((line, index) =>
+    host.out(`${" ".repeat(20)}${index === 0 ? "-> " : "   "}${line}`)
+  );
+}

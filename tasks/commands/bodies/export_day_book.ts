@@ -1,0 +1,39 @@
+/**
+ * What `hsgate export day-book` does.
+ *
+ * @module
+ */
+import { exportDayBook } from "../../../lib/day_book/mod.ts";
+import { UsageError } from "../exit_codes.ts";
+import type { ExportInput } from "../export_day_book.ts";
+import { clientOf } from "../session.ts";
+import { dayTable } from "./day_table.ts";
+import { dayOf, lastTradingDays, listOf, marketsOf } from "./lists.ts";
+
+/** Exports, shows days as they are done, and ends with 7 when something does not add up. */
+export async function run({ flags, host }: ExportInput): Promise<number> {
+  const markets = marketsOf(flags.markets ?? "hk");
+  const to = flags.to === undefined ? lastTradingDays(markets[0]!, 1, host.now())[0]! : dayOf("to", flags.to);
+  const from = flags.from === undefined ? to : dayOf("from", flags.from);
+  if (from > to) throw new UsageError(`Cannot export from ${from} to ${to}: the first day is after the last`);
+  const formats = listOf("formats", flags.formats ?? "csv,jsonl", ["csv", "jsonl"] as const);
+  const out = flags.out ?? "out";
+  await using client = await clientOf(flags, host);
+  const result = await exportDayBook(client, {
+    markets,
+    from,
+    to,
+    out,
+    formats,
+    now: host.now,
+    signal: host.signal,
+    onProgress: (event) => {
+      if (event.type === "day-started" && !flags.json) {
+        host.note(`hsgate: ${event.day} (${event.index + 1} of ${event.days})`);
+      }
+    },
+  });
+  if (flags.json) host.out(JSON.stringify(result));
+  else for (const line of dayTable(result, host)) host.out(line);
+  return result.ok ? 0 : 7;
+}

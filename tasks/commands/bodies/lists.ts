@@ -1,0 +1,51 @@
+/**
+ * Lists and days of a command line.
+ *
+ * @module
+ */
+import { previousSession } from "../../../lib/calendars/mod.ts";
+import { calendarOfMarket, dateIn, marketDay } from "../../../lib/day_book/market_days.ts";
+import { Market } from "../../../lib/dictionaries/market.ts";
+import { didYouMean } from "../../../lib/nearest.ts";
+import { UsageError } from "../exit_codes.ts";
+
+/** Reads a list between commas whose members are known. @throws {UsageError} Naming the nearest. */
+export function listOf<T extends string>(flag: string, given: string, allowed: readonly T[]): T[] {
+  return given.split(",").map((each) => {
+    const found = allowed.find((name) => name === each.trim());
+    if (found === undefined) {
+      throw new UsageError(
+        `Cannot use --${flag} "${each}": there are ${allowed.join(", ")}${didYouMean(each, allowed)}`,
+      );
+    }
+    return found;
+  });
+}
+
+/** Reads a list of markets. */
+export function marketsOf(given: string): Market[] {
+  return [...new Set(listOf("markets", given, Market.names))];
+}
+
+/** Reads a day. @throws {UsageError} When there is no such day. */
+export function dayOf(flag: string, given: string): string {
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(given) && !Number.isNaN(Date.parse(`${given}T00:00:00Z`)) &&
+    new Date(`${given}T00:00:00Z`).toISOString().startsWith(given);
+  if (!isDay) {
+    throw new UsageError(`Cannot use --${flag} "${given}": write a day that exists, such as 2025-08-15`);
+  }
+  return given;
+}
+
+/** The last trading days of a market whose sessions are over, oldest first. */
+export function lastTradingDays(market: Market, count: number, now: number): string[] {
+  const days: string[] = [];
+  const today = dateIn(market, now);
+  const running = marketDay(market, today, now);
+  if (typeof running.session === "object" && running.isOver) days.unshift(today);
+  for (let day = today; days.length < count;) {
+    day = previousSession(calendarOfMarket[market], day).date;
+    days.unshift(day);
+  }
+  return days;
+}

@@ -1,0 +1,182 @@
+/**
+ * What `hsgate operations` does.
+ *
+ * @module
+ */
+import type { FieldComments } from "../../../lib/operations/doc_comments.ts";
+import { catalogue } from "../../../lib/operations/mod.ts";
+import { type AnyOperation, gatewayPath } from "../../../lib/operations/operation.ts";
+import type { FieldInfo, FieldsInfo } from "../../../lib/operations/types.ts";
+import { UsageError } from "../exit_codes.ts";
+import { wrap } from "../help.ts";
+import type { Host } from "../host.ts";
+import type { OperationsInput } from "../operations.ts";
+import { list, paint, table } from "../print.ts";
+import { namedOperation } from "./named_operation.ts";
+
+/** Lists the catalogue, a family of it, or explains one operation. */
+export async function run({ args: [name], flags, host }: OperationsInput): Promise<number> {
+  const carried = carriedBy(flags.transport);
+  const families = Object.entries(catalogue).map(([family, entries]) =>
+    [family, Object.values<AnyOperation>(entries).filter(carried)] as const
+  ).filter(([, entries]) => entries.length > 0);
+  const family = families.find(([each]) => each === name);
+  if (name === undefined || family !== undefined) {
+    const chosen = family === undefined ? families : [family];
+    if (flags.json) host.out(JSON.stringify(chosen.flatMap(([, entries]) => entries.map(summaryOf))));
+    else printFamilies(chosen, host);
+    return 0;
+  }
+  const operation = namedOperation(name);
+  const detail = await detailOf(operation);
+  if (flags.json) host.out(JSON.stringify(detail));
+  else printDetail(detail, host);
+  return 0;
+}
+
+function carriedBy(transport: string | undefined): (operation: AnyOperation) => boolean {
+  if (transport === undefined) return () => true;
+  if (transport === "gateway") return ({ group }) => group !== null;
+  if (transport === "direct") {
+    return ({ socket, platformPath }) => !("gap" in socket) || platformPath !== undefined;
+  }
+  throw new UsageError(`Cannot list the operations of "${transport}": there are "gateway" and "direct"`);
+}
+
+/** Ways that an operation can travel. */
+function transportsOf(operation: AnyOperation): string[] {
+  return ["gateway", "direct"].filter((name) => carriedBy(name)(operation));
+}
+
+function summaryOf(operation: AnyOperation) {
+  const { name, wire, effect, needs } = operation;
+  return { name, wire, path: gatewayPath(operation), effect, needs, transports: transportsOf(operation) };
+}
+
+function printFamilies(families: readonly (readonly [string, readonly AnyOperation[]])[], host: Host): void {
+  const all = families.flatMap(([, entries]) => entries);
+  const columns = [
+    { title: "operation", of: ({ name }: AnyOperation) => name },
+    { title: "broker's name", of: ({ wire }: AnyOperation) => wire },
+    { title: "effect", of: ({ effect }: AnyOperation) => effect },
+    { title: "transport", of: (operation: AnyOperation) => transportsOf(operation).join(" ") || "none" },
+  ];
+  // One table for all families, so that their columns stand below each other.
+  const [header = "", ...lines] = table(host, columns, all).lines;
+  host.out(header);
+  let at = 0;
+  for (const [, entries] of families) {
+    if (at > 0) host.out("");
+    for (const line of lines.slice(at, at += entries.length)) host.out(line);
+  }
+}
+
+interface Parameter {
+  name: string;
+  wire: string;
+  type: string;
+  required: boolean;
+  fallback?: unknown;
+  text?: string;
+  values?: readonly string[];
+  fields?: Parameter[];
+}
+
+async function detailOf(operation: AnyOperation) {
+  const { docOf, sources } = await import("../../../lib/operations/sources.ts");
+  const { FieldComments } = await import("../../../lib/operations/doc_comments.ts");
+  const comments = new FieldComments(sources);
+  const text = docOf(operation.name);
+  const { source, variantOf, paging } = operation;
+  return {
+    ...summaryOf(operation),
+    ...text !== undefined && { text: sentences(text) },
+    source,
+    ...variantOf !== undefined && { variantOf },
+    ...paging !== undefined && { pages: paging.style },
+    params: parametersOf(comments, `${operation.name}.request`, operation.request.fields ?? {}),
+    result: Object.keys(resultFieldsOf(operation)),
+  };
+}
+
+/** Fields of the answer, of one row for lists. */
+function resultFieldsOf({ response }: AnyOperation): FieldsInfo {
+  const fields = response.fields ?? {};
+  const inner = fields.rows ?? fields.record;
+  return inner?.type.fields ?? fields;
+}
+
+/** The text of a doc comment without its tags. */
+const sentences = (doc: string) => doc.replace(/\n?@[\s\S]*$/, "").trim();
+
+function parametersOf(comments: FieldComments, place: string, fields: FieldsInfo): Parameter[] {
+  return Object.entries(fields).map(([name, field]) => {
+    const { wire, type, optional, fallback } = field;
+    const [text, values] = [comments.of(place, name, fields), namesOf(field)];
+    return {
+      name,
+      wire,
+      type: type.name,
+      required: !optional,
+      ...fallback !== undefined && { fallback },
+      ...text !== undefined && { text: sentences(text) },
+      ...values !== undefined && { values },
+      ...type.fields !== undefined && { fields: parametersOf(comments, `${place}.${name}`, type.fields) },
+    };
+  });
+}
+
+/** Names that a coded field takes. Its own sentence lists them: a field may take only some of its table. */
+function namesOf({ type }: FieldInfo): readonly string[] | undefined {
+  if (type.dictionary === undefined) return undefined;
+  return type.dictionary.names.filter((name) => type.expected.includes(`"${name}"`));
+}
+
+function printDetail(detail: Awaited<ReturnType<typeof detailOf>>, host: Host): void {
+  const { name, wire, path, effect, needs, transports, text, source, params, result, variantOf, pages } =
+    detail;
+  host.out(paint(host, "bold", name));
+  if (text !== undefined) { for (const line of wrap(text, 80)) host.out(line); }
+  host.out("");
+  const facts: [string, string][] = [
+    ["broker's name", wire],
+    ["gateway path", path ?? "none"],
+    ["effect", effect],
+    ["needs", needs],
+    ["transports", transports.join(", ") || "none"],
+    ["source", source],
+  ];
+  if (pages !== undefined) facts.push(["pages", `by ${pages}; --all walks them`]);
+  if (variantOf !== undefined) facts.push(["special case of", variantOf]);
+  for (const line of list(host, facts)) host.out(line);
+  host.out("");
+  host.out(paint(host, "bold", "Parameters"));
+  if (params.length === 0) host.out("none");
+  printParameters(params, host, "");
+  host.out("");
+  host.out(paint(host, "bold", "Answer"));
+  for (const line of wrap(result.join(", ") || "nothing beyond success", 80)) host.out(line);
+}
+
+function printParameters(params: readonly Parameter[], host: Host, indent: string): void {
+  for (const { name, wire, type, required, fallback, text, values, fields } of params) {
+    const notes = [
+      name === wire ? "" : wire,
+      values === undefined ? type : "",
+      fallback !== undefined ? `default ${JSON.stringify(fallback)}` : required ? "" : "optional",
+    ].filter((each) => each !== "");
+    host.out(
+      `${indent}${paint(host, required ? "bold" : undefined, name)}  ${paint(host, "dim", notes.join(", "))}`,
+    );
+    const more = [
+      text,
+      values === undefined ? undefined : values.map((each) => JSON.stringify(each)).join(" "),
+    ];
+    for (const each of more) {
+      if (each !== undefined) {
+        for (const line of wrap(each, 76 - indent.length)) host.out(`${indent}    ${line}`);
+      }
+    }
+    if (fields !== undefined) printParameters(fields, host, `${indent}    `);
+  }
+}

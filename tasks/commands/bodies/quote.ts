@@ -1,0 +1,26 @@
+/**
+ * What `hsgate quote` does.
+ *
+ * @module
+ */
+import { table } from "../print.ts";
+import type { QuoteInput } from "../quote.ts";
+import { clientOf } from "../session.ts";
+import { quoteColumns } from "./quote_line.ts";
+import { securitiesOf } from "./securities.ts";
+
+/** Prints the latest quotes. */
+export async function run({ args, flags, host }: QuoteInput): Promise<number> {
+  const securities = securitiesOf(args, flags.type);
+  await using client = await clientOf(flags, host);
+  const quotes = await client.quotes.latest({ securities }, { signal: host.signal });
+  if (flags.json) host.out(JSON.stringify(quotes));
+  else for (const line of table(host, quoteColumns, quotes).lines) host.out(line);
+  const missing = securities.filter(({ symbol }) =>
+    !quotes.some(({ security }) => security?.symbol === symbol)
+  );
+  for (const { symbol, type } of missing) {
+    host.note(`hsgate: no quote came for ${symbol} (${type}); --type names another kind`);
+  }
+  return missing.length === securities.length ? 3 : 0;
+}

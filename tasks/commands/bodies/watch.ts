@@ -1,0 +1,102 @@
+/**
+ * What `hsgate watch` does.
+ *
+ * @module
+ */
+import { PushTopic } from "../../../lib/dictionaries/push.ts";
+import { didYouMean } from "../../../lib/nearest.ts";
+import type { TransportEvent } from "../../../lib/transports/push_events.ts";
+import { UsageError } from "../exit_codes.ts";
+import type { Host } from "../host.ts";
+import { clientOf } from "../session.ts";
+import type { WatchInput } from "../watch.ts";
+import { Board, lineOf } from "./board.ts";
+import { securitiesOf } from "./securities.ts";
+
+/** Time between two drawings: a person reads no faster. */
+const REDRAW_MS = 100;
+
+/** Subscribes, shows what comes, and takes the subscriptions back at the end. */
+export async function run({ args, flags, host }: WatchInput): Promise<number> {
+  const securities = securitiesOf(args, flags.type);
+  const topics = topicsOf(flags.topics ?? "quote");
+  const board = new Board(securities.map(({ symbol }) => symbol), topics.includes("order-book"));
+  const show = flags.json ? jsonLines(host) : host.isTerminal ? redrawing(board, host) : plainLines(host);
+  await using client = await clientOf(flags, host);
+  if (!flags.json && topics.includes("quote")) {
+    // Pushes tell changes alone: what stands still would have no line.
+    for (const quote of await client.quotes.latest({ securities }, { signal: host.signal })) {
+      board.setQuote(quote);
+    }
+  }
+  try {
+    show.start();
+    for await (const event of client.watch({ topics, securities, signal: host.signal })) show.take(event);
+  } finally {
+    show.end();
+  }
+  host.signal.throwIfAborted();
+  host.note("hsgate: the stream has ended");
+  return 4;
+}
+
+function topicsOf(list: string): PushTopic[] {
+  return list.split(",").map((name) => {
+    const topic = name.trim();
+    if (PushTopic.has(topic)) return topic;
+    throw new UsageError(`Cannot watch "${topic}": no such topic${didYouMean(topic, PushTopic.names)}`);
+  });
+}
+
+interface Show {
+  start(): void;
+  take(event: TransportEvent): void;
+  end(): void;
+}
+
+const clockOf = (host: Host) => new Date(host.now()).toTimeString().slice(0, 8);
+
+function jsonLines(host: Host): Show {
+  // Errors do not survive JSON by themselves; their message does.
+  const shown = (_key: string, value: unknown) => value instanceof Error ? value.message : value;
+  return { start() {}, take: (event) => host.out(JSON.stringify(event, shown)), end() {} };
+}
+
+function plainLines(host: Host): Show {
+  return {
+    start: () => host.note("hsgate: watching; Ctrl-C stops"),
+    take(event) {
+      const line = lineOf(event);
+      if (line !== undefined) host.out(`${clockOf(host)}  ${line}`);
+    },
+    end() {},
+  };
+}
+
+/** Draws the board over its last drawing, at most so often. */
+function redrawing(board: Board, host: Host): Show {
+  let height = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const draw = () => {
+    timer = undefined;
+    const lines = board.lines(host);
+    const up = height > 1 ? `\x1b[${height - 1}A` : "";
+    host.draw(`${up}\r\x1b[J${lines.join("\n")}`);
+    height = lines.length;
+  };
+  return {
+    start() {
+      host.draw("\x1b[?25l");
+      draw();
+    },
+    take(event) {
+      board.apply(event, clockOf(host));
+      timer ??= setTimeout(draw, REDRAW_MS);
+    },
+    end() {
+      clearTimeout(timer);
+      draw();
+      host.draw("\n\x1b[?25h");
+    },
+  };
+}

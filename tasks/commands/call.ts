@@ -1,0 +1,34 @@
+/** Description of `hsgate call`. @module */
+import { command, type Flags, type Input } from "./command.ts";
+
+const flags = {
+  all: { type: "boolean", text: "walk all pages of a list that comes in pages" },
+  wire: { type: "boolean", text: "print the answer in the broker's spelling" },
+  "dry-run": { type: "boolean", text: "check the parameters, show what would be sent, send nothing" },
+  yes: { type: "boolean", short: "y", text: "do not ask before something that changes the account" },
+} as const satisfies Flags;
+/** What it is given. */
+export type CallInput = Input<typeof flags>;
+
+/** Calls any operation. */
+export const call = command({
+  name: "call",
+  summary: "call any operation, by our name or the broker's",
+  usage: "OPERATION [JSON | - | @FILE]",
+  args: [1, 2],
+  details: `Parameters are a JSON object, {} when left out; "-" reads it from stdin, "@FILE"
+from a file. Members go by our names or by the broker's, mixed as you like:
+  '{"market":"hk"}' and '{"exchangeType":"K"}' mean the same.
+Passwords are refused on the command line, where the process list shows them;
+"account.login" without parameters takes the one of the settings.
+Before something that changes the account, a person at a terminal sees what would
+be sent and is asked; a script is not asked. Nothing is ever sent twice.`,
+  flags,
+  exits: [3, 4, 5, 6],
+  examples: [
+    `call orders.today '{"market":"hk"}' --all`,
+    `call TradeQueryMarginFundInfo '{"exchangeType":"K"}' --json`,
+    `call orders.place @order.json --dry-run`,
+  ],
+  body: async () => (await import("./bodies/call.ts")).run,
+});

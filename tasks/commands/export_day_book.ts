@@ -1,0 +1,28 @@
+/** Description of `hsgate export day-book`. @module */
+import { command, type Flags, type Input } from "./command.ts";
+
+const flags = {
+  markets: { type: "string", value: "LIST", text: "hk, us, shanghai, shenzhen (hk)" },
+  from: { type: "string", value: "DAY", text: "first trading day, such as 2025-08-11 (the day of --to)" },
+  to: { type: "string", value: "DAY", text: "last trading day (the last one that is over)" },
+  out: { type: "string", value: "DIR", text: "where the files go (out)" },
+  formats: { type: "string", value: "LIST", text: "csv, jsonl (csv)" },
+} as const satisfies Flags;
+/** What it is given. */
+export type ExportInput = Input<typeof flags>;
+
+/** Exports the day book. */
+export const exportDayBook = command({
+  name: "export day-book",
+  summary: "write fills, orders, journal and fees of trading days to files, checked",
+  usage: "",
+  args: [0, 0],
+  details: `Files appear whole or not at all. Differences that the checks find are listed, and
+the exit code is 7 then.`,
+  flags,
+  exits: [3, 4, 6, 7],
+  examples: [
+    "export day-book --markets hk,us --from 2025-08-11 --to 2025-08-15 --out out --formats csv,jsonl",
+  ],
+  body: async () => (await import("./bodies/export_day_book.ts")).run,
+});

@@ -1,0 +1,86 @@
+/**
+ * `--help`, written from the descriptions of the commands.
+ *
+ * @module
+ */
+import { type Command, flagsOf } from "./command.ts";
+import { type ExitCode, exitCodes } from "./exit_codes.ts";
+
+const start = "deno task hsgate";
+
+/** Writes two columns, the second one broken at spaces to fit 80 characters. */
+function columns(rows: readonly (readonly [string, string])[], indent = 2): string[] {
+  const width = Math.min(28, Math.max(...rows.map(([left]) => left.length)));
+  const margin = " ".repeat(indent + width + 2);
+  return rows.flatMap(([left, right]) => {
+    const lines = wrap(right, 80 - margin.length);
+    const first = `${" ".repeat(indent)}${left.padEnd(width)}  ${lines[0] ?? ""}`.trimEnd();
+    return [first, ...lines.slice(1).map((line) => margin + line)];
+  });
+}
+
+/** Breaks a text at spaces into lines of a width. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/)) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+function exits(codes: readonly number[]): string[] {
+  const all = Object.entries(exitCodes).filter(([code]) => codes.includes(Number(code)));
+  return columns(all.map(([code, meaning]) => [code, meaning] as const));
+}
+
+/** Writes the text of `hsgate --help`. */
+export function overview(commands: readonly Command[]): string {
+  return [
+    `Usage: ${start} <command> [arguments] [flags]`,
+    "",
+    "Trades, reads and exports through the HS brokerage gateway.",
+    "",
+    "Commands",
+    ...columns(commands.map(({ name, summary }) => [name, summary] as const)),
+    "",
+    "Settings come from flags, then the environment, then hsgate.yaml. Secrets come",
+    "from the environment or a file alone: HSGATE_TRADE_PASSWORD (or ..._FILE) and",
+    "HSGATE_TRADE_PASSWORD_KEY (or ..._FILE).",
+    "",
+    "Exit codes",
+    ...exits(Object.keys(exitCodes).map(Number)),
+    "",
+    `"${start} <command> --help" explains a command, with examples.`,
+  ].join("\n");
+}
+
+const always: readonly ExitCode[] = [0, 1, 2, 130];
+
+/** Writes the text of `hsgate <command> --help`. */
+export function helpOf(command: Command): string {
+  const flags = Object.entries(flagsOf(command)).map(([name, { value, text, short }]) => {
+    const left = `${short === undefined ? "" : `-${short}, `}--${name}${
+      value === undefined ? "" : ` ${value}`
+    }`;
+    return [left, text] as const;
+  });
+  return [
+    `Usage: ${start} ${command.name}${command.usage === "" ? "" : ` ${command.usage}`} [flags]`,
+    "",
+    `${command.summary[0]!.toUpperCase()}${command.summary.slice(1)}.`,
+    ...command.details === undefined ? [] : ["", command.details],
+    "",
+    "Flags",
+    ...columns(flags),
+    "",
+    command.examples.length === 1 ? "Example" : "Examples",
+    ...command.examples.map((example) => `  ${start} ${example}`),
+    "",
+    "Exit codes",
+    ...exits([...always, ...command.exits]),
+  ].join("\n");
+}

@@ -1,0 +1,103 @@
+/**
+ * The world as a command sees it: environment, files, terminal, Ctrl-C. Handed in, so that tests can run a command
+ * without a process of its own.
+ *
+ * @module
+ */
+import { InterruptedError } from "./exit_codes.ts";
+
+/** A file, and who may read it. */
+export interface FileText {
+  text: string;
+  /** Permission bits, where the system has them. */
+  mode: number | null;
+}
+
+/** What a command may use of the world. */
+export interface Host {
+  /** An environment variable; an empty one counts as not set. */
+  env(name: string): string | undefined;
+  /** Writes a line to stdout. */
+  out(line: string): void;
+  /** Writes a line to stderr. */
+  note(line: string): void;
+  /** Writes text as it is to stdout, for what redraws. */
+  draw(text: string): void;
+  /** Whether a person reads stdout. */
+  readonly isTerminal: boolean;
+  /** Whether a person can be asked. */
+  readonly canAsk: boolean;
+  /** Whether colours are wanted. */
+  readonly color: boolean;
+  /** Width and height of the terminal. */
+  size(): { columns: number; rows: number };
+  /** Asks a question on stderr and reads a line. */
+  ask(question: string): Promise<string>;
+  /** All of stdin. */
+  readStdin(): Promise<string>;
+  /** A file; nothing when there is none. */
+  readFile(path: string): Promise<FileText | undefined>;
+  /** Fires at Ctrl-C. */
+  readonly signal: AbortSignal;
+  /** Unix milliseconds. */
+  now(): number;
+}
+
+const encoder = new TextEncoder();
+
+function writeAll(to: typeof Deno.stdout | typeof Deno.stderr, text: string): void {
+  const bytes = encoder.encode(text);
+  for (let at = 0; at < bytes.length;) at += to.writeSync(bytes.subarray(at));
+}
+
+/** The process that runs. */
+export function processHost(): Host {
+  const isTerminal = Deno.stdout.isTerminal();
+  let signal: AbortSignal | undefined;
+  return {
+    env: (name) => Deno.env.get(name) || undefined,
+    out: (line) => writeAll(Deno.stdout, `${line}\n`),
+    note: (line) => writeAll(Deno.stderr, `${line}\n`),
+    draw: (text) => writeAll(Deno.stdout, text),
+    isTerminal,
+    canAsk: Deno.stdin.isTerminal() && Deno.stderr.isTerminal(),
+    color: isTerminal && !Deno.noColor,
+    size: () => isTerminal ? Deno.consoleSize() : { columns: 80, rows: 24 },
+    ask,
+    readStdin: () => new Response(Deno.stdin.readable).text(),
+    readFile,
+    get signal() {
+      return signal ??= interruption();
+    },
+    now: () => Date.now(),
+  };
+}
+
+async function ask(question: string): Promise<string> {
+  writeAll(Deno.stderr, question);
+  const bytes = new Uint8Array(1024);
+  const count = await Deno.stdin.read(bytes);
+  return new TextDecoder().decode(bytes.subarray(0, count ?? 0)).trim();
+}
+
+async function readFile(path: string): Promise<FileText | undefined> {
+  try {
+    const [text, { mode }] = await Promise.all([Deno.readTextFile(path), Deno.stat(path)]);
+    return { text, mode };
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+/** The first Ctrl-C lets a command end in order; the second one ends it where it stands. */
+function interruption(): AbortSignal {
+  const controller = new AbortController();
+  const stop = () => {
+    if (controller.signal.aborted) Deno.exit(130);
+    controller.abort(new InterruptedError("interrupted"));
+  };
+  Deno.addSignalListener("SIGINT", stop);
+  if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", stop);
+  return controller.signal;
+}

@@ -1,0 +1,21 @@
+/** Description of `hsgate operations`. @module */
+import { command, type Flags, type Input } from "./command.ts";
+
+const flags = {} as const satisfies Flags;
+/** What it is given. */
+export type OperationsInput = Input<typeof flags>;
+
+/** Lists the catalogue. */
+export const operations = command({
+  name: "operations",
+  summary: "list every operation, or explain one",
+  usage: "[NAME]",
+  args: [0, 1],
+  details: `A name is an operation (ours or the broker's) or a family such as "orders". With
+--transport, only what that transport carries is listed. Nothing is sent.`,
+  flags,
+  without: ["gateway", "push", "config", "timeout"],
+  exits: [],
+  examples: ["operations", "operations orders.place", "operations TradeEntrust --json"],
+  body: async () => (await import("./bodies/operations.ts")).run,
+});

@@ -1,0 +1,77 @@
+/**
+ * Errors for people: what went wrong, and what to do next.
+ *
+ * @module
+ */
+import {
+  BrokerError,
+  DisplacedError,
+  InvalidParamsError,
+  LoginExpiredError,
+  MarketClosedError,
+  OutcomeUnknownError,
+  ProtocolError,
+  TransportError,
+} from "../../lib/errors.ts";
+import type { Command } from "./command.ts";
+import { exitCodeOf, InterruptedError, isMisuse, UsageError } from "./exit_codes.ts";
+import type { Host } from "./host.ts";
+
+/** Writes an error to stderr. */
+export function report(error: unknown, command: Command | undefined, host: Host): void {
+  if (error instanceof Deno.errors.BrokenPipe) return; // nobody reads on, which is no news to anybody
+  if (error instanceof InterruptedError) return host.note("hsgate: interrupted");
+  const known = error instanceof BrokerError || error instanceof UsageError || isMisuse(error) ||
+    isOfSystem(error);
+  if (!known) {
+    host.note(
+      `hsgate: this is a fault of the program\n${error instanceof Error ? error.stack : String(error)}`,
+    );
+    return;
+  }
+  host.note(`hsgate: ${error.message}`);
+  const advice = adviceFor(error, command);
+  if (advice !== undefined) host.note(`  -> ${advice}`);
+}
+
+/** Files that are missing or locked, addresses in use: the system's own words say it best. */
+function isOfSystem(error: unknown): error is Error {
+  return exitCodeOf(error) === 1 &&
+    Object.values(Deno.errors).some((each) => typeof each === "function" && error instanceof each);
+}
+
+/** Says what to do next, where there is something to do. */
+export function adviceFor(error: Error, command?: Command): string | undefined {
+  if (error instanceof UsageError) {
+    return command === undefined
+      ? '"deno task hsgate --help" lists the commands'
+      : `"deno task hsgate ${command.name} --help" shows how it is written`;
+  }
+  if (error instanceof OutcomeUnknownError) {
+    return "It may have happened. Do not repeat it: first read today's orders with " +
+      `"deno task hsgate call orders.today '{"market":"hk"}' --all"`;
+  }
+  if (error instanceof DisplacedError) {
+    return "Close the other program or device that uses this account, then log in again";
+  }
+  if (error instanceof LoginExpiredError) {
+    return error.code === "no-password" || !/login$/.test(error.operation ?? "")
+      ? 'Set HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY, or type "tradelogin" in the gateway\'s console'
+      : 'Check the trade password and its key; "deno task hsgate doctor" looks at both';
+  }
+  if (error instanceof MarketClosedError) {
+    return "The market is closed now: send it again in its trading hours";
+  }
+  if (error instanceof TransportError) {
+    return error.code === "timeout"
+      ? 'Wait longer with --timeout, or ask "deno task hsgate doctor" what is wrong'
+      : 'Is the gateway running? "deno task hsgate doctor" looks for it and says what is wrong';
+  }
+  if (error instanceof ProtocolError && /not-json|not-an-envelope/.test(error.code ?? "")) {
+    return 'Something else answers at this address: "deno task hsgate doctor" tells more';
+  }
+  if (error instanceof InvalidParamsError && error.operation !== undefined) {
+    return `"deno task hsgate operations ${error.operation}" lists its parameters`;
+  }
+  return undefined;
+}

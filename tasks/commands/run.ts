@@ -1,0 +1,22 @@
+/** Description of `hsgate run`. @module */
+import { command, type Flags, type Input } from "./command.ts";
+
+const flags = {
+  "dry-run": { type: "boolean", text: "compile the recipe, show its steps, send nothing" },
+} as const satisfies Flags;
+/** What it is given. */
+export type RunInput = Input<typeof flags>;
+
+/** Runs a recipe. */
+export const run = command({
+  name: "run",
+  summary: "run a recipe: a file of steps",
+  usage: "RECIPE",
+  args: [1, 1],
+  details: `The whole recipe is checked before its first step runs. RECIPE is a file, or the name
+of one under recipes/ without its ending.`,
+  flags,
+  exits: [3, 4, 5, 6, 7],
+  examples: ["run recipes/end_of_day.yaml", "run end_of_day --dry-run"],
+  body: async () => (await import("./bodies/run.ts")).run,
+});

@@ -1,0 +1,9 @@
+/**
+ * The command line: `deno task hsgate <command>`. Loads next to nothing by itself, so that `--help` is quick.
+ *
+ * @module
+ */
+import { processHost } from "./commands/host.ts";
+import { main } from "./commands/main.ts";
+
+if (import.meta.main) Deno.exit(await main(Deno.args, processHost()));

@@ -1,0 +1,103 @@
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { readConfigXml } from "../../lib/client/config_xml.ts";
+import { InvalidParamsError } from "../../lib/errors.ts";
+
+const whole = `<?xml version="1.0" encoding="UTF-8"?>
+<!-- the gateway's own settings -->
+<hs_gateway>
+  <mobile>13800000000</mobile>
+  <countryCode>CHN</countryCode>
+  <listenIp>127.0.0.1</listenIp>
+  <listenHttpPort>21111</listenHttpPort>
+  <listenTcpPort>21112</listenTcpPort>
+  <logPath>C:\\logs &amp; more</logPath>
+  <privateKeyPath><![CDATA[/keys/<dev>.pem]]></privateKeyPath>
+</hs_gateway>
+`;
+
+Deno.test("readConfigXml() reads every setting and keeps the phone number to itself", () => {
+  const config = readConfigXml(whole);
+  assertEquals(config, {
+    hasMobile: true,
+    countryCode: "CHN",
+    listenIp: "127.0.0.1",
+    listenHttpPort: 21111,
+    listenTcpPort: 21112,
+    logPath: "C:\\logs & more",
+    privateKeyPath: "/keys/<dev>.pem",
+    problems: [],
+  });
+});
+
+Deno.test("readConfigXml() takes the defaults of the API document for what is left out or empty", () => {
+  const { listenIp, listenHttpPort, listenTcpPort, hasMobile, problems } = readConfigXml(
+    "\ufeff<hs_gateway>\r\n<mobile></mobile><listenIp/><countryCode>+852</countryCode></hs_gateway>",
+  );
+  assertEquals({ listenIp, listenHttpPort, listenTcpPort, hasMobile }, {
+    listenIp: "127.0.0.1",
+    listenHttpPort: 11111,
+    listenTcpPort: 11112,
+    hasMobile: false,
+  });
+  assertEquals(problems, [
+    "mobile is missing: the gateway logs in with this phone number",
+    "privateKeyPath is missing: without the developer's key the gateway cannot sign",
+  ]);
+});
+
+const doubtful: [string, string, string][] = [
+  [
+    "a port that is none",
+    whole.replace("21111", "99999"),
+    'listenHttpPort is "99999", which is no port; 11111 is the usual one',
+  ],
+  [
+    "one port for both",
+    whole.replace("21112", "21111"),
+    "listenHttpPort and listenTcpPort are both 21111: they must differ",
+  ],
+  [
+    "an address that others can reach",
+    whole.replace("127.0.0.1", "0.0.0.0"),
+    'listenIp is "0.0.0.0": the gateway asks nobody for a password, so whoever reaches this address can trade',
+  ],
+  [
+    "a misspelt name",
+    whole.replaceAll("listenTcpPort", "listenTCPort"),
+    "<listenTCPort> is no setting; did you mean <listenTcpPort>?",
+  ],
+  [
+    "a country in words",
+    whole.replace("CHN", "China"),
+    'countryCode is "China": write it like CHN, HKG, +86 or +852',
+  ],
+  [
+    "a name that stands there twice",
+    whole.replace("</hs_gateway>", "<logPath>x</logPath></hs_gateway>"),
+    "<logPath> stands there twice; the first one counts here",
+  ],
+];
+for (const [what, text, problem] of doubtful) {
+  Deno.test(`readConfigXml() points at ${what}`, () => assertEquals(readConfigXml(text).problems, [problem]));
+}
+
+const broken: [string, string, string][] = [
+  ["another root", "<config></config>", "its root is <config>, not <hs_gateway>"],
+  ["an element that is not closed", "<hs_gateway><mobile>1</hs_gateway>", "</hs_gateway> closes <mobile>"],
+  ["a file that ends early", "<hs_gateway><mobile>1</mobile>", "<hs_gateway> is not closed"],
+  ["a tag that ends early", "<hs_gateway><mobile>1</mobile></hs_gateway", "<hs_gateway> is not closed"],
+  ["no XML at all", "mobile=1", "there is no <hs_gateway>"],
+];
+for (const [what, text, reason] of broken) {
+  Deno.test(`readConfigXml() refuses ${what}`, () => {
+    const error = assertThrows(() => readConfigXml(text), InvalidParamsError);
+    assertStringIncludes(error.message, reason);
+  });
+}
+
+Deno.test("readConfigXml() never shows the phone number, whatever is wrong", () => {
+  const bad = whole.replace("</mobile>", "</mobil>");
+  const error = assertThrows(() => readConfigXml(bad), InvalidParamsError);
+  assertEquals(Deno.inspect(error).includes("13800000000"), false);
+  assertEquals(JSON.stringify(readConfigXml(whole)).includes("13800000000"), false);
+});

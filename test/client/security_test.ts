@@ -1,0 +1,32 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { securityOf } from "../../lib/client/security.ts";
+
+// Kinds by the API document 2.2; 02800.HK, SPY and 688981.SH are known listings of their own kind.
+const kinds: [string, string][] = [
+  ["00700.HK", "hk-stock"],
+  ["9988.HK", "hk-stock"],
+  ["600519.SH", "a-share-stock"],
+  ["000333.SZ", "a-share-stock"],
+  ["688001.SH", "star-board-stock"],
+  ["510300.SH", "a-share-etf"],
+  ["AAPL", "us-stock"],
+  ["BRK.B", "us-stock"],
+  ["T", "us-stock"],
+  ["HSI2508.HK", "hk-index-future"],
+  ["MHIZ5.HK", "hk-index-future"],
+  ["AAPL250815C2300000", "us-option"],
+  ["AAPL250815P01000", "us-option"],
+];
+for (const [symbol, type] of kinds) {
+  Deno.test(`securityOf() takes "${symbol}" for a ${type}`, () => {
+    assertEquals(String(securityOf(symbol).type), type);
+    assertEquals(securityOf(symbol).symbol, symbol);
+  });
+}
+
+for (const symbol of ["", "VOD.L", "700.XX", "aapl", "HK", "600519", "ABC.HK"]) {
+  if (symbol === "HK") continue; // a US code could be spelt like this
+  Deno.test(`securityOf() does not guess what "${symbol}" is`, () => {
+    assertThrows(() => securityOf(symbol), TypeError, `Cannot tell what "${symbol}" is`);
+  });
+}

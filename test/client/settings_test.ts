@@ -1,0 +1,207 @@
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { loadSettings, type SettingsSources } from "../../lib/client/settings.ts";
+import { InvalidParamsError } from "../../lib/errors.ts";
+
+const KEY = "MDEyMzQ1Njc4OWFiY2RlZg==";
+const OTHER_KEY = "ZmVkY2JhOTg3NjU0MzIxMA==";
+
+interface World {
+  flags?: SettingsSources["flags"];
+  env?: Record<string, string>;
+  files?: Record<string, string | { text: string; mode: number }>;
+  path?: string;
+  required?: boolean;
+}
+
+function load({ flags = {}, env = {}, files = {}, path = "hsgate.yaml", required = false }: World = {}) {
+  return loadSettings({
+    flags,
+    env: (name) => env[name],
+    readFile: (name) => {
+      const file = files[name];
+      return Promise.resolve(typeof file === "string" ? { text: file, mode: 0o600 } : file);
+    },
+    path,
+    required,
+  });
+}
+
+Deno.test("loadSettings() knows where a gateway usually listens", async () => {
+  const loaded = await load();
+  assertEquals(loaded.settings, {
+    gatewayUrl: "http://127.0.0.1:11111",
+    timeoutMs: 10_000,
+    transport: "gateway",
+  });
+  assertEquals(loaded.origins, { gatewayUrl: "default", timeoutMs: "default", transport: "default" });
+  assertEquals(loaded.file, undefined);
+});
+
+Deno.test("loadSettings() prefers flags to the environment and the environment to the file", async () => {
+  const files = {
+    "hsgate.yaml": "gatewayUrl: http://127.0.0.1:1\npushAddress: 127.0.0.1:2\ntimeoutMs: 3000\n",
+  };
+  const env = { HSGATE_GATEWAY_URL: "http://127.0.0.1:4", HSGATE_PUSH_ADDRESS: "127.0.0.1:5" };
+  const { settings, origins, file } = await load({ flags: { gatewayUrl: "http://127.0.0.1:7" }, env, files });
+  assertEquals(settings.gatewayUrl, "http://127.0.0.1:7");
+  assertEquals(settings.pushAddress, "127.0.0.1:5");
+  assertEquals(settings.timeoutMs, 3000);
+  assertEquals(origins, {
+    gatewayUrl: "flag",
+    pushAddress: "HSGATE_PUSH_ADDRESS",
+    timeoutMs: "hsgate.yaml",
+    transport: "default",
+  });
+  assertEquals(file, "hsgate.yaml");
+});
+
+Deno.test("loadSettings() keeps the zeros of a password that looks like a number", async () => {
+  const { settings } = await load({ files: { "hsgate.yaml": "tradePassword: 007700\n" } });
+  assertEquals(settings.tradePassword, "007700");
+});
+
+Deno.test("loadSettings() reads the line of JSON that the simulator writes, without a warning", async () => {
+  const info = JSON.stringify({
+    gatewayUrl: "http://127.0.0.1:4001",
+    pushAddress: "127.0.0.1:4002",
+    tradePassword: "sim-1",
+    tradePasswordKey: KEY,
+    seed: 1,
+    clock: "2025-08-16T12:00:00+08:00",
+  });
+  const { settings, warnings } = await load({
+    files: { "sim.json": info },
+    path: "sim.json",
+    required: true,
+  });
+  assertEquals(settings, {
+    gatewayUrl: "http://127.0.0.1:4001",
+    pushAddress: "127.0.0.1:4002",
+    tradePassword: "sim-1",
+    tradePasswordKey: KEY,
+    timeoutMs: 10_000,
+    transport: "gateway",
+  });
+  assertEquals(warnings, []);
+});
+
+Deno.test("loadSettings() reads a secret from a file of its own, and its line end is no part of it", async () => {
+  const { settings, origins } = await load({
+    env: { HSGATE_TRADE_PASSWORD_FILE: "/run/password" },
+    files: {
+      "/run/password": "p w\n",
+      "/run/key": `${KEY}\r\n`,
+      "hsgate.yaml": "tradePasswordKeyFile: /run/key",
+    },
+  });
+  assertEquals(settings.tradePassword, "p w");
+  assertEquals(settings.tradePasswordKey, KEY);
+  assertEquals(origins.tradePassword, "HSGATE_TRADE_PASSWORD_FILE");
+  assertEquals(origins.tradePasswordKey, "tradePasswordKeyFile");
+});
+
+Deno.test("loadSettings() takes a secret of the environment before the file's", async () => {
+  const { settings } = await load({
+    env: { HSGATE_TRADE_PASSWORD_KEY: OTHER_KEY },
+    files: { "hsgate.yaml": `tradePasswordKey: ${KEY}` },
+  });
+  assertEquals(settings.tradePasswordKey, OTHER_KEY);
+});
+
+Deno.test("loadSettings() warns when others can read a file with a secret, and only then", async () => {
+  const open = { text: "tradePassword: abc", mode: 0o644 };
+  assertEquals((await load({ files: { "hsgate.yaml": open } })).warnings, [
+    '"hsgate.yaml" holds a secret and others can read it; run: chmod 600 "hsgate.yaml"',
+  ]);
+  assertEquals(
+    (await load({ files: { "hsgate.yaml": { text: "timeoutMs: 5", mode: 0o644 } } })).warnings,
+    [],
+  );
+  assertEquals((await load({ files: { "hsgate.yaml": "tradePassword: abc" } })).warnings, []);
+  const { warnings } = await load({
+    env: { HSGATE_TRADE_PASSWORD_FILE: "/p" },
+    files: { "/p": { text: "x", mode: 0o640 } },
+  });
+  assertEquals(warnings, ['"/p" holds a secret and others can read it; run: chmod 600 "/p"']);
+});
+
+const refusals: [string, World, string][] = [
+  [
+    "a near miss among the keys",
+    { files: { "hsgate.yaml": "gatewayURI: http://127.0.0.1:1" } },
+    'hsgate.yaml: expected the setting "gatewayUrl", got "gatewayURI"',
+  ],
+  [
+    "a part of a key",
+    { files: { "hsgate.yaml": "password: abc" } },
+    'hsgate.yaml: expected the setting "tradePassword", got "password"',
+  ],
+  [
+    "an address without a scheme",
+    { env: { HSGATE_GATEWAY_URL: "127.0.0.1:11111" } },
+    'gatewayUrl (HSGATE_GATEWAY_URL): expected an address such as "http://127.0.0.1:11111", got "127.0.0.1:11111"',
+  ],
+  [
+    "a port that is none",
+    { flags: { pushAddress: "127.0.0.1:70000" } },
+    'pushAddress (flag): expected an address such as "127.0.0.1:11112", got "127.0.0.1:70000"',
+  ],
+  [
+    "the direct transport, which is not there yet",
+    { flags: { transport: "direct" } },
+    'transport (flag): expected "gateway" ("direct" is not there yet), got "direct"',
+  ],
+  [
+    "a time without an end",
+    { env: { HSGATE_TIMEOUT_MS: "0" } },
+    'timeoutMs (HSGATE_TIMEOUT_MS): expected milliseconds from 1 to 3600000, got "0"',
+  ],
+  [
+    "a file that is missing",
+    { path: "x.yaml", required: true },
+    'the settings file: expected a file that exists, got "x.yaml"',
+  ],
+  [
+    "a secret given twice",
+    { env: { HSGATE_TRADE_PASSWORD: "a", HSGATE_TRADE_PASSWORD_FILE: "/p" } },
+    'HSGATE_TRADE_PASSWORD_FILE: expected nothing beside HSGATE_TRADE_PASSWORD, got "/p"',
+  ],
+  [
+    "a list",
+    { files: { "hsgate.yaml": "- a" } },
+    "hsgate.yaml: expected lines such as gatewayUrl: http://127.0.0.1:11111",
+  ],
+];
+for (const [what, world, message] of refusals) {
+  Deno.test(`loadSettings() refuses ${what}`, async () => {
+    const error = await assertRejects(() => load(world), InvalidParamsError);
+    assertStringIncludes(error.message, `Cannot read the settings: ${message}`);
+  });
+}
+
+Deno.test("loadSettings() reports everything that is wrong at once", async () => {
+  const error = await assertRejects(
+    () => load({ env: { HSGATE_GATEWAY_URL: "nowhere", HSGATE_TIMEOUT_MS: "soon" } }),
+    InvalidParamsError,
+  );
+  assertEquals(error.issues.map(({ path }) => path), [["gatewayUrl (HSGATE_GATEWAY_URL)"], [
+    "timeoutMs (HSGATE_TIMEOUT_MS)",
+  ]]);
+});
+
+const leaks: [string, World][] = [
+  ["a key that is no Base64", { env: { HSGATE_TRADE_PASSWORD_KEY: "hunter2" } }],
+  ["an address with a password in it", { env: { HSGATE_GATEWAY_URL: "http://me:hunter2@127.0.0.1:1" } }],
+  ["YAML that ends in the middle", { files: { "hsgate.yaml": 'tradePassword: "hunter2' } }],
+  ["YAML with an alias", { files: { "hsgate.yaml": "tradePassword: *hunter2" } }],
+  ["YAML with a tag", { files: { "hsgate.yaml": "tradePassword: !hunter2 x" } }],
+  ["a key that stands there twice", { files: { "hsgate.yaml": "tradePassword: a\ntradePassword: hunter2" } }],
+  ["a list in place of a secret", { files: { "hsgate.yaml": "tradePassword: [hunter2]" } }],
+  ["a secret next to a typo", { files: { "hsgate.yaml": "tradePasswort: hunter2" } }],
+];
+for (const [what, world] of leaks) {
+  Deno.test(`loadSettings() keeps secrets out of its message: ${what}`, async () => {
+    const error = await assertRejects(() => load(world), InvalidParamsError);
+    assertEquals(Deno.inspect(error).includes("hunter2"), false);
+  });
+}
