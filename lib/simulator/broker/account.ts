@@ -1,0 +1,222 @@
+/**
+ * Funds, holdings and what can be bought and sold.
+ *
+ * The account is a cash account: no credit, no short sales. Both mainland markets share one purse of renminbi, so
+ * the funds of either show all of it, and the holdings of both in their market value.
+ *
+ * @module
+ */
+import { divide, multiply, subtract } from "../../decimal.ts";
+import type { Market } from "../../dictionaries/market.ts";
+import { listing } from "../../facts/listings.ts";
+import type { Funds, Holding } from "../../operations/account.ts";
+import type { Handlers } from "../contract.ts";
+import type { Instrument } from "../market/mod.ts";
+import { checkPrice, findInstrument } from "./checks.ts";
+import { amountOf, divideHalfUp, writeCents, writePrice } from "./money.ts";
+import { type AccountCurrency, bookRules, markets } from "./sessions.ts";
+import type { State } from "./state.ts";
+
+type Names =
+  | "account.funds"
+  | "account.holdings"
+  | "account.maxBuy"
+  | "account.maxSell"
+  | "account.buyingPower"
+  | "account.marginTerms"
+  | "account.extendedHours"
+  | "account.shortSale"
+  | "account.exchangeRates";
+
+const ZERO = "0.00";
+const HUNDRED = 100n;
+const CENT_IN_PRICE = 1_000_000n;
+
+/** Makes the handlers of the family. */
+export function accountHandlers(state: State): Handlers<Names> {
+  return {
+    "account.funds": ({ market }) => fundsOf(state, bookRules[market].currency),
+    "account.holdings": ({ market }) =>
+      [...state.holdings[market].keys()].map((symbol) => holdingOf(state, market, symbol)),
+    "account.maxBuy": ({ market, symbol, price }) => {
+      const instrument = findInstrument(state, market, symbol);
+      return { quantity: String(mostToBuy(state, instrument, pricedAt(state, instrument, price))) };
+    },
+    "account.maxSell": ({ market, symbol }) => {
+      findInstrument(state, market, symbol);
+      return { quantity: String(state.sellable(market, symbol)) };
+    },
+    "account.buyingPower": ({ market, symbol, price }) => {
+      const instrument = findInstrument(state, market, symbol);
+      const buy = String(mostToBuy(state, instrument, pricedAt(state, instrument, price)));
+      const held = state.holdings[market].get(symbol)?.quantity ?? 0n;
+      const cash = writeCents(state.available(bookRules[market].currency));
+      return {
+        position: held > 0n ? "long" : "no-position",
+        positionQuantity: String(held),
+        maxLongOpen: buy,
+        maxLongClose: String(state.sellable(market, symbol)),
+        maxOpenByCash: buy,
+        maxOpenByMargin: "0",
+        maxOpenByCashAndMargin: buy,
+        cashAvailable: cash,
+        marginAvailable: ZERO,
+        cashAndMarginAvailable: cash,
+        maxShortOpen: "0",
+        maxShortClose: "0",
+        maxShortCloseByCash: "0",
+        shortPool: "0",
+        shortBuyingPower: ZERO,
+        contractSize: instrument.multiplier,
+        unifiedBuyingPower: "0",
+        creditLimit: ZERO,
+        ...(instrument.kind === "option" ? { optionLongMargin: ZERO, optionShortMargin: ZERO } : {}),
+      };
+    },
+    "account.marginTerms": ({ symbol }) => {
+      const market = listing(symbol)?.market ?? state.market.instrument(symbol)?.market;
+      if (market !== undefined) findInstrument(state, market, symbol);
+      return {
+        marginAllowed: false,
+        initialMarginRatio: "1",
+        maintenanceMarginRatio: "1",
+        shortAllowed: false,
+        shortInitialMarginRatio: "1",
+        shortMaintenanceMarginRatio: "1",
+        shortInterestRate: "0",
+        shortAvailableQuantity: "0",
+        rates: [],
+      };
+    },
+    "account.extendedHours": ({ market, symbol }) => ({
+      supported: market === "us" && findInstrument(state, market, symbol).kind !== "option",
+    }),
+    "account.shortSale": ({ market, symbol }) => {
+      findInstrument(state, market, symbol);
+      return { supported: false, interestRate: "0" };
+    },
+    "account.exchangeRates": ({ rateType }) => ratesAt(state, rateType === "spot"),
+  };
+}
+
+function pricedAt(state: State, instrument: Instrument, price: string): bigint {
+  return /[1-9]/.test(price)
+    ? checkPrice(state, instrument, price)
+    : state.tape.price(instrument.symbol, state.now);
+}
+
+/** The most whole lots that cash can pay for with their fees. */
+function mostToBuy(state: State, instrument: Instrument, price: bigint): bigint {
+  const { market, lotSize, multiplier } = instrument;
+  const draft = { book: market, instrument, multiplier: BigInt(multiplier), day: state.today[market].day };
+  const available = state.available(bookRules[market].currency);
+  const lot = BigInt(lotSize);
+  const perLot = amountOf(price, lot, draft.multiplier);
+  if (available <= 0n || perLot <= 0n) return 0n;
+  let [low, high] = [0n, available / perLot];
+  while (low < high) {
+    const middle = (low + high + 1n) / 2n;
+    if (state.costOf(draft, price, middle * lot) <= available) low = middle;
+    else high = middle - 1n;
+  }
+  return low * lot;
+}
+
+function valueOf(state: State, market: Market, symbol: string): bigint {
+  const quantity = state.holdings[market].get(symbol)?.quantity ?? 0n;
+  return amountOf(state.tape.price(symbol, state.now), quantity, state.describe(symbol).multiplier);
+}
+
+function fundsOf(state: State, currency: AccountCurrency): Funds {
+  let value = 0n;
+  let proceeds = 0n;
+  for (const market of markets) {
+    if (bookRules[market].currency !== currency) continue;
+    for (const symbol of state.holdings[market].keys()) value += valueOf(state, market, symbol);
+    for (const { order, fill } of state.today[market].fills) {
+      if (order.isSell) proceeds += amountOf(fill.price, fill.quantity, order.multiplier);
+    }
+  }
+  const cash = state.cash[currency];
+  const frozen = state.frozen(currency);
+  const available = cash - frozen.all;
+  // What was sold today is not paid out today.
+  const withdrawable = available > proceeds ? available - proceeds : 0n;
+  const total = cash + value;
+  const power = (of: AccountCurrency) => of === currency ? writeCents(available) : ZERO;
+  const perCurrency = { Hk: power("HKD"), Us: power("USD"), Cn: power("CNY") };
+  return {
+    totalAssets: writeCents(total),
+    available: writeCents(available),
+    frozenByOrders: writeCents(frozen.byOrders),
+    frozen: writeCents(frozen.all),
+    withdrawable: writeCents(withdrawable),
+    creditUsed: ZERO,
+    creditLine: ZERO,
+    creditLimit: ZERO,
+    maxCreditLimit: ZERO,
+    unifiedCreditLimit: ZERO,
+    maxUnifiedCreditLimit: ZERO,
+    accountStatus: "0",
+    usageRatio: total > 0n ? writeCents(divideHalfUp(value * 10_000n, total)) : ZERO,
+    buyingPower: writeCents(available),
+    buyingPowerWithCredit: writeCents(available),
+    buyingPowerHk: perCurrency.Hk,
+    buyingPowerUs: perCurrency.Us,
+    buyingPowerCn: perCurrency.Cn,
+    unifiedBuyingPowerHk: perCurrency.Hk,
+    unifiedBuyingPowerUs: perCurrency.Us,
+    unifiedBuyingPowerCn: perCurrency.Cn,
+    thirdPartyBuyingPowerHk: ZERO,
+    thirdPartyBuyingPowerUs: ZERO,
+    thirdPartyBuyingPowerCn: ZERO,
+    shortBuyingPower: ZERO,
+    cashBuyingPower: writeCents(available),
+    holdingsProfit: ZERO,
+    marketValue: writeCents(value),
+  };
+}
+
+function holdingOf(state: State, market: Market, symbol: string): Holding {
+  const held = state.holdings[market].get(symbol) ?? { quantity: 0n, costCents: 0n };
+  const { name, multiplier } = state.describe(symbol);
+  const units = held.quantity * multiplier;
+  const cost = units === 0n ? 0n : divideHalfUp(held.costCents * HUNDRED, units) * CENT_IN_PRICE / HUNDRED;
+  const value = valueOf(state, market, symbol);
+  const profit = value - held.costCents;
+  const costPrice = writePrice(cost);
+  return {
+    symbol,
+    name,
+    market,
+    quantity: String(held.quantity),
+    sellableQuantity: String(state.sellable(market, symbol)),
+    costPrice,
+    dayCostPrice: costPrice,
+    breakEvenPrice: costPrice,
+    dayIn: String(state.tradedToday(market, symbol, false)),
+    dayOut: String(state.tradedToday(market, symbol, true)),
+    lastPrice: writePrice(state.tape.price(symbol, state.now)),
+    profit: writeCents(profit),
+    marketValue: writeCents(value),
+    ...(held.costCents === 0n
+      ? {}
+      : { incomeRatio: writeCents(divideHalfUp(profit * 10_000n, held.costCents)) }),
+  };
+}
+
+/** Swap rates keep a margin of two per thousand between both ways; spot rates have none. */
+function ratesAt(state: State, spot: boolean): Record<string, Record<string, string>> {
+  const { day } = state.today.hk;
+  const { USDHKD, CNYHKD } = state.market.currencyRates(day.date);
+  const hkd: Record<AccountCurrency, string> = { HKD: "1", USD: USDHKD, CNY: CNYHKD };
+  const currencies: AccountCurrency[] = ["HKD", "USD", "CNY"];
+  const factor = spot ? "1" : subtract("1", "0.002");
+  return Object.fromEntries(currencies.map((from) => [
+    from,
+    Object.fromEntries(
+      currencies.filter((to) => to !== from)
+        .map((to) => [to, divide(multiply(hkd[from], factor), hkd[to], 6, "half-up")]),
+    ),
+  ]));
+}

@@ -1,0 +1,331 @@
+/**
+ * Algorithmic orders: their quantity is sent in child orders over time.
+ *
+ * All strategies but the iceberg send equal children at equal distances between start and end; `pov` and `tpov`
+ * keep their own distance. The iceberg sends the next child when the one before is filled. Children are ordinary
+ * orders. What is left when the market closes is done for the day.
+ *
+ * @module
+ */
+import { type Decimal, round } from "../../decimal.ts";
+import type {
+  AlgoAction,
+  AlgoOrderStatus,
+  AlgoOrderType,
+  AlgoStrategy,
+  AlgoStrategyStatus,
+} from "../../dictionaries/algo.ts";
+import type { Market } from "../../dictionaries/market.ts";
+import type { AlgoOrder } from "../../operations/algo.ts";
+import type { algo as operations } from "../../operations/algo.ts";
+import type { Params } from "../../operations/operation.ts";
+import { Refusal } from "../contract.ts";
+import type { Instrument } from "../market/mod.ts";
+import { checkHours, checkPrice, checkQuantity, findInstrument, invalid, refused } from "./checks.ts";
+import { filledCentsOf, filledOf, isOpen, leftOf, type LiveOrder } from "./live_order.ts";
+import { least, meanPrice, writePrice } from "./money.ts";
+import { cancelOrder, placeOrder } from "./orders.ts";
+import { type BookDay, bookRules, HOUR_MS, localTime } from "./sessions.ts";
+import type { State } from "./state.ts";
+import { wholeSecond } from "./tape.ts";
+
+type PlaceParams = Params<typeof operations.place>;
+type Settings = PlaceParams["settings"];
+
+interface Algo {
+  id: string;
+  instrument: Instrument;
+  isSell: boolean;
+  orderType: AlgoOrderType;
+  strategy: AlgoStrategy;
+  strategyStatus: AlgoStrategyStatus;
+  status: AlgoOrderStatus;
+  price: Decimal;
+  quantity: bigint;
+  settings: Settings;
+  extended: boolean;
+  day: BookDay;
+  placedAt: number;
+  changedAt: number;
+  children: LiveOrder[];
+  /** When the next child is due. */
+  nextAt: number;
+  endAt: number;
+}
+
+const NUMBER_DIGIT = 7;
+/** Children that a plan has at most. */
+const MOST_CHILDREN = 10n;
+/** Seconds between reports where the settings name none. */
+const DEFAULT_INTERVAL = 60;
+const HONG_KONG_OFFSET = 8 * HOUR_MS;
+
+const ended: readonly AlgoOrderStatus[] = ["filled", "done-for-the-day", "cancelled", "rejected", "expired"];
+
+/** The algorithmic orders of the account. */
+export class AlgoDesk {
+  readonly #state: State;
+  readonly #orders: Algo[] = [];
+  readonly #byId = new Map<string, Algo>();
+
+  constructor(state: State) {
+    this.#state = state;
+  }
+
+  /** Places one and returns its number. */
+  place(order: PlaceParams): string {
+    const state = this.#state;
+    const { market, symbol, settings } = order;
+    const instrument = findInstrument(state, market, symbol);
+    const { day } = state.today[market];
+    const extended = order.tradingHours === "extended";
+    checkHours(day, state.now, { market, orderType: "limit", extended });
+    const isSell = order.side === "sell";
+    const quantity = checkQuantity(order.quantity, instrument, { isSell, orderType: "limit" });
+    const price = checkPrice(state, instrument, order.price);
+    const draft = { book: market, instrument, multiplier: BigInt(instrument.multiplier), day };
+    if (isSell && quantity > state.sellable(market, symbol)) {
+      throw refused(`insufficient holdings of "${symbol}"`);
+    }
+    if (!isSell && state.costOf(draft, price, quantity) > state.available(bookRules[market].currency)) {
+      throw refused("insufficient funds for this order and its fees");
+    }
+    const place = this.#orders.length + 1;
+    const id = `${NUMBER_DIGIT}${day.date.slice(2).replaceAll("-", "")}${String(place).padStart(6, "0")}`;
+    const { startAt, endAt } = spanOf(day, market, settings, state.now);
+    const placed: Algo = {
+      id,
+      instrument,
+      isSell,
+      orderType: order.orderType,
+      strategy: order.strategy,
+      strategyStatus: "start",
+      status: "accepted",
+      price: order.price,
+      quantity,
+      settings,
+      extended,
+      day,
+      placedAt: state.now,
+      changedAt: state.now,
+      children: [],
+      nextAt: Math.ceil(startAt / 1000) * 1000,
+      endAt,
+    };
+    this.#orders.push(placed);
+    this.#byId.set(id, placed);
+    return id;
+  }
+
+  /** Changes price, quantity and settings of what is not sent yet. */
+  amend(id: string, terms: { price?: Decimal; quantity?: Decimal; settings?: Settings }): void {
+    const order = this.#active(id);
+    if (terms.price !== undefined) {
+      checkPrice(this.#state, order.instrument, terms.price);
+      order.price = terms.price;
+    }
+    if (terms.quantity !== undefined) {
+      const isSell = order.isSell;
+      const quantity = checkQuantity(terms.quantity, order.instrument, { isSell, orderType: "limit" });
+      if (quantity < sentOf(order)) throw refused(`${sentOf(order)} of order "${id}" are sent already`);
+      order.quantity = quantity;
+    }
+    if (terms.settings !== undefined) order.settings = { ...order.settings, ...terms.settings };
+    order.changedAt = this.#state.now;
+  }
+
+  /** Cancels what is left, children included. */
+  cancel(id: string): void {
+    this.#end(this.#active(id), "cancelled");
+  }
+
+  /** Cancels one child. */
+  cancelChild(id: string, childId: string): void {
+    const child = this.#find(id).children.find((each) => each.id === childId);
+    if (child === undefined) throw invalid(`unknown child order number "${childId}"`);
+    if (!isOpen(child)) throw refused(`order "${childId}" is ${child.status} and can no longer be changed`);
+    cancelOrder(this.#state, child);
+  }
+
+  /** Starts, stops, suspends or resumes the strategy. */
+  act(id: string, action: AlgoAction): void {
+    const order = this.#active(id);
+    order.strategyStatus = action;
+    order.changedAt = this.#state.now;
+    if (action === "stop") return this.#end(order, "cancelled");
+    if (action !== "suspend") order.nextAt = Math.max(order.nextAt, wholeSecond(this.#state.now) + 1000);
+  }
+
+  /** The order that was asked for, whatever its state. */
+  require(id: string): void {
+    this.#find(id);
+  }
+
+  /** Order numbers of the children. */
+  children(id: string, date: string): string[] {
+    const order = this.#find(id);
+    return order.day.date === date ? order.children.map((child) => child.id) : [];
+  }
+
+  /** Rows of a range of days, in order of placement. */
+  list(from: string, to: string, only: { market?: Market; symbol?: string }): AlgoOrder[] {
+    return this.#orders
+      .filter(({ day: { date }, instrument }) =>
+        date >= from && date <= to && (only.market === undefined || instrument.market === only.market) &&
+        (only.symbol === undefined || instrument.symbol === only.symbol)
+      )
+      .map((order) => this.#row(order));
+  }
+
+  /** Returns the next child that is due up to a horizon. */
+  nextEvent(horizon: number): { at: number; run: () => void } | undefined {
+    let first: { at: number; run: () => void } | undefined;
+    for (const order of this.#orders) {
+      const at = this.#dueAt(order);
+      if (at === undefined || at > horizon || (first !== undefined && first.at <= at)) continue;
+      first = { at, run: () => this.#send(order) };
+    }
+    return first;
+  }
+
+  /** Ends what a market's close leaves over. */
+  close(market: Market): void {
+    for (const order of this.#orders) {
+      if (order.instrument.market === market && !ended.includes(this.#statusOf(order))) {
+        this.#end(order, "done-for-the-day");
+      }
+    }
+  }
+
+  #dueAt(order: Algo): number | undefined {
+    const { strategyStatus, strategy, nextAt, endAt } = order;
+    if (ended.includes(order.status) || order.quantity <= sentOf(order)) return undefined;
+    if (strategyStatus === "stop" || strategyStatus === "suspend" || nextAt >= endAt) return undefined;
+    const last = order.children.at(-1);
+    if (strategy === "iceberg" && last !== undefined && isOpen(last)) return undefined;
+    return Math.max(nextAt, wholeSecond(this.#state.now));
+  }
+
+  #send(order: Algo): void {
+    const { settings, instrument, strategy } = order;
+    const lot = BigInt(instrument.lotSize);
+    const rest = order.quantity - sentOf(order);
+    const whole = (value: Decimal) => BigInt(round(value, 0, "down")) / lot * lot;
+    const most = settings.maxChildQuantity === undefined ? rest : whole(settings.maxChildQuantity);
+    const part = (order.quantity / MOST_CHILDREN + lot - 1n) / lot * lot;
+    const wanted = strategy === "iceberg" && settings.displayQuantity !== undefined
+      ? whole(settings.displayQuantity)
+      : part;
+    const size = least(rest, least(wanted, most));
+    const quantity = size < lot ? least(rest, lot) : size;
+    const left = (rest + quantity - 1n) / quantity;
+    const spread = (order.endAt - this.#state.now) / Number(left);
+    const isReporting = strategy === "pov" || strategy === "tpov";
+    const interval = isReporting ? (settings.intervalSec ?? DEFAULT_INTERVAL) * 1000 : spread;
+    order.nextAt = wholeSecond(this.#state.now + Math.max(1000, strategy === "iceberg" ? 1000 : interval));
+    order.changedAt = this.#state.now;
+    try {
+      order.children.push(placeOrder(this.#state, {
+        market: instrument.market,
+        symbol: instrument.symbol,
+        side: order.isSell ? "sell" : "buy",
+        orderType: instrument.market === "hk" ? "enhanced-limit" : "limit",
+        quantity: String(quantity),
+        price: this.#childPrice(order),
+        extended: order.extended,
+      }));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.#end(order, "rejected");
+    }
+  }
+
+  /** A market order follows the price, as not every market takes orders without one. */
+  #childPrice({ orderType, price, instrument: { symbol } }: Algo): Decimal {
+    return orderType === "limit" ? price : writePrice(this.#state.tape.price(symbol, this.#state.now));
+  }
+
+  #find(id: string): Algo {
+    const order = this.#byId.get(id);
+    if (order === undefined) throw invalid(`unknown algorithmic order number "${id}"`);
+    return order;
+  }
+
+  #active(id: string): Algo {
+    const order = this.#find(id);
+    const status = this.#statusOf(order);
+    if (ended.includes(status)) throw refused(`algorithmic order "${id}" is ${status}`);
+    return order;
+  }
+
+  #end(order: Algo, status: AlgoOrderStatus): void {
+    order.status = status;
+    order.strategyStatus = "stop";
+    order.changedAt = this.#state.now;
+    for (const child of order.children) if (isOpen(child)) cancelOrder(this.#state, child);
+  }
+
+  #statusOf(order: Algo): AlgoOrderStatus {
+    if (order.status !== "accepted") return order.status;
+    const filled = order.children.reduce((sum, child) => sum + filledOf(child), 0n);
+    return filled === 0n ? "accepted" : filled < order.quantity ? "part-filled" : "filled";
+  }
+
+  #row(order: Algo): AlgoOrder {
+    const { instrument, day, children } = order;
+    const filled = children.reduce((sum, child) => sum + filledOf(child), 0n);
+    const cents = children.reduce((sum, child) => sum + filledCentsOf(child), 0n);
+    return {
+      orderId: order.id,
+      symbol: instrument.symbol,
+      market: instrument.market,
+      date: day.date,
+      orderType: order.orderType,
+      price: order.price,
+      quantity: String(order.quantity),
+      filledQuantity: String(filled),
+      unfilledQuantity: String(order.quantity - filled),
+      averagePrice: writePrice(meanPrice(cents, filled, BigInt(instrument.multiplier))),
+      status: this.#statusOf(order),
+      side: order.isSell ? "sell" : "buy",
+      strategy: order.strategy,
+      strategyStatus: order.strategyStatus,
+      settings: settingsRow(order.settings),
+      lotSize: String(instrument.lotSize),
+      sentAt: localTime(day, order.placedAt),
+      changedAt: localTime(day, order.changedAt),
+    };
+  }
+}
+
+/** What was sent and is filled or can still be. */
+function sentOf({ children }: Algo): bigint {
+  return children.reduce((sum, child) => sum + filledOf(child) + leftOf(child), 0n);
+}
+
+function settingsRow({ percent, intervalSec, startTime, endTime, ...rest }: Settings): AlgoOrder["settings"] {
+  return {
+    ...rest,
+    startTime: startTime ?? "00:00:00",
+    endTime: endTime ?? "00:00:00",
+    intervalSec: intervalSec ?? DEFAULT_INTERVAL,
+    ...(percent === undefined ? {} : { percent: String(percent) }),
+  };
+}
+
+/** From when until when the strategy works; the settings name times of day in Hong Kong. */
+function spanOf(
+  day: BookDay,
+  market: Market,
+  settings: Settings,
+  now: number,
+): { startAt: number; endAt: number } {
+  const instant = (time: string | undefined): number | undefined => {
+    if (time === undefined || time === "00:00:00") return undefined;
+    const at = Date.parse(`${day.date}T${time}Z`) - HONG_KONG_OFFSET;
+    // A New York session runs past Hong Kong's midnight.
+    return market === "us" && at < day.openAt - 12 * HOUR_MS ? at + 24 * HOUR_MS : at;
+  };
+  const startAt = Math.max(now, day.openAt, instant(settings.startTime) ?? 0);
+  return { startAt, endAt: Math.min(day.closeAt, instant(settings.endTime) ?? day.closeAt) };
+}

@@ -1,0 +1,256 @@
+/**
+ * Conditional orders: they wait for a price, then send an ordinary order, or expire.
+ *
+ * They are taken at any time and cost nothing until they trigger. A condition is looked for while its market
+ * trades. An order that the broker then refuses leaves the conditional order in error, with the text.
+ *
+ * @module
+ */
+import type { Decimal } from "../../decimal.ts";
+import type { ConditionalOrderStatus, TrailBy } from "../../dictionaries/conditional_order.ts";
+import type { Market } from "../../dictionaries/market.ts";
+import type { OrderType } from "../../dictionaries/order_type.ts";
+import { SecurityType } from "../../dictionaries/security_type.ts";
+import type { Side } from "../../dictionaries/side.ts";
+import type { TradingHours } from "../../dictionaries/trading_hours.ts";
+import type { ConditionalOrder } from "../../operations/conditional_orders.ts";
+import { conditionalTypes } from "../../operations/orders.ts";
+import { Refusal } from "../contract.ts";
+import type { Instrument } from "../market/mod.ts";
+import { checkPrice, checkQuantity, findInstrument, invalid, refused } from "./checks.ts";
+import { readPrice, writePrice } from "./money.ts";
+import { addRejected, type OrderTerms, placeOrder } from "./orders.ts";
+import { DAY_MS, localTime } from "./sessions.ts";
+import type { State } from "./state.ts";
+import type { Range } from "./tape.ts";
+
+/** What a conditional order is placed or amended with. */
+export interface ConditionalTerms {
+  quantity: Decimal;
+  price?: Decimal;
+  validDays?: number;
+  triggerValue?: Decimal;
+  trailBy?: TrailBy;
+  tradingHours?: TradingHours;
+}
+
+interface Conditional {
+  id: string;
+  instrument: Instrument;
+  side: Side;
+  orderType: OrderType;
+  terms: ConditionalTerms;
+  status: ConditionalOrderStatus;
+  error?: Refusal;
+  createdAt: number;
+  endsAt: number;
+  /** Date of creation, local. */
+  date: string;
+  /** Best price since it began, for trailing orders. */
+  best: bigint;
+  scannedUntil: number;
+  /** When the condition came true. */
+  next?: number;
+}
+
+/** Tells whether an order type is conditional. */
+export function isConditional(orderType: OrderType | undefined): boolean {
+  return orderType !== undefined && conditionalTypes.includes(orderType);
+}
+
+const NUMBER_DIGIT = 8;
+const HUNDRED = readPrice("100");
+
+/** The conditional orders of the account. */
+export class ConditionalDesk {
+  readonly #state: State;
+  readonly #orders: Conditional[] = [];
+  readonly #byId = new Map<string, Conditional>();
+
+  constructor(state: State) {
+    this.#state = state;
+  }
+
+  /** Places one and returns its number. */
+  place(order: OrderTerms & ConditionalTerms): string {
+    const state = this.#state;
+    const { market, symbol, side, orderType } = order;
+    const instrument = findInstrument(state, market, symbol);
+    this.#check(instrument, order, side, orderType);
+    const { day } = state.today[market];
+    const place = this.#orders.length + 1;
+    const date = localTime(day, state.now).slice(0, 10);
+    const id = `${NUMBER_DIGIT}${date.slice(2).replaceAll("-", "")}${String(place).padStart(6, "0")}`;
+    const start = Math.ceil(state.now / 1000) * 1000;
+    const placed: Conditional = {
+      id,
+      instrument,
+      side,
+      orderType,
+      terms: termsOf(order),
+      status: "pending",
+      createdAt: state.now,
+      endsAt: state.now + (order.validDays ?? 1) * DAY_MS,
+      date,
+      best: state.tape.price(symbol, state.now),
+      scannedUntil: start,
+    };
+    this.#orders.push(placed);
+    this.#byId.set(id, placed);
+    return id;
+  }
+
+  /** Changes what a pending one waits for and sends. */
+  amend(id: string, terms: ConditionalTerms): void {
+    const order = this.#pending(id);
+    const merged = { ...order.terms, ...termsOf(terms) };
+    this.#check(order.instrument, merged, order.side, order.orderType);
+    order.terms = merged;
+    if (terms.validDays !== undefined) order.endsAt = this.#state.now + terms.validDays * DAY_MS;
+    order.scannedUntil = Math.ceil(this.#state.now / 1000) * 1000;
+    order.best = this.#state.tape.price(order.instrument.symbol, this.#state.now);
+    delete order.next;
+  }
+
+  /** Deletes a pending one. */
+  cancel(id: string): void {
+    this.#pending(id).status = "deleted";
+  }
+
+  /** Returns the instant of the next trigger or expiry up to a horizon, and what to do then. */
+  nextEvent(horizon: number): { at: number; run: () => void } | undefined {
+    let first: { at: number; run: () => void } | undefined;
+    for (const order of this.#orders) {
+      if (order.status !== "pending") continue;
+      this.#scan(order, Math.min(horizon, order.endsAt));
+      const triggersAt = order.next;
+      const at = triggersAt ?? (order.endsAt <= horizon ? order.endsAt : undefined);
+      if (at === undefined || (first !== undefined && first.at <= at)) continue;
+      first = {
+        at,
+        run: () => triggersAt === undefined ? void (order.status = "expired") : this.#trigger(order),
+      };
+    }
+    return first;
+  }
+
+  /** The rows of a market, newest last. */
+  list(market: Market, symbol: string | undefined, accepts: (order: ConditionalOrder) => boolean) {
+    return this.#orders
+      .filter(({ instrument }) =>
+        instrument.market === market && (symbol === undefined || instrument.symbol === symbol)
+      )
+      .map((order) => this.#row(order))
+      .filter(accepts);
+  }
+
+  #pending(id: string): Conditional {
+    const order = this.#byId.get(id);
+    if (order === undefined) throw invalid(`unknown conditional order number "${id}"`);
+    if (order.status !== "pending") throw refused(`conditional order "${id}" is ${order.status}`);
+    return order;
+  }
+
+  #check(instrument: Instrument, terms: ConditionalTerms, side: Side, orderType: OrderType): void {
+    if (side === "short-open" || side === "short-close") {
+      throw refused(`short selling of "${instrument.symbol}" is not enabled`);
+    }
+    const isSell = side === "sell";
+    checkQuantity(terms.quantity, instrument, { isSell, orderType });
+    if (terms.price !== undefined && /[1-9]/.test(terms.price)) {
+      checkPrice(this.#state, instrument, terms.price);
+    }
+    if (terms.triggerValue === undefined) throw invalid("a conditional order needs a trigger value");
+  }
+
+  #scan(order: Conditional, until: number): void {
+    if (order.next !== undefined || until <= order.scannedUntil) return;
+    const end = Math.floor(until / 1000) * 1000;
+    const holds = (range: Range) => holdsIn(order, range);
+    const at = this.#state.tape.find(order.instrument.symbol, order.scannedUntil, end, holds);
+    order.scannedUntil = Math.max(order.scannedUntil, end);
+    if (at !== undefined) order.next = at;
+  }
+
+  #trigger(order: Conditional): void {
+    const state = this.#state;
+    const { instrument: { symbol, market }, side, orderType, terms } = order;
+    const last = writePrice(state.tape.price(symbol, state.now));
+    const isMarketOrder = orderType.endsWith("-market");
+    const hasPrice = terms.price !== undefined && /[1-9]/.test(terms.price);
+    const sent: OrderTerms = {
+      market,
+      symbol,
+      side,
+      orderType: isMarketOrder ? "market" : market === "hk" ? "enhanced-limit" : "limit",
+      quantity: terms.quantity,
+      price: isMarketOrder ? "0" : hasPrice ? terms.price ?? last : last,
+      extended: terms.tradingHours === "us-regular-and-extended",
+    };
+    order.status = "triggered";
+    try {
+      placeOrder(state, sent);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      order.status = "error";
+      order.error = error;
+      addRejected(state, sent, error);
+    }
+  }
+
+  #row(order: Conditional): ConditionalOrder {
+    const { instrument, terms, error } = order;
+    const { day } = this.#state.today[instrument.market];
+    const isPending = order.status === "pending";
+    return {
+      orderId: order.id,
+      securityType: SecurityType.decode(instrument.dataType),
+      symbol: instrument.symbol,
+      name: instrument.name,
+      nameTc: instrument.nameTc,
+      nameEn: instrument.name,
+      market: instrument.market,
+      orderType: order.orderType,
+      tradingHours: terms.tradingHours ?? "regular",
+      status: order.status,
+      canCancel: isPending,
+      canAmend: isPending,
+      side: order.side,
+      quantity: terms.quantity,
+      createdAt: localTime(day, order.createdAt),
+      endsAt: localTime(day, order.endsAt),
+      ...(error === undefined ? {} : { errorCode: error.code ?? "1008", errorText: error.text }),
+      ...(terms.triggerValue === undefined ? {} : { triggerValue: terms.triggerValue }),
+      ...(terms.price === undefined ? {} : { price: terms.price }),
+      ...(terms.trailBy === undefined ? {} : { trailBy: terms.trailBy }),
+    };
+  }
+}
+
+/** Leaves out what was not given, so that an amendment keeps it. */
+function termsOf({ quantity, price, validDays, triggerValue, trailBy, tradingHours }: ConditionalTerms) {
+  const given = { quantity, price, validDays, triggerValue, trailBy, tradingHours };
+  // The same members, without those that are undefined.
+  return Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined),
+  ) as unknown as ConditionalTerms;
+}
+
+/**
+ * Tells whether the condition came true in a stretch of trading. A take-profit sale waits for a rise, a stop-loss
+ * sale for a fall; purchases the other way round. A trailing sale waits for a fall from the best price so far.
+ */
+function holdsIn(order: Conditional, { high, low }: Range): boolean {
+  const { orderType, side, terms: { triggerValue = "0", trailBy } } = order;
+  const value = readPrice(triggerValue);
+  const isSell = side === "sell";
+  if (!orderType.startsWith("trailing-stop")) {
+    const waitsForRise = orderType.startsWith("take-profit") === isSell;
+    return waitsForRise ? high >= value : low <= value;
+  }
+  const best = isSell ? (high > order.best ? high : order.best) : (low < order.best ? low : order.best);
+  const distance = trailBy === "percentage" ? best * value / HUNDRED : value;
+  const holds = isSell ? low <= best - distance : high >= best + distance;
+  if (!holds) order.best = best;
+  return holds;
+}

@@ -1,0 +1,390 @@
+/**
+ * Futures: orders, fills, positions, funds and margin.
+ *
+ * The broker's margins are not published; here the initial margin is a tenth of a contract's value and the
+ * maintenance margin four fifths of that. There is no night session.
+ *
+ * @module
+ */
+import { divide } from "../../decimal.ts";
+import { SecurityType } from "../../dictionaries/security_type.ts";
+import type { FuturesFunds, FuturesHolding, FuturesOrder } from "../../operations/futures.ts";
+import type { Handlers } from "../contract.ts";
+import type { Instrument } from "../market/mod.ts";
+import { checkPrice, checkQuantity, CLOSED_TEXT, invalid, refused } from "./checks.ts";
+import { type FuturesAccount, type Position } from "./futures_account.ts";
+import {
+  filledCentsOf,
+  filledOf,
+  isOpen,
+  leftOf,
+  type LiveFill,
+  type LiveOrder,
+  makeReady,
+} from "./live_order.ts";
+import { amountOf, meanPrice, writeCents, writePrice } from "./money.ts";
+import { addOrder, cancelOrder, findOpen } from "./orders.ts";
+import { statusText } from "./rows.ts";
+import { bookRules, localTime, MINUTE_MS } from "./sessions.ts";
+import type { State } from "./state.ts";
+
+type Names =
+  | "futures.funds"
+  | "futures.holdings"
+  | "futures.maxQuantity"
+  | "futures.products"
+  | "futures.place"
+  | "futures.amend"
+  | "futures.cancel"
+  | "futures.ordersToday"
+  | "futures.ordersHistory"
+  | "futures.fillsToday"
+  | "futures.fillsHistory";
+
+const MARGIN_DIVISOR = 10n;
+/** Rows that the lists of today hold at most. */
+const MOST_ORDERS = 500;
+const MOST_FILLS = 200;
+/** Contracts that a closed look at the market shows as the most that can be traded. */
+const ZERO = "0.00";
+
+const magnitude = (value: bigint) => value < 0n ? -value : value;
+
+/** The futures side of the broker. */
+export class FuturesDesk {
+  readonly #state: State;
+  readonly #account: FuturesAccount;
+
+  constructor(state: State, account: FuturesAccount) {
+    this.#state = state;
+    this.#account = account;
+  }
+
+  /** Handlers of the family. */
+  readonly handlers: Handlers<Names> = {
+    "futures.funds": () => ({ funds: this.#funds() }),
+    "futures.holdings": () => ({ funds: this.#funds(), holdings: this.#holdings() }),
+    "futures.maxQuantity": ({ symbol }) => {
+      const { multiplier } = this.#find(symbol);
+      const margin = this.#marginOf(symbol, BigInt(multiplier), 1n);
+      const quantity = this.#account.positions.get(symbol)?.quantity ?? 0n;
+      const free = this.#available();
+      const opens = free > 0n ? free / margin : 0n;
+      return {
+        position: quantity === 0n ? "no-position" : quantity > 0n ? "long" : "short",
+        maxBuy: String(opens + (quantity < 0n ? -quantity : 0n)),
+        maxSell: String(opens + (quantity > 0n ? quantity : 0n)),
+        initialMargin: writeCents(margin),
+        currency: "HKD",
+      };
+    },
+    "futures.products": ({ symbols }) =>
+      symbols.map((symbol) => {
+        const { future } = this.#find(symbol);
+        return {
+          symbol,
+          series: future.product,
+          lotSize: 1,
+          priceDecimals: future.decimals,
+          priceDecimalsText: String(future.decimals),
+          contractSize: future.multiplier,
+          expiry: future.lastTradingDay,
+          afterHours: false,
+        };
+      }),
+    "futures.place": (terms) => {
+      const instrument = this.#find(terms.symbol);
+      this.#checkHours();
+      const isSell = terms.side === "sell";
+      const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType: "limit" });
+      const isPriced = terms.orderType === "limit" || terms.orderType === "conditional";
+      const price = isPriced ? checkPrice(this.#state, instrument, terms.price) : 0n;
+      const multiplier = BigInt(instrument.multiplier);
+      this.#checkMargin(instrument, isSell, quantity);
+      const order = addOrder(this.#state, {
+        book: "futures",
+        instrument,
+        multiplier,
+        day: this.#state.today.futures.day,
+        isSell,
+        orderType: "limit",
+        price,
+        frozenPrice: this.#state.tape.price(terms.symbol, this.#state.now) * 21n / 20n,
+        quantity,
+        extended: false,
+        futures: {
+          orderType: terms.orderType,
+          validity: terms.validity,
+          session: terms.session ?? "default",
+          ...(terms.validUntil === undefined ? {} : { validUntil: terms.validUntil }),
+        },
+      });
+      if (terms.validity === "fill-or-cancel") order.slices = [quantity];
+      return { orderId: order.id };
+    },
+    "futures.amend": ({ orderId, symbol, price, quantity, side, validity, validUntil }) => {
+      const order = findOpen(this.#state, orderId, (book) => book === "futures");
+      this.#checkHours();
+      if (order.instrument.symbol !== symbol || order.isSell !== (side === "sell")) {
+        throw invalid(`order "${orderId}" is for another contract or side`);
+      }
+      const { isSell, instrument } = order;
+      const wanted = checkQuantity(quantity, instrument, { isSell, orderType: "limit" });
+      const filled = filledOf(order);
+      if (wanted <= filled) throw refused(`${filled} of order "${orderId}" are filled already`);
+      const limit = order.price === 0n ? 0n : checkPrice(this.#state, instrument, price);
+      this.#checkMargin(instrument, isSell, wanted - filled, order);
+      const original = { quantity: order.quantity, price: order.price };
+      Object.assign(order, { quantity: wanted, price: limit });
+      if (order.futures !== undefined) {
+        order.futures.validity = validity;
+        if (validUntil !== undefined) order.futures.validUntil = validUntil;
+      }
+      makeReady(order, this.#state.now, this.#state.seed);
+      this.#state.push(order, { original });
+      return { orderId };
+    },
+    "futures.cancel": ({ orderId, symbol }) => {
+      const order = findOpen(this.#state, orderId, (book) => book === "futures");
+      if (order.instrument.symbol !== symbol) throw invalid(`order "${orderId}" is for another contract`);
+      cancelOrder(this.#state, order);
+      return { orderId };
+    },
+    "futures.ordersToday": () =>
+      numbered(this.#state.today.futures.orders.map((order) => futuresRow(order))).slice(0, MOST_ORDERS),
+    "futures.fillsToday": () =>
+      numbered(this.#state.today.futures.fills.map(({ order, fill }) => futuresRow(order, fill)))
+        .slice(0, MOST_FILLS),
+    "futures.ordersHistory": (query) => pageOf(this.#account.orders, query),
+    "futures.fillsHistory": (query) => pageOf(this.#account.fills, query),
+  };
+
+  /** Books a fill. */
+  fill(order: LiveOrder, { price, quantity }: LiveFill): void {
+    const { date } = this.#state.today.futures.day;
+    this.#account.trade({ symbol: order.instrument.symbol, date, isSell: order.isSell, price, quantity });
+  }
+
+  /** Moves the day into history; orders that are good for longer stay. */
+  clear(): void {
+    const today = this.#state.today.futures;
+    const { date, closeAt } = today.day;
+    const done = today.orders.filter((order) => !isOpen(order));
+    this.#account.orders.append(date, done.map((order) => futuresRow(order)));
+    this.#account.fills.append(date, today.fills.map(({ order, fill }) => futuresRow(order, fill)));
+    this.#account.settle(date, (symbol) => this.#state.tape.price(symbol, closeAt));
+    for (const { id } of done) this.#state.byId.delete(id);
+  }
+
+  #find(symbol: string): Instrument & { future: NonNullable<Instrument["future"]> } {
+    const { date } = this.#state.today.futures.day;
+    const instrument = this.#state.market.instrument(symbol, date);
+    if (instrument?.future === undefined) throw invalid(`unknown contract "${symbol}"`);
+    if (instrument.future.lastTradingDay < date) throw invalid(`contract "${symbol}" has expired`);
+    return { ...instrument, future: instrument.future };
+  }
+
+  #checkHours(): void {
+    const { day } = this.#state.today.futures;
+    const from = day.openAt - bookRules.futures.leadMinutes * MINUTE_MS;
+    if (this.#state.now < from || this.#state.now >= day.closeAt) throw refused(CLOSED_TEXT);
+  }
+
+  #marginOf(symbol: string, multiplier: bigint, quantity: bigint): bigint {
+    return amountOf(this.#state.tape.price(symbol, this.#state.now), quantity, multiplier) / MARGIN_DIVISOR;
+  }
+
+  /** Margin of positions, and of open orders beyond what they would close. */
+  #initialMargin(except?: LiveOrder): bigint {
+    let sum = 0n;
+    for (const [symbol, { quantity }] of this.#account.positions) {
+      const multiplier = BigInt(this.#state.market.instrument(symbol)?.multiplier ?? "1");
+      sum += this.#marginOf(symbol, multiplier, magnitude(quantity));
+    }
+    for (const order of this.#state.openOrders("futures")) {
+      if (order === except) continue;
+      const { instrument: { symbol }, multiplier, isSell } = order;
+      sum += this.#marginOf(symbol, multiplier, this.#opens(symbol, isSell, leftOf(order)));
+    }
+    return sum;
+  }
+
+  /** Contracts of an order that open a position. */
+  #opens(symbol: string, isSell: boolean, quantity: bigint): bigint {
+    const held = this.#account.positions.get(symbol)?.quantity ?? 0n;
+    const closes = isSell === held > 0n ? magnitude(held) : 0n;
+    return quantity > closes ? quantity - closes : 0n;
+  }
+
+  #checkMargin(instrument: Instrument, isSell: boolean, quantity: bigint, except?: LiveOrder): void {
+    const opens = this.#opens(instrument.symbol, isSell, quantity);
+    const margin = this.#marginOf(instrument.symbol, BigInt(instrument.multiplier), opens);
+    if (margin > this.#available(except)) throw refused("insufficient margin for this order");
+  }
+
+  #profitOf(symbol: string, { quantity, costCents }: Position): bigint {
+    const multiplier = BigInt(this.#state.market.instrument(symbol)?.multiplier ?? "1");
+    const value = amountOf(this.#state.tape.price(symbol, this.#state.now), magnitude(quantity), multiplier);
+    return quantity > 0n ? value - costCents : costCents - value;
+  }
+
+  #positionProfit(): bigint {
+    let sum = 0n;
+    for (const [symbol, position] of this.#account.positions) sum += this.#profitOf(symbol, position);
+    return sum;
+  }
+
+  #available(except?: LiveOrder): bigint {
+    return this.#account.cash + this.#positionProfit() - this.#initialMargin(except);
+  }
+
+  #funds(): FuturesFunds {
+    const { cash, realised } = this.#account;
+    const profit = this.#positionProfit();
+    const [net, initial] = [cash + profit, this.#initialMargin()];
+    const used = net <= 0n ? 1000n : initial * 100n / net;
+    const { date } = this.#state.today.futures.day;
+    return {
+      netAssets: writeCents(net),
+      available: writeCents(net - initial),
+      marginCall: net < initial ? writeCents(initial - net) : ZERO,
+      positionProfit: writeCents(profit),
+      realisedProfit: writeCents(realised),
+      cash: writeCents(cash),
+      cashHkd: writeCents(cash),
+      cashUsd: ZERO,
+      cashCnh: ZERO,
+      usdHkdRate: this.#state.market.currencyRates(date).USDHKD,
+      initialMargin: writeCents(initial),
+      maintenanceMargin: writeCents(initial * 4n / 5n),
+      marginLevel: String(used),
+      maxMargin: writeCents(net),
+      marginStatus: used <= 80n
+        ? "safe"
+        : used <= 100n
+        ? "warning"
+        : used <= 125n
+        ? "dangerous"
+        : "liquidation",
+      riskPercent: String(used),
+      creditLimit: ZERO,
+      controlLevel: "0",
+      marginClass: "0",
+      accountExecutive: "0",
+    };
+  }
+
+  #holdings(): FuturesHolding[] {
+    const { now, market, today } = this.#state;
+    return [...this.#account.positions].filter(([, { quantity }]) => quantity !== 0n).map(
+      ([symbol, position]) => {
+        const { quantity, costCents, realisedCents } = position;
+        const instrument = market.instrument(symbol);
+        const multiplier = BigInt(instrument?.multiplier ?? "1");
+        const sum = (isSell: boolean) =>
+          today.futures.fills.filter(({ order }) =>
+            order.isSell === isSell && order.instrument.symbol === symbol
+          )
+            .reduce(({ quantity, cents }, { fill }) => ({
+              quantity: quantity + fill.quantity,
+              cents: cents + amountOf(fill.price, fill.quantity, multiplier),
+            }), { quantity: 0n, cents: 0n });
+        const [bought, sold] = [sum(false), sum(true)];
+        const net = bought.quantity - sold.quantity;
+        const profit = writeCents(this.#profitOf(symbol, position));
+        const last = this.#state.tape.price(symbol, now);
+        const mean = (cents: bigint, count: bigint) =>
+          points(meanPrice(magnitude(cents), magnitude(count), multiplier));
+        const previousClose = market.previousClose(symbol, now);
+        return {
+          symbol,
+          name: instrument?.name ?? symbol,
+          securityType: SecurityType.decode(instrument?.dataType ?? 10010),
+          quantity: String(quantity),
+          costPrice: mean(costCents, quantity),
+          previousQuantity: String(quantity - net),
+          previousPrice: previousClose,
+          depositedQuantity: "0",
+          dayLongQuantity: String(bought.quantity),
+          dayLongPrice: mean(bought.cents, bought.quantity),
+          dayShortQuantity: String(sold.quantity),
+          dayShortPrice: mean(sold.cents, sold.quantity),
+          dayNetQuantity: String(net),
+          dayNetPrice: mean(bought.cents - sold.cents, net),
+          lastPrice: points(last),
+          previousClose,
+          profit,
+          profitInBaseCurrency: profit,
+          realisedProfit: writeCents(realisedCents),
+          realisedProfitHkd: writeCents(realisedCents),
+          contractValue: writeCents(amountOf(last, magnitude(quantity), multiplier)),
+          currency: "HKD",
+          currencyRate: "1",
+        };
+      },
+    );
+  }
+}
+
+/** Index points are whole; a mean of several may not be. */
+function points(price: bigint): string {
+  const text = writePrice(price, 0);
+  return text.includes(".") ? divide(text, "1", 4, "half-up") : text;
+}
+
+const validityTexts: Record<string, string> = {
+  "day": "day",
+  "fill-and-cancel": "fill and cancel rest",
+  "fill-or-cancel": "fill or cancel",
+  "until-expiry": "until expiry",
+};
+
+/** Writes an order, or one fill of it. */
+function futuresRow(order: LiveOrder, fill?: LiveFill): FuturesOrder {
+  const { instrument, day, futures, fills, status, price } = order;
+  const last = fill ?? fills.at(-1);
+  const filled = fill?.quantity ?? filledOf(order);
+  const mean = fill?.price ?? meanPrice(filledCentsOf(order), filled, order.multiplier);
+  const [fillDate, fillTime] = last === undefined ? [] : localTime(day, last.at).split(" ");
+  const canChange = fill === undefined && isOpen(order);
+  const orderType = futures?.orderType ?? "limit";
+  return {
+    symbol: instrument.symbol,
+    name: instrument.name,
+    orderId: order.id,
+    side: order.isSell ? "sell" : "buy",
+    orderType,
+    orderTypeText: orderType,
+    price: points(price),
+    quantity: String(order.quantity),
+    fillPrice: points(mean),
+    filledQuantity: String(filled),
+    date: fill === undefined ? day.date : fillDate ?? day.date,
+    orderTime: localTime(day, order.placedAt).slice(11),
+    ...(fillTime === undefined ? {} : { fillTime }),
+    status,
+    statusText: statusText(status),
+    canCancel: canChange,
+    canAmend: canChange,
+    isValid: canChange,
+    validity: futures?.validity ?? "day",
+    validityText: futures?.validUntil?.replaceAll("-", "/") ?? validityTexts[futures?.validity ?? "day"] ??
+      "day",
+    ...(futures?.validUntil === undefined ? {} : { validUntil: futures.validUntil }),
+    session: futures?.session ?? "default",
+  };
+}
+
+function numbered(rows: FuturesOrder[]): FuturesOrder[] {
+  return rows.map((row, index) => ({ ...row, cursor: String(index + 1) }));
+}
+
+function pageOf(
+  list: FuturesAccount["orders"],
+  { from, to, page = 1, limit = 20 }: { from: string; to: string; page?: number; limit?: number },
+) {
+  const { start, end } = list.range(from, to);
+  const rows = list.slice(start + (page - 1) * limit, end, limit);
+  const totalPages = Math.max(1, Math.ceil((end - start) / limit));
+  return { rows, page, limit, totalPages, isLast: page >= totalPages };
+}

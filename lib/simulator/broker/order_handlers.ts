@@ -1,0 +1,191 @@
+/**
+ * The operations on orders, fills, journals and conditional and algorithmic orders, in terms of the desks.
+ *
+ * @module
+ */
+import type { Market } from "../../dictionaries/market.ts";
+import { Refusal } from "../contract.ts";
+import type { Handlers } from "../contract.ts";
+import type { AlgoDesk } from "./algo.ts";
+import { invalid, refused } from "./checks.ts";
+import { type ConditionalDesk, isConditional } from "./conditional.ts";
+import { factsOf, type LiveOrder } from "./live_order.ts";
+import { amountOf, readPrice } from "./money.ts";
+import { amendOrder, cancelOrder, findOpen, placeOrder } from "./orders.ts";
+import { fillRow, journalRow, orderRow } from "./rows.ts";
+import { type Book, localTime } from "./sessions.ts";
+import type { State } from "./state.ts";
+
+type Names =
+  | `orders.${"place" | "amend" | "cancel" | "cancelMany" | "cancelAll" | "today" | "history"}`
+  | `fills.${"today" | "history"}`
+  | `fundJournal.${"today" | "history"}`
+  | `conditionalOrders.${"today" | "history"}`
+  | `algo.${"place" | "amend" | "cancel" | "cancelChild" | "act" | "list" | "children"}`;
+
+/** Both northbound markets stand for each other where many orders are cancelled. */
+function sameMarkets(market: Market): readonly Book[] {
+  return market === "shanghai" || market === "shenzhen" ? ["shanghai", "shenzhen"] : [market];
+}
+
+/** Makes the handlers. */
+export function orderHandlers(
+  state: State,
+  { conditional, algo }: { conditional: ConditionalDesk; algo: AlgoDesk },
+): Handlers<Names> {
+  /** Cancels orders one by one and tells which it could not. */
+  const cancelEach = (market: Market, ids: readonly string[]) => {
+    const cancelled: string[] = [];
+    const failed: { orderId: string; remark: string }[] = [];
+    for (const orderId of ids) {
+      try {
+        cancelOrder(state, findOpen(state, orderId, (book) => sameMarkets(market).includes(book)));
+        cancelled.push(orderId);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        failed.push({ orderId, remark: error.text });
+      }
+    }
+    return { cancelled, failed };
+  };
+  const findIn = (market: Market, id: string, symbol: string): LiveOrder => {
+    const order = findOpen(state, id, (book) => book === market);
+    if (order.instrument.symbol !== symbol) throw invalid(`order "${id}" is for another stock code`);
+    return order;
+  };
+
+  return {
+    "orders.place": (order) =>
+      isConditional(order.orderType)
+        ? { orderId: conditional.place(order) }
+        : { orderId: placeOrder(state, { ...order, extended: order.tradingHours === "extended" }).id },
+    "orders.amend": ({ market, symbol, orderId, quantity, price, orderType, ...terms }) => {
+      if (isConditional(orderType)) {
+        conditional.amend(orderId, {
+          quantity,
+          ...terms,
+          ...(price === undefined ? {} : { price }),
+        });
+        return { orderId };
+      }
+      const order = findIn(market, orderId, symbol);
+      amendOrder(state, order, { quantity, price: price ?? "0" });
+      return { orderId };
+    },
+    "orders.cancel": ({ market, symbol, orderId, quantity, price, orderType }) => {
+      if (isConditional(orderType)) {
+        conditional.cancel(orderId);
+        return { orderId };
+      }
+      const order = findIn(market, orderId, symbol);
+      if (quantity !== undefined && readPrice(quantity) !== readPrice(String(order.quantity))) {
+        throw invalid(`the quantity of order "${orderId}" is ${order.quantity}, not "${quantity}"`);
+      }
+      if (
+        price !== undefined && order.price !== 0n && /[1-9]/.test(price) && readPrice(price) !== order.price
+      ) {
+        throw invalid(`the price of order "${orderId}" is another than "${price}"`);
+      }
+      cancelOrder(state, order);
+      return { orderId };
+    },
+    "orders.cancelMany": ({ market, orderIds }) => cancelEach(market, orderIds),
+    "orders.cancelAll": ({ market }) =>
+      cancelEach(
+        market,
+        sameMarkets(market).flatMap((book) => state.openOrders(book)).map(({ id }) => id),
+      ),
+    "orders.today": ({ market, limit = 20, cursor = "0", orderIds }) => {
+      const orders = state.today[market].orders.map((order, index) => ({ order, index }));
+      const wanted = orderIds === undefined
+        ? orders.slice(startAfter(cursor)).slice(0, limit)
+        : orders.filter(({ order }) => orderIds.includes(order.id));
+      return wanted.map(({ order, index }) => ({ ...orderRow(factsOf(order)), cursor: String(index + 1) }));
+    },
+    "orders.history": ({ market, ...query }) => state.histories[market].orders.page(query),
+    "fills.today": ({ market, limit = 20, cursor = "0" }) => {
+      const start = startAfter(cursor);
+      return state.today[market].fills.slice(start, start + limit).map(({ order, fill }, index) => ({
+        ...fillRow(factsOf(order), {
+          price: fill.price,
+          quantity: fill.quantity,
+          time: localTime(order.day, fill.at).slice(11),
+          counterpartySeat: "0000",
+        }),
+        cursor: String(start + index + 1),
+      }));
+    },
+    "fills.history": ({ market, ...query }) => state.histories[market].fills.page(query),
+    "fundJournal.today": ({ market, limit = 20, cursor = "0" }) => {
+      const start = startAfter(cursor);
+      return state.today[market].fills.slice(start, start + limit).map(({ order, fill }, index) => {
+        const amount = amountOf(fill.price, fill.quantity, order.multiplier);
+        const row = order.isSell
+          ? journalRow("sell-securities", amount)
+          : journalRow("buy-securities", -amount);
+        return { ...row, cursor: String(start + index + 1) };
+      });
+    },
+    "fundJournal.history": ({ market, ...query }) => state.histories[market].journal.page(query),
+    "conditionalOrders.today": ({ market, symbol, page = 1, limit = 20 }) => {
+      const date = localTime(state.today[market].day, state.now).slice(0, 10);
+      const rows = conditional.list(
+        market,
+        symbol,
+        ({ status, createdAt = "" }) => status === "pending" || createdAt.startsWith(date),
+      );
+      return pageOf(rows, page, limit);
+    },
+    "conditionalOrders.history": ({ market, symbol, from, to, page = 1, limit = 20 }) => {
+      const rows = conditional.list(
+        market,
+        symbol,
+        ({ createdAt = "" }) => createdAt >= from && createdAt <= to,
+      );
+      return pageOf(rows, page, limit);
+    },
+    "algo.place": (order) => ({ orderId: algo.place(order) }),
+    "algo.amend": ({ orderId, price, quantity, settings }) => {
+      algo.amend(orderId, {
+        ...(price === undefined ? {} : { price }),
+        ...(quantity === undefined ? {} : { quantity }),
+        ...(settings === undefined ? {} : { settings }),
+      });
+      return { orderId };
+    },
+    "algo.cancel": ({ orderId }) => {
+      algo.cancel(orderId);
+      return { orderId };
+    },
+    "algo.cancelChild": ({ orderId, childOrderId }) => {
+      algo.cancelChild(orderId, childOrderId);
+      return { orderId: childOrderId };
+    },
+    "algo.act": ({ orderId, action }) => {
+      algo.act(orderId, action);
+      return { orderId };
+    },
+    "algo.list": ({ from, to, market, symbol, page = 1, limit = 20 }) => {
+      const only = {
+        ...(market === undefined ? {} : { market }),
+        ...(symbol === undefined ? {} : { symbol }),
+      };
+      return algo.list(from, to, only).slice((page - 1) * limit, page * limit);
+    },
+    "algo.children": ({ orderId, date }) => algo.children(orderId, date),
+  };
+}
+
+function startAfter(cursor: string): number {
+  if (!/^\d{1,15}$/.test(cursor)) throw refused(`"${cursor}" is no cursor of this list`);
+  return Number(cursor);
+}
+
+function pageOf<Row>(rows: readonly Row[], page: number, limit: number) {
+  return {
+    rows: rows.slice((page - 1) * limit, page * limit),
+    page,
+    limit,
+    totalPages: String(Math.max(1, Math.ceil(rows.length / limit))),
+  };
+}

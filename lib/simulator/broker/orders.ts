@@ -1,0 +1,271 @@
+/**
+ * Placing, amending and cancelling ordinary orders, and filling and expiring them.
+ *
+ * @module
+ */
+import type { Decimal } from "../../decimal.ts";
+import type { Market } from "../../dictionaries/market.ts";
+import type { OrderStatus } from "../../dictionaries/order_status.ts";
+import type { OrderType } from "../../dictionaries/order_type.ts";
+import type { Side } from "../../dictionaries/side.ts";
+import type { Order } from "../../operations/orders.ts";
+import { Refusal } from "../contract.ts";
+import type { Instrument } from "../market/mod.ts";
+import { checkHours, checkPrice, checkQuantity, findInstrument, invalid, refused } from "./checks.ts";
+import {
+  filledOf,
+  isOpen,
+  leftOf,
+  type LiveFill,
+  type LiveOrder,
+  makeReady,
+  NEXT_FILL_MS,
+} from "./live_order.ts";
+import { changeHolding } from "./make_past.ts";
+import { amountOf, least } from "./money.ts";
+import { type Book, bookRules } from "./sessions.ts";
+import type { State } from "./state.ts";
+
+/** What an order is placed with. */
+export interface OrderTerms {
+  market: Market;
+  symbol: string;
+  side: Side;
+  orderType: OrderType;
+  quantity: Decimal;
+  /** Left out or zero where any price will do. */
+  price?: Decimal;
+  extended?: boolean;
+  venue?: Order["venue"];
+}
+
+const unpricedTypes: readonly OrderType[] = ["auction", "market", "iceberg-market", "hidden-market"];
+
+/** How far above the last price an unpriced purchase may go. */
+const UNPRICED_ROOM = { numerator: 21n, denominator: 20n };
+
+/** Places an order, in several parts above the single-order maximum, and returns the number of the first. */
+export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
+  const { market, symbol, side, orderType, extended = false } = terms;
+  if (side === "short-open" || side === "short-close") {
+    throw refused(`short selling of "${symbol}" is not enabled`);
+  }
+  const instrument = findInstrument(state, market, symbol);
+  const { day } = state.today[market];
+  checkHours(day, state.now, { market, orderType, extended });
+  const isSell = side === "sell";
+  const sellable = state.sellable(market, symbol);
+  const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType, sellable });
+  const price = checkedPrice(state, instrument, terms);
+  const frozenPrice = frozenPriceOf(state, instrument, price);
+  const draft = { book: market, instrument, multiplier: BigInt(instrument.multiplier), day };
+  checkMeans(state, draft, { isSell, quantity, frozenPrice, sellable });
+
+  const most = BigInt(state.mostLots[market] * instrument.lotSize);
+  const placed: LiveOrder[] = [];
+  for (let left = quantity; left > 0n; left -= least(left, most)) {
+    placed.push(addOrder(state, {
+      ...draft,
+      isSell,
+      orderType,
+      price,
+      frozenPrice,
+      quantity: least(left, most),
+      extended,
+      ...(terms.venue === undefined ? {} : { venue: terms.venue }),
+    }));
+  }
+  const [first] = placed;
+  if (first === undefined) throw invalid(`quantity "${terms.quantity}" of "${symbol}" is not above zero`);
+  return first;
+}
+
+function checkedPrice(state: State, instrument: Instrument, { orderType, price = "0" }: OrderTerms): bigint {
+  const isZero = !/[1-9]/.test(price);
+  if (isZero && unpricedTypes.includes(orderType)) return 0n;
+  const checked = checkPrice(state, instrument, price);
+  // A price that comes with a market order is looked at and left aside.
+  return unpricedTypes.includes(orderType) ? 0n : checked;
+}
+
+function frozenPriceOf(state: State, { symbol }: Instrument, price: bigint): bigint {
+  if (price !== 0n) return price;
+  return state.tape.price(symbol, state.now) * UNPRICED_ROOM.numerator / UNPRICED_ROOM.denominator;
+}
+
+type Draft = Pick<LiveOrder, "book" | "instrument" | "multiplier" | "day">;
+
+function checkMeans(
+  state: State,
+  draft: Draft,
+  { isSell, quantity, frozenPrice, sellable, except }: {
+    isSell: boolean;
+    quantity: bigint;
+    frozenPrice: bigint;
+    sellable: bigint;
+    except?: LiveOrder;
+  },
+): void {
+  const { instrument: { symbol }, book } = draft;
+  if (isSell) {
+    if (quantity > sellable) throw refused(`insufficient holdings of "${symbol}": ${sellable} can be sold`);
+    return;
+  }
+  if (state.costOf(draft, frozenPrice, quantity) > state.available(bookRules[book].currency, except)) {
+    throw refused("insufficient funds for this order and its fees");
+  }
+}
+
+/** Adds an order that has passed its checks, and tells of it. */
+export function addOrder(
+  state: State,
+  init: Omit<LiveOrder, "id" | "placedAt" | "status" | "fills" | "slices" | "readyAt" | "scannedUntil">,
+  status: OrderStatus = "accepted",
+): LiveOrder {
+  const order: LiveOrder = {
+    ...init,
+    id: state.nextNumber(init.book),
+    placedAt: state.now,
+    status,
+    fills: [],
+    slices: [],
+    readyAt: 0,
+    scannedUntil: 0,
+  };
+  makeReady(order, state.now, state.seed);
+  state.today[init.book].orders.push(order);
+  state.byId.set(order.id, order);
+  state.push(order);
+  return order;
+}
+
+/** Notes an order that the exchange did not take, for whoever sent it without waiting for an answer. */
+export function addRejected(state: State, terms: OrderTerms, reason: Refusal): LiveOrder | undefined {
+  const instrument = state.market.instrument(terms.symbol);
+  if (instrument === undefined) return undefined;
+  return addOrder(state, {
+    book: terms.market,
+    instrument,
+    multiplier: BigInt(instrument.multiplier),
+    day: state.today[terms.market].day,
+    isSell: terms.side === "sell",
+    orderType: terms.orderType,
+    price: 0n,
+    frozenPrice: 0n,
+    quantity: BigInt(terms.quantity.split(".")[0] ?? "0"),
+    extended: false,
+    remark: reason.text,
+  }, "rejected");
+}
+
+/** Finds an order of today that can be changed. */
+export function findOpen(state: State, id: string, isOf: (book: Book) => boolean): LiveOrder {
+  const order = state.byId.get(id);
+  if (order === undefined || !isOf(order.book)) throw invalid(`unknown order number "${id}"`);
+  if (!isOpen(order)) throw refused(`order "${id}" is ${order.status} and can no longer be changed`);
+  return order;
+}
+
+/** Cancels what is left of an order. */
+export function cancelOrder(state: State, order: LiveOrder, remark?: string): void {
+  order.status = order.fills.length > 0 ? "part-filled-cancelled" : "cancelled";
+  if (remark !== undefined) order.remark = remark;
+  delete order.next;
+  state.push(order);
+}
+
+/** Amends price and quantity; what exceeds the single-order maximum becomes further orders. */
+export function amendOrder(
+  state: State,
+  order: LiveOrder,
+  terms: { quantity: Decimal; price: Decimal },
+): void {
+  const { book, instrument, isSell, orderType } = order;
+  if (book === "shanghai" || book === "shenzhen") throw refused("orders of Stock Connect cannot be amended");
+  if (book === "futures") throw invalid(`"${order.id}" is a futures order`);
+  checkHours(order.day, state.now, { market: book, orderType, extended: order.extended });
+  const sellable = state.sellable(book, instrument.symbol, order);
+  const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType, sellable });
+  const price = checkedPrice(state, instrument, {
+    ...terms,
+    market: book,
+    symbol: instrument.symbol,
+    side: "buy",
+    orderType,
+  });
+  const filled = filledOf(order);
+  if (quantity <= filled) throw refused(`${filled} of order "${order.id}" are filled already`);
+  const frozenPrice = frozenPriceOf(state, instrument, price);
+  checkMeans(state, order, { isSell, quantity: quantity - filled, frozenPrice, sellable, except: order });
+
+  const original = { quantity: order.quantity, price: order.price };
+  const most = BigInt(state.mostLots[book] * instrument.lotSize);
+  Object.assign(order, { quantity: least(quantity, most), price, frozenPrice });
+  makeReady(order, state.now, state.seed);
+  state.push(order, { original });
+  for (let left = quantity - order.quantity; left > 0n; left -= least(left, most)) {
+    const { multiplier, day, extended } = order;
+    addOrder(state, {
+      book,
+      instrument,
+      multiplier,
+      day,
+      isSell,
+      orderType,
+      price,
+      frozenPrice,
+      quantity: least(left, most),
+      extended,
+    });
+  }
+}
+
+/** Fills the next part of an order at the price that was found for it. */
+export function fillOrder(state: State, order: LiveOrder): LiveFill {
+  const { next } = order;
+  if (next === undefined) throw new RangeError(`Cannot fill order "${order.id}": no fill was found`);
+  const [slice = leftOf(order)] = order.slices.splice(0, 1);
+  const today = state.today[order.book];
+  const fill: LiveFill = {
+    id: `${order.id}-${order.fills.length + 1}`,
+    price: next.price,
+    quantity: least(slice, leftOf(order)),
+    at: next.at,
+  };
+  order.fills.push(fill);
+  order.status = leftOf(order) === 0n ? "filled" : "part-filled";
+  order.readyAt = next.at + NEXT_FILL_MS;
+  order.scannedUntil = 0;
+  delete order.next;
+  today.fills.push({ order, fill });
+  return fill;
+}
+
+/** Books a fill of a market's order: cash without fees, which clearing charges, and what is held. */
+export function settleFill(state: State, order: LiveOrder, { price, quantity }: LiveFill): void {
+  const { book, isSell, instrument: { symbol }, multiplier } = order;
+  if (book === "futures") return;
+  const amount = amountOf(price, quantity, multiplier);
+  state.cash[bookRules[book].currency] += isSell ? amount : -amount;
+  changeHolding(state.holdings[book], symbol, isSell ? -quantity : quantity, amount);
+}
+
+/** Ends the orders whose time is up; those for extended hours live on until clearing. */
+export function expireOrders(state: State, book: Book, extendedToo: boolean): void {
+  for (const order of state.openOrders(book)) {
+    if (order.extended && !extendedToo) continue;
+    if (lastsLonger(order, state.today[book].day.date)) continue;
+    cancelOrder(state, order, "expired at the end of the day");
+  }
+}
+
+/** Futures orders can be good for more than a day. */
+function lastsLonger({ futures, instrument: { future } }: LiveOrder, date: string): boolean {
+  if (futures === undefined) return false;
+  const last = futures.validity === "until-expiry"
+    ? future?.lastTradingDay
+    : futures.validity === "until-date"
+    ? futures.validUntil
+    : undefined;
+  return last !== undefined && last > date;
+}

@@ -1,0 +1,61 @@
+/**
+ * What the listings of a market could be traded at on a day of the past.
+ *
+ * @module
+ */
+import { listings, lotSize, type Market } from "../../facts/listings.ts";
+import { type Grid, gridOf } from "../market/grid.ts";
+import type { SimulatedMarket } from "../market/mod.ts";
+import { toUnits } from "../market/packing.ts";
+import type { Stream } from "../market/random.ts";
+import { FIRST_DATE } from "../market/timeline.ts";
+import { DAY_MS } from "./sessions.ts";
+
+/** Turns whole units of the market's grid (0.0001) into those of the books. */
+const PRICES_PER_UNIT = 10_000n;
+
+/** One listing's day: prices in whole units of 0.0001. */
+export interface DayPrice {
+  symbol: string;
+  instrument: "stock" | "etf" | "reit";
+  lot: number;
+  low: number;
+  high: number;
+  close: number;
+  grid: Grid;
+}
+
+/** Turns whole units of the market's grid into a price of the books. */
+export function toPrice(units: number): bigint {
+  return BigInt(units) * PRICES_PER_UNIT;
+}
+
+/** Before the first day that the market knows, the days after it are read backwards. */
+function barOf(market: SimulatedMarket, symbol: string, date: string) {
+  const found = market.dayBar(symbol, date);
+  if (found !== undefined || date >= FIRST_DATE) return found;
+  let day = 2 * Date.parse(`${FIRST_DATE}T00:00:00Z`) - Date.parse(`${date}T00:00:00Z`);
+  for (;; day += DAY_MS) {
+    const bar = market.dayBar(symbol, new Date(day).toISOString().slice(0, 10));
+    if (bar !== undefined) return bar;
+  }
+}
+
+/** Returns the prices of a market's listings on a day. */
+export function pricesOn(simulated: SimulatedMarket, market: Market, date: string): DayPrice[] {
+  return listings.filter((row) => row.market === market).flatMap(({ symbol, instrument }) => {
+    const bar = barOf(simulated, symbol, date);
+    if (bar === undefined) return [];
+    const grid = gridOf(market, date, instrument);
+    const [low, high, close] = [toUnits(bar.low), toUnits(bar.high), grid.snap(toUnits(bar.close))];
+    return [{ symbol, instrument, lot: lotSize(symbol, date), low, high, close, grid }];
+  });
+}
+
+/** Draws a price of the day that is on the grid, with the next one up still inside the day where it can be. */
+export function drawPrice({ low, high, close, grid }: DayPrice, next: Stream): number {
+  const tick = grid.tick(high);
+  // A day that crosses a band of the grid would need two steps; its close is on the grid in any case.
+  if (grid.tick(low) !== tick || low % tick !== 0) return close;
+  return low + Math.floor(next() * ((high - low) / tick + 1)) * tick;
+}

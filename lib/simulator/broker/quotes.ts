@@ -1,0 +1,105 @@
+/**
+ * Market data: the views of the simulated market under the operations that ask for them.
+ *
+ * @module
+ */
+import type { BarInterval } from "../../dictionaries/bar.ts";
+import { SecurityType } from "../../dictionaries/security_type.ts";
+import { listings } from "../../facts/listings.ts";
+import type { Handlers } from "../contract.ts";
+import type { BarQuery, Instrument } from "../market/mod.ts";
+import { invalid, refused } from "./checks.ts";
+import type { State } from "./state.ts";
+
+type Names =
+  | "quotes.latest"
+  | "quotes.brokers"
+  | "quotes.orderBook"
+  | "quotes.ticks"
+  | "quotes.bars"
+  | "quotes.timeShare"
+  | "quotes.optionExpiries"
+  | "quotes.optionCodes"
+  | "quotes.overnightSymbols";
+
+/** Intervals that the market makes bars of. */
+const intervals: readonly BarInterval[] = [
+  "day",
+  "week",
+  "month",
+  "quarter",
+  "year",
+  "1m",
+  "3m",
+  "5m",
+  "15m",
+  "30m",
+  "60m",
+  "120m",
+];
+
+const hasBars = (interval: BarInterval): interval is BarQuery["interval"] => intervals.includes(interval);
+
+/** Ticks in one answer at most. */
+const MOST_TICKS = 100;
+
+interface Security {
+  type: SecurityType;
+  symbol: string;
+}
+
+/** Makes the handlers of the family. */
+export function quoteHandlers(state: State): Handlers<Names> {
+  const { market } = state;
+  const find = ({ symbol }: Security): Instrument => {
+    const instrument = market.instrument(symbol);
+    if (instrument === undefined) throw invalid(`unknown security "${symbol}"`);
+    return instrument;
+  };
+  /** Answers name a security as the request did, with the kind that it really is. */
+  const named = (security: Security) => ({
+    type: SecurityType.decode(find(security).dataType),
+    symbol: security.symbol,
+  });
+
+  return {
+    "quotes.latest": ({ securities }) =>
+      securities.map((security) => {
+        const { lotSize } = find(security);
+        const quote = market.quote(security.symbol, state.now);
+        return { security: named(security), ...quote, lotSize: quote.lotSize ?? lotSize };
+      }),
+    "quotes.brokers": ({ security }) => ({
+      security: named(security),
+      ...market.brokers(security.symbol, state.now),
+    }),
+    "quotes.orderBook": ({ security, feed }) => {
+      const answer = named(security);
+      const options = feed === undefined ? {} : { feed };
+      return { security: answer, ...market.orderBook(security.symbol, state.now, options) };
+    },
+    "quotes.ticks": ({ security, limit = MOST_TICKS }) => ({
+      security: named(security),
+      ticks: market.ticks(security.symbol, state.now, Math.min(limit, MOST_TICKS)),
+    }),
+    "quotes.bars": ({ security, start, direction = "newer", adjustment = "none", interval, limit }) => {
+      if (!hasBars(interval)) throw refused(`bars of "${interval}" are not available`);
+      return {
+        security: named(security),
+        bars: market.bars(security.symbol, { interval, at: state.now, start, direction, limit, adjustment }),
+      };
+    },
+    "quotes.timeShare": ({ security }) => ({
+      security: named(security),
+      points: market.timeShare(security.symbol, state.now),
+    }),
+    "quotes.optionExpiries": ({ underlying }) => market.optionExpiries(underlying, state.now),
+    "quotes.optionCodes": ({ underlying, expiry, moneyness, optionType }) =>
+      market.optionCodes(underlying, expiry, {
+        ...(moneyness === undefined ? {} : { inOut: moneyness }),
+        ...(optionType === undefined ? {} : { type: optionType }),
+      }, state.now),
+    "quotes.overnightSymbols": () =>
+      listings.filter((row) => row.market === "us").map(({ symbol }) => symbol),
+  };
+}

@@ -1,0 +1,138 @@
+/**
+ * The broker's days: when a market trades, when its day is cleared, and what belongs to which currency.
+ *
+ * A trading day lasts until it is cleared, some hours after the close. Until then its orders, fills and journal
+ * lines stand in the lists of today; clearing works out the fees, merges Hong Kong's fills, and moves everything
+ * into the lists of history. After clearing the lists of today are empty until the next day's first order.
+ *
+ * @module
+ */
+import { coverage, type Mic, previousSession, type Session, sessionOn } from "../../calendars/mod.ts";
+import type { Market } from "../../dictionaries/market.ts";
+
+/** What orders are kept apart by: the four markets, and the futures account. */
+export type Book = Market | "futures";
+
+/** Currencies of the account. */
+export type AccountCurrency = "HKD" | "USD" | "CNY";
+
+/** All books, in the order in which their events are worked off. */
+export const books: readonly Book[] = ["hk", "us", "shanghai", "shenzhen", "futures"];
+
+/** All markets, in the same order. */
+export const markets: readonly Market[] = ["hk", "us", "shanghai", "shenzhen"];
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+interface BookRules {
+  mic: Mic;
+  currency: AccountCurrency;
+  /** Minutes before the open from which orders of every kind are taken. */
+  leadMinutes: number;
+  /** Hours from the close to clearing; in New York after the extended hours. */
+  clearingHours: number;
+  /** Stands at the start of order numbers. */
+  digit: number;
+}
+
+/** Rules of each book. */
+export const bookRules: Readonly<Record<Book, BookRules>> = {
+  hk: { mic: "XHKG", currency: "HKD", leadMinutes: 0, clearingHours: 3, digit: 1 },
+  us: { mic: "XNYS", currency: "USD", leadMinutes: 0, clearingHours: 4, digit: 2 },
+  shanghai: { mic: "CONNECT_SH", currency: "CNY", leadMinutes: 15, clearingHours: 3, digit: 3 },
+  shenzhen: { mic: "CONNECT_SZ", currency: "CNY", leadMinutes: 15, clearingHours: 3, digit: 4 },
+  futures: { mic: "XHKG", currency: "HKD", leadMinutes: 30, clearingHours: 3, digit: 5 },
+};
+
+/** A trading day of a book; instants are epoch milliseconds. */
+export interface BookDay {
+  /** Local date, `yyyy-MM-dd`. */
+  date: string;
+  openAt: number;
+  closeAt: number;
+  /** When the day is cleared; the next day begins then. */
+  clearingAt: number;
+  /** Local time minus UTC, milliseconds. */
+  offset: number;
+  /** Stretches of trading without a break. */
+  segments: readonly { from: number; to: number }[];
+}
+
+const known = new Map<string, BookDay>();
+
+function makeDay(book: Book, session: Session): BookDay {
+  const key = `${book} ${session.date}`;
+  let day = known.get(key);
+  if (day === undefined) known.set(key, day = build(book, session));
+  return day;
+}
+
+function build(book: Book, session: Session): BookDay {
+  // Index futures start a quarter of an hour before the stocks and end half an hour after them.
+  const isFutures = book === "futures";
+  const openAt = session.openAt - (isFutures ? 15 * MINUTE_MS : 0);
+  const closeAt = session.closeAt + (isFutures ? 30 * MINUTE_MS : 0);
+  const offset = Date.parse(`${session.date}T${session.open}:00Z`) - session.openAt;
+  const at = (time: string) => Date.parse(`${session.date}T${time}:00Z`) - offset;
+  const stops = [openAt, ...session.breaks.flatMap(({ from, to }) => [at(from), at(to)]), closeAt];
+  const segments = [];
+  for (let index = 0; index < stops.length; index += 2) {
+    segments.push({ from: stops[index] ?? openAt, to: stops[index + 1] ?? closeAt });
+  }
+  const clearingAt = session.closeAt + bookRules[book].clearingHours * HOUR_MS;
+  return { date: session.date, openAt, closeAt, clearingAt, offset, segments };
+}
+
+/** Returns the first day of a book that is not cleared at an instant. */
+export function dayAt(book: Book, at: number): BookDay {
+  const { mic } = bookRules[book];
+  for (let day = at - 2 * DAY_MS;; day += DAY_MS) {
+    const date = new Date(day).toISOString().slice(0, 10);
+    const session = sessionOn(mic, date);
+    if (session === "unknown") throw new RangeError(`Cannot find a trading day after ${date}: no calendar`);
+    if (session === "closed") continue;
+    const found = makeDay(book, session);
+    if (found.clearingAt > at) return found;
+  }
+}
+
+/** Returns up to `count` days before a date, oldest first; fewer where the calendar begins. */
+export function daysBefore(book: Book, date: string, count: number): BookDay[] {
+  const { mic } = bookRules[book];
+  const { from } = coverage(mic);
+  const days: BookDay[] = [];
+  let before = date;
+  // A fortnight is longer than any holiday, so the walk never leaves the calendar.
+  const first = new Date(Date.parse(`${from}T00:00:00Z`) + 14 * DAY_MS).toISOString().slice(0, 10);
+  while (days.length < count && before > first) {
+    const session = previousSession(mic, before);
+    days.push(makeDay(book, session));
+    before = session.date;
+  }
+  return days.reverse();
+}
+
+/** Writes an instant as the local `yyyy-MM-dd HH:mm:ss` of a day. */
+export function localTime(day: BookDay, at: number): string {
+  return new Date(at + day.offset).toISOString().slice(0, 19).replace("T", " ");
+}
+
+/** Writes the seconds of a local day as `HH:mm:ss`. */
+export function clockText(seconds: number): string {
+  const two = (value: number) => value < 10 ? `0${value}` : String(value);
+  return `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+}
+
+/** Returns the seconds of the local day at an instant. */
+export function secondOfDay(day: BookDay, at: number): number {
+  return Math.floor((at - (Date.parse(`${day.date}T00:00:00Z`) - day.offset)) / 1000);
+}
+
+/** Makes an order number: book, date and place in the day. */
+export function orderNumber(book: Book, date: string, place: number): string {
+  return `${bookRules[book].digit}${date.slice(2).replaceAll("-", "")}${String(place).padStart(6, "0")}`;
+}
+
+export { DAY_MS, HOUR_MS, MINUTE_MS };

@@ -1,0 +1,217 @@
+/**
+ * What the broker knows at this moment: days, cash, holdings, the orders and fills of today, and history.
+ *
+ * @module
+ */
+import type { Market } from "../../dictionaries/market.ts";
+import type { Tariff } from "../../facts/fees.ts";
+import type { OrderPush } from "../contract.ts";
+import type { SimulatedMarket } from "../market/mod.ts";
+import { chargesOf, type Describe, type MarketHistory, totalOf } from "./history.ts";
+import {
+  filledCentsOf,
+  filledOf,
+  isOpen,
+  leftOf,
+  type LiveFill,
+  type LiveOrder,
+  type UpdateDetails,
+  updateOf,
+} from "./live_order.ts";
+import { amountOf, meanPrice, writePrice } from "./money.ts";
+import type { Holding } from "./past.ts";
+import {
+  type AccountCurrency,
+  type Book,
+  type BookDay,
+  bookRules,
+  books,
+  dayAt,
+  orderNumber,
+} from "./sessions.ts";
+import { Tape } from "./tape.ts";
+
+/** What is needed to start. */
+export interface StateInit {
+  seed: number;
+  market: SimulatedMarket;
+  tariff: Tariff;
+  describe: Describe;
+  histories: Readonly<Record<Market, MarketHistory>>;
+  cash: Record<AccountCurrency, bigint>;
+  holdings: Readonly<Record<Market, Map<string, Holding>>>;
+  /** Lots of one order at most. */
+  mostLots: Readonly<Record<Book, number>>;
+  startAt: number;
+}
+
+/** One book's current day. */
+export interface Today {
+  day: BookDay;
+  /** Whether the day's orders have expired already. */
+  closed: boolean;
+  orders: LiveOrder[];
+  fills: { order: LiveOrder; fill: LiveFill }[];
+  /** Orders numbered so far. */
+  numbered: number;
+}
+
+/** Cents kept back per part of an order, since fees are rounded fill by fill. */
+const ROUNDING_RESERVE = 50n;
+
+/** The broker's state. */
+export class State {
+  readonly seed: number;
+  readonly market: SimulatedMarket;
+  readonly tape: Tape;
+  readonly tariff: Tariff;
+  readonly describe: Describe;
+  readonly histories: Readonly<Record<Market, MarketHistory>>;
+  readonly cash: Record<AccountCurrency, bigint>;
+  readonly holdings: Readonly<Record<Market, Map<string, Holding>>>;
+  readonly mostLots: Readonly<Record<Book, number>>;
+  readonly today: Readonly<Record<Book, Today>>;
+  readonly byId = new Map<string, LiveOrder>();
+  readonly #listeners = new Set<(push: OrderPush) => void>();
+  /** The instant that is being worked on. */
+  now: number;
+
+  constructor(init: StateInit) {
+    this.seed = init.seed;
+    this.market = init.market;
+    this.tape = new Tape(init.market);
+    this.tariff = init.tariff;
+    this.describe = init.describe;
+    this.histories = init.histories;
+    this.cash = init.cash;
+    this.holdings = init.holdings;
+    this.mostLots = init.mostLots;
+    this.now = init.startAt;
+    const start = (book: Book): Today => {
+      const day = dayAt(book, init.startAt);
+      return { day, closed: init.startAt >= day.closeAt, orders: [], fills: [], numbered: 0 };
+    };
+    // One entry for each book, which `fromEntries` cannot say.
+    this.today = Object.fromEntries(books.map((book) => [book, start(book)])) as Record<Book, Today>;
+  }
+
+  /** Makes the next order number of a book. */
+  nextNumber(book: Book): string {
+    const today = this.today[book];
+    return orderNumber(book, today.day.date, ++today.numbered);
+  }
+
+  /** Adds a listener and returns what removes it. */
+  listen(listener: (push: OrderPush) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Tells the listeners of a change that has been made. */
+  push(order: LiveOrder, details?: UpdateDetails): void {
+    const update = updateOf(order, this.now, details);
+    const kind = order.book === "futures" ? "future" : "stock";
+    for (const listener of this.#listeners) listener({ kind, update, at: this.now });
+  }
+
+  /** Orders of a book that can still be filled. */
+  openOrders(book: Book): LiveOrder[] {
+    return this.today[book].orders.filter(isOpen);
+  }
+
+  /** Fees that clearing will charge for what an order was filled so far, cents. */
+  feesSoFar(order: LiveOrder): bigint {
+    return order.fills.length === 0 ? 0n : totalOf(this.charges(order));
+  }
+
+  /** Fees of an order's fills of today; Hong Kong's are charged on one merged row. */
+  charges(order: LiveOrder) {
+    const { book, instrument: { symbol }, isSell, day, multiplier } = order;
+    if (book === "futures") return [];
+    const write = (price: bigint, quantity: bigint) => ({
+      price: writePrice(price),
+      quantity: String(quantity),
+    });
+    const filled = filledOf(order);
+    const fills = book === "hk"
+      ? [write(meanPrice(filledCentsOf(order), filled, multiplier), filled)]
+      : order.fills.map(({ price, quantity }) => write(price, quantity));
+    return chargesOf({ symbol, market: book, date: day.date, isSell, fills }, this.describe, this.tariff);
+  }
+
+  /** Cash that a purchase of so much would freeze, fees included; cents. */
+  costOf(
+    order: Pick<LiveOrder, "book" | "instrument" | "multiplier" | "day">,
+    price: bigint,
+    quantity: bigint,
+  ) {
+    const amount = amountOf(price, quantity, order.multiplier);
+    if (order.book === "futures" || quantity === 0n) return amount;
+    const fees = chargesOf(
+      {
+        symbol: order.instrument.symbol,
+        market: order.book,
+        date: order.day.date,
+        isSell: false,
+        fills: [{ price: writePrice(price), quantity: String(quantity) }],
+      },
+      this.describe,
+      this.tariff,
+    );
+    return amount + totalOf(fees) + 4n * ROUNDING_RESERVE;
+  }
+
+  /** Cash that an order holds back: what is left of it, and the fees that are not charged yet; cents. */
+  heldBy(order: LiveOrder): { order: bigint; fees: bigint } {
+    if (order.book === "futures") return { order: 0n, fees: 0n };
+    if (order.isSell || !isOpen(order)) return { order: 0n, fees: this.feesSoFar(order) };
+    // What remains is priced like an order of its own, which is never less than its share of the fees.
+    return { order: this.costOf(order, order.frozenPrice, leftOf(order)), fees: this.feesSoFar(order) };
+  }
+
+  /** Cash of a currency that orders and uncharged fees hold back, cents. */
+  frozen(currency: AccountCurrency, except?: LiveOrder): { byOrders: bigint; all: bigint } {
+    let [byOrders, fees] = [0n, 0n];
+    for (const book of books) {
+      if (book === "futures" || bookRules[book].currency !== currency) continue;
+      for (const order of this.today[book].orders) {
+        if (order === except) {
+          fees += this.feesSoFar(order);
+          continue;
+        }
+        const held = this.heldBy(order);
+        byOrders += held.order;
+        fees += held.fees;
+      }
+    }
+    return { byOrders, all: byOrders + fees };
+  }
+
+  /** Cash of a currency that can be spent, cents. */
+  available(currency: AccountCurrency, except?: LiveOrder): bigint {
+    return this.cash[currency] - this.frozen(currency, except).all;
+  }
+
+  /** Quantity of a listing that came in or went out today. */
+  tradedToday(market: Market, symbol: string, isSell: boolean): bigint {
+    return this.today[market].fills.reduce(
+      (sum, { order, fill }) =>
+        order.isSell === isSell && order.instrument.symbol === symbol ? sum + fill.quantity : sum,
+      0n,
+    );
+  }
+
+  /** Quantity of a listing that can be sold now. */
+  sellable(market: Market, symbol: string, except?: LiveOrder): bigint {
+    const held = this.holdings[market].get(symbol)?.quantity ?? 0n;
+    const offered = this.openOrders(market).reduce(
+      (sum, order) =>
+        order.isSell && order !== except && order.instrument.symbol === symbol ? sum + leftOf(order) : sum,
+      0n,
+    );
+    const isNorthbound = market === "shanghai" || market === "shenzhen";
+    const locked = isNorthbound ? this.tradedToday(market, symbol, false) : 0n;
+    const free = held - offered - locked;
+    return free < 0n ? 0n : free;
+  }
+}
