@@ -1,0 +1,334 @@
+/**
+ * The gateway's push stream: orders, quotes, ticks, broker queues and books as they come, over one TCP connection
+ * that is opened again when it breaks.
+ *
+ * @see API document 6.1
+ * @module
+ */
+import { BrokerError, TransportError } from "../errors.ts";
+import { loadEnvelopes } from "../wire/envelope.ts";
+import {
+  atMostOneTurn,
+  backoffMs,
+  longestPause,
+  orAborted,
+  pause,
+  type ReconnectOptions,
+} from "./push_waits.ts";
+import {
+  closeQuietly,
+  type OpenConnection,
+  openTcp,
+  openWithin,
+  type PushConnection,
+  readFrames,
+} from "./push_connection.ts";
+import type { ConnectionEvent, GapEvent, TransportEvent } from "./push_events.ts";
+import { PushQueue, type PushQueueOptions, type PushQueueStats } from "./push_queue.ts";
+import { createPushReader, type PushReader } from "./push_reader.ts";
+
+/** Options of {@linkcode openPushStream}. */
+export interface PushStreamOptions extends PushQueueOptions {
+  /** Host of the gateway. */
+  hostname: string;
+  /** Its push port. */
+  port: number;
+  /** The time, Unix milliseconds. */
+  now: () => number;
+  /** Source of jitter, from 0 up to 1. */
+  random: () => number;
+  /**
+   * Makes the subscriptions again, over HTTP, after a break. The stream counts as connected when it has resolved;
+   * when it rejects, it is called again after a pause, while pushes are already read.
+   */
+  resubscribe?: (signal: AbortSignal) => Promise<void>;
+  /** Told of each gap, before the readers are. */
+  onGap?: (gap: GapEvent) => void;
+  /** Closes the stream. */
+  signal?: AbortSignal;
+  /** When a lost connection is tried again; `false` for never. */
+  reconnect?: ReconnectOptions | false;
+  /** Longest wait for a connection. @default {10_000} */
+  connectTimeoutMs?: number;
+  /**
+   * Longest silence before the connection counts as lost; noticed within a quarter more. Off by default: nobody
+   * documents how often the gateway gives a sign of life, and a quiet market is no fault.
+   */
+  idleTimeoutMs?: number;
+  /** Opens the connection. @default {openTcp} */
+  connect?: OpenConnection;
+}
+
+/** A stream of pushes. Close it with `await using`, or with `close()`. */
+export interface PushStream extends AsyncDisposable {
+  /** What became of the connection; `connecting` until it worked for the first time. */
+  readonly state: ConnectionEvent["state"] | "connecting";
+  /** What came, and what waits for the readers. */
+  readonly stats: PushStreamStats;
+  /**
+   * Starts a reader, which gets every event from this call on, in a queue of its own; leave the loop to stop it.
+   * Readers share the event objects and must not change them.
+   *
+   * @throws {TransportError} From the iterator's `next()`, when the stream has given up.
+   */
+  events(): AsyncIterableIterator<TransportEvent>;
+  /**
+   * Resolves when the connection works, subscriptions included.
+   *
+   * @throws {TransportError} When the stream is closed before.
+   */
+  connected(): Promise<void>;
+  /** Ends the connection and, after what they have queued, the readers. */
+  close(): Promise<void>;
+}
+
+/** Counters of a stream. */
+export interface PushStreamStats {
+  /** Push frames read. */
+  frames: number;
+  /** Order events among them. */
+  orders: number;
+  /** Connections that worked. */
+  connections: number;
+  /** What waits for each reader. */
+  readers: PushQueueStats[];
+}
+
+/**
+ * Opens the gateway's push stream. Order events come by themselves; the others are subscribed to over HTTP.
+ * Call `events()` before anything is awaited to miss nothing.
+ *
+ * @example Print fills
+ * ```ts ignore
+ * await using stream = openPushStream({ hostname: "127.0.0.1", port: 11112, now: Date.now, random: Math.random });
+ * for await (const event of stream.events()) if (event.type === "order") console.log(event.data);
+ * ```
+ */
+export function openPushStream(options: PushStreamOptions): PushStream {
+  return new GatewayPushStream(options);
+}
+
+class GatewayPushStream implements PushStream {
+  readonly #options: PushStreamOptions;
+  readonly #closing = new AbortController();
+  readonly #readers = new Set<PushQueue>();
+  readonly #running: Promise<void>;
+  readonly #abort = () => void this.close();
+  #state: PushStream["state"] = "connecting";
+  #connected = Promise.withResolvers<void>();
+  #connection: PushConnection | undefined;
+  #frames = 0;
+  #orders = 0;
+  #connections = 0;
+  /** Failed attempts in a row. */
+  #failures = 0;
+  #lastByteAt: number;
+  /** Start of a gap that is still open, and what broke. */
+  #gap: { from: number; reason: string } | undefined;
+
+  constructor(options: PushStreamOptions) {
+    this.#options = options;
+    this.#lastByteAt = options.now();
+    // Whoever does not wait for the connection must not be hit by its failure.
+    this.#connected.promise.catch(() => {});
+    options.signal?.addEventListener("abort", this.#abort);
+    if (options.signal?.aborted) this.#closing.abort();
+    this.#running = this.#run();
+  }
+
+  get state(): PushStream["state"] {
+    return this.#state;
+  }
+
+  get stats(): PushStreamStats {
+    return {
+      frames: this.#frames,
+      orders: this.#orders,
+      connections: this.#connections,
+      readers: [...this.#readers].map(({ stats }) => stats),
+    };
+  }
+
+  events(): AsyncIterableIterator<TransportEvent> {
+    const queue = new PushQueue(this.#options, () => this.#readers.delete(queue));
+    if (this.#state === "closed") queue.end();
+    else this.#readers.add(queue);
+    return queue;
+  }
+
+  connected(): Promise<void> {
+    return this.#connected.promise;
+  }
+
+  close(): Promise<void> {
+    this.#closing.abort();
+    if (this.#connection !== undefined) closeQuietly(this.#connection);
+    return this.#running;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #run(): Promise<void> {
+    let failure: unknown;
+    try {
+      const read = createPushReader(await loadEnvelopes());
+      const { reconnect } = this.#options;
+      const { attempts = Infinity } = reconnect === false ? { attempts: 0 } : reconnect ?? {};
+      while (!this.#closing.signal.aborted) {
+        const error = await this.#once(read);
+        if (this.#closing.signal.aborted) break;
+        this.#gap ??= { from: this.#lastByteAt, reason: error.message };
+        if (this.#failures >= attempts) throw error;
+        this.#failures++;
+        await this.#pause("reconnecting", error, this.#failures, this.#closing.signal);
+      }
+    } catch (error) {
+      failure = error;
+    } finally {
+      this.#end(failure);
+    }
+  }
+
+  /** Connects and reads until that ends; returns what ended it. */
+  async #once(read: PushReader): Promise<BrokerError> {
+    const { hostname, port, connect = openTcp, connectTimeoutMs = 10_000 } = this.#options;
+    const limits = { timeoutMs: connectTimeoutMs, signal: this.#closing.signal };
+    let connection: PushConnection;
+    try {
+      connection = await openWithin(connect, { hostname, port }, limits);
+    } catch (error) {
+      if (error instanceof BrokerError) return error;
+      throw error;
+    }
+    this.#connection = connection;
+    try {
+      const error = await this.#serve(connection, read);
+      if (!this.#closing.signal.aborted) this.#setState("lost", { error });
+      return error;
+    } finally {
+      closeQuietly(connection);
+      this.#connection = undefined;
+    }
+  }
+
+  /** Reads from an open connection, and makes the subscriptions again beside that. */
+  async #serve(connection: PushConnection, read: PushReader): Promise<BrokerError> {
+    const { now, idleTimeoutMs, reconnect } = this.#options;
+    const openedAt = now();
+    if (this.#gap === undefined) this.#lastByteAt = openedAt;
+    const lost = new AbortController();
+    let thrown: unknown;
+    const restored = this.#restore(AbortSignal.any([this.#closing.signal, lost.signal])).catch((error) => {
+      // What `onGap` throws is the caller's own error: it ends the stream.
+      thrown = error;
+      closeQuietly(connection);
+    });
+    // Closed while it was being opened: the close that came before had nothing to close.
+    if (this.#closing.signal.aborted) closeQuietly(connection);
+    const error = await readFrames(connection, {
+      onBytes: () => this.#lastByteAt = now(),
+      onFrame: (frame) => {
+        this.#failures = 0;
+        // Everything else is a sign of life and no more.
+        if (frame.type === "push") this.#count(read(frame.body));
+      },
+      onRead: () => this.#letReadersCatchUp(),
+    }, idleTimeoutMs);
+    lost.abort();
+    await restored;
+    if (thrown !== undefined) throw thrown;
+    // A connection that lasted is no failed attempt, even if the market was silent.
+    if (now() - openedAt >= longestPause(reconnect)) this.#failures = 0;
+    return error;
+  }
+
+  /**
+   * Gives readers one turn of the event loop. Under load a read resolves at once, and would leave a quick reader
+   * behind until its quotes are conflated without need.
+   */
+  #letReadersCatchUp(): Promise<void> | undefined {
+    const waits = [...this.#readers].map((reader) => reader.drained()).filter((wait) => wait !== undefined);
+    return waits.length === 0 ? undefined : atMostOneTurn(Promise.all(waits));
+  }
+
+  #count(event: TransportEvent): void {
+    this.#frames++;
+    if (event.type === "order") this.#orders++;
+    this.#tell(event);
+  }
+
+  /** Makes the subscriptions again after a break, then says that all is well. */
+  async #restore(signal: AbortSignal): Promise<void> {
+    const { resubscribe } = this.#options;
+    for (let attempt = 1; this.#gap !== undefined && resubscribe !== undefined; attempt++) {
+      try {
+        await orAborted(resubscribe(signal), signal);
+        break;
+      } catch (cause) {
+        if (signal.aborted) return;
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        const error = cause instanceof BrokerError
+          ? cause
+          : new TransportError(`Cannot subscribe again: ${reason}`, {
+            code: "resubscribe",
+            transport: "push",
+            cause,
+          });
+        // Orders come all the same, so the connection stays while the subscriptions are tried again.
+        await this.#pause("reconnecting", error, attempt, signal);
+      }
+      if (signal.aborted) return;
+    }
+    if (signal.aborted) return;
+    if (this.#gap !== undefined) {
+      const gap: GapEvent = {
+        type: "gap",
+        from: this.#gap.from,
+        to: this.#options.now(),
+        reason: this.#gap.reason,
+      };
+      this.#gap = undefined;
+      this.#options.onGap?.(gap);
+      this.#tell(gap);
+    }
+    this.#connections++;
+    this.#setState("connected");
+    this.#connected.resolve();
+  }
+
+  async #pause(
+    state: "reconnecting",
+    error: BrokerError,
+    attempt: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const waitMs = backoffMs(attempt, this.#options.random(), this.#options.reconnect || {});
+    this.#setState(state, { attempt, waitMs, error });
+    await pause(waitMs, signal);
+  }
+
+  #setState(state: ConnectionEvent["state"], details: Partial<ConnectionEvent> = {}): void {
+    if (this.#state === "connected") {
+      this.#connected = Promise.withResolvers();
+      this.#connected.promise.catch(() => {});
+    }
+    this.#state = state;
+    this.#tell({ type: "connection", state, ...details });
+  }
+
+  #tell(event: TransportEvent): void {
+    for (const reader of this.#readers) reader.push(event);
+  }
+
+  #end(failure: unknown): void {
+    this.#options.signal?.removeEventListener("abort", this.#abort);
+    this.#setState("closed");
+    this.#connected.reject(
+      new TransportError("Cannot wait for pushes: the stream is closed", { code: "closed" }),
+    );
+    for (const reader of this.#readers) reader.end(failure);
+    this.#readers.clear();
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * One connection to the push port, from its opening to its end.
+ *
+ * @module
+ */
+import { BrokerError, TransportError } from "../errors.ts";
+import { type Frame, FrameDecoder } from "../wire/framing.ts";
+
+/** What is needed of a TCP connection. */
+export interface PushConnection {
+  /** Reads into a buffer; `null` at the end. */
+  read(buffer: Uint8Array): Promise<number | null>;
+  /** Closes it; a pending read ends. */
+  close(): void;
+  /** Sends small packets at once. */
+  setNoDelay?(noDelay?: boolean): void;
+}
+
+/** Opens a connection; gives up when the signal is aborted. */
+export type OpenConnection = (
+  address: { hostname: string; port: number; signal: AbortSignal },
+) => Promise<PushConnection>;
+
+/** Opens a TCP connection. */
+export const openTcp: OpenConnection = (address) => Deno.connect({ ...address, transport: "tcp" });
+
+/** Opens a connection within a time limit. */
+export async function openWithin(
+  open: OpenConnection,
+  address: { hostname: string; port: number },
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+): Promise<PushConnection> {
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(new Error(`no connection within ${timeoutMs} ms`)), timeoutMs);
+  try {
+    const connection = await open({ ...address, signal: AbortSignal.any([signal, limit.signal]) });
+    connection.setNoDelay?.(true);
+    return connection;
+  } catch (cause) {
+    throw asBrokerError("connect", limit.signal.aborted ? limit.signal.reason : cause);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What happens on a connection. */
+export interface ConnectionHandlers {
+  /** Bytes came, of whatever kind: a sign of life. */
+  onBytes: () => void;
+  /** A whole frame came; its views end with the call. */
+  onFrame: (frame: Frame) => void;
+  /** All frames of a read are through; the next read waits for this. */
+  onRead: () => Promise<void> | undefined;
+}
+
+/**
+ * Reads frames until the connection ends.
+ *
+ * @param idleTimeoutMs Longest silence; unlimited when left out, as nobody documents the gateway's heartbeats.
+ * @returns What ended it: `TransportError` for an end or silence, `ProtocolError` for a frame that does not fit.
+ */
+export async function readFrames(
+  connection: PushConnection,
+  { onBytes, onFrame, onRead }: ConnectionHandlers,
+  idleTimeoutMs: number | undefined,
+): Promise<BrokerError> {
+  const decoder = new FrameDecoder();
+  const idle = watchIdle(connection, idleTimeoutMs);
+  try {
+    for (let count; (count = await connection.read(decoder.room())) !== null;) {
+      idle.alive = true;
+      onBytes();
+      decoder.filled(count);
+      for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) onFrame(frame);
+      const ready = onRead();
+      if (ready !== undefined) await ready;
+    }
+    return lost("the gateway closed the connection", "closed");
+  } catch (cause) {
+    if (idle.expired) return lost(`nothing came for ${idleTimeoutMs} ms`, "idle");
+    return asBrokerError("read pushes", cause);
+  } finally {
+    clearInterval(idle.timer);
+  }
+}
+
+function lost(reason: string, code: string): TransportError {
+  return new TransportError(`Cannot read pushes: ${reason}`, { code, transport: "push" });
+}
+
+/** Closes a connection that stays silent; by counting ticks of a timer, so that no jump of a clock matters. */
+function watchIdle(connection: PushConnection, idleTimeoutMs: number | undefined) {
+  const idle: { alive: boolean; expired: boolean; timer: ReturnType<typeof setInterval> | undefined } = {
+    alive: false,
+    expired: false,
+    timer: undefined,
+  };
+  if (idleTimeoutMs === undefined) return idle;
+  let silentQuarters = 0;
+  idle.timer = setInterval(() => {
+    silentQuarters = idle.alive ? 0 : silentQuarters + 1;
+    idle.alive = false;
+    if (silentQuarters < 4) return;
+    idle.expired = true;
+    closeQuietly(connection);
+  }, idleTimeoutMs / 4);
+  return idle;
+}
+
+/** Closes a connection, which may have ended by itself. */
+export function closeQuietly(connection: PushConnection): void {
+  try {
+    connection.close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.BadResource)) throw error;
+  }
+}
+
+function asBrokerError(action: string, cause: unknown): BrokerError {
+  if (cause instanceof BrokerError) return cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new TransportError(`Cannot ${action}: ${reason}`, { code: "connection", transport: "push", cause });
+}

@@ -1,0 +1,72 @@
+/**
+ * Waiting: between attempts to connect, for readers, and for whoever may be given up.
+ *
+ * @module
+ */
+
+/** When a lost connection is tried again. */
+export interface ReconnectOptions {
+  /** Shortest wait. @default {500} */
+  minMs?: number;
+  /** Longest wait. @default {30_000} */
+  maxMs?: number;
+  /** Attempts in a row before the stream gives up. @default {Infinity} */
+  attempts?: number;
+}
+
+/**
+ * Wait before an attempt: at random between the shortest wait and a ceiling that doubles from attempt to attempt,
+ * so that several programs that lost the same gateway do not return in step.
+ *
+ * @param attempt Number of the attempt, counted from 1.
+ * @param random From 0 up to 1.
+ */
+export function backoffMs(
+  attempt: number,
+  random: number,
+  options: ReconnectOptions,
+): number {
+  const { minMs = 500 } = options;
+  const ceiling = Math.min(longestPause(options), minMs * 2 ** attempt);
+  return Math.round(minMs + random * Math.max(0, ceiling - minMs));
+}
+
+/** Longest wait of these options, milliseconds. */
+export function longestPause(options: ReconnectOptions | false | undefined): number {
+  return (options || {}).maxMs ?? 30_000;
+}
+
+/** Waits, or returns early once the signal is aborted. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    function done() {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    }
+    signal.addEventListener("abort", done);
+  });
+}
+
+/** Resolves with a promise, or after one turn of the event loop. */
+export function atMostOneTurn(promise: Promise<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, 0);
+    promise.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/** Settles as a promise does, or rejects once the signal is aborted; what the promise does later is not looked at. */
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: settled, resolve, reject } = Promise.withResolvers<T>();
+  const abort = () => reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort);
+  promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  return settled;
+}

@@ -1,0 +1,66 @@
+/**
+ * Quote frames for the push benchmark, and a sender of them in a thread of its own.
+ *
+ * @module
+ */
+import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { encodeFrame } from "../../lib/wire/framing.ts";
+
+/** Makes quote frames of 200 securities with all the members that a stock's quote has, one after the other. */
+export async function quoteFrames(count: number): Promise<Uint8Array<ArrayBuffer>> {
+  const { messages, encodeNotify } = await loadEnvelopes();
+  const frames = Array.from({ length: count }, (_, index) => {
+    const security = { dataType: 10000, code: `${String(index % 200).padStart(5, "0")}.HK` };
+    const bytes = messages.encode("BasicQotNotify", {
+      security,
+      basicQot: {
+        security,
+        openPrice: 380.2,
+        highPrice: 390.4,
+        lowPrice: 379.8,
+        lastPrice: 385.2 + index / 100,
+        lastClosePrice: 381,
+        priceSpread: 0.2,
+        volume: 12_345_678 + index,
+        turnover: 4_700_000_000 + index,
+        turnoverRate: 0.13,
+        amplitude: 2.1,
+        secStatus: 1,
+        lotSize: 100,
+        tradeTime: "20251120150000",
+        marketTime: "20251120150001",
+        stockStatus: "1",
+        volumeStr: String(12_345_678 + index),
+        mktTmType: 1,
+      },
+    });
+    const payload = { name: "BasicQotNotify", bytes };
+    const id = "7b0c2b1e-0000-1000-8000-000000000002";
+    return encodeFrame(
+      { type: "push" },
+      encodeNotify({ type: 20003, id, time: 1_763_625_599_002 + index, payload }),
+    );
+  });
+  return new Uint8Array(await new Blob(frames).arrayBuffer());
+}
+
+/** Listens in a worker, and sends the frames over and over to whoever connects, as fast as they are read. */
+export async function startSender(frames: Uint8Array): Promise<{ port: number; stop: () => void }> {
+  const code = `self.onmessage = async ({ data: { frames, block } }) => {
+    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    self.postMessage(listener.addr.port);
+    for await (const connection of listener) {
+      try {
+        for (let at = 0;;) {
+          at += await connection.write(frames.subarray(at, at + block));
+          if (at >= frames.length) at = 0;
+        }
+      } catch { connection.close(); }
+    }
+  };`;
+  const worker = new Worker(`data:application/javascript,${encodeURIComponent(code)}`, { type: "module" });
+  const { promise, resolve } = Promise.withResolvers<number>();
+  worker.onmessage = ({ data }) => resolve(data);
+  worker.postMessage({ frames, block: 256 * 1024 });
+  return { port: await promise, stop: () => worker.terminate() };
+}

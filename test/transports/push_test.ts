@@ -1,0 +1,619 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { ProtocolError, TransportError } from "../../lib/errors.ts";
+import { openPushStream, type PushStream, type PushStreamOptions } from "../../lib/transports/push.ts";
+import type { ConnectionEvent, GapEvent, TransportEvent } from "../../lib/transports/push_events.ts";
+import { encodeFrame } from "../../lib/wire/framing.ts";
+import {
+  type FarConnection,
+  orderPush,
+  push,
+  pushFrame,
+  quotePush,
+  startPushFarEnd,
+  tickPush,
+} from "../support/push_far_end.ts";
+import { vectors } from "../wire/vectors.ts";
+
+const quick = { minMs: 5, maxMs: 20 };
+
+/** A clock that counts its readings, so that no two instants are equal. */
+function counter(): () => number {
+  let now = 1000;
+  return () => now++;
+}
+
+function open(port: number, options: Partial<PushStreamOptions> = {}): PushStream {
+  return openPushStream({
+    hostname: "127.0.0.1",
+    port,
+    now: counter(),
+    random: () => 0.5,
+    reconnect: quick,
+    ...options,
+  });
+}
+
+/** Reads until an event fits, and returns all that were read. */
+async function until(events: AsyncIterator<TransportEvent>, fits: (event: TransportEvent) => boolean) {
+  const seen: TransportEvent[] = [];
+  while (true) {
+    const { value, done } = await events.next();
+    if (done) throw new Error(`the stream ended after ${JSON.stringify(seen)}`);
+    seen.push(value);
+    if (fits(value)) return seen;
+  }
+}
+
+const isState = (state: ConnectionEvent["state"]) => (event: TransportEvent) =>
+  event.type === "connection" && event.state === state;
+const isOrder = (orderId: string) => (event: TransportEvent) =>
+  event.type === "order" && event.data.orderId === orderId;
+/** States, order numbers and volumes, in the order in which they came. */
+const brief = (seen: TransportEvent[]) =>
+  seen.map((event) =>
+    event.type === "connection"
+      ? event.state
+      : event.type === "order"
+      ? event.data.orderId
+      : event.type === "quote"
+      ? event.data.quote?.volume
+      : event.type
+  );
+
+Deno.test("events() yields each kind of push as a typed event", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  const security = { dataType: 10000, code: "00700.HK" };
+  await far.send(
+    push(1, "TradeStockDeliverNotify", {
+      fundAccount: "12345678",
+      stockCode: "00700.HK",
+      stockName: "TENCENT",
+      exchangeType: "K",
+      entrustNo: "9",
+      entrustBs: "2",
+      entrustStatus: "7",
+      entrustPrice: "350.20",
+      businessPrice: "350.40",
+      businessAmount: "100",
+      businessDate: "20251120",
+      businessTime: "093005",
+    }, 1_763_602_205_123),
+    push(20003, "BasicQotNotify", {
+      security,
+      basicQot: { lastPrice: 350.2, volume: "9007199254740993", isSuspended: true },
+    }),
+    push(20004, "TickerNotify", { security, ticker: { price: 350.2, volume: 200, side: 2, timestamp: 5 } }),
+    push(20002, "BrokerNotify", { security, side: 1, brokerList: [{ level: 1, item: "6824", type: 66 }] }),
+    push(20001, "OrderBookFullNotify", {
+      security,
+      orderBookList: [{ level: 1, price: 350, volume: 300, orederCount: 4 }],
+      mktTmType: -1,
+    }),
+  );
+  const seen = await until(events, ({ type }) => type === "book");
+  const at = 1_763_625_599_000;
+  const tencent = { type: "hk-stock" as const, symbol: "00700.HK" };
+  assertEquals(seen, [
+    { type: "connection", state: "connected" },
+    {
+      type: "order",
+      sentAt: 1_763_602_205_123,
+      data: {
+        symbol: "00700.HK",
+        name: "TENCENT",
+        market: "hk",
+        orderId: "9",
+        side: "sell",
+        status: "part-filled",
+        price: "350.20",
+        fillPrice: "350.40",
+        fillQuantity: "100",
+        date: "2025-11-20",
+        time: "09:30:05",
+      },
+    },
+    {
+      type: "quote",
+      sentAt: at,
+      data: {
+        security: tencent,
+        quote: {
+          lastPrice: 350.2,
+          openPrice: 0,
+          highPrice: 0,
+          lowPrice: 0,
+          previousClose: 0,
+          priceStep: 0,
+          volume: "9007199254740993",
+          turnover: 0,
+          turnoverRate: 0,
+          amplitude: 0,
+          isSuspended: true,
+          securityStatus: 0,
+          lotSize: 0,
+          session: "unset",
+        },
+      },
+    },
+    {
+      type: "tick",
+      sentAt: at,
+      data: {
+        security: tencent,
+        tick: {
+          timestamp: "5",
+          side: "sell",
+          price: 350.2,
+          volume: "200",
+          turnover: 0,
+          tickType: 0,
+          session: "unset",
+        },
+      },
+    },
+    {
+      type: "brokers",
+      sentAt: at,
+      data: { security: tencent, side: "sell", brokers: [{ level: 1, broker: "6824", kind: "broker" }] },
+    },
+    {
+      type: "book",
+      sentAt: at,
+      data: {
+        security: tencent,
+        side: "buy",
+        levels: [{ level: 1, price: 350, volume: "300", orderCount: 4 }],
+        session: "pre-market",
+      },
+    },
+  ]);
+});
+
+Deno.test("events() yields the vendor's own push frames, sent byte by byte", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  const plain = vectors.filter(({ kind, encryption }) => kind === "notify" && encryption === "none");
+  for (const { frame } of plain) for (const byte of frame) await far.send(new Uint8Array([byte]));
+  const seen = await until(events, ({ type }) => type === "order");
+  assertEquals(seen.map(({ type }) => type), ["connection", "book", "tick", "order"]);
+  const [, book, tick, order] = seen;
+  assert(book?.type === "book" && tick?.type === "tick" && order?.type === "order");
+  assertEquals(book.data.levels[1], {
+    level: 2_147_483_647,
+    price: 4_700_000_000,
+    volume: "9007199254740991",
+    orderCount: 7,
+    venue: "brokeId-5-1-中文",
+  });
+  assertEquals(tick.data.tick?.volume, "9223372036854775807");
+  assertEquals(tick.sentAt, 1_763_625_599_062);
+  assertEquals(order.data.orderId, "entrustNo-12-0-x");
+  assertEquals("fundAccount" in order.data, false);
+});
+
+Deno.test("events() reads every order number of the broker as an order, 0 included", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  for (const type of [0, 1, 2]) {
+    await far.send(push(type, "TradeStockDeliverNotify", { stockCode: "HSI2512", entrustNo: `${type}` }));
+  }
+  assertEquals(brief(await until(events, isOrder("2"))), ["connected", "0", "1", "2"]);
+});
+
+Deno.test("events() reports what it cannot tell or read, and reads on", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  await far.send(
+    pushFrame(777, "NewNotify", new Uint8Array([1])),
+    // The number of an order with the payload of a quote: neither is believed.
+    push(1, "BasicQotNotify", {}),
+    pushFrame(1, "TradeStockDeliverNotify", new Uint8Array([0x0a, 0x7f])),
+    push(1, "TradeStockDeliverNotify", { entrustNo: "5" }),
+    orderPush("6"),
+  );
+  const [, ...seen] = await until(events, isOrder("6"));
+  const sentAt = 1_763_625_599_000;
+  assertEquals(seen.slice(0, 2), [
+    { type: "unknown", notifyType: 777, payloadType: "NewNotify", sentAt, expected: undefined },
+    { type: "unknown", notifyType: 1, payloadType: "BasicQotNotify", sentAt, expected: "order" },
+  ]);
+  const errors = seen.slice(2, 4).map((event) => {
+    assert(event.type === "unknown" && event.expected === "order" && event.error instanceof ProtocolError);
+    return event.error.message;
+  });
+  assert(errors[0]?.startsWith('Cannot read message "TradeStockDeliverNotify": '));
+  assertEquals(
+    errors[1],
+    'Cannot read push "order": stockCode: expected text that is not empty, got nothing',
+  );
+});
+
+Deno.test("events() passes over frames that are no push", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  const body = orderPush("1").slice(151);
+  await far.send(
+    encodeFrame({ type: "heartbeat" }),
+    encodeFrame({ type: "heartbeat" }, new Uint8Array([1, 2, 3])),
+    encodeFrame({ type: "response", serial: 3 }, body),
+    encodeFrame({ type: "request" }, body),
+    orderPush("2"),
+  );
+  assertEquals(brief(await until(events, isOrder("2"))), ["connected", "2"]);
+  assertEquals(stream.stats.frames, 1);
+});
+
+Deno.test("events() passes duplicates and reordered pushes through as they are", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  const [first, second] = [orderPush("1"), orderPush("2")];
+  await far.send(second, first, first, second, orderPush("3"));
+  assertEquals(brief(await until(events, isOrder("3"))), ["connected", "2", "1", "1", "2", "3"]);
+});
+
+Deno.test("events() gives each reader every event", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const readers = [stream.events(), stream.events()];
+  const far = await farEnd.next();
+  await far.send(orderPush("1"), orderPush("2"));
+  for (const events of readers) {
+    assertEquals(brief(await until(events, isOrder("2"))), ["connected", "1", "2"]);
+  }
+  await readers[0]!.return?.();
+  assertEquals(stream.stats.readers.length, 1);
+});
+
+Deno.test("events() tells start and end of a gap after the subscriptions are back", async () => {
+  await using farEnd = startPushFarEnd();
+  let now = 1_000;
+  const steps: string[] = [];
+  const gaps: GapEvent[] = [];
+  const resubscribed = Promise.withResolvers<void>();
+  await using stream = open(farEnd.port, {
+    now: () => now,
+    onGap: (gap) => gaps.push(gap),
+    resubscribe: () => {
+      steps.push(`resubscribe while ${stream.state}`);
+      return resubscribed.promise;
+    },
+  });
+  const events = stream.events();
+  const first = await farEnd.next();
+  await until(events, isState("connected"));
+  assertEquals(steps, []);
+  now = 2_000;
+  await first.send(orderPush("1"));
+  await until(events, isOrder("1"));
+  now = 3_000;
+  first.hangUp();
+  const second = await farEnd.next();
+  // Orders come by themselves, so they are there before the subscriptions are.
+  await second.send(orderPush("2"));
+  const lost = await until(events, isOrder("2"));
+  assertEquals(brief(lost), ["lost", "reconnecting", "2"]);
+  assert(lost[0]?.type === "connection" && lost[0].error instanceof TransportError);
+  assertEquals(lost[1], {
+    type: "connection",
+    state: "reconnecting",
+    attempt: 1,
+    waitMs: 8,
+    error: lost[0].error,
+  });
+  assertEquals(steps, ["resubscribe while reconnecting"]);
+  now = 4_000;
+  resubscribed.resolve();
+  const gap: GapEvent = {
+    type: "gap",
+    from: 2_000,
+    to: 4_000,
+    reason: "Cannot read pushes: the gateway closed the connection",
+  };
+  assertEquals(await until(events, isState("connected")), [gap, { type: "connection", state: "connected" }]);
+  assertEquals(gaps, [gap]);
+  assertEquals(stream.stats.connections, 2);
+});
+
+Deno.test("events() tells one gap of two breaks when the subscriptions were not back in between", async () => {
+  await using farEnd = startPushFarEnd();
+  let now = 1_000;
+  let isBack = false;
+  await using stream = open(farEnd.port, {
+    now: () => now,
+    resubscribe: () => isBack ? Promise.resolve() : new Promise(() => {}),
+  });
+  const events = stream.events();
+  (await farEnd.next()).hangUp();
+  const second = await farEnd.next();
+  now = 2_000;
+  await second.send(orderPush("1"));
+  await until(events, isOrder("1"));
+  isBack = true;
+  now = 3_000;
+  second.hangUp();
+  await farEnd.next();
+  const seen = await until(events, isState("connected"));
+  assertEquals(brief(seen), ["lost", "reconnecting", "gap", "connected"]);
+  const gap = seen[2];
+  assert(gap?.type === "gap");
+  assertEquals([gap.from, gap.to], [1_000, 3_000]);
+});
+
+Deno.test("events() keeps the connection while subscribing again fails", async () => {
+  await using farEnd = startPushFarEnd();
+  let calls = 0;
+  await using stream = open(farEnd.port, {
+    resubscribe: () => ++calls < 3 ? Promise.reject(new Error("busy")) : Promise.resolve(),
+  });
+  const events = stream.events();
+  (await farEnd.next()).hangUp();
+  const far = await farEnd.next();
+  await far.send(orderPush("1"));
+  const seen = await until(events, (event) => event.type === "connection" && stream.stats.connections === 2);
+  assertEquals(calls, 3);
+  assertEquals(farEnd.accepted, 2);
+  const failed = seen.filter((event) =>
+    event.type === "connection" && event.error?.message === "Cannot subscribe again: busy"
+  );
+  assertEquals(failed.length, 2);
+});
+
+Deno.test("events() names what is wrong with a header, and connects again", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const first = await farEnd.next();
+  await first.send(orderPush("1"), new TextEncoder().encode("HTTP/1.1 400 Bad Request\r\n"));
+  const second = await farEnd.next();
+  await second.send(orderPush("2"));
+  const seen = await until(events, isOrder("2"));
+  assertEquals(brief(seen), ["connected", "1", "lost", "reconnecting", "gap", "connected", "2"]);
+  const lost = seen[2];
+  assert(lost?.type === "connection" && lost.error instanceof ProtocolError);
+  assertEquals(lost.error.code, "frame-flag");
+});
+
+Deno.test("events() treats a damaged envelope as a broken connection", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  await far.send(encodeFrame({ type: "push" }, new Uint8Array([0x22, 0x7f])));
+  const [, lost] = await until(events, isState("lost"));
+  assert(lost?.type === "connection" && lost.error instanceof ProtocolError);
+  assertEquals(lost.error.code, "message-damaged");
+});
+
+Deno.test("events() starts its first gap at the opening when nobody listens at first", async () => {
+  const free = startPushFarEnd();
+  const { port } = free;
+  await free[Symbol.asyncDispose]();
+  let now = 1_000;
+  await using stream = open(port, { now: () => now });
+  const events = stream.events();
+  const [refused] = await until(events, isState("reconnecting"));
+  assert(refused?.type === "connection" && refused.error instanceof TransportError);
+  assertEquals([refused.attempt, refused.waitMs], [1, 8]);
+  now = 9_000;
+  await using farEnd = startPushFarEnd(port);
+  await stream.connected();
+  const gap = (await until(events, isState("connected"))).at(-2);
+  assert(gap?.type === "gap");
+  assertEquals([gap.from, gap.to], [1_000, 9_000]);
+  assertEquals(farEnd.accepted, 1);
+});
+
+Deno.test("events() ends with the error when the attempts are used up", async () => {
+  const free = startPushFarEnd();
+  await free[Symbol.asyncDispose]();
+  await using stream = open(free.port, { reconnect: { ...quick, attempts: 2 } });
+  const events = stream.events();
+  const error = await assertRejects(() => until(events, () => false), TransportError, "Cannot connect: ");
+  assertEquals(error.code, "connection");
+  assertEquals(await events.next(), { value: undefined, done: true });
+  await assertRejects(() => stream.connected(), TransportError, "the stream is closed");
+  assertEquals(stream.state, "closed");
+});
+
+Deno.test("events() with reconnect false ends at the first loss", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { reconnect: false });
+  const events = stream.events();
+  (await farEnd.next()).hangUp();
+  await assertRejects(() => until(events, () => false), TransportError, "the gateway closed the connection");
+  assertEquals(farEnd.accepted, 1);
+});
+
+Deno.test("connect gives up on a connection that does not come about", async () => {
+  await using stream = open(1, {
+    connectTimeoutMs: 20,
+    reconnect: false,
+    connect: ({ signal }) =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  });
+  await assertRejects(
+    () => until(stream.events(), () => false),
+    TransportError,
+    "no connection within 20 ms",
+  );
+});
+
+Deno.test("idleTimeoutMs breaks a silent connection, and any frame is a sign of life", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { idleTimeoutMs: 80 });
+  const events = stream.events();
+  const far = await farEnd.next();
+  for (let beat = 0; beat < 8; beat++) {
+    await far.send(encodeFrame({ type: "heartbeat" }));
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  assertEquals(stream.state, "connected");
+  const [, lost] = await until(events, isState("lost"));
+  assert(lost?.type === "connection");
+  assertEquals(lost.error?.code, "idle");
+  assertEquals(lost.error?.message, "Cannot read pushes: nothing came for 80 ms");
+});
+
+Deno.test("close() ends the readers after what they have queued, and leaves nothing open", async () => {
+  await using farEnd = startPushFarEnd();
+  const stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  await far.send(orderPush("1"));
+  await until(events, isState("connected"));
+  while (stream.stats.orders === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  await stream.close();
+  await stream.close();
+  const rest = [];
+  for await (const event of events) rest.push(event);
+  assertEquals(brief(rest), ["1", "closed"]);
+  for await (const event of stream.events()) throw new Error(`a closed stream gave "${event.type}"`);
+});
+
+Deno.test("signal closes the stream, during a pause and before it begins as well", async () => {
+  const free = startPushFarEnd();
+  await free[Symbol.asyncDispose]();
+  const abort = new AbortController();
+  const waiting = open(free.port, { signal: abort.signal, reconnect: { minMs: 60_000, maxMs: 60_000 } });
+  const events = waiting.events();
+  await until(events, isState("reconnecting"));
+  abort.abort();
+  assertEquals(brief(await until(events, isState("closed"))), ["closed"]);
+  const never = open(free.port, { signal: abort.signal });
+  assertEquals(brief(await until(never.events(), isState("closed"))), ["closed"]);
+});
+
+Deno.test("close() does not wait for a hook that hangs, and tells it to stop", async () => {
+  await using farEnd = startPushFarEnd();
+  const called = Promise.withResolvers<AbortSignal>();
+  const stream = open(farEnd.port, {
+    resubscribe: (signal) => {
+      called.resolve(signal);
+      return new Promise(() => {});
+    },
+  });
+  (await farEnd.next()).hangUp();
+  const signal = await called.promise;
+  assertEquals(signal.aborted, false);
+  await stream.close();
+  assertEquals(signal.aborted, true);
+});
+
+Deno.test("onGap that throws ends the stream with its error", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, {
+    onGap: () => {
+      throw new TypeError("oops");
+    },
+  });
+  const events = stream.events();
+  (await farEnd.next()).hangUp();
+  await assertRejects(() => until(events, () => false), TypeError, "oops");
+});
+
+Deno.test("a connection that keeps breaking is tried less and less often", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { reconnect: { minMs: 2, maxMs: 20 }, random: () => 1 });
+  const events = stream.events();
+  const waits: (number | undefined)[] = [];
+  for (let round = 0; round < 5; round++) {
+    (await farEnd.next()).hangUp();
+    const event = (await until(events, isState("reconnecting"))).at(-1);
+    assert(event?.type === "connection");
+    waits.push(event.waitMs);
+  }
+  assertEquals(waits, [4, 8, 16, 20, 20]);
+});
+
+/** Sends rounds of quotes of 200 securities, with an order after every round. */
+async function sendRounds(far: FarConnection, rounds: number): Promise<void> {
+  const codes = Array.from({ length: 200 }, (_, index) => `${String(index).padStart(5, "0")}.HK`);
+  for (let round = 1; round <= rounds; round++) {
+    const frames = [...codes.map((code) => quotePush(code, round)), orderPush(`${round}`)];
+    await far.send(new Uint8Array(await new Blob(frames as Uint8Array<ArrayBuffer>[]).arrayBuffer()));
+  }
+}
+
+Deno.test("a stopped reader loses no order, and the newest quotes, in flat memory", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { conflateAbove: 500 });
+  const events = stream.events();
+  const far = await farEnd.next();
+  const ROUNDS = 300;
+  let looks = 0;
+  const sending = sendRounds(far, ROUNDS);
+  while (stream.stats.frames < ROUNDS * 201) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    // Quotes: the first 500, and one of each security behind them. The orders and the two marks come on top.
+    const { queued, queuedOrders } = stream.stats.readers[0]!;
+    looks++;
+    assert(queued - queuedOrders <= 702, `${queued} wait`);
+  }
+  await sending;
+  assert(looks > 1);
+  const { queuedOrders, conflated } = stream.stats.readers[0]!;
+  assertEquals(queuedOrders, 300);
+  const seen = await until(events, isOrder("300"));
+  assertEquals(
+    seen.filter((event) => event.type === "order").map((event) => event.data.orderId),
+    Array.from({ length: 300 }, (_, index) => `${index + 1}`),
+  );
+  const newest = new Map<string, string>();
+  let quotes = 0;
+  for (const event of seen) {
+    if (event.type !== "quote") continue;
+    quotes++;
+    const { symbol } = event.data.security!;
+    const volume = event.data.quote!.volume;
+    assert(Number(volume) > Number(newest.get(symbol) ?? 0), "an older quote came after a newer one");
+    newest.set(symbol, volume);
+  }
+  assertEquals(newest.size, 200);
+  assert([...newest.values()].every((volume) => volume === "300"));
+  assertEquals(quotes + conflated, 60_000);
+  const marks = seen.filter((event) => event.type === "conflated");
+  assertEquals(marks.reduce((sum, { count }) => sum + count, 0), conflated);
+});
+
+Deno.test("a quick reader gets every quote, however fast they come", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { conflateAbove: 2_000 });
+  const events = stream.events();
+  const far = await farEnd.next();
+  const sending = sendRounds(far, 200);
+  let quotes = 0;
+  for await (const event of events) {
+    assert(event.type !== "conflated");
+    if (event.type === "quote") quotes++;
+    if (event.type === "order" && event.data.orderId === "200") break;
+  }
+  await sending;
+  assertEquals(quotes, 40_000);
+  assertEquals(stream.stats.readers, []);
+});
+
+Deno.test("ticks beyond the bound are counted, never silently gone", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { maxTicks: 3 });
+  const events = stream.events();
+  const far = await farEnd.next();
+  for (let tick = 1; tick <= 5; tick++) await far.send(tickPush("AAPL", tick, 1_000 + tick));
+  await far.send(orderPush("1"));
+  while (stream.stats.frames < 6) await new Promise((resolve) => setTimeout(resolve, 1));
+  const seen = await until(events, isOrder("1"));
+  assertEquals(brief(seen), ["connected", "tick", "tick", "tick", "dropped", "1"]);
+  assertEquals(seen[4], { type: "dropped", count: 2, from: 1_004, to: 1_005 });
+});
