@@ -24,8 +24,8 @@ Usage: deno task sim [flags]
   --push-port N           TCP push port, 0 for a free one      (default 11112)
   --hostname H            address to listen on                 (default 127.0.0.1)
   --seed S                what prices and fills follow from    (default 1)
-  --days N                past trading days with fills         (default 5)
-  --fills-per-day N       fills on each of them                (default 40)
+  --days N                trading days of history per market   (default 250)
+  --fills-per-day N       fills per market on each of them     (default 6)
   --clock ISO             simulated time of the start          (default ${DEFAULT_CLOCK})
   --push-interval-ms N    between two looks at the market      (default 1000)
   --info FILE             writes the line of JSON there too
@@ -97,8 +97,8 @@ function readFlags(args: string[]): Flags | undefined {
     pushPort: whole("push-port", { usual: 11112, least: 0, most: 65535 }),
     hostname: text("hostname") ?? "127.0.0.1",
     seed: whole("seed", { usual: 1, least: 0, most: 4_294_967_295 }),
-    days: whole("days", { usual: 5, least: 1, most: 1000 }),
-    fillsPerDay: whole("fills-per-day", { usual: 40, least: 0, most: 10_000 }),
+    days: whole("days", { usual: 250, least: 1, most: 1000 }),
+    fillsPerDay: whole("fills-per-day", { usual: 6, least: 1, most: 1000 }),
     clock: instant,
     pushIntervalMs: whole("push-interval-ms", { usual: 1000, least: 10, most: 3_600_000 }),
     info: text("info"),

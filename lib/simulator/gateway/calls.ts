@@ -5,7 +5,7 @@
  */
 import type { AnyOperation, Params } from "../../operations/operation.ts";
 import type { quotes } from "../../operations/quotes.ts";
-import type { Broker } from "./stand_in.ts";
+import type { Broker, FrontDoorName } from "../broker/broker.ts";
 import { type Handlers, type OperationName, Refusal } from "../contract.ts";
 import { decodeParams } from "./routes.ts";
 import type { Subscriptions } from "./subscriptions.ts";
@@ -23,15 +23,8 @@ export interface CallsOptions {
   barsNeedSubscription: boolean;
 }
 
-/** Operations that the gateway answers itself. */
-type OwnNames =
-  | "account.login"
-  | "account.logout"
-  | "orders.subscribe"
-  | "orders.unsubscribe"
-  | "quotes.subscribe"
-  | "quotes.unsubscribe"
-  | "quotes.bars";
+/** Operations that the gateway answers itself, and bars, which it answers for subscribed securities alone. */
+type OwnNames = Exclude<FrontDoorName, "account.keepLogin" | `platform.${string}`> | "quotes.bars";
 
 /** Takes calls in the broker's spelling and answers in ours. */
 export class Calls {
@@ -81,6 +74,8 @@ export class Calls {
       },
       "orders.subscribe": () => switchOrderPushes(true),
       "orders.unsubscribe": () => switchOrderPushes(false),
+      // The password is kept nowhere: nothing in the simulation asks for it again.
+      "futures.resetPassword": () => ({}),
       "quotes.subscribe": ({ topic, securities }) => {
         // A symbol that nothing trades under is refused by the broker, in its own words.
         broker.call("quotes.latest", { securities } satisfies Params<typeof quotes.latest>);

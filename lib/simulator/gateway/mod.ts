@@ -12,7 +12,7 @@
  * @module
  */
 import type { Clock } from "../clock.ts";
-import { Broker } from "./stand_in.ts";
+import { Broker } from "../broker/broker.ts";
 import { Calls } from "./calls.ts";
 import { Control, type GatewayState } from "./control.ts";
 import { simulatedCredentials } from "./credentials.ts";
@@ -37,9 +37,9 @@ export interface GatewayOptions {
   seed: number;
   /** Time of the simulation. The control routes move it at a distance; the clock itself is left alone. */
   clock: Clock;
-  /** Trading days with fills before the clock's day. @default 5 */
+  /** Trading days of history per market. @default the broker's */
   days?: number;
-  /** Fills on each of them. @default 40 */
+  /** Rows of fills per market and day of history. @default the broker's */
   fillsPerDay?: number;
   /** @default "127.0.0.1" */
   hostname?: string;
@@ -107,7 +107,7 @@ export function isLoopback(hostname: string): boolean {
  * @throws {Deno.errors.AddrInUse} When a port is taken.
  */
 export async function startGateway(options: GatewayOptions): Promise<SimulatedGateway> {
-  const { seed, days = 5, fillsPerDay = 40, hostname = "127.0.0.1", pushIntervalMs = 1000 } = options;
+  const { seed, days, fillsPerDay, hostname = "127.0.0.1", pushIntervalMs = 1000 } = options;
   const { onError = reportError, bodyLimit = MIB, pushBufferLimit = 4 * MIB } = options;
   const credentials = simulatedCredentials(seed);
   const { tradePassword = credentials.tradePassword, tradePasswordKey = credentials.tradePasswordKey } =

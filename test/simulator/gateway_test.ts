@@ -1,0 +1,529 @@
+/** The simulated gateway over real sockets, against shapes written out from the API document. */
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { ManualClock } from "../../lib/simulator/clock.ts";
+import { Faults, startGateway } from "../../lib/simulator/gateway/mod.ts";
+import { PushDoor } from "../../lib/simulator/gateway/push_door.ts";
+import {
+  call,
+  ENCRYPTED,
+  ENCRYPTED_WRONG,
+  KEY,
+  login,
+  MORNING,
+  PASSWORD,
+  post,
+  PushReader,
+  readFields,
+  restingOrder,
+  start,
+  TENCENT,
+  textOf,
+} from "./gateway_client.ts";
+
+Deno.test("gateway answers under the three forms of a path", async () => {
+  await using gateway = await start();
+  for (const name of ["BasicQot", "BasicQotRequest", "BasicQotRequestMsgType"]) {
+    const { ok, err, data } = await call(gateway, `/hq/${name}`, { security: [TENCENT] });
+    assertEquals({ ok, err }, { ok: true, err: "" }, name);
+    assertEquals(data.basicQot[0].security, TENCENT);
+    assertEquals(typeof data.basicQot[0].lastPrice, "number");
+  }
+});
+
+Deno.test("gateway serves every path of the API document", async () => {
+  await using gateway = await start();
+  // 4.1 to 4.6, written out
+  const paths = `/hs/rate/queryList /trade/TradeLogin /trade/TradeLogout /trade/TradeQueryMarginFundInfo
+    /trade/TradeQueryHoldsList /trade/TradeQueryBuyAmount /trade/TradeQuerySellAmount
+    /trade/TradeQueryMaxAvailableAsset /trade/TradeQueryRealFundJourList /trade/TradeQueryHistoryFundJourList
+    /trade/TradeEntrust /trade/TradeCancelEntrust /trade/TradeBatchCancelEntrust /trade/TradeChangeEntrust
+    /trade/AlgoAddOrder /trade/TradeQueryHistoryEntrustList /trade/TradeQueryHistoryDeliverList
+    /trade/TradeQueryHistoryCondOrderList /trade/TradeQueryRealEntrustList /trade/TradeQueryRealDeliverList
+    /trade/TradeQueryRealCondOrderList /trade/FuturesQueryFundInfo /trade/FuturesQueryHoldsList
+    /trade/FuturesQueryMaxBuySellAmount /trade/FuturesQueryProductInfo /trade/FuturesQueryRealDeliverList
+    /trade/FuturesQueryHistoryDeliverList /hq/BasicQot /hq/Broker /hq/OrderBook /hq/Ticker /hq/KL /hq/TimeShare
+    /hq/UsOptionChainExpireDate /hq/UsOptionChainCode /hq/Subscribe /hq/Unsubscribe`.split(/\s+/);
+  assertEquals(paths.length, 37);
+  for (const path of paths) {
+    const response = await post(gateway, path, "{}");
+    await response.body?.cancel();
+    assertEquals(response.status, 200, path);
+  }
+});
+
+Deno.test("gateway refuses what is not a POST, an unknown path and another content type", async () => {
+  await using gateway = await start();
+  const { gatewayUrl } = gateway.info;
+  const get = await fetch(`${gatewayUrl}/hq/BasicQot`);
+  assertEquals([get.status, get.headers.get("allow")], [405, "POST"]);
+  assertEquals(await get.json(), { ok: false, err: "1010 the gateway takes POST alone", data: null });
+  for (const path of ["/hq/TradeEntrust", "/trade/tradeentrust", "/", "/hq/BasicQotResponse"]) {
+    const unknown = await post(gateway, path, "{}");
+    assertEquals(unknown.status, 404, path);
+    assertEquals(await unknown.json(), { ok: false, err: "1009 no such operation", data: null });
+  }
+  const text = await fetch(`${gatewayUrl}/hq/BasicQot`, { method: "POST", body: "{}" });
+  assertEquals(text.status, 415);
+  assertEquals((await text.json()).ok, false);
+});
+
+Deno.test("gateway refuses a body that is no JSON, no object or too long", async () => {
+  await using gateway = await start({ bodyLimit: 1000 });
+  const broken = await post(gateway, "/hq/BasicQot", "{");
+  assertEquals([broken.status, (await broken.json()).err], [400, "1010 the body is no JSON"]);
+  const list = await post(gateway, "/hq/BasicQot", "[]");
+  assertEquals((await list.json()).err, "1010 the body must be an object with timeout_sec and params");
+  const long = await post(gateway, "/hq/BasicQot", JSON.stringify({ params: { padding: "x".repeat(2000) } }));
+  assertEquals(long.status, 413);
+  assertEquals(await long.json(), { ok: false, err: "1010 the body is too long", data: null });
+  for (const timeout of [0, -1, "10", 1.5]) {
+    const wrong = await post(gateway, "/hq/BasicQot", JSON.stringify({ timeout_sec: timeout, params: {} }));
+    assertStringIncludes((await wrong.json()).err, "1016 timeout_sec");
+  }
+});
+
+Deno.test("gateway names a wrong parameter by its wire name", async () => {
+  await using gateway = await start();
+  await login(gateway);
+  const order = await restingOrder(gateway);
+  const refused: [path: string, params: object, err: string][] = [
+    ["/trade/TradeEntrust", { ...order, exchangeType: undefined }, "1016 exchangeType is missing"],
+    ["/trade/TradeEntrust", { ...order, stockCode: "" }, "1016 stockCode is missing"],
+    [
+      "/trade/TradeEntrust",
+      { ...order, exchangeType: "X" },
+      '1016 exchangeType: expected one of "K", "P", "v", "t"',
+    ],
+    [
+      "/trade/TradeEntrust",
+      { ...order, entrustBs: "9" },
+      '1016 entrustBs: expected one of "1", "2", "3", "4"',
+    ],
+    [
+      "/trade/TradeEntrust",
+      { ...order, entrustAmount: "0" },
+      '1016 entrustAmount: expected a decimal above zero as text, such as "100"',
+    ],
+    ["/trade/TradeEntrust", { ...order, entrustPrice: undefined }, "1016 entrustPrice is missing"],
+    [
+      "/trade/TradeEntrust",
+      { ...order, stockCode: "700" },
+      '1016 stockCode: expected a Hong Kong code with its suffix, such as "00700.HK"',
+    ],
+    [
+      "/trade/TradeQueryRealDeliverList",
+      { exchangeType: "K", queryCount: 100, queryParamStr: "0" },
+      "1016 queryCount: expected a whole number from 1 to 99",
+    ],
+    ["/hq/BasicQot", {}, "1016 security is missing"],
+    ["/hq/BasicQot", { security: [{ dataType: 10000 }] }, "1016 security.0.code is missing"],
+    ["/hq/Broker", { security: "00700.HK" }, "1016 security: expected an object of parameters"],
+    [
+      "/hq/KL",
+      { security: TENCENT, startDate: 20250801, cycType: 5, limit: 7 },
+      "1016 limit: expected at most 6 days of 1m bars in one request",
+    ],
+  ];
+  for (const [path, params, err] of refused) {
+    assertEquals(await call(gateway, path, params), { ok: false, err, data: null });
+  }
+});
+
+Deno.test("gateway asks for the trade login, keeps it alive with calls and lets it run out", async () => {
+  await using gateway = await start({ loginLifeMs: 60_000 });
+  const funds = () => call(gateway, "/trade/TradeQueryMarginFundInfo", { exchangeType: "K" });
+  assertEquals(await funds(), { ok: false, err: "1012 not logged in", data: null });
+  // Market data needs no trade login.
+  assertEquals((await call(gateway, "/hq/BasicQot", { security: [TENCENT] })).ok, true);
+
+  const wrong = await call(gateway, "/trade/TradeLogin", { password: ENCRYPTED_WRONG });
+  assertEquals(wrong, { ok: true, err: "", data: { success: false } });
+  for (const password of ["plain", "AAAA", "135790"]) {
+    const answer = await call(gateway, "/trade/TradeLogin", { password });
+    assertEquals(answer, { ok: false, err: "1003 data encryption error", data: null });
+  }
+  assertEquals((await funds()).err, "1012 not logged in");
+
+  await login(gateway);
+  for (let minute = 0; minute < 3; minute++) {
+    assertEquals((await funds()).ok, true);
+    gateway.manual.advance(59_000);
+  }
+  gateway.manual.advance(1_000);
+  assertEquals(await funds(), { ok: false, err: "112 trade login timeout", data: null });
+  await login(gateway);
+  assertEquals((await funds()).ok, true);
+  assertEquals(await call(gateway, "/trade/TradeLogout"), { ok: true, err: "", data: { success: true } });
+  assertEquals((await funds()).err, "1012 not logged in");
+});
+
+Deno.test("gateway takes trade password keys of 16, 24 and 32 bytes alone", async () => {
+  // AES-192, made with openssl from the same password
+  const key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3";
+  await using gateway = await start({ tradePasswordKey: key });
+  const answer = await call(gateway, "/trade/TradeLogin", { password: "P6Tu/YVKgHpam5nmsJK28A==" });
+  assertEquals(answer.data, { success: true });
+  for (const wrong of ["", "AAAA", "not Base64!"]) {
+    await assertRejects(() => start({ tradePasswordKey: wrong }), TypeError, "16, 24 or 32 bytes");
+  }
+});
+
+Deno.test("gateway shapes its answers as the API document has them", async () => {
+  await using gateway = await start();
+  await login(gateway);
+  const order = await restingOrder(gateway);
+  const placed = await call(gateway, "/trade/TradeEntrust", order);
+  assertEquals([placed.ok, placed.err, typeof placed.data.data], [true, "", "string"]);
+
+  const orders = await call(gateway, "/trade/TradeQueryRealEntrustList", {
+    exchangeType: "K",
+    queryCount: 20,
+    queryParamStr: "0",
+  });
+  const row = orders.data.data.find(({ entrustId }: { entrustId: string }) => entrustId === placed.data.data);
+  assertEquals(
+    [row.stockCode, row.exchangeType, row.entrustBs, row.entrustTypeNum, row.entrustAmount],
+    ["00700.HK", "K", "1", "3", "100"],
+  );
+  assertEquals(row.canBeCanceled, 1);
+
+  const cancelled = await call(gateway, "/trade/TradeBatchCancelEntrust", {
+    exchangeType: "K",
+    entrustId: [placed.data.data],
+  });
+  assertEquals(cancelled.data, { successEntrustId: [placed.data.data], failCancelEntrust: [] });
+
+  const fills = await call(gateway, "/trade/TradeQueryHistoryDeliverList", {
+    exchangeType: "K",
+    queryCount: 3,
+    queryParamStr: "0",
+    startDate: "20250811",
+    endDate: "20250814",
+  });
+  assertEquals(fills.data.data.length, 3);
+  for (const name of ["stockCode", "entrustBs", "businessPrice", "businessAmount", "queryParamStr", "date"]) {
+    assertEquals(typeof fills.data.data[0][name], "string", name);
+  }
+  const book = await call(gateway, "/hq/OrderBook", { security: TENCENT, mktTmType: 1 });
+  assertEquals(Object.keys(book.data).toSorted(), [
+    "orderBookAskList",
+    "orderBookBidList",
+    "security",
+    "spreadLevel",
+  ]);
+  assertEquals(typeof book.data.orderBookBidList[0].orederCount, "number");
+  const rates = await call(gateway, "/hs/rate/queryList", {});
+  assertEquals(typeof rates.data, "object");
+});
+
+Deno.test("gateway cancels everything for an empty list of orders", async () => {
+  await using gateway = await start();
+  await login(gateway);
+  const order = await restingOrder(gateway);
+  const ids = [];
+  for (let index = 0; index < 2; index++) {
+    ids.push((await call(gateway, "/trade/TradeEntrust", order)).data.data);
+  }
+  const { data } = await call(gateway, "/trade/TradeBatchCancelEntrust", {
+    exchangeType: "K",
+    entrustId: [],
+  });
+  assertEquals(data.successEntrustId.toSorted(), ids.toSorted());
+  const missing = await call(gateway, "/trade/TradeBatchCancelEntrust", { exchangeType: "K" });
+  assertEquals(missing.err, "1016 entrustId is missing");
+});
+
+Deno.test("gateway gives the text of an order outside market hours without a code", async () => {
+  await using gateway = await start();
+  await login(gateway);
+  const order = await restingOrder(gateway);
+  gateway.manual.set(Date.parse("2025-08-16T12:00:00+08:00"));
+  await login(gateway);
+  const answer = await call(gateway, "/trade/TradeEntrust", order);
+  assertEquals(answer, { ok: false, err: "current time does not allow entrust", data: null });
+});
+
+Deno.test("gateway answers KL for subscribed securities alone", async () => {
+  await using gateway = await start();
+  const query = {
+    security: TENCENT,
+    startDate: 20250801,
+    direction: 1,
+    exRightFlag: 0,
+    cycType: 2,
+    limit: 5,
+  };
+  const refused = await call(gateway, "/hq/KL", query);
+  assertStringIncludes(refused.err, '1016 security "00700.HK" is not subscribed');
+  const subscribed = await call(gateway, "/hq/Subscribe", { topicId: 11, security: [TENCENT] });
+  assertEquals(subscribed, { ok: true, err: "", data: {} });
+  const bars = await call(gateway, "/hq/KL", query);
+  assertEquals(bars.data.kline.length, 5);
+  assertEquals(bars.data.kline[0].date, "2025-08-01");
+  await call(gateway, "/hq/Unsubscribe", { topicId: 11, security: [TENCENT] });
+  assertEquals((await call(gateway, "/hq/KL", query)).ok, false);
+});
+
+Deno.test("gateway subscribes at most 200 securities over all topics", async () => {
+  await using gateway = await start();
+  const listed = await call(gateway, "/hq/UsOptionChainExpireDate", { securityCode: "AAPL" });
+  const codes: string[] = [];
+  for (const expireDate of listed.data.expireDate) {
+    const chain = await call(gateway, "/hq/UsOptionChainCode", { securityCode: "AAPL", expireDate });
+    codes.push(...chain.data.optionCode);
+  }
+  assert(codes.length > 200, `${codes.length} options are too few for this test`);
+  const options = codes.slice(0, 200).map((code) => ({ dataType: 20003, code }));
+  const first = await call(gateway, "/hq/Subscribe", { topicId: 11, security: options });
+  assertEquals(first.ok, true);
+  // The same securities under another topic are no new ones.
+  assertEquals(
+    (await call(gateway, "/hq/Subscribe", { topicId: 14, security: options.slice(0, 9) })).ok,
+    true,
+  );
+  const over = await call(gateway, "/hq/Subscribe", { topicId: 11, security: [TENCENT] });
+  assertEquals(over.err, "1016 at most 200 securities can be subscribed, this would make 201");
+  assertEquals(gateway.state().subscriptions, 209);
+});
+
+Deno.test("gateway pushes orders to every connection until TradeUnsubscribe", async () => {
+  await using gateway = await start();
+  await login(gateway);
+  using first = await PushReader.connect(gateway);
+  using second = await PushReader.connect(gateway);
+  const order = await restingOrder(gateway);
+  const { data } = await call(gateway, "/trade/TradeEntrust", order);
+  const serials = [];
+  for (const reader of [first, second]) {
+    const push = await reader.next();
+    assert(push !== undefined);
+    assertEquals([push.notifyType, push.message, push.time], [1, "TradeStockDeliverNotify", MORNING]);
+    // fields 2, 12, 19: stockCode, entrustNo, entrustAmount
+    assertEquals([textOf(push, 2), textOf(push, 12), textOf(push, 19)], ["00700.HK", data.data, "100"]);
+    serials.push(push.serial);
+  }
+  assertEquals(serials[0], serials[1]);
+
+  assertEquals((await call(gateway, "/trade/TradeUnsubscribe")).data, { success: true });
+  await call(gateway, "/trade/TradeEntrust", order);
+  assertEquals((await call(gateway, "/trade/TradeSubscribe")).data, { success: true });
+  const third = (await call(gateway, "/trade/TradeEntrust", order)).data.data;
+  let next = await first.next();
+  while (next !== undefined && textOf(next, 12) === data.data) next = await first.next();
+  assertEquals(textOf(next!, 12), third, "the order in between was not pushed");
+  assert(next!.serial > serials[0]!, "serials count up");
+});
+
+Deno.test("gateway pushes subscribed quotes and books when they change, and only then", async () => {
+  await using gateway = await start();
+  using reader = await PushReader.connect(gateway);
+  await call(gateway, "/hq/Subscribe", { topicId: 11, security: [TENCENT] });
+  await call(gateway, "/hq/Subscribe", { topicId: 17, security: [TENCENT] });
+  gateway.round();
+  gateway.round(); // nothing has changed: no second set of frames
+  const [quote, bids, asks] = [await reader.next(), await reader.next(), await reader.next()];
+  assertEquals([quote!.notifyType, quote!.message], [20003, "BasicQotNotify"]);
+  const security = readFields(quote!.payload.get(1) as Uint8Array);
+  assertEquals(security.get(1), 10000n);
+  assertEquals(new TextDecoder().decode(security.get(2) as Uint8Array), "00700.HK");
+  const asked = await call(gateway, "/hq/BasicQot", { security: [TENCENT] });
+  // BasicQot field 6: lastPrice
+  const pushed = readFields(quote!.payload.get(2) as Uint8Array);
+  assertEquals(pushed.get(6), asked.data.basicQot[0].lastPrice);
+  // OrderBookFullNotify field 2: side, absent for 0 (buy), 1 for sell; field 3: the levels
+  assertEquals([bids!.notifyType, bids!.payload.get(2) ?? 0n, bids!.payload.has(3)], [20001, 0n, true]);
+  assertEquals([asks!.notifyType, asks!.payload.get(2) ?? 0n], [20001, 1n]);
+
+  await call(gateway, "/hq/Unsubscribe", { topicId: 17, security: [TENCENT] });
+  gateway.manual.advance(600_000);
+  gateway.round();
+  const later = await reader.next();
+  assertEquals([later!.serial, later!.message], [asks!.serial + 1, "BasicQotNotify"]);
+});
+
+Deno.test("gateway pushes each tick and the broker queue of both sides", async () => {
+  await using gateway = await start();
+  using reader = await PushReader.connect(gateway);
+  await call(gateway, "/hq/Subscribe", { topicId: 14, security: [TENCENT] });
+  gateway.round();
+  const first = await reader.next();
+  assertEquals([first!.notifyType, first!.message], [20004, "TickerNotify"]);
+  gateway.manual.advance(30_000);
+  const asked = await call(gateway, "/hq/Ticker", { security: TENCENT, limit: 100 });
+  const fresh = asked.data.ticker.filter(({ timestamp }: { timestamp: number }) => timestamp > MORNING);
+  assert(fresh.length > 0);
+  gateway.round();
+  for (const tick of fresh) {
+    const push = await reader.next();
+    // Ticker fields: 2 timestamp by the definitions is compared through its price, field 4
+    const fields = readFields(push!.payload.get(2) as Uint8Array);
+    assert([...fields.values()].includes(tick.price), `a tick at ${tick.price}`);
+  }
+  await call(gateway, "/hq/Unsubscribe", { topicId: 14, security: [TENCENT] });
+  await call(gateway, "/hq/Subscribe", { topicId: 16, security: [TENCENT] });
+  gateway.round();
+  const queues = [await reader.next(), await reader.next()];
+  assertEquals(queues.map((push) => push!.message), ["BrokerNotify", "BrokerNotify"]);
+  assertEquals(queues.map((push) => push!.payload.get(2) ?? 0n), [0n, 1n]);
+});
+
+Deno.test("gateway pushes by itself when it has an interval", async () => {
+  await using gateway = await start({ pushIntervalMs: 10 });
+  using reader = await PushReader.connect(gateway);
+  await call(gateway, "/hq/Subscribe", { topicId: 11, security: [TENCENT] });
+  assertEquals((await reader.next())?.message, "BasicQotNotify");
+});
+
+Deno.test("PushDoor cuts off a reader that does not keep up, and no other", async () => {
+  const options = { hostname: "127.0.0.1", port: 0, bufferLimit: 1_000_000, onForget: () => {} };
+  const door = new PushDoor({ ...options, faults: new Faults() });
+  using slow = await Deno.connect({ hostname: "127.0.0.1", port: door.port });
+  using quick = await Deno.connect({ hostname: "127.0.0.1", port: door.port });
+  while (door.connections < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  let received = 0;
+  const bin = new Uint8Array(1_000_000);
+  const reading = (async () => {
+    for (let count; (count = await quick.read(bin)) !== null;) received += count;
+  })();
+  let sent = 0;
+  for (; door.cutOff === 0 && sent < 1000; sent++) {
+    door.send("book", new Uint8Array(100_000));
+    while (received < (sent + 1) * 100_151) await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+  assertEquals([door.cutOff, door.connections], [1, 1]);
+  // The slow reader finds what was written before, and then the end of the stream.
+  assert(await new PushReader(slow).rest() < sent * 100_151);
+  await door.close();
+  await reading;
+});
+
+Deno.test("gateway serves 50 calls at once over connections that stay open", async () => {
+  await using gateway = await start();
+  for (let round = 0; round < 2; round++) {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => call(gateway, "/hq/BasicQot", { security: [TENCENT] })),
+    );
+    assertEquals(answers.filter(({ ok }) => ok).length, 50);
+  }
+  assertEquals(gateway.state().callsTaken, 100);
+});
+
+Deno.test("gateway reads requests in pieces, in chunks and one behind the other", async () => {
+  await using gateway = await start();
+  const url = new URL(gateway.info.gatewayUrl);
+  using conn = await Deno.connect({ hostname: url.hostname, port: Number(url.port) });
+  const body = JSON.stringify({ timeout_sec: 10, params: { security: [TENCENT] } });
+  const head = "POST /hq/BasicQot HTTP/1.1\r\nHost: x\r\nContent-Type: application/json; charset=utf-8\r\n";
+  const plain = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
+  const half = body.length >> 1;
+  const chunked =
+    `${head}Transfer-Encoding: chunked\r\n\r\n${half.toString(16)}\r\n${body.slice(0, half)}\r\n` +
+    `${(body.length - half).toString(16)};x=y\r\n${body.slice(half)}\r\n0\r\nTrailer: z\r\n\r\n`;
+  for (const byte of new TextEncoder().encode(chunked)) await conn.write(Uint8Array.of(byte));
+  await conn.write(new TextEncoder().encode(plain + chunked + plain));
+  await conn.closeWrite();
+  let text = "";
+  const bin = new Uint8Array(65536);
+  for (let count; (count = await conn.read(bin)) !== null;) {
+    text += new TextDecoder().decode(bin.subarray(0, count));
+  }
+  assertEquals(text.match(/HTTP\/1\.1 200 OK/g)?.length, 4);
+  assertEquals(text.match(/"ok":true/g)?.length, 4);
+});
+
+Deno.test("gateway refuses requests that could be read in two ways", async () => {
+  await using gateway = await start();
+  const url = new URL(gateway.info.gatewayUrl);
+  const heads = [
+    "POST /hq/BasicQot HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+    "POST /hq/BasicQot HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+    "POST /hq/BasicQot HTTP/1.1\r\nContent-Length: -2\r\n\r\n{}",
+    "hello\r\n\r\n",
+  ];
+  for (const head of heads) {
+    using conn = await Deno.connect({ hostname: url.hostname, port: Number(url.port) });
+    await conn.write(new TextEncoder().encode(head));
+    const bin = new Uint8Array(4096);
+    const count = await conn.read(bin);
+    assertStringIncludes(new TextDecoder().decode(bin.subarray(0, count ?? 0)), "HTTP/1.1 400 Bad Request");
+  }
+});
+
+Deno.test("startGateway() leaves nothing open when a port is taken", async () => {
+  await using gateway = await start();
+  const taken = Number(new URL(gateway.info.gatewayUrl).port);
+  await assertRejects(() => start({ httpPort: taken }), Deno.errors.AddrInUse);
+  await assertRejects(
+    () => start({ pushPort: Number(gateway.info.pushAddress.split(":")[1]) }),
+    Deno.errors.AddrInUse,
+  );
+});
+
+Deno.test("startGateway() makes credentials that follow from the seed", async () => {
+  const clock = new ManualClock(MORNING);
+  await using one = await startGateway({ seed: 1, clock });
+  await using same = await startGateway({ seed: 1, clock });
+  await using other = await startGateway({ seed: 2, clock });
+  assertEquals(one.info.tradePassword, same.info.tradePassword);
+  assertEquals(one.info.tradePasswordKey, same.info.tradePasswordKey);
+  assert(one.info.tradePassword !== other.info.tradePassword);
+  assertEquals(one.info.clock, "2025-08-15T10:30:00+08:00");
+  assertEquals([PASSWORD, KEY, ENCRYPTED].includes(one.info.tradePassword), false);
+});
+
+const TASK = ["run", "--allow-net", "--allow-read", "--allow-write", "tasks/sim.ts"];
+
+function runTask(args: string[]): Deno.ChildProcess {
+  const options: Deno.CommandOptions = { args: [...TASK, ...args], stdout: "piped", stderr: "piped" };
+  return new Deno.Command(Deno.execPath(), options).spawn();
+}
+
+Deno.test("task sim prints one line of JSON when it is ready and ends with 0 on SIGTERM", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const path = `${folder}/sim.json`;
+    const task = runTask(["--http-port", "0", "--push-port", "0", "--seed", "3", "--info", path]);
+    const reader = task.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    let line = "";
+    while (!line.includes("\n")) line += (await reader.read()).value ?? "";
+    const info = JSON.parse(line);
+    assertEquals(Object.keys(info), [
+      "gatewayUrl",
+      "pushAddress",
+      "tradePassword",
+      "tradePasswordKey",
+      "seed",
+      "clock",
+    ]);
+    assertEquals([info.seed, info.clock], [3, "2025-08-16T12:00:00+08:00"]);
+    assertEquals(await Deno.readTextFile(path), line);
+    if (Deno.build.os !== "windows") assertEquals((await Deno.stat(path)).mode! & 0o777, 0o600);
+    const state = await (await fetch(`${info.gatewayUrl}/control/state`)).json();
+    assertEquals(state.data.tradeLogin, "out");
+    task.kill("SIGTERM");
+    let rest = "";
+    for (let part; !(part = await reader.read()).done;) rest += part.value;
+    assertEquals(rest, "", "nothing else on the standard output");
+    await task.stderr.cancel();
+    assertEquals((await task.status).code, 0);
+    assertEquals([...Deno.readDirSync(folder)].map(({ name }) => name), ["sim.json"]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("task sim ends with 2 and a reason for a flag that is wrong", async () => {
+  const cases: [args: string[], reason: string][] = [
+    [["--seed", "x"], '--seed must be a whole number from 0 to 4294967295, not "x"'],
+    [["--http-port", "70000"], "--http-port must be a whole number from 0 to 65535"],
+    [["--clock", "2025-08-15T10:00:00"], "--clock must be a time with its offset"],
+    [["--bogus"], '"--bogus" is not a flag'],
+    [["extra"], '"extra" is not a flag'],
+    [["--info"], "--info needs a value"],
+  ];
+  await Promise.all(cases.map(async ([args, reason]) => {
+    const { code, stderr } = await runTask(args).output();
+    assertEquals(code, 2, args.join(" "));
+    assertStringIncludes(new TextDecoder().decode(stderr), reason);
+  }));
+});
