@@ -39,6 +39,22 @@ export const vectors: Vector[] = wire.frames.map((each) => ({
 /** All frames, one after the other. */
 export const joined: Uint8Array = new Uint8Array(Buffer.concat(vectors.map(({ frame }) => frame)));
 
+/** The throw-away keys, in Base64. */
+export const wireKeys = wire.keys;
+
+/** Bodies and what AES with PKCS#7 makes of them. */
+export const aesPairs = wire.aesPadding.map((each) => ({
+  plain: bytesOf(each.plainBase64),
+  encrypted: bytesOf(each.cipherBase64),
+}));
+
+/** Bodies, their segments of 100 bytes under the developer's public key, and the developer's signature. */
+export const rsaTriples = wire.rsaSegments.map((each) => ({
+  plain: bytesOf(each.plainBase64),
+  encrypted: bytesOf(each.cipherBase64),
+  signature: bytesOf(each.signatureBase64),
+}));
+
 /** Takes the body out of a frame and decrypts it when it is AES: an independent reading of the bytes. */
 export function openBody({ frame, encryption }: Vector): Uint8Array {
   const body = frame.subarray(HEADER_LENGTH);
