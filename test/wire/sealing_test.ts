@@ -1,0 +1,332 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import type { FrameType } from "../../lib/dictionaries/header.ts";
+import { ProtocolError } from "../../lib/errors.ts";
+import { encryptSegments, SessionCipher } from "../../lib/wire/cipher.ts";
+import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { type WireFault, wireFaults } from "../../lib/wire/faults.ts";
+import { encodeFrame, type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
+import { generateKeyPair, readPrivateKey, readPublicKey } from "../../lib/wire/keys.ts";
+import { Outstanding } from "../../lib/wire/outstanding.ts";
+import { pad, type Padding } from "../../lib/wire/padding.ts";
+import { Sealing, type SealingOptions } from "../../lib/wire/sealing.ts";
+import { signBody } from "../../lib/wire/signature.ts";
+import { bytesOf, joined, seeded, type Vector, vectors, wireKeys } from "./vectors.ts";
+
+const developer = readPrivateKey(wireKeys.developerKeyPkcs8Base64);
+const developerPublic = readPublicKey(wireKeys.developerPublicKeySpkiBase64);
+const platform = readPrivateKey(wireKeys.platformKeyPkcs8Base64);
+const platformPublic = readPublicKey(wireKeys.platformPublicKeySpkiBase64);
+const sessionKey = bytesOf(wireKeys.aesKeyBase64);
+
+function sealing(side: "client" | "server", options: Partial<SealingOptions> = {}): Sealing {
+  const keys = side === "client"
+    ? { privateKey: developer, publicKey: platformPublic }
+    : { privateKey: platform, publicKey: developerPublic };
+  const made = new Sealing({ ...keys, ...options });
+  made.useSessionKey(sessionKey);
+  return made;
+}
+
+function frameOf(bytes: Uint8Array): Frame {
+  const [frame] = [...new FrameDecoder().frames(bytes)];
+  assert(frame !== undefined);
+  return frame;
+}
+
+const typeOf = ({ kind }: Vector): FrameType => kind === "notify" ? "push" : kind as FrameType; // the file's word for it
+const codeOf = (work: () => unknown): string | undefined => assertThrows(work, ProtocolError).code;
+const anySeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0]!;
+
+Deno.test("Sealing opens every frame of the vendor to its plain body, each from its own side", () => {
+  using client = sealing("client");
+  using server = sealing("server");
+  for (const vector of vectors) {
+    const side = vector.kind === "request" ? server : client;
+    const { body, signature } = side.open(frameOf(vector.frame));
+    assertEquals(new Uint8Array(body), vector.plainBody);
+    assertEquals(signature, vector.kind === "heartbeat" ? "none" : "ok");
+  }
+});
+
+Deno.test("Sealing opens all frames out of one read, and out of reads of one byte", () => {
+  using client = sealing("client");
+  using server = sealing("server");
+  const expected = vectors.map(({ plainBody }) => plainBody);
+  const open = (frame: Frame) =>
+    new Uint8Array((frame.type === "request" ? server : client).open(frame).body);
+  const whole = new FrameDecoder();
+  assertEquals([...whole.frames(joined)].map(open), expected);
+  const slow = new FrameDecoder({ bufferLength: 151 });
+  const found: Uint8Array[] = [];
+  for (let at = 0; at < joined.length; at++) {
+    for (const frame of slow.frames(joined.subarray(at, at + 1))) found.push(open(frame));
+  }
+  assertEquals(found, expected);
+});
+
+Deno.test("Sealing makes every frame of the vendor again, byte for byte where the cipher is deterministic", () => {
+  using client = sealing("client");
+  using server = sealing("server");
+  let same = 0;
+  for (const vector of vectors) {
+    const [ours, theirs] = vector.kind === "request" ? [client, server] : [server, client];
+    const frame = ours.seal({ type: typeOf(vector), serial: vector.serial, body: vector.plainBody });
+    if (vector.encryption === "rsa") {
+      // Random filling differs each time: header but for the length, and what the other side reads.
+      assertEquals(frame.subarray(0, 10), vector.frame.subarray(0, 10));
+      assertEquals(frame.subarray(14, 151), vector.frame.subarray(14, 151));
+      assertEquals(new Uint8Array(theirs.open(frameOf(frame)).body), vector.plainBody);
+    } else {
+      assertEquals(frame, vector.frame);
+      same++;
+    }
+  }
+  assertEquals(same, 82);
+});
+
+Deno.test("encodeRequest() writes every request of the vendor as it did, byte for byte, from its members", async () => {
+  const { messages, encodeRequest } = await loadEnvelopes();
+  let count = 0;
+  for (const { kind, message, payload, outer, plainBody } of vectors) {
+    if (kind !== "request") continue;
+    const body = encodeRequest({
+      type: Number(outer?.requestMsgType ?? 0),
+      id: String(outer?.requestId ?? ""),
+      time: Number(outer?.requestTime ?? 0),
+      token: String(outer?.token ?? ""),
+      payload: message === null
+        ? undefined
+        : { name: message, bytes: messages.encode(message, payload ?? {}) },
+    });
+    assertEquals(body, plainBody, message ?? "no payload");
+    count++;
+  }
+  assertEquals(count, 52);
+});
+
+Deno.test("Sealing cuts RSA segments at 117 bytes by default, and at 100 as the vendor does when told to", () => {
+  const vector = vectors.find(({ encryption }) => encryption === "rsa")!;
+  assertEquals([vector.plainBody.length, vector.frame.length], [120, 151 + 256]);
+  const body = new Uint8Array(117).fill(1);
+  using wide = sealing("client");
+  assertEquals(wide.seal({ type: "request", serial: 0, body }).length, 151 + 128);
+  using narrow = sealing("client", { segmentLength: 100 });
+  const frame = narrow.seal({ type: "request", serial: 0, body });
+  assertEquals(frame.length, 151 + 256);
+  using server = sealing("server");
+  assertEquals(new Uint8Array(server.open(frameOf(frame)).body), body);
+});
+
+Deno.test("Sealing reads every padding at every length to 1023, told apart by the signature", () => {
+  const seed = anySeed();
+  const random = seeded(seed);
+  using client = sealing("client");
+  using cipher = new SessionCipher(sessionKey);
+  for (let length = 1; length < 1024; length++) {
+    // Small bytes on purpose: bodies that end like a padding are what the form cannot tell apart.
+    const body = Uint8Array.from({ length }, () => random() * 17);
+    const signature = signBody(body, platform);
+    for (const padding of ["pkcs7", "mod_len", "mod_len_over_pkcs7"] satisfies Padding[]) {
+      const frame = encodeFrame(
+        { type: "push", serial: 9, signature },
+        cipher.encrypt(pad(body, padding)),
+      );
+      assertEquals(
+        new Uint8Array(client.open(frameOf(frame)).body),
+        body,
+        `${padding}, ${length}, seed ${seed}`,
+      );
+    }
+  }
+});
+
+Deno.test("Sealing reads bodies whose end looks like the other padding", () => {
+  using client = sealing("client");
+  // Fourteen zeros before one byte of PKCS#7, and a mod_len ending that is whole PKCS#7.
+  const zeros = new Uint8Array(31);
+  zeros[3] = 7;
+  const ones = new Uint8Array(33).fill(1);
+  for (const body of [zeros, ones]) {
+    for (const padding of ["pkcs7", "mod_len", "mod_len_over_pkcs7"] satisfies Padding[]) {
+      using server = sealing("server", { padding });
+      const frame = frameOf(server.seal({ type: "response", serial: 3, body }));
+      assertEquals(new Uint8Array(client.open(frame).body), body);
+    }
+  }
+});
+
+Deno.test("Sealing gives back what it was given, whatever the frame, over random bodies", () => {
+  const seed = anySeed();
+  const random = seeded(seed);
+  using client = sealing("client");
+  using server = sealing("server");
+  for (let round = 0; round < 300; round++) {
+    const type = (["request", "response", "push"] as const)[Math.floor(random() * 3)]!;
+    const serial = random() < 0.2 ? 0 : Math.floor(random() * 0x1_0000_0000);
+    const body = Uint8Array.from({ length: random() < 0.1 ? 0 : random() * 700 }, () => random() * 256);
+    const [ours, theirs] = type === "request" ? [client, server] : [server, client];
+    const frame = frameOf(ours.seal({ type, serial, body }));
+    const where = `seed ${seed}, round ${round}`;
+    assertEquals([frame.type, frame.serial], [type, serial], where);
+    const opened = theirs.open(frame);
+    assertEquals([new Uint8Array(opened.body), opened.signature], [body, "ok"], where);
+  }
+});
+
+Deno.test("Sealing leaves heartbeats bare and drops what comes in one, as nobody signs it", () => {
+  using client = sealing("client");
+  const frame = client.seal({ type: "heartbeat", serial: 5, body: new Uint8Array([1]) });
+  assertEquals(frame.length, 151);
+  assertEquals([...frame.subarray(0, 14)], [0x48, 0x53, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  const loaded = encodeFrame({ type: "heartbeat", serial: 12 }, new Uint8Array([10, 20]));
+  assertEquals(client.open(frameOf(loaded)), { body: new Uint8Array(0), signature: "none" });
+});
+
+Deno.test("Sealing refuses what is not signed unless that is allowed, and a wrong signature always", () => {
+  using strict = sealing("client");
+  using lax = sealing("client", { allowUnsigned: true });
+  using cipher = new SessionCipher(sessionKey);
+  const body = new Uint8Array([8, 1]);
+  const encrypted = cipher.encrypt(pad(body));
+  const unsigned = [
+    encodeFrame({ type: "push" }, body),
+    encodeFrame({ type: "push", serial: 4 }, encrypted),
+    encodeFrame({ type: "response", serial: 4 }, encrypted),
+    encodeFrame({ type: "response" }, encryptSegments(body, developerPublic)),
+  ];
+  for (const bytes of unsigned) {
+    assertEquals(codeOf(() => strict.open(frameOf(bytes))), "signature-missing");
+    const opened = lax.open(frameOf(bytes));
+    assertEquals([new Uint8Array(opened.body), opened.signature], [body, "none"]);
+  }
+  // No body is no excuse.
+  assertEquals(codeOf(() => strict.open(frameOf(encodeFrame({ type: "push" })))), "signature-missing");
+  const signatures = [
+    signBody(body, developer),
+    signBody(new Uint8Array([8, 2]), platform),
+    new Uint8Array(128).fill(9),
+  ];
+  for (const signature of signatures) {
+    for (const side of [strict, lax]) {
+      for (
+        const frame of [
+          encodeFrame({ type: "push", signature }, body),
+          encodeFrame({ type: "response", serial: 4, signature }, encrypted),
+        ]
+      ) assertEquals(codeOf(() => side.open(frameOf(frame))), "signature-bad");
+    }
+  }
+});
+
+Deno.test("Sealing reads unsigned bodies under mod_len by their form", () => {
+  using lax = sealing("client", { allowUnsigned: true });
+  using cipher = new SessionCipher(sessionKey);
+  for (const length of [1, 15, 16, 17, 100]) {
+    const body = new Uint8Array(length).fill(0x77);
+    const frame = encodeFrame({ type: "push", serial: 1 }, cipher.encrypt(pad(body, "mod_len")));
+    assertEquals(new Uint8Array(lax.open(frameOf(frame)).body), body);
+  }
+});
+
+/** A client without a session key, and frames that go wrong each in its own way. */
+const faulty: [WireFault, () => unknown][] = (() => {
+  const signature = signBody(new Uint8Array([8, 1]), platform);
+  const open = (bytes: Uint8Array, side = sealing("client")) => {
+    using opened = side;
+    return opened.open(frameOf(bytes));
+  };
+  const header = (at: number, ...values: number[]) => () => {
+    const bytes = vectors[0]!.frame.slice();
+    bytes.set(values, at);
+    return [...new FrameDecoder().frames(bytes)];
+  };
+  return [
+    ["frame-flag", header(0, 0x58)],
+    ["frame-type", header(2, 4)],
+    ["frame-type", header(2, 0xff, 0xff)],
+    ["frame-format", header(4, 1)],
+    ["frame-version", header(5, 1)],
+    ["frame-compression", header(142, 1)],
+    ["frame-too-large", header(10, 0xff, 0xff, 0xff, 0xff)],
+    ["frame-too-large", header(10, 0, 0, 0, 0x80)],
+    ["frame-too-large", header(10, 1, 0, 0x80, 0)],
+    ["signature-missing", () => open(encodeFrame({ type: "push" }, new Uint8Array([8, 1])))],
+    ["signature-bad", () => open(encodeFrame({ type: "push", signature }, new Uint8Array([8, 2])))],
+    ["cipher-key", () => {
+      using bare = new Sealing({ privateKey: developer, publicKey: platformPublic });
+      return bare.open(frameOf(encodeFrame({ type: "push", serial: 1, signature }, new Uint8Array(16))));
+    }],
+    ["cipher-key", () => {
+      using bare = new Sealing({ privateKey: developer, publicKey: platformPublic });
+      return bare.seal({ type: "request", serial: 1, body: new Uint8Array(1) });
+    }],
+    ["cipher-segment", () => open(encodeFrame({ type: "response", signature }, new Uint8Array(100)))],
+    ["cipher-segment", () => open(encodeFrame({ type: "response", signature }, new Uint8Array(128)))],
+    ["cipher-block", () => open(encodeFrame({ type: "push", serial: 1, signature }, new Uint8Array(17)))],
+    ["cipher-padding", () => {
+      using cipher = new SessionCipher(sessionKey);
+      const body = cipher.encrypt(new Uint8Array(16).fill(99));
+      return open(encodeFrame({ type: "push", serial: 1, signature }, body));
+    }],
+    ["answer-unasked", () => new Outstanding<string>().take("5f0c2b1e")],
+  ] as [WireFault, () => unknown][]; // literals: every code is one of the union, as `wireFaults` is asked below
+})();
+
+Deno.test("every fault on the wire is a ProtocolError with a code of its own", async () => {
+  for (const [code, work] of faulty) assertEquals(codeOf(work), code);
+  const { messages, decodeResponse } = await loadEnvelopes();
+  const damaged = () => decodeResponse(new Uint8Array([0x0a, 0xff]));
+  assertEquals(codeOf(damaged), "message-damaged");
+  assertEquals(codeOf(() => messages.decode("NoSuchNotify", new Uint8Array(0))), "message-unknown");
+  assertEquals(codeOf(() => messages.encode("TickerRequest", { limit: 1.5 })), "message-field");
+  const shown = new Set([
+    ...faulty.map(([code]) => code),
+    "message-damaged",
+    "message-unknown",
+    "message-field",
+  ]);
+  // A frame that is cut short is only an error to those who have all there is.
+  assertEquals(Object.keys(wireFaults).filter((code) => !shown.has(code)), ["frame-short"]);
+});
+
+Deno.test("no message of a fault shows a key, and each says what could not be done", () => {
+  for (const [, work] of faulty) {
+    const { message } = assertThrows(work, ProtocolError);
+    assert(/^Cannot [^:]+: .*[^.]$/.test(message), message);
+    for (const secret of Object.values(wireKeys)) assert(!message.includes(secret.slice(0, 12)));
+  }
+});
+
+Deno.test("Sealing refuses keys that do not fit the header, before anything is sent", () => {
+  const { privateKey, publicKey } = generateKeyPair(2048);
+  assertThrows(() => new Sealing({ privateKey, publicKey: platformPublic }), TypeError, "it has 2048 bits");
+  assertThrows(() => new Sealing({ privateKey: developer, publicKey }), TypeError, "it has 2048 bits");
+});
+
+Deno.test("Sealing changes to a new session key and forgets the earlier one", () => {
+  using client = sealing("client");
+  using server = sealing("server");
+  const before = server.seal({ type: "push", serial: 1, body: new Uint8Array([8, 1]) });
+  client.useSessionKey(new Uint8Array(16).fill(3));
+  const { code } = assertThrows(() => client.open(frameOf(before)), ProtocolError);
+  assert(code === "cipher-padding" || code === "signature-bad", code);
+  server.useSessionKey(new Uint8Array(16).fill(3));
+  const after = server.seal({ type: "push", serial: 1, body: new Uint8Array([8, 1]) });
+  assertEquals([...client.open(frameOf(after)).body], [8, 1]);
+});
+
+Deno.test("Outstanding gives each answer to the request that made it, once", () => {
+  const calls = new Outstanding<string>();
+  calls.add("a", "first");
+  assertEquals(calls.only, "first");
+  calls.add("b", "second");
+  assertEquals([calls.size, calls.only], [2, undefined]);
+  assertEquals(calls.take("b"), "second");
+  assertEquals(codeOf(() => calls.take("b")), "answer-unasked");
+  assertEquals(codeOf(() => calls.take("0")), "answer-unasked");
+  assertThrows(() => calls.add("a", "again"), TypeError, "an id of its own");
+  assertThrows(() => calls.add("0", "nobody"), TypeError, "an id of its own");
+  assert(calls.forget("a") && !calls.forget("a"));
+  calls.add("c", "third");
+  assertEquals([calls.takeAll(), calls.size], [["third"], 0]);
+});
