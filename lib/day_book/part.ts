@@ -7,9 +7,9 @@ import type { Client } from "../client/client.ts";
 import type { PagingOptions } from "../client/paging.ts";
 import type { Market } from "../dictionaries/market.ts";
 import { ProtocolError } from "../errors.ts";
-import { type AnyRow, currencyOfMarket, dayBookColumns } from "./columns.ts";
+import { type AnyRow, currencyOfMarket, dayBookColumns, type RowContext } from "./columns.ts";
 import { ahead, type ListSpec, type Source } from "./lists.ts";
-import { csvRecord, jsonRecord, TextFile } from "./row_file.ts";
+import { csvRecord, rowEncoder, TextFile } from "./row_file.ts";
 import { Digest, DigestCounts } from "./row_keys.ts";
 import { look, type Looking, newTally, type RowFinding, type Tally } from "./tally.ts";
 import type { DayBookFormat, DayBookMarket, Difference, Origin } from "./types.ts";
@@ -57,6 +57,10 @@ export class Part {
   mayBeCut = false;
   readonly #options: PartOptions;
   readonly #names: readonly string[];
+  readonly #encode: ReturnType<typeof rowEncoder>;
+  /** Made once and filled for each row, as millions of rows would leave millions behind. */
+  readonly #digest = new Digest();
+  readonly #context: RowContext;
   readonly #counts = new DigestCounts();
   readonly #looking: Looking;
   readonly #start: string;
@@ -68,6 +72,9 @@ export class Part {
     const { spec: { list }, market, day, origin } = options;
     this.#options = options;
     this.#names = dayBookColumns[list].map(({ name }) => name);
+    this.#encode = rowEncoder(dayBookColumns[list]);
+    const currency = market === "futures" ? "" : currencyOfMarket[market];
+    this.#context = { rowKey: "", market, currency };
     this.#looking = { list, market, day, merged: market === "hk" && origin === "history" };
     this.#start = `${market}/${day}/${list}/`;
   }
@@ -135,17 +142,15 @@ export class Part {
   }
 
   #write(row: AnyRow): void {
-    const { spec, market } = this.#options;
-    const digest = new Digest();
+    const { spec } = this.#options;
+    const digest = this.#digest.reset();
     for (const name of spec.identity) digest.add(row[name]);
     const count = this.#counts.next(digest);
     if (count > 1) this.tally.repeated++;
-    const rowKey = `${this.#start}${digest}/${count}`;
-    const currency = market === "futures" ? "" : currencyOfMarket[market];
-    const context = { rowKey, market, currency };
-    const cells = dayBookColumns[spec.list].map((column) => column.read(row, context));
-    this.#csv?.write(csvRecord(cells));
-    this.#jsonl?.write(jsonRecord(this.#names, cells));
+    const rowKey = this.#context.rowKey = `${this.#start}${digest}/${count}`;
+    const { csv, jsonl } = this.#encode(row, this.#context);
+    this.#csv?.write(csv);
+    this.#jsonl?.write(jsonl);
     for (const finding of look(this.tally, row, this.#looking)) this.#note(finding, rowKey);
   }
 

@@ -3,10 +3,15 @@
  *
  * @module
  */
+import type { AnyRow, Column, RowContext } from "./columns.ts";
 
-const BLOCK_CHARS = 128 * 1024;
+const BLOCK_BYTES = 256 * 1024;
+/** A character of text takes at most three bytes of UTF-8. */
+const BYTES_PER_CHAR = 3;
 const encoder = new TextEncoder();
 const NEEDS_QUOTES = /[",\r\n]/;
+/** Text that stands in CSV and in JSON as it is: printable ASCII but for the comma, the quote and the backslash. */
+const PLAIN = /^[ !#-+\--[\]-~]*$/;
 
 /** Writes one value as a CSV field. */
 export function csvField(value: unknown): string {
@@ -17,27 +22,45 @@ export function csvField(value: unknown): string {
 
 /** Writes values as a CSV record with its line end. */
 export function csvRecord(values: readonly unknown[]): string {
-  let line = "";
-  for (let index = 0; index < values.length; index++) {
-    line += index === 0 ? csvField(values[index]) : `,${csvField(values[index])}`;
-  }
-  return `${line}\r\n`;
+  return `${values.map(csvField).join(",")}\r\n`;
 }
 
-/** Writes named values as a line of JSON; absent ones are left out. */
-export function jsonRecord(names: readonly string[], values: readonly unknown[]): string {
-  let line = "";
-  for (let index = 0; index < values.length; index++) {
-    const value = values[index];
-    if (value !== undefined) line += `${line === "" ? "{" : ","}"${names[index]}":${JSON.stringify(value)}`;
-  }
-  return line === "" ? "{}\n" : `${line}}\n`;
+/** One row in both forms. */
+export interface EncodedRow {
+  csv: string;
+  /** Absent members are left out. */
+  jsonl: string;
+}
+
+/** Makes the function that writes rows of some columns; it reads and tests each value once for both forms. */
+export function rowEncoder(columns: readonly Column[]): (row: AnyRow, context: RowContext) => EncodedRow {
+  const members = columns.map(({ name }, index) => `${index === 0 ? "{" : ","}${JSON.stringify(name)}:`);
+  const starts = members.map((member) => `${member}"`);
+  const reads = columns.map(({ read }) => read);
+  return (row, context) => {
+    let csv = "";
+    let jsonl = "";
+    for (let index = 0; index < reads.length; index++) {
+      if (index > 0) csv += ",";
+      const value = reads[index]!(row, context);
+      if (value === undefined) continue;
+      if (typeof value === "string" && PLAIN.test(value)) {
+        csv += value;
+        jsonl += starts[index] + value + '"';
+      } else {
+        csv += csvField(value);
+        jsonl += members[index] + JSON.stringify(value);
+      }
+    }
+    return { csv: `${csv}\r\n`, jsonl: `${jsonl}}\n` };
+  };
 }
 
 /** A file that text is added to. What is written is not on the disk before {@linkcode TextFile.seal}. */
 export class TextFile {
   readonly #file: Deno.FsFile;
-  #pending = "";
+  readonly #block = new Uint8Array(BLOCK_BYTES);
+  #used = 0;
   #closed = false;
 
   /** Makes the file; one that is there is an error. */
@@ -52,8 +75,10 @@ export class TextFile {
 
   /** Adds text. */
   write(text: string): void {
-    this.#pending += text;
-    if (this.#pending.length >= BLOCK_CHARS) this.#flush();
+    const most = text.length * BYTES_PER_CHAR;
+    if (this.#used + most > BLOCK_BYTES) this.#flush();
+    if (most > BLOCK_BYTES) this.#writeAll(encoder.encode(text));
+    else this.#used += encoder.encodeInto(text, this.#block.subarray(this.#used)).written;
   }
 
   /** Adds what another file holds, from a byte on. */
@@ -61,8 +86,9 @@ export class TextFile {
     this.#flush();
     using source = Deno.openSync(path);
     source.seekSync(from, Deno.SeekMode.Start);
-    const block = new Uint8Array(256 * 1024);
-    for (let count; (count = source.readSync(block)) !== null;) this.#writeAll(block.subarray(0, count));
+    for (let count; (count = source.readSync(this.#block)) !== null;) {
+      this.#writeAll(this.#block.subarray(0, count));
+    }
   }
 
   /** Writes what is left, brings it onto the disk, and closes the file. */
@@ -80,10 +106,8 @@ export class TextFile {
   }
 
   #flush(): void {
-    if (this.#pending === "") return;
-    const bytes = encoder.encode(this.#pending);
-    this.#pending = "";
-    this.#writeAll(bytes);
+    this.#writeAll(this.#block.subarray(0, this.#used));
+    this.#used = 0;
   }
 
   #writeAll(bytes: Uint8Array): void {

@@ -7,31 +7,48 @@
  * @module
  */
 
+const BYTES_AS_HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+function hexOf(value: number): string {
+  const byte = (shift: number) => BYTES_AS_HEX[(value >>> shift) & 255]!;
+  return byte(24) + byte(16) + byte(8) + byte(0);
+}
+
 /** Digests text into 64 bits, two halves at a time. Not for secrets; a clash costs nothing but a higher count. */
 export class Digest {
-  high = 0x9e3779b9;
-  low = 0x85ebca6b;
+  high = 0;
+  low = 0;
+
+  constructor() {
+    this.reset();
+  }
+
+  /** Forgets what was taken in. */
+  reset(): this {
+    this.high = 0x9e3779b9;
+    this.low = 0x85ebca6b;
+    return this;
+  }
 
   /** Takes in a value; an absent one differs from an empty one. */
   add(value: unknown): this {
-    if (value === undefined) return this.#unit(0x10001);
-    const text = typeof value === "string" ? value : String(value);
-    for (let index = 0; index < text.length; index++) this.#unit(text.charCodeAt(index));
-    return this.#unit(0x10000);
-  }
-
-  #unit(unit: number): this {
-    this.high = Math.imul(this.high ^ unit, 0x9e3779b1);
-    this.low = Math.imul(this.low ^ unit, 0x5f356495);
-    this.high ^= this.low >>> 15;
-    this.low ^= this.high >>> 13;
+    let { high, low } = this;
+    const text = value === undefined ? "" : typeof value === "string" ? value : String(value);
+    for (let index = 0; index <= text.length; index++) {
+      const unit = index < text.length ? text.charCodeAt(index) : value === undefined ? 0x10001 : 0x10000;
+      high = Math.imul(high ^ unit, 0x9e3779b1);
+      low = Math.imul(low ^ unit, 0x5f356495);
+      high ^= low >>> 15;
+      low ^= high >>> 13;
+    }
+    this.high = high;
+    this.low = low;
     return this;
   }
 
   /** Sixteen hexadecimal digits. */
   toString(): string {
-    const half = (value: number) => (value >>> 0).toString(16).padStart(8, "0");
-    return half(this.high) + half(this.low);
+    return hexOf(this.high) + hexOf(this.low);
   }
 }
 
