@@ -7,14 +7,7 @@
  */
 import { BrokerError, TransportError } from "../errors.ts";
 import { loadEnvelopes } from "../wire/envelope.ts";
-import {
-  atMostOneTurn,
-  backoffMs,
-  longestPause,
-  orAborted,
-  pause,
-  type ReconnectOptions,
-} from "./push_waits.ts";
+import { backoffMs, longestPause, orAborted, pause, type ReconnectOptions } from "./push_waits.ts";
 import {
   closeQuietly,
   type OpenConnection,
@@ -234,7 +227,6 @@ class GatewayPushStream implements PushStream {
         // Everything else is a sign of life and no more.
         if (frame.type === "push") this.#count(read(frame.body));
       },
-      onRead: () => this.#letReadersCatchUp(),
     }, idleTimeoutMs);
     lost.abort();
     await restored;
@@ -242,15 +234,6 @@ class GatewayPushStream implements PushStream {
     // A connection that lasted is no failed attempt, even if the market was silent.
     if (now() - openedAt >= longestPause(reconnect)) this.#failures = 0;
     return error;
-  }
-
-  /**
-   * Gives readers one turn of the event loop. Under load a read resolves at once, and would leave a quick reader
-   * behind until its quotes are conflated without need.
-   */
-  #letReadersCatchUp(): Promise<void> | undefined {
-    const waits = [...this.#readers].map((reader) => reader.drained()).filter((wait) => wait !== undefined);
-    return waits.length === 0 ? undefined : atMostOneTurn(Promise.all(waits));
   }
 
   #count(event: TransportEvent): void {

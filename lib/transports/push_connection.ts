@@ -5,6 +5,7 @@
  */
 import { BrokerError, TransportError } from "../errors.ts";
 import { type Frame, FrameDecoder } from "../wire/framing.ts";
+import { oneTurn } from "./push_waits.ts";
 
 /** What is needed of a TCP connection. */
 export interface PushConnection {
@@ -49,8 +50,6 @@ export interface ConnectionHandlers {
   onBytes: () => void;
   /** A whole frame came; its views end with the call. */
   onFrame: (frame: Frame) => void;
-  /** All frames of a read are through; the next read waits for this. */
-  onRead: () => Promise<void> | undefined;
 }
 
 /**
@@ -61,7 +60,7 @@ export interface ConnectionHandlers {
  */
 export async function readFrames(
   connection: PushConnection,
-  { onBytes, onFrame, onRead }: ConnectionHandlers,
+  { onBytes, onFrame }: ConnectionHandlers,
   idleTimeoutMs: number | undefined,
 ): Promise<BrokerError> {
   const decoder = new FrameDecoder();
@@ -72,8 +71,9 @@ export async function readFrames(
       onBytes();
       decoder.filled(count);
       for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) onFrame(frame);
-      const ready = onRead();
-      if (ready !== undefined) await ready;
+      // Under load a read resolves at once. Without a turn in between, quick readers would fall behind and have
+      // their quotes conflated, and timers and orders over HTTP would wait for a quiet moment.
+      await oneTurn();
     }
     return lost("the gateway closed the connection", "closed");
   } catch (cause) {

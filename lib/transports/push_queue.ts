@@ -97,8 +97,6 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
   #waiting: PromiseWithResolvers<IteratorResult<TransportEvent>>[] = [];
   #ended = false;
   #error: unknown;
-  #moved = false;
-  #drained: PromiseWithResolvers<void> | undefined;
 
   constructor(options: PushQueueOptions = {}, onReturn: () => void = () => {}) {
     this.#conflateAbove = options.conflateAbove ?? 4096;
@@ -121,7 +119,6 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     if (this.#ended) return;
     const waiting = this.#waiting.shift();
     if (waiting !== undefined) {
-      this.#moved = true;
       waiting.resolve({ value: event, done: false });
       return;
     }
@@ -151,18 +148,6 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     for (const waiting of this.#waiting.splice(0)) this.#finish(waiting);
   }
 
-  /**
-   * Resolves when the reader has taken everything. Nothing to wait for when nothing waits, or when the reader has
-   * taken nothing since this was last asked: it is busy elsewhere.
-   */
-  drained(): Promise<void> | undefined {
-    const isMoving = this.#moved;
-    this.#moved = false;
-    if (!isMoving || this.#head === this.#items.length) return undefined;
-    this.#drained ??= Promise.withResolvers();
-    return this.#drained.promise;
-  }
-
   [Symbol.asyncIterator](): this {
     return this;
   }
@@ -182,7 +167,6 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     this.#bounded = this.#orders = 0;
     this.#latest = undefined;
     this.end();
-    this.#settleDrained();
     this.#onReturn();
     return Promise.resolve({ value: undefined, done: true });
   }
@@ -198,20 +182,13 @@ export class PushQueue implements AsyncIterableIterator<TransportEvent> {
     // The caller has seen that an item waits.
     const event = this.#items[this.#head]!;
     this.#items[this.#head++] = undefined;
-    this.#moved = true;
     if (event.type === "order") this.#orders--;
     else if (this.#bounded > 0 && careOf(event) === "bound") this.#bounded--;
     if (this.#head === this.#items.length) {
       this.#latest = undefined;
       this.#shift();
-      this.#settleDrained();
     } else if (this.#head >= 4096 && this.#head * 2 >= this.#items.length) this.#shift();
     return event;
-  }
-
-  #settleDrained(): void {
-    this.#drained?.resolve();
-    this.#drained = undefined;
   }
 
   #shift(): void {

@@ -50,15 +50,9 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Resolves with a promise, or after one turn of the event loop. */
-export function atMostOneTurn(promise: Promise<unknown>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, 0);
-    promise.then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+/** Resolves after one turn of the event loop, so after everything that was ready; costs about 2 µs. */
+export function oneTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
 }
 
 /** Settles as a promise does, or rejects once the signal is aborted; what the promise does later is not looked at. */

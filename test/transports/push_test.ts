@@ -12,6 +12,7 @@ import {
   startPushFarEnd,
   tickPush,
 } from "../support/push_far_end.ts";
+import { quoteFrames, startSender } from "../bench/push_frames.ts";
 import { vectors } from "../wire/vectors.ts";
 
 const quick = { minMs: 5, maxMs: 20 };
@@ -603,6 +604,21 @@ Deno.test("a quick reader gets every quote, however fast they come", async () =>
   await sending;
   assertEquals(quotes, 40_000);
   assertEquals(stream.stats.readers, []);
+});
+
+Deno.test("a flood of quotes leaves everything else its turn", async () => {
+  const sender = await startSender(await quoteFrames(600));
+  await using stream = open(sender.port);
+  let turns = 0;
+  const timer = setInterval(() => turns++, 1);
+  const stop = setTimeout(() => void stream.close(), 400);
+  for await (const event of stream.events()) assert(event.type !== "conflated");
+  clearInterval(timer);
+  clearTimeout(stop);
+  sender.stop();
+  assert(stream.stats.frames > 10_000, `${stream.stats.frames} frames`);
+  // Some 200 on an idle machine; about 4 when reading never lets go.
+  assert(turns >= 20, `${turns} turns`);
 });
 
 Deno.test("ticks beyond the bound are counted, never silently gone", async () => {
