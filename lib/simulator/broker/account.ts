@@ -12,7 +12,7 @@ import { listing } from "../../facts/listings.ts";
 import type { Funds, Holding } from "../../operations/account.ts";
 import type { Handlers } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
-import { checkPrice, findInstrument } from "./checks.ts";
+import { checkPrice, findInstrument, invalid } from "./checks.ts";
 import { amountOf, divideHalfUp, writeCents, writePrice } from "./money.ts";
 import { type AccountCurrency, bookRules, markets } from "./sessions.ts";
 import type { State } from "./state.ts";
@@ -75,7 +75,8 @@ export function accountHandlers(state: State): Handlers<Names> {
     },
     "account.marginTerms": ({ symbol }) => {
       const market = listing(symbol)?.market ?? state.market.instrument(symbol)?.market;
-      if (market !== undefined) findInstrument(state, market, symbol);
+      if (market === undefined) throw invalid(`unknown stock code "${symbol}"`);
+      findInstrument(state, market, symbol);
       return {
         marginAllowed: false,
         initialMarginRatio: "1",

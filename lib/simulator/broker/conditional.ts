@@ -164,11 +164,14 @@ export class ConditionalDesk {
   }
 
   #scan(order: Conditional, until: number): void {
-    if (order.next !== undefined || until <= order.scannedUntil) return;
-    const end = Math.floor(until / 1000) * 1000;
+    // Stock Connect rests on days on which the mainland itself trades.
+    const { openAt, closeAt } = this.#state.today[order.instrument.market].day;
+    const start = Math.max(order.scannedUntil, openAt);
+    const end = Math.min(Math.floor(until / 1000) * 1000, closeAt);
+    if (order.next !== undefined || end <= start) return;
     const holds = (range: Range) => holdsIn(order, range);
-    const at = this.#state.tape.find(order.instrument.symbol, order.scannedUntil, end, holds);
-    order.scannedUntil = Math.max(order.scannedUntil, end);
+    const at = this.#state.tape.find(order.instrument.symbol, start, end, holds);
+    order.scannedUntil = end;
     if (at !== undefined) order.next = at;
   }
 

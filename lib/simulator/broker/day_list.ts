@@ -14,8 +14,8 @@ export interface PageQuery {
   from: string;
   /** Last day. */
   to: string;
-  /** Cursor of the last row of the page before, `"0"` at first. */
-  cursor?: string;
+  /** Cursor of the last row of the page before, zero at first. */
+  after?: number;
   limit?: number;
 }
 
@@ -68,9 +68,8 @@ export class DayList<Row extends object> {
   }
 
   /** Returns the rows after a cursor within some days, each with its own cursor. */
-  page({ from, to, cursor = "0", limit = 20 }: PageQuery): (Row & { cursor: string })[] {
+  page({ from, to, after = 0, limit = 20 }: PageQuery): (Row & { cursor: string })[] {
     const { start, end } = this.range(from, to);
-    const after = /^\d{1,15}$/.test(cursor) ? Number(cursor) : 0;
     return this.slice(Math.max(start, after), end, limit);
   }
 

@@ -34,14 +34,28 @@ export interface Desks {
 export class Engine {
   readonly #state: State;
   readonly #desks: Desks;
+  #isRunning = false;
 
   constructor(state: State, desks: Desks) {
     this.#state = state;
     this.#desks = desks;
   }
 
-  /** Works off everything up to an instant. A clock that went back changes nothing. */
+  /**
+   * Works off everything up to an instant. A clock that went back changes nothing, and a listener that asks the
+   * broker something in the middle of it sees the moment that it was told of.
+   */
   settle(now: number): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    try {
+      this.#run(now);
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  #run(now: number): void {
     const until = wholeSecond(now);
     for (;;) {
       const fixed = this.#nextFixed();

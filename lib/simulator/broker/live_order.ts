@@ -69,8 +69,9 @@ export const FIRST_FILL_MS = 1_000;
 /** Milliseconds between the fills of an order. */
 export const NEXT_FILL_MS = 2_000;
 
-/** Quantities of this many lots and less are filled at once. */
+/** Quantities of this many lots and less are filled at once, and of so many shares where a lot is one share. */
 const LOTS_AT_ONCE = 4n;
+const SHARES_AT_ONCE = 100n;
 
 const openStatuses: readonly OrderStatus[] = ["accepted", "part-filled"];
 
@@ -99,7 +100,9 @@ export function makeReady(order: LiveOrder, at: number, seed: number): void {
   const left = order.quantity - filledOf(order);
   const lot = BigInt(order.instrument.lotSize);
   const lots = left / lot;
-  const count = lots <= LOTS_AT_ONCE ? 1n : 2n + BigInt(mix(seed, hashText(order.id)) % 3);
+  const { kind, lotSize } = order.instrument;
+  const atOnce = lotSize === 1 && kind !== "option" && kind !== "future" ? SHARES_AT_ONCE : LOTS_AT_ONCE;
+  const count = lots <= atOnce ? 1n : 2n + BigInt(mix(seed, hashText(order.id)) % 3);
   const part = lots / count * lot;
   order.slices = Array.from(
     { length: Number(count) },

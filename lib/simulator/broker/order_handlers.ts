@@ -7,7 +7,7 @@ import type { Market } from "../../dictionaries/market.ts";
 import { Refusal } from "../contract.ts";
 import type { Handlers } from "../contract.ts";
 import type { AlgoDesk } from "./algo.ts";
-import { invalid, refused } from "./checks.ts";
+import { invalid } from "./checks.ts";
 import { type ConditionalDesk, isConditional } from "./conditional.ts";
 import { factsOf, type LiveOrder } from "./live_order.ts";
 import { amountOf, readPrice } from "./money.ts";
@@ -95,15 +95,16 @@ export function orderHandlers(
         market,
         sameMarkets(market).flatMap((book) => state.openOrders(book)).map(({ id }) => id),
       ),
-    "orders.today": ({ market, limit = 20, cursor = "0", orderIds }) => {
+    "orders.today": ({ market, limit = 20, cursor, orderIds }) => {
       const orders = state.today[market].orders.map((order, index) => ({ order, index }));
       const wanted = orderIds === undefined
         ? orders.slice(startAfter(cursor)).slice(0, limit)
         : orders.filter(({ order }) => orderIds.includes(order.id));
       return wanted.map(({ order, index }) => ({ ...orderRow(factsOf(order)), cursor: String(index + 1) }));
     },
-    "orders.history": ({ market, ...query }) => state.histories[market].orders.page(query),
-    "fills.today": ({ market, limit = 20, cursor = "0" }) => {
+    "orders.history": ({ market, cursor, ...query }) =>
+      state.histories[market].orders.page({ ...query, after: startAfter(cursor) }),
+    "fills.today": ({ market, limit = 20, cursor }) => {
       const start = startAfter(cursor);
       return state.today[market].fills.slice(start, start + limit).map(({ order, fill }, index) => ({
         ...fillRow(factsOf(order), {
@@ -115,8 +116,9 @@ export function orderHandlers(
         cursor: String(start + index + 1),
       }));
     },
-    "fills.history": ({ market, ...query }) => state.histories[market].fills.page(query),
-    "fundJournal.today": ({ market, limit = 20, cursor = "0" }) => {
+    "fills.history": ({ market, cursor, ...query }) =>
+      state.histories[market].fills.page({ ...query, after: startAfter(cursor) }),
+    "fundJournal.today": ({ market, limit = 20, cursor }) => {
       const start = startAfter(cursor);
       return state.today[market].fills.slice(start, start + limit).map(({ order, fill }, index) => {
         const amount = amountOf(fill.price, fill.quantity, order.multiplier);
@@ -126,7 +128,8 @@ export function orderHandlers(
         return { ...row, cursor: String(start + index + 1) };
       });
     },
-    "fundJournal.history": ({ market, ...query }) => state.histories[market].journal.page(query),
+    "fundJournal.history": ({ market, cursor, ...query }) =>
+      state.histories[market].journal.page({ ...query, after: startAfter(cursor) }),
     "conditionalOrders.today": ({ market, symbol, page = 1, limit = 20 }) => {
       const date = localTime(state.today[market].day, state.now).slice(0, 10);
       const rows = conditional.list(
@@ -176,8 +179,9 @@ export function orderHandlers(
   };
 }
 
-function startAfter(cursor: string): number {
-  if (!/^\d{1,15}$/.test(cursor)) throw refused(`"${cursor}" is no cursor of this list`);
+/** A cursor is the place of the last row of the page before; another text would start all over again. */
+function startAfter(cursor = "0"): number {
+  if (!/^\d{1,15}$/.test(cursor)) throw invalid(`"${cursor}" is no cursor of this list`);
   return Number(cursor);
 }
 

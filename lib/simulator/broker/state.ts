@@ -72,6 +72,8 @@ export class State {
   readonly mostLots: Readonly<Record<Book, number>>;
   readonly today: Readonly<Record<Book, Today>>;
   readonly byId = new Map<string, LiveOrder>();
+  /** Fees worked out for so many fills; asked for whenever cash is. */
+  readonly #fees = new WeakMap<LiveOrder, { fills: number; cents: bigint }>();
   readonly #listeners = new Set<(push: OrderPush) => void>();
   /** The instant that is being worked on. */
   now: number;
@@ -121,7 +123,13 @@ export class State {
 
   /** Fees that clearing will charge for what an order was filled so far, cents. */
   feesSoFar(order: LiveOrder): bigint {
-    return order.fills.length === 0 ? 0n : totalOf(this.charges(order));
+    const { length } = order.fills;
+    if (length === 0) return 0n;
+    const known = this.#fees.get(order);
+    if (known?.fills === length) return known.cents;
+    const cents = totalOf(this.charges(order));
+    this.#fees.set(order, { fills: length, cents });
+    return cents;
   }
 
   /** Fees of an order's fills of today; Hong Kong's are charged on one merged row. */

@@ -1,0 +1,549 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { add, type Decimal, DecimalSum, multiply, subtract } from "../../lib/decimal.ts";
+import type { Market } from "../../lib/dictionaries/market.ts";
+import type { AlgoOrder } from "../../lib/operations/algo.ts";
+import type { Funds, Holding } from "../../lib/operations/account.ts";
+import type { ConditionalOrder } from "../../lib/operations/conditional_orders.ts";
+import type { Fill } from "../../lib/operations/fills.ts";
+import type { JournalEntry } from "../../lib/operations/fund_journal.ts";
+import type { FuturesHolding, FuturesOrder } from "../../lib/operations/futures.ts";
+import { gatewayOperations, operations } from "../../lib/operations/mod.ts";
+import type { Order } from "../../lib/operations/orders.ts";
+import { Broker } from "../../lib/simulator/broker/broker.ts";
+import { ManualClock } from "../../lib/simulator/clock.ts";
+import { type OperationName, type OrderPush, Refusal } from "../../lib/simulator/contract.ts";
+import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
+
+const HOUR = 3_600_000;
+/** Friday, ten in the morning in Hong Kong and Shanghai. */
+const MORNING = Date.parse("2025-08-15T02:00:00Z");
+/** The same day, eleven in the morning in New York. */
+const NEW_YORK = Date.parse("2025-08-15T15:00:00Z");
+const always = { from: "2000-01-01", to: "2099-12-31" };
+
+/** Asks, and sees to it that the catalogue takes the params and can carry the answer. */
+function ask<T>(broker: Broker, name: OperationName, params: unknown): T {
+  const { request, response } = operations.get(name)!;
+  const issues: [] = [];
+  request.check(params, [], issues);
+  assertEquals(issues, [], name);
+  const result = broker.call(name, params);
+  assertEquals(response.decode(JSON.parse(JSON.stringify(response.encode(result)))), result, name);
+  return result as T; // the caller names the result type of the operation
+}
+
+interface Desk {
+  broker: Broker;
+  clock: ManualClock;
+  market: SimulatedMarket;
+  pushes: OrderPush[];
+  /** The last price of a symbol now. */
+  price(symbol: string): Decimal;
+}
+
+const shared = new SimulatedMarket({ seed: 1 });
+
+function open(at: number, options: { mostLots?: Partial<Record<Market, number>> } = {}): Desk {
+  const clock = new ManualClock(at);
+  const broker = new Broker({ seed: 1, clock, days: 10, market: shared, ...options });
+  const pushes: OrderPush[] = [];
+  broker.onOrderPush((push) => pushes.push(push));
+  return { broker, clock, market: shared, pushes, price: (symbol) => shared.lastPrice(symbol, clock.now()) };
+}
+
+const tencent = { market: "hk", symbol: "00700.HK", orderType: "enhanced-limit" } as const;
+
+function place(desk: Desk, order: Record<string, unknown>): string {
+  return ask<{ orderId: string }>(desk.broker, "orders.place", order).orderId;
+}
+
+const today = (desk: Desk, market: Market) => ask<Order[]>(desk.broker, "orders.today", { market });
+const states = (desk: Desk, id: string) =>
+  desk.pushes.filter(({ update }) => update.orderId === id).map(({ update }) => update.status);
+
+function refusal(act: () => unknown): Refusal {
+  return assertThrows(act, Refusal);
+}
+
+/** The sum of all journal lines of the markets of a currency. */
+function journalSum(broker: Broker, markets: Market[]): Decimal {
+  const sum = new DecimalSum();
+  for (const market of markets) {
+    for (const name of ["fundJournal.history", "fundJournal.today"] as const) {
+      for (let cursor = "0";;) {
+        const days = name === "fundJournal.history" ? always : {};
+        const rows = ask<JournalEntry[]>(broker, name, { market, ...days, limit: 99, cursor });
+        rows.forEach(({ amount }) => sum.add(amount));
+        if (rows.length < 99) break;
+        cursor = rows.at(-1)?.cursor ?? "0";
+      }
+    }
+  }
+  return sum.toString();
+}
+
+function cashOf(broker: Broker, market: Market): Decimal {
+  const { totalAssets = "", marketValue = "" } = ask<Funds>(broker, "account.funds", { market });
+  return subtract(totalAssets, marketValue);
+}
+
+Deno.test("Broker answers every operation of the gateway but logins and subscriptions", () => {
+  const { broker } = open(MORNING);
+  const doors = ["account.login", "account.logout", "orders.subscribe", "orders.unsubscribe"];
+  doors.push("quotes.subscribe", "quotes.unsubscribe");
+  const left = gatewayOperations.map(({ name }) => name).filter((name) => !doors.includes(name));
+  assertEquals(left.length, 47);
+  for (const name of [...left, "orders.cancelAll"]) {
+    try {
+      broker.call(name as OperationName, {}); // a name of the catalogue; most need params and fail without them
+    } catch (error) {
+      assert(!(error instanceof Refusal && error.text.includes("is not the broker's")), name);
+    }
+  }
+  assertEquals(refusal(() => broker.call("account.login", {})).code, "1016");
+});
+
+Deno.test("orders.place is accepted, then filled in parts, and pushes each change after it was made", () => {
+  const desk = open(MORNING);
+  const price = desk.price("00700.HK");
+  const seen: string[] = [];
+  desk.broker.onOrderPush(({ update }) => {
+    const [row] = today(desk, "hk");
+    seen.push(`${update.status} ${row?.status} ${row?.filledQuantity}`);
+  });
+  const id = place(desk, { ...tencent, side: "buy", quantity: "1000", price: add(price, "5") });
+  assertEquals(states(desk, id), ["accepted"]);
+  desk.clock.advance(1_000);
+  const [part] = today(desk, "hk");
+  assertEquals(part?.status, "part-filled");
+  assertEquals([part?.canCancel, part?.canAmend], [true, true]);
+  desk.clock.advance(60_000);
+  const [whole] = today(desk, "hk");
+  assertEquals([whole?.status, whole?.filledQuantity, whole?.unfilledQuantity], ["filled", "1000", "0"]);
+  assertEquals([whole?.canCancel, whole?.canAmend], [false, false]);
+  const fills = ask<Fill[]>(desk.broker, "fills.today", { market: "hk" });
+  assert(fills.length >= 2);
+  assertEquals(fills.every(({ fees, orderId }) => fees === undefined && orderId === id), true);
+  assertEquals(states(desk, id), ["accepted", ...fills.slice(1).map(() => "part-filled" as const), "filled"]);
+  assertEquals(seen.at(-1), "filled filled 1000");
+});
+
+Deno.test("orders.place outside market hours is refused with the broker's text", () => {
+  const text = "current time does not allow entrust";
+  for (const at of ["2025-08-15T00:50:00Z", "2025-08-15T08:00:00Z", "2025-08-16T03:00:00Z"]) {
+    const desk = open(Date.parse(at));
+    const order = { ...tencent, side: "buy", quantity: "100", price: "500" };
+    const error = refusal(() => place(desk, order));
+    assertEquals([error.code, error.text], [undefined, text]);
+  }
+  // Monday: Hong Kong takes auction orders from nine o'clock, others from half past.
+  const early = open(Date.parse("2025-08-18T01:10:00Z"));
+  refusal(() => place(early, { ...tencent, side: "buy", quantity: "100", price: "500" }));
+  place(early, { ...tencent, orderType: "auction-limit", side: "buy", quantity: "100", price: "500" });
+});
+
+Deno.test("orders.place checks listing, lot, price step, price limits, cash and holdings", () => {
+  const desk = open(MORNING);
+  const buy = { ...tencent, side: "buy", quantity: "100", price: "588" };
+  const texts = [
+    { ...buy, symbol: "00002.HK" },
+    { ...buy, quantity: "150" },
+    { ...buy, price: "588.1" },
+    { ...buy, quantity: "100000" },
+    { ...buy, side: "sell", quantity: "1000000" },
+    { ...buy, side: "short-open" },
+    {
+      market: "shanghai",
+      symbol: "600519.SH",
+      orderType: "limit",
+      side: "buy",
+      quantity: "100",
+      price: "2000",
+    },
+  ].map((order) => refusal(() => place(desk, order)).text);
+  assertEquals(texts, [
+    'unknown stock code "00002.HK" in this market',
+    'quantity "150" of "00700.HK" is not a multiple of the lot size 100',
+    'price "588.1" of "00700.HK" is not a multiple of the price step 0.50',
+    "insufficient funds for this order and its fees",
+    texts[4],
+    'short selling of "00700.HK" is not enabled',
+    texts[6],
+  ]);
+  assert(texts[4]?.startsWith('insufficient holdings of "00700.HK"'), texts[4]);
+  assert(texts[6]?.includes("outside the day's limits"), texts[6]);
+  assertEquals(desk.pushes, []);
+});
+
+Deno.test("orders.place splits what exceeds the single-order maximum and answers with the first number", () => {
+  const desk = open(MORNING, { mostLots: { hk: 3 } });
+  const id = place(desk, { ...tencent, side: "buy", quantity: "700", price: "400" });
+  const orders = today(desk, "hk");
+  assertEquals(orders.map(({ quantity }) => quantity), ["300", "300", "100"]);
+  assertEquals(orders[0]?.orderId, id);
+  const [one] = ask<Order[]>(desk.broker, "orders.today", { market: "hk", orderIds: [orders[1]!.orderId!] });
+  assertEquals(one?.cursor, "2");
+});
+
+Deno.test("orders.cancel after a part was filled keeps the part and frees the rest", () => {
+  const desk = open(MORNING);
+  const before = cashOf(desk.broker, "hk");
+  const price = add(desk.price("00700.HK"), "5");
+  const id = place(desk, { ...tencent, side: "buy", quantity: "1000", price });
+  const frozen = ask<Funds>(desk.broker, "account.funds", { market: "hk" });
+  assert(Number(frozen.frozenByOrders) > Number(multiply(price, "1000")));
+  desk.clock.advance(1_000);
+  const cancel = { market: "hk", symbol: "00700.HK", orderId: id };
+  const wrong = refusal(() => ask(desk.broker, "orders.cancel", { ...cancel, quantity: "999" }));
+  assertEquals(wrong.code, "1016");
+  assertEquals(ask(desk.broker, "orders.cancel", { ...cancel, quantity: "1000" }), { orderId: id });
+  const [order] = today(desk, "hk");
+  assertEquals(order?.status, "part-filled-cancelled");
+  assert(order?.filledQuantity !== "0" && order?.filledQuantity !== "1000");
+  const funds = ask<Funds>(desk.broker, "account.funds", { market: "hk" });
+  assertEquals(funds.frozenByOrders, "0.00");
+  assertEquals(cashOf(desk.broker, "hk"), subtract(before, order?.fillAmount ?? ""));
+  desk.clock.advance(60_000);
+  assertEquals(today(desk, "hk")[0]?.filledQuantity, order?.filledQuantity);
+  assertEquals(
+    refusal(() => ask(desk.broker, "orders.cancel", cancel)).text.includes("part-filled-cancelled"),
+    true,
+  );
+  const unknown = refusal(() => ask(desk.broker, "orders.cancel", { ...cancel, orderId: "1250815999999" }));
+  assertEquals(unknown.code, "1016");
+});
+
+Deno.test("orders.amend changes price and quantity, tells what was, and is refused on Stock Connect", () => {
+  const desk = open(MORNING);
+  const id = place(desk, { ...tencent, side: "buy", quantity: "200", price: "400" });
+  desk.clock.advance(60_000);
+  assertEquals(today(desk, "hk")[0]?.status, "accepted");
+  const price = desk.price("00700.HK");
+  ask(desk.broker, "orders.amend", { market: "hk", symbol: "00700.HK", orderId: id, quantity: "300", price });
+  const { update } = desk.pushes.at(-1)!;
+  assertEquals([update.originalQuantity, update.originalPrice, update.quantity], ["200", "400.00", "300"]);
+  desk.clock.advance(60_000);
+  assertEquals(today(desk, "hk")[0]?.status, "filled");
+
+  const connect = { market: "shanghai", symbol: "600036.SH", side: "buy", orderType: "limit" };
+  const limit = shared.tickSize("600036.SH", "2025-08-15", "40");
+  assertEquals(limit, "0.01");
+  const northbound = place(desk, {
+    ...connect,
+    quantity: "100",
+    price: subtract(desk.price("600036.SH"), "1"),
+  });
+  assertEquals(today(desk, "shanghai")[0]?.canAmend, false);
+  const terms = {
+    market: "shanghai",
+    symbol: "600036.SH",
+    orderId: northbound,
+    quantity: "200",
+    price: "40",
+  };
+  assertEquals(
+    refusal(() => ask(desk.broker, "orders.amend", terms)).text,
+    "orders of Stock Connect cannot be amended",
+  );
+});
+
+Deno.test("orders.cancelMany tells which orders it could not cancel; cancelAll takes both mainland markets", () => {
+  const desk = open(MORNING);
+  const one = place(desk, { ...tencent, side: "buy", quantity: "100", price: "400" });
+  const two = place(desk, { ...tencent, side: "buy", quantity: "100", price: "401" });
+  const answer = ask(desk.broker, "orders.cancelMany", { market: "hk", orderIds: [one, "7"] });
+  assertEquals(answer, { cancelled: [one], failed: [{ orderId: "7", remark: 'unknown order number "7"' }] });
+  assertEquals(ask(desk.broker, "orders.cancelAll", { market: "hk" }), { cancelled: [two], failed: [] });
+  const north = { side: "buy", orderType: "limit", quantity: "100" };
+  for (const [market, symbol] of [["shanghai", "600036.SH"], ["shenzhen", "000333.SZ"]]) {
+    place(desk, { ...north, market, symbol, price: subtract(desk.price(symbol!), "1") });
+  }
+  const all = ask<{ cancelled: string[] }>(desk.broker, "orders.cancelAll", { market: "shenzhen" });
+  assertEquals(all.cancelled.length, 2);
+});
+
+Deno.test("orders.today loses day orders at the close, and the day moves into history when it is cleared", () => {
+  const desk = open(MORNING);
+  const resting = place(desk, { ...tencent, side: "buy", quantity: "100", price: "400" });
+  const filled = place(desk, {
+    ...tencent,
+    side: "buy",
+    quantity: "2000",
+    price: add(desk.price("00700.HK"), "5"),
+  });
+  desk.clock.set(Date.parse("2025-08-15T08:00:00Z"));
+  assertEquals(today(desk, "hk").map(({ status }) => status), ["cancelled", "filled"]);
+  assertEquals(states(desk, resting), ["accepted", "cancelled"]);
+  const days = { market: "hk", from: "2025-08-15", to: "2025-08-15" };
+  assertEquals(ask(desk.broker, "fills.history", days), []);
+  assertEquals(journalSum(desk.broker, ["hk"]), cashOf(desk.broker, "hk"));
+  const singles = ask<Fill[]>(desk.broker, "fills.today", { market: "hk" });
+  assert(singles.length > 1);
+
+  desk.clock.set(Date.parse("2025-08-15T11:00:00Z"));
+  assertEquals([today(desk, "hk"), ask(desk.broker, "fills.today", { market: "hk" })], [[], []]);
+  const [row, ...others] = ask<Fill[]>(desk.broker, "fills.history", days);
+  assertEquals(others, []);
+  assertEquals([row?.orderId, row?.filledQuantity], [filled, "2000"]);
+  const amount = singles.map(({ fillAmount = "0" }) => fillAmount).reduce((a, b) => add(a, b));
+  assertEquals(row?.fillAmount, amount);
+  const [line] = ask<JournalEntry[]>(desk.broker, "fundJournal.history", days);
+  assertEquals(line?.amount, `-${add(amount, row?.fees?.total ?? "")}`);
+  assertEquals(ask<Order[]>(desk.broker, "orders.history", days).length, 2);
+  assertEquals(journalSum(desk.broker, ["hk"]), cashOf(desk.broker, "hk"));
+});
+
+Deno.test("orders.place cannot sell what was bought today on the mainland", () => {
+  const desk = open(MORNING);
+  const symbol = "601888.SH";
+  const order = { market: "shanghai", symbol, orderType: "limit" };
+  const sellable = () =>
+    ask<{ quantity: string }>(desk.broker, "account.maxSell", { market: "shanghai", symbol }).quantity;
+  const before = sellable();
+  place(desk, { ...order, side: "buy", quantity: "100", price: add(desk.price(symbol), "1") });
+  desk.clock.advance(10_000);
+  assertEquals(today(desk, "shanghai")[0]?.status, "filled");
+  assertEquals(sellable(), before);
+  const quantity = add(before, "100");
+  const sale = { ...order, side: "sell", quantity, price: desk.price(symbol) };
+  assert(refusal(() => place(desk, sale)).text.startsWith("insufficient holdings"));
+  // Monday morning.
+  desk.clock.set(MORNING + 72 * HOUR);
+  assertEquals(sellable(), quantity);
+  place(desk, { ...sale, price: desk.price(symbol) });
+});
+
+Deno.test("orders.place sends a conditional order when its price is reached, at any time of day", () => {
+  const desk = open(Date.parse("2025-08-17T12:00:00Z"));
+  const order = { ...tencent, side: "buy", quantity: "100", validDays: 5 };
+  const last = desk.price("00700.HK");
+  const low = place(desk, { ...order, orderType: "take-profit-limit", triggerValue: "300", price: "300" });
+  const stop = place(desk, {
+    ...order,
+    orderType: "stop-loss-limit",
+    triggerValue: last,
+    price: add(last, "10"),
+  });
+  const poor = place(desk, {
+    ...order,
+    orderType: "stop-loss-limit",
+    quantity: "100000",
+    triggerValue: last,
+    price: last,
+  });
+  type Page = { rows: ConditionalOrder[]; totalPages: string };
+  const list = () => ask<Page>(desk.broker, "conditionalOrders.today", { market: "hk" }).rows;
+  assertEquals(list().map(({ status }) => status), ["pending", "pending", "pending"]);
+  desk.clock.set(Date.parse("2025-08-22T07:59:00Z"));
+  const history = ask<Page>(desk.broker, "conditionalOrders.history", {
+    market: "hk",
+    from: "2025-08-17 00:00:00",
+    to: "2025-08-17 23:59:59",
+  });
+  const status = (id: string) => history.rows.find(({ orderId }) => orderId === id)?.status;
+  assertEquals([status(low), status(stop), status(poor)], ["pending", "triggered", "error"]);
+  assertEquals(
+    history.rows.find(({ orderId }) => orderId === poor)?.errorText,
+    "insufficient funds for this order and its fees",
+  );
+  assert(desk.pushes.some(({ update }) => update.status === "filled" && update.quantity === "100"));
+  assert(desk.pushes.some(({ update }) => update.status === "rejected" && update.quantity === "100000"));
+  ask(desk.broker, "orders.cancel", {
+    market: "hk",
+    symbol: "00700.HK",
+    orderId: low,
+    orderType: "take-profit-limit",
+  });
+  assertEquals(list().find(({ orderId }) => orderId === low)?.status, undefined);
+});
+
+Deno.test("orders.place lets a conditional order expire", () => {
+  const desk = open(MORNING);
+  place(desk, {
+    ...tencent,
+    orderType: "take-profit-limit",
+    side: "buy",
+    quantity: "100",
+    price: "300",
+    triggerValue: "300",
+    validDays: 2,
+  });
+  desk.clock.advance(49 * HOUR);
+  const page = ask<{ rows: ConditionalOrder[] }>(desk.broker, "conditionalOrders.history", {
+    market: "hk",
+    from: "2025-08-15 00:00:00",
+    to: "2025-08-15 23:59:59",
+  });
+  assertEquals(page.rows.map(({ status, canCancel }) => [status, canCancel]), [["expired", false]]);
+});
+
+Deno.test("orders.place trails the best price and sells after the fall", () => {
+  const desk = open(MORNING);
+  const symbol = ask<Holding[]>(desk.broker, "account.holdings", { market: "hk" })[0]!.symbol;
+  const lot = String(shared.instrument(symbol)!.lotSize);
+  const trail = { market: "hk", symbol, side: "sell", quantity: lot, orderType: "trailing-stop-limit" };
+  place(desk, { ...trail, trailBy: "percentage", triggerValue: "0.5", validDays: 9 });
+  desk.clock.advance(5 * 24 * HOUR);
+  desk.broker.settle();
+  const push = desk.pushes.find(({ update }) => update.symbol === symbol);
+  assert(push !== undefined);
+  const { update, at } = push;
+  // Some price between the start and the trigger was at least half a percent higher.
+  const { high } = shared.traded(symbol, MORNING, at)!;
+  assert(Number(update.price) <= Number(high) * 0.9975, `${update.price} after ${high}`);
+});
+
+Deno.test("algo.place sends children over time, as ordinary orders", () => {
+  const desk = open(MORNING);
+  const price = add(desk.price("00700.HK"), "10");
+  const order = {
+    market: "hk",
+    symbol: "00700.HK",
+    side: "buy",
+    orderType: "limit",
+    price,
+    quantity: "2000",
+  };
+  const { orderId } = ask<{ orderId: string }>(desk.broker, "algo.place", {
+    ...order,
+    strategy: "twap",
+    settings: { endTime: "11:00:00" },
+  });
+  const query = { from: "2025-08-15", to: "2025-08-15" };
+  const row = () => ask<AlgoOrder[]>(desk.broker, "algo.list", query)[0];
+  const children = () =>
+    ask<string[]>(desk.broker, "algo.children", { orderId, date: "2025-08-15", market: "hk" });
+  assertEquals(row()?.status, "accepted");
+  desk.clock.advance(20 * 60_000);
+  const sent = children().length;
+  assert(sent >= 3 && sent < 10, `${sent} children`);
+  assertEquals(row()?.status, "part-filled");
+  ask(desk.broker, "algo.act", { orderId, action: "suspend", strategy: "twap", market: "hk" });
+  desk.clock.advance(5 * 60_000);
+  assertEquals(children().length, sent);
+  ask(desk.broker, "algo.act", { orderId, action: "resume", strategy: "twap", market: "hk" });
+  desk.clock.advance(35 * 60_000);
+  assertEquals([row()?.status, row()?.filledQuantity], ["filled", "2000"]);
+  assertEquals(today(desk, "hk").map(({ orderId }) => orderId), children());
+  const late = refusal(() => ask(desk.broker, "algo.cancel", { orderId, market: "hk" }));
+  assert(late.text.includes("filled"));
+  assertEquals(refusal(() => ask(desk.broker, "algo.cancel", { orderId: "1", market: "hk" })).code, "1016");
+});
+
+Deno.test("orders.place trades options in hundreds, and the journal ties after clearing", () => {
+  const desk = open(NEW_YORK);
+  const [, expiry] = ask<string[]>(desk.broker, "quotes.optionExpiries", { underlying: "AAPL" });
+  const codes = ask<string[]>(desk.broker, "quotes.optionCodes", {
+    underlying: "AAPL",
+    expiry,
+    moneyness: "out-of-the-money",
+    optionType: "call",
+  });
+  const symbol = codes[0]!;
+  const before = cashOf(desk.broker, "us");
+  const order = { market: "us", symbol, orderType: "limit", side: "buy", quantity: "3" };
+  place(desk, { ...order, price: add(desk.price(symbol), "0.50") });
+  desk.clock.advance(5_000);
+  const [fill] = ask<Fill[]>(desk.broker, "fills.today", { market: "us" });
+  assertEquals(fill?.fillAmount, multiply(multiply(fill!.fillPrice, "3"), "100"));
+  assertEquals(cashOf(desk.broker, "us"), subtract(before, fill?.fillAmount ?? ""));
+  desk.clock.advance(10 * HOUR);
+  const [row] = ask<Fill[]>(desk.broker, "fills.history", {
+    market: "us",
+    from: "2025-08-15",
+    to: "2025-08-15",
+  });
+  assert(row?.fees?.optionClearingFee !== undefined && row.fees.optionRegulatoryFee !== undefined);
+  assertEquals(journalSum(desk.broker, ["us"]), cashOf(desk.broker, "us"));
+  // The week after it expires, and leaves the account.
+  desk.clock.set(Date.parse("2025-08-25T15:00:00Z"));
+  const held = ask<Holding[]>(desk.broker, "account.holdings", { market: "us" });
+  assertEquals(held.some((each) => each.symbol === symbol), false);
+  assertEquals(journalSum(desk.broker, ["us"]), cashOf(desk.broker, "us"));
+});
+
+Deno.test("orders.place fills US market orders and takes orders before the market when asked to", () => {
+  const desk = open(NEW_YORK);
+  const order = {
+    market: "us",
+    symbol: "AAPL",
+    orderType: "market",
+    side: "buy",
+    quantity: "10",
+    price: "0",
+  };
+  place(desk, order);
+  desk.clock.advance(2_000);
+  assertEquals(today(desk, "us")[0]?.status, "filled");
+  // Monday, six in the morning in New York.
+  desk.clock.set(Date.parse("2025-08-18T10:00:00Z"));
+  const limit = { ...order, orderType: "limit", price: add(desk.price("AAPL"), "5") };
+  assertEquals(refusal(() => place(desk, limit)).text, "current time does not allow entrust");
+  place(desk, { ...limit, tradingHours: "extended" });
+  desk.clock.set(Date.parse("2025-08-18T13:31:00Z"));
+  assertEquals(today(desk, "us")[0]?.status, "filled");
+});
+
+Deno.test("futures.place opens and closes a position, with margin, profit and fees in cash", () => {
+  const desk = open(MORNING);
+  type Answer = { funds: Record<string, string>; holdings: FuturesHolding[] };
+  const look = () => ask<Answer>(desk.broker, "futures.holdings", {});
+  const symbol = shared.futureContracts(MORNING).find(({ product }) => product === "HHI")!.symbol;
+  const before = look();
+  const most = ask<Record<string, string>>(desk.broker, "futures.maxQuantity", { symbol });
+  assertEquals(most.position, "no-position");
+  const order = { symbol, orderType: "limit", validity: "day", quantity: "2" };
+  const buy = { ...order, side: "buy", price: add(desk.price(symbol), "50") };
+  const { orderId } = ask<{ orderId: string }>(desk.broker, "futures.place", buy);
+  desk.clock.advance(5_000);
+  const [fill] = ask<FuturesOrder[]>(desk.broker, "futures.fillsToday", {});
+  assertEquals([fill?.orderId, fill?.filledQuantity], [orderId, "2"]);
+  assertEquals(desk.pushes.at(-1)?.kind, "future");
+  const held = look();
+  assertEquals(held.holdings.find((each) => each.symbol === symbol)?.quantity, "2");
+  // Fees of the contract: 12 commission, 3.50 exchange, 0.54 levy.
+  assertEquals(subtract(before.funds.cash!, held.funds.cash!), "32.08");
+  desk.clock.advance(HOUR);
+  ask(desk.broker, "futures.place", { ...order, side: "sell", price: subtract(desk.price(symbol), "50") });
+  desk.clock.advance(5_000);
+  const [, sale] = ask<FuturesOrder[]>(desk.broker, "futures.fillsToday", {});
+  const profit = multiply(subtract(sale!.fillPrice!, fill!.fillPrice!), "100");
+  const after = look();
+  assertEquals(subtract(after.funds.cash!, before.funds.cash!), subtract(`${profit}.00`, "64.16"));
+  const resting = { ...buy, price: subtract(desk.price(symbol), "500") };
+  const open2 = ask<{ orderId: string }>(desk.broker, "futures.place", resting);
+  const { orderType: _, ...terms } = resting;
+  ask(desk.broker, "futures.amend", { ...terms, orderId: open2.orderId, quantity: "1" });
+  ask(desk.broker, "futures.cancel", { orderId: open2.orderId, symbol });
+  const orders = ask<FuturesOrder[]>(desk.broker, "futures.ordersToday", {});
+  assertEquals(orders.map(({ status }) => status), ["filled", "filled", "cancelled"]);
+  ask(desk.broker, "futures.place", { ...resting, validity: "fill-or-cancel" });
+  desk.clock.advance(2_000);
+  assertEquals(ask<FuturesOrder[]>(desk.broker, "futures.ordersToday", {}).at(-1)?.status, "cancelled");
+  desk.clock.set(Date.parse("2025-08-15T11:30:00Z"));
+  const past = ask<{ rows: FuturesOrder[] }>(desk.broker, "futures.fillsHistory", {
+    from: "2025-08-15",
+    to: "2025-08-15",
+  });
+  assertEquals(past.rows.length, 2);
+});
+
+Deno.test("Broker comes to the same end however often it is asked on the way", () => {
+  const [eager, lazy] = [open(MORNING), open(MORNING)];
+  const orders = [
+    { ...tencent, side: "buy", quantity: "1200", price: "588" },
+    { ...tencent, symbol: "09988.HK", side: "sell", quantity: "100", price: "119.5" },
+  ];
+  for (const desk of [eager, lazy]) for (const order of orders) place(desk, order);
+  for (let second = 0; second < 5 * 60; second++) {
+    eager.clock.advance(1_000 + second * 37);
+    eager.broker.settle();
+  }
+  lazy.clock.set(eager.clock.now());
+  assertEquals(today(lazy, "hk"), today(eager, "hk"));
+  assertEquals(
+    ask(lazy.broker, "fills.today", { market: "hk" }),
+    ask(eager.broker, "fills.today", { market: "hk" }),
+  );
+  assertEquals(lazy.pushes, eager.pushes);
+});
