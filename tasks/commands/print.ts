@@ -117,10 +117,34 @@ export function cellOf(value: unknown): string {
 const isNumber = (value: unknown) =>
   typeof value === "number" || typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value);
 
-/** Makes columns of whatever the rows have; members that are nowhere set are left out. */
-export function columnsOf(rows: readonly Record<string, unknown>[]): Column<Record<string, unknown>>[] {
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const used = names.filter((name) => rows.some((row) => cellOf(row[name]) !== ""));
+/** What a person looks for first; the rest follows in the order of the answer. */
+const first = [
+  "symbol",
+  "date",
+  "side",
+  "quantity",
+  "price",
+  "filledQuantity",
+  "fillPrice",
+  "status",
+  "orderId",
+  "amount",
+  "typeText",
+];
+
+/**
+ * Makes columns of whatever the rows have. Left out are members that are nowhere set, those that only repeat what
+ * was asked for, and the place in the list, which only a program has a use for.
+ */
+export function columnsOf(
+  rows: readonly Record<string, unknown>[],
+  asked: Readonly<Record<string, unknown>>,
+): Column<Record<string, unknown>>[] {
+  const names = new Set([...first, ...rows.flatMap((row) => Object.keys(row))]);
+  const used = [...names].filter((name) =>
+    name !== "cursor" && rows.some((row) => cellOf(row[name]) !== "") &&
+    (asked[name] === undefined || rows.some((row) => row[name] !== asked[name]))
+  );
   return used.map((name) => ({
     title: name,
     of: (row) => cellOf(row[name]),

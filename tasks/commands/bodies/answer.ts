@@ -31,11 +31,11 @@ export function printAnswer(
   }
   if (asJson) return host.out(JSON.stringify(value));
   if (!host.isTerminal) return host.out(JSON.stringify(value, undefined, 2));
-  if (rows !== undefined && rows.every(isRow)) return printRows(rows, host);
+  if (rows !== undefined && rows.every(isRow)) return printRows(rows, params, host);
   if (!isRow(value)) return host.out(JSON.stringify(value, undefined, 2));
   const entries = Object.entries(value);
   if (entries.length === 0) return host.out("done");
-  printRecord(value, host);
+  printRecord(value, params, host);
 }
 
 const isRow = (value: unknown): value is Row =>
@@ -61,20 +61,22 @@ function mayHaveMore({ paging }: AnyOperation, params: unknown, value: unknown, 
 }
 
 /** Prints rows as a table that fits the terminal. */
-function printRows(rows: readonly Row[], host: Host): void {
+function printRows(rows: readonly Row[], params: unknown, host: Host): void {
   if (rows.length === 0) return host.out("no rows");
-  const { lines, left } = table(host, columnsOf(rows), rows);
+  const { lines, left } = table(host, columnsOf(rows, isRow(params) ? params : {}), rows);
   for (const line of lines) host.out(line);
-  if (left > 0) host.note(`hsgate: ${left} more columns do not fit; --json shows them`);
+  if (left > 0) {
+    host.note(`hsgate: ${left} more ${left === 1 ? "column does" : "columns do"} not fit; --json shows all`);
+  }
 }
 
-function printRecord(value: Row, host: Host): void {
+function printRecord(value: Row, params: unknown, host: Host): void {
   const simple = Object.entries(value).filter(([, each]) => !isTable(each));
   for (const line of list(host, simple.map(([name, each]) => [name, cellOf(each)] as const))) host.out(line);
   for (const [name, each] of Object.entries(value)) {
     if (!isTable(each)) continue;
     host.out(`${simple.length > 0 ? "\n" : ""}${name}`);
-    printRows(each, host);
+    printRows(each, params, host);
   }
 }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isZero } from "../../../lib/decimal.ts";
 import type { PushEvent } from "../../../lib/operations/pushes.ts";
 import type { BookLevel, Quote } from "../../../lib/operations/quotes.ts";
 import type { TransportEvent } from "../../../lib/transports/push_events.ts";
@@ -144,9 +145,10 @@ type OrderData = Extract<PushEvent, { type: "order" }>["data"];
 
 function orderLine(order: OrderData): string {
   const { symbol, side, orderId, status, quantity, filledQuantity, fillPrice, price } = order;
-  const filled = filledQuantity === undefined ? "" : `, ${filledQuantity} of ${quantity ?? "?"} filled`;
-  const at = fillPrice ?? price;
-  return `order ${orderId ?? "?"}  ${side} ${symbol}  ${status ?? "changed"}${filled}${
+  const isFill = filledQuantity !== undefined && !isZero(filledQuantity);
+  const done = isFill ? `${filledQuantity} of ${quantity ?? "?"}` : quantity ?? "";
+  const at = isFill ? fillPrice ?? price : price;
+  return `order ${orderId ?? "?"}  ${side} ${symbol}  ${status ?? "changed"} ${done}${
     at === undefined ? "" : ` at ${at}`
   }`;
 }

@@ -1,0 +1,132 @@
+/**
+ * Runs the command line for tests: in this process with a world of its own, or as a process of its own.
+ *
+ * @module
+ */
+import { ManualClock } from "../../lib/simulator/clock.ts";
+import { type GatewayOptions, type SimulatedGateway, startGateway } from "../../lib/simulator/gateway/mod.ts";
+import type { FileText, Host } from "../../tasks/commands/host.ts";
+import { main } from "../../tasks/commands/main.ts";
+
+/** A Friday morning in Hong Kong, in the middle of continuous trading. */
+export const MORNING = Date.parse("2025-08-15T10:30:00+08:00");
+
+/** Made with `openssl enc -aes-128-ecb` from the password "135790" and the key "0123456789abcdef". */
+export const PASSWORD = "135790";
+export const KEY = "MDEyMzQ1Njc4OWFiY2RlZg==";
+export const ENCRYPTED = "Nh5LaY5FUfVVAl6erwj6bQ==";
+
+/** A simulated gateway whose clock stands still and which pushes only when it is told to. */
+export async function simulate(options: Partial<GatewayOptions> = {}): Promise<SimulatedGateway> {
+  return await startGateway({
+    seed: 7,
+    clock: new ManualClock(MORNING),
+    tradePassword: PASSWORD,
+    tradePasswordKey: KEY,
+    pushIntervalMs: 0,
+    ...options,
+  });
+}
+
+/** Environment that leads to a gateway and logs in there. */
+export function envOf({ info }: Pick<SimulatedGateway, "info">): Record<string, string> {
+  return {
+    HSGATE_GATEWAY_URL: info.gatewayUrl,
+    HSGATE_PUSH_ADDRESS: info.pushAddress,
+    HSGATE_TRADE_PASSWORD: PASSWORD,
+    HSGATE_TRADE_PASSWORD_KEY: KEY,
+  };
+}
+
+/** What a run of the command line is given. */
+export interface World {
+  env?: Record<string, string>;
+  stdin?: string;
+  files?: Record<string, string | FileText>;
+  /** A person sits at the terminal, and answers questions with this. */
+  answer?: string;
+  /** Columns of the terminal; none is written to without it. */
+  columns?: number;
+  signal?: AbortSignal;
+  /** Told about each line on stdout. */
+  onLine?: (line: string) => void;
+}
+
+/** What a run of the command line did. */
+export interface Outcome {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** Runs a command line in this process. */
+export async function cli(words: readonly string[], world: World = {}): Promise<Outcome> {
+  const { env = {}, stdin, files = {}, answer, columns, signal, onLine } = world;
+  const outcome = { code: -1, out: "", err: "" };
+  const host: Host = {
+    env: (name) => env[name],
+    out: (line) => {
+      outcome.out += `${line}\n`;
+      onLine?.(line);
+    },
+    note: (line) => outcome.err += `${line}\n`,
+    draw: (text) => outcome.out += text,
+    isTerminal: columns !== undefined,
+    canAsk: answer !== undefined,
+    color: false,
+    size: () => ({ columns: columns ?? 80, rows: 24 }),
+    ask: (question) => {
+      outcome.err += question;
+      return Promise.resolve(answer ?? "");
+    },
+    readStdin: () => Promise.resolve(stdin ?? ""),
+    readFile: (path) => {
+      const file = files[path];
+      return Promise.resolve(typeof file === "string" ? { text: file, mode: 0o600 } : file);
+    },
+    signal: signal ?? new AbortController().signal,
+    now: () => MORNING,
+  };
+  outcome.code = await main(words, host);
+  return outcome;
+}
+
+/** Starts the command line as a process of its own, with nothing in its environment but what is given. */
+export function start(words: readonly string[], { env = {}, stdin }: Pick<World, "env" | "stdin"> = {}) {
+  const root = new URL("../../", import.meta.url);
+  const process = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", new URL("tasks/hsgate.ts", root).pathname, ...words],
+    cwd: root.pathname,
+    clearEnv: true,
+    env: { ...inherited(), ...env },
+    stdin: stdin === undefined ? "null" : "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  return process;
+}
+
+/** Runs the command line as a process of its own. */
+export async function spawned(
+  words: readonly string[],
+  world: Pick<World, "env" | "stdin"> = {},
+): Promise<Outcome> {
+  const process = start(words, world);
+  if (world.stdin !== undefined) {
+    const writer = process.stdin.getWriter();
+    await writer.write(new TextEncoder().encode(world.stdin));
+    await writer.close();
+  }
+  const { code, stdout, stderr } = await process.output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+/** What Deno itself needs: where its caches are. */
+function inherited(): Record<string, string> {
+  const names = ["PATH", "HOME", "DENO_DIR", "XDG_CACHE_HOME", "TMPDIR"];
+  return Object.fromEntries(names.flatMap((name) => {
+    const value = Deno.env.get(name);
+    return value === undefined ? [] : [[name, value]];
+  }));
+}

@@ -1,0 +1,98 @@
+import { assert, assertEquals } from "@std/assert";
+import { cli, ENCRYPTED, envOf, PASSWORD, simulate } from "../cli/support.ts";
+import { type Case, casesOf, type Shape } from "./cases.ts";
+import { type Exchange, record } from "./recorder.ts";
+
+/** Finds `a.0.b`. */
+function at(value: unknown, path: string): unknown {
+  return path.split(".").reduce<unknown>(
+    (inner, step) =>
+      typeof inner === "object" && inner !== null ? (inner as Record<string, unknown>)[step] : undefined,
+    value,
+  );
+}
+
+/** Says what does not have the documented shape. */
+function mismatches(value: unknown, shape: Shape, path = "data"): string[] {
+  if (typeof shape === "string") {
+    const kind = typeof value === "string" ? "text" : typeof value;
+    return kind === shape ? [] : [`${path} is ${kind}, not ${shape}`];
+  }
+  if (Array.isArray(shape)) {
+    if (!Array.isArray(value) || value.length === 0) return [`${path} is no list with rows`];
+    return value.flatMap((row, index) => mismatches(row, shape[0] as Shape, `${path}.${index}`));
+  }
+  if (typeof value !== "object" || value === null) return [`${path} is no record`];
+  return Object.entries(shape).flatMap(([member, inner]) =>
+    mismatches(at(value, member), inner, `${path}.${member}`)
+  );
+}
+
+function checkSent(exchanges: Exchange[], { path, wire }: Case): unknown {
+  assertEquals(exchanges.map((each) => [each.method, each.path]), [["POST", path]]);
+  const [{ body, contentType, answer }] = exchanges as [Exchange];
+  assertEquals(body, { timeout_sec: 10, params: wire });
+  assert(contentType?.startsWith("application/json"), `content type ${contentType}`);
+  assertEquals({ ok: answer.ok, err: answer.err }, { ok: true, err: "" });
+  return answer.data;
+}
+
+Deno.test("call sends all 53 operations as the API document has them, and reads what it promises", async (t) => {
+  await using gateway = await simulate();
+  await using recorder = record(gateway.info.gatewayUrl);
+  // No password: the client must not log in by itself, so that each call is one exchange.
+  const env = { HSGATE_GATEWAY_URL: recorder.url };
+  const keyed = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url };
+  const paths = new Set<string>();
+
+  async function call(name: string, params: unknown, flags: string[]): Promise<unknown> {
+    const { code, out, err } = await cli(["call", name, JSON.stringify(params), "--json", ...flags], { env });
+    assertEquals({ code, err: err.replace(/hsgate: this is one page.*\n/, "") }, { code: 0, err: "" });
+    return JSON.parse(out);
+  }
+
+  for (const spelling of ["wire", "ours"] as const) {
+    await t.step(`${spelling}: TradeLogin`, async () => {
+      const outcome = spelling === "wire"
+        ? await cli(["call", "TradeLogin", "-", "--json"], {
+          env: keyed,
+          stdin: JSON.stringify({ password: PASSWORD }),
+        })
+        : await cli(["call", "account.login", "--json"], { env: keyed });
+      assertEquals({ code: outcome.code, err: outcome.err }, { code: 0, err: "" });
+      assertEquals(JSON.parse(outcome.out), { success: true });
+      const exchanges = recorder.take();
+      const wire = { password: ENCRYPTED };
+      checkSent(exchanges, { path: "/trade/TradeLogin", wire, ours: ["", {}], data: {} });
+      paths.add("/trade/TradeLogin");
+    });
+
+    const made: Record<string, string> = {};
+    for (let index = 0; index < casesOf(made).length; index++) {
+      const each = casesOf(made)[index]!;
+      const name = each.path.split("/").at(-1)!;
+      await t.step(`${spelling}: ${each.path} (${each.ours[0]})`, async () => {
+        const answer = spelling === "wire"
+          ? await call(name, each.wire, ["--wire"])
+          : await call(each.ours[0], each.ours[1], []);
+        const data = checkSent(recorder.take(), each);
+        assertEquals(mismatches(data, each.data), []);
+        paths.add(each.path);
+        if (spelling === "wire") assertEquals(mismatches(answer, each.data), []);
+        else {
+          for (const [ours, wire] of each.same ?? []) {
+            assert(at(data, wire) !== undefined, `the answer has ${wire}`);
+            assertEquals(String(at(answer, ours)), String(at(data, wire)), `${ours} is ${wire}`);
+          }
+          for (const [ours, value] of each.is ?? []) assertEquals(at(answer, ours), value, ours);
+        }
+        if (each.makes !== undefined) made[each.makes] = String(at(data, "data") ?? at(data, "entrustId.0"));
+        if (each.wait !== undefined) {
+          gateway.clock.advance(each.wait);
+          gateway.round();
+        }
+      });
+    }
+  }
+  assertEquals(paths.size, 53);
+});
