@@ -43,6 +43,8 @@ interface Conditional {
   status: ConditionalOrderStatus;
   error?: Refusal;
   createdAt: number;
+  /** When it was triggered, deleted or expired. */
+  endedAt?: number;
   endsAt: number;
   /** Date of creation, local. */
   date: string;
@@ -114,7 +116,7 @@ export class ConditionalDesk {
 
   /** Deletes a pending one. */
   cancel(id: string): void {
-    this.#pending(id).status = "deleted";
+    this.#end(this.#pending(id), "deleted");
   }
 
   /** Returns the instant of the next trigger or expiry up to a horizon, and what to do then. */
@@ -128,20 +130,41 @@ export class ConditionalDesk {
       if (at === undefined || (first !== undefined && first.at <= at)) continue;
       first = {
         at,
-        run: () => triggersAt === undefined ? void (order.status = "expired") : this.#trigger(order),
+        run: () => triggersAt === undefined ? this.#end(order, "expired") : this.#trigger(order),
       };
     }
     return first;
   }
 
-  /** The rows of a market, newest last. */
-  list(market: Market, symbol: string | undefined, accepts: (order: ConditionalOrder) => boolean) {
-    return this.#orders
-      .filter(({ instrument }) =>
-        instrument.market === market && (symbol === undefined || instrument.symbol === symbol)
-      )
+  /** Those of a market that wait, or were made or ended today; newest last. */
+  today(market: Market, symbol?: string): ConditionalOrder[] {
+    const { day } = this.#state.today[market];
+    const dateOf = (at: number | undefined) => at === undefined ? undefined : localTime(day, at).slice(0, 10);
+    const date = dateOf(this.#state.now);
+    return this.#of(market, symbol)
+      .filter((order) => order.status === "pending" || order.date === date || dateOf(order.endedAt) === date)
+      .map((order) => this.#row(order));
+  }
+
+  /** Those of a market that were made between two local times; newest last. */
+  history(
+    market: Market,
+    { symbol, from, to }: { symbol?: string; from: string; to: string },
+  ): ConditionalOrder[] {
+    return this.#of(market, symbol)
       .map((order) => this.#row(order))
-      .filter(accepts);
+      .filter(({ createdAt = "" }) => createdAt >= from && createdAt <= to);
+  }
+
+  #of(market: Market, symbol?: string): Conditional[] {
+    return this.#orders.filter(({ instrument }) =>
+      instrument.market === market && (symbol === undefined || instrument.symbol === symbol)
+    );
+  }
+
+  #end(order: Conditional, status: ConditionalOrderStatus): void {
+    order.status = status;
+    order.endedAt = this.#state.now;
   }
 
   #pending(id: string): Conditional {
@@ -190,12 +213,12 @@ export class ConditionalDesk {
       price: isMarketOrder ? "0" : hasPrice ? terms.price ?? last : last,
       extended: terms.tradingHours === "us-regular-and-extended",
     };
-    order.status = "triggered";
+    this.#end(order, "triggered");
     try {
       placeOrder(state, sent);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      order.status = "error";
+      this.#end(order, "error");
       order.error = error;
       addRejected(state, sent, error);
     }

@@ -130,23 +130,10 @@ export function orderHandlers(
     },
     "fundJournal.history": ({ market, cursor, ...query }) =>
       state.histories[market].journal.page({ ...query, after: startAfter(cursor) }),
-    "conditionalOrders.today": ({ market, symbol, page = 1, limit = 20 }) => {
-      const date = localTime(state.today[market].day, state.now).slice(0, 10);
-      const rows = conditional.list(
-        market,
-        symbol,
-        ({ status, createdAt = "" }) => status === "pending" || createdAt.startsWith(date),
-      );
-      return pageOf(rows, page, limit);
-    },
-    "conditionalOrders.history": ({ market, symbol, from, to, page = 1, limit = 20 }) => {
-      const rows = conditional.list(
-        market,
-        symbol,
-        ({ createdAt = "" }) => createdAt >= from && createdAt <= to,
-      );
-      return pageOf(rows, page, limit);
-    },
+    "conditionalOrders.today": ({ market, symbol, page = 1, limit = 20 }) =>
+      pageOf(conditional.today(market, symbol), page, limit),
+    "conditionalOrders.history": ({ market, page = 1, limit = 20, ...query }) =>
+      pageOf(conditional.history(market, query), page, limit),
     "algo.place": (order) => ({ orderId: algo.place(order) }),
     "algo.amend": ({ orderId, price, quantity, settings }) => {
       algo.amend(orderId, {
