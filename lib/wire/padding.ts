@@ -61,9 +61,9 @@ export function readings(padded: Uint8Array): number[] {
 
 /**
  * Chooses between the readings by the form alone: PKCS#7 where its bytes are complete, except where the fourteen
- * bytes before a last `01` are what `mod_len` leaves there, zeros or `0f`. Exact for the first two columns of the
- * table above over random bodies; a body that ends in such bytes itself is read wrong, so this is only for those
- * who cannot check a signature.
+ * bytes before a last `01` are what `mod_len` leaves there, zeros or `0f`. Right for the whole table over random
+ * bodies; a body that ends in such bytes itself is read wrong, so this is only for those who cannot check a
+ * signature.
  *
  * @throws {ProtocolError} As {@linkcode readings}.
  */

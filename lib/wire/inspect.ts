@@ -1,0 +1,264 @@
+/**
+ * Captured bytes of one direction of a connection, frame by frame, for people who look for what went wrong. Where
+ * the transports refuse, this shows as much as it can and says what is wrong with it.
+ *
+ * @module
+ */
+import type { FrameType } from "../dictionaries/header.ts";
+import { NotifyType, RequestType, ResponseType } from "../dictionaries/message_type.ts";
+import { ProtocolError } from "../errors.ts";
+import { decryptSegments, readSessionKey, SessionCipher } from "./cipher.ts";
+import { wireError } from "./faults.ts";
+import { searchFrames, type Stretch } from "./frame_search.ts";
+import type { Frame } from "./framing.ts";
+import { HEADER_LENGTH } from "./header.ts";
+import { exportPublicKey, type PrivateKey, type PublicKey, publicKeyOf } from "./keys.ts";
+import type { Messages } from "./messages.ts";
+import { likelyReading, readings } from "./padding.ts";
+import { cipherOf } from "./sealing.ts";
+import { isUnsigned, verifyBody } from "./signature.ts";
+
+/** What is needed to look into frames; what is missing leaves its part unread. */
+export interface InspectOptions {
+  /** The definitions. */
+  messages: Messages;
+  /** Session key, 16 bytes. Without it, the one that an answer in the bytes brings. */
+  aesKey?: Uint8Array;
+  /** The developer's private key: decrypts the first answer, and its public half verifies requests. */
+  privateKey?: PrivateKey;
+  /** The platform's public key: verifies answers and pushes. */
+  platformKey?: PublicKey;
+}
+
+/** Fields of the header by their names in the API document. */
+export interface HeaderMembers {
+  msgType: number;
+  protoFmtType: number;
+  protoVer: number;
+  serialNo: number;
+  bodyLen: number;
+  compressAlgorithm: number;
+  /** 64 bits, as decimal text. */
+  reserved: string;
+}
+
+/** What can be said of a signature; `unchecked` without the key or the plain body. */
+export type SignatureState = "ok" | "bad" | "none" | "unchecked";
+
+/** One frame, or bytes that are none. JSON holds it. */
+export interface InspectedFrame extends Partial<HeaderMembers> {
+  /** Where it starts in the bytes. */
+  offset: number;
+  /** How many bytes it takes. */
+  length: number;
+  /** Type of the frame: heartbeat, request, response, push. */
+  kind?: string;
+  /** How its body is encrypted: none, rsa, aes. */
+  cipher?: string;
+  signature?: SignatureState;
+  /** Name of the message number, such as `TradeEntrust`. */
+  message?: string;
+  /** Members of the envelope but for the payload; the token is hidden. */
+  envelope?: Record<string, unknown>;
+  /** Name of the payload's message. */
+  payloadType?: string;
+  /** The payload as protobuf JSON; secrets are hidden. */
+  payload?: Record<string, unknown>;
+  /** What is wrong, as a code of `wireFaults`. */
+  error?: string;
+  /** The same in words. */
+  reason?: string;
+}
+
+const envelopes = {
+  request: ["PBRequest", "requestMsgType", RequestType],
+  response: ["PBResponse", "responseMsgType", ResponseType],
+  push: ["PBNotify", "notifyMsgType", NotifyType],
+} as const;
+
+const EMPTY = new Uint8Array(0);
+
+/** Members that hold a password, a token, a key or a phone number. */
+const secretMember = /password|pwd|token|encryptedKey|mobile|phone/i;
+
+/** Looks into captured bytes and yields a line for every frame and for every stretch that is none. */
+export function* inspectFrames(bytes: Uint8Array, options: InspectOptions): Generator<InspectedFrame> {
+  using inspector = new Inspector(options);
+  for (const stretch of searchFrames(bytes, (frame) => inspector.isSigned(frame))) {
+    yield inspector.line(bytes, stretch);
+  }
+}
+
+/** A body after decryption, in all its readings, the likeliest first. */
+interface Decrypted {
+  cipher: string;
+  bodies: Uint8Array[];
+}
+
+class Inspector implements Disposable {
+  readonly #options: InspectOptions;
+  #cipher: SessionCipher | undefined;
+  /** Verifies requests; forgotten when the private key turns out to be the platform's. */
+  #developerKey: PublicKey | undefined;
+
+  constructor(options: InspectOptions) {
+    const { aesKey, privateKey, platformKey } = options;
+    this.#options = options;
+    if (aesKey !== undefined) this.#cipher = new SessionCipher(aesKey);
+    if (privateKey === undefined) return;
+    const half = publicKeyOf(privateKey);
+    const isPlatforms = platformKey !== undefined && exportPublicKey(platformKey) === exportPublicKey(half);
+    if (!isPlatforms) this.#developerKey = half;
+  }
+
+  /** Whether a frame's signature proves that it is whole. */
+  isSigned(frame: Frame): boolean {
+    try {
+      return this.#verified(frame, this.#decrypt(frame).bodies) !== undefined;
+    } catch (error) {
+      if (error instanceof ProtocolError) return false;
+      throw error;
+    }
+  }
+
+  line(bytes: Uint8Array, { offset, length, frame, fault }: Stretch): InspectedFrame {
+    const line: InspectedFrame = { offset, length };
+    const isHeader = fault?.code !== "frame-flag" && bytes.length - offset >= HEADER_LENGTH;
+    if (isHeader) Object.assign(line, headerMembers(bytes, offset));
+    try {
+      if (fault !== undefined) throw fault;
+      if (frame !== undefined) this.#describe(line, frame);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      line.error = error.code;
+      line.reason = error.message;
+    }
+    return line;
+  }
+
+  [Symbol.dispose](): void {
+    this.#cipher?.[Symbol.dispose]();
+  }
+
+  #describe(line: InspectedFrame, frame: Frame): void {
+    const { type, header: { signature } } = frame;
+    const unsigned = isUnsigned(signature);
+    line.kind = type;
+    line.cipher = frame.body.length === 0 ? "none" : cipherOf(type, frame.serial);
+    line.signature = unsigned ? "none" : "unchecked";
+    const { cipher, bodies } = this.#decrypt(frame);
+    line.cipher = cipher;
+    const verified = unsigned ? undefined : this.#verified(frame, bodies);
+    if (!unsigned && this.#keyFor(type) !== undefined) line.signature = verified === undefined ? "bad" : "ok";
+    const body = verified ?? bodies[0]!;
+    if (type === "heartbeat" || body.length === 0) return;
+    this.#readEnvelope(line, type, body);
+  }
+
+  #readEnvelope(line: InspectedFrame, type: Exclude<FrameType, "heartbeat">, body: Uint8Array): void {
+    const { messages } = this.#options;
+    const [envelope, member, numbers] = envelopes[type];
+    const { payload, ...members } = messages.decode(envelope, body);
+    // The reader gives a number for an enumeration, and nothing for 0.
+    line.message = numbers.decode(String(members[member] ?? 0));
+    line.envelope = protobufJson(members);
+    const any = messages.reader(envelope)(body).payload;
+    if (payload === undefined || typeof any !== "object" || any === null) return;
+    // The library's Any: an address whose last part names the message, and its bytes.
+    const { type_url: url, value } = any as { type_url: string; value: unknown };
+    line.payloadType = url.slice(url.lastIndexOf("/") + 1);
+    const content = messages.decode(line.payloadType, value instanceof Uint8Array ? value : EMPTY);
+    line.payload = protobufJson(content);
+    if (line.payloadType === "InitConnectResp") this.#learn(content.encryptedKey);
+  }
+
+  /** Takes the session key that an answer brings; one that is no key is for the reader of the line to see. */
+  #learn(encryptedKey: unknown): void {
+    if (this.#options.aesKey !== undefined || typeof encryptedKey !== "string") return;
+    try {
+      const cipher = new SessionCipher(readSessionKey(encryptedKey));
+      this.#cipher?.[Symbol.dispose]();
+      this.#cipher = cipher;
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+    }
+  }
+
+  #decrypt(frame: Frame): Decrypted {
+    const { type, serial, body } = frame;
+    const cipher = body.length === 0 ? "none" : cipherOf(type, serial);
+    if (cipher === "none") return { cipher, bodies: [body] };
+    if (cipher === "rsa") return { cipher, bodies: [this.#decryptRsa(frame)] };
+    // The gateway's own pushes are never encrypted, whatever their serial.
+    if (type === "push" && this.#isPlainPush(frame)) return { cipher: "none", bodies: [body] };
+    if (this.#cipher === undefined) {
+      throw wireError("cipher-key", "Cannot decrypt: the session key is not known");
+    }
+    const padded = this.#cipher.decrypt(body);
+    const likely = likelyReading(padded);
+    const lengths = [likely, ...readings(padded).filter((length) => length !== likely)];
+    return { cipher, bodies: lengths.map((length) => padded.subarray(0, length)) };
+  }
+
+  #decryptRsa({ type, body }: Frame): Uint8Array {
+    const { privateKey } = this.#options;
+    if (privateKey === undefined) {
+      throw wireError("cipher-key", "Cannot decrypt: the private key is not given");
+    }
+    const plain = decryptSegments(body, privateKey);
+    // Only the platform can read a first request, so the key is not the developer's.
+    if (type === "request") this.#developerKey = undefined;
+    return plain;
+  }
+
+  #isPlainPush(frame: Frame): boolean {
+    if (this.#cipher !== undefined && frame.body.length % 16 === 0) {
+      const key = this.#options.platformKey;
+      return key !== undefined && verifyBody(frame.body, frame.header.signature, key);
+    }
+    try {
+      const { payload } = this.#options.messages.reader("PBNotify")(frame.body);
+      return typeof payload === "object" && payload !== null;
+    } catch (error) {
+      if (error instanceof ProtocolError) return false;
+      throw error;
+    }
+  }
+
+  #verified({ type, header: { signature } }: Frame, bodies: readonly Uint8Array[]): Uint8Array | undefined {
+    const key = this.#keyFor(type);
+    return key && bodies.find((body) => verifyBody(body, signature, key));
+  }
+
+  /** Whose key verifies frames of a type. Heartbeats are not signed; some clients do, and either side sends them. */
+  #keyFor(type: FrameType): PublicKey | undefined {
+    if (type === "heartbeat") return undefined;
+    return type === "request" ? this.#developerKey : this.#options.platformKey;
+  }
+}
+
+function headerMembers(bytes: Uint8Array, at: number): HeaderMembers {
+  const view = new DataView(bytes.buffer, bytes.byteOffset + at, HEADER_LENGTH);
+  return {
+    msgType: view.getInt16(2, true),
+    protoFmtType: view.getUint8(4),
+    protoVer: view.getUint8(5),
+    serialNo: view.getUint32(6, true),
+    bodyLen: view.getUint32(10, true),
+    compressAlgorithm: view.getUint8(142),
+    reserved: view.getBigInt64(143, true).toString(),
+  };
+}
+
+/** Fits a decoded message to JSON: bytes as Base64, numbers that JSON has not by name, secrets hidden. */
+function protobufJson(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const fit = (value: unknown, name: string): unknown => {
+    if (Array.isArray(value)) return value.map((each) => fit(each, name));
+    if (value instanceof Uint8Array) return value.toBase64();
+    if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+    // What the reader made is a plain object of members by name.
+    if (typeof value === "object" && value !== null) return protobufJson(value as Record<string, unknown>);
+    return secretMember.test(name) ? "[secret]" : value;
+  };
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, fit(value, name)]));
+}
