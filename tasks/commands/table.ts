@@ -7,6 +7,7 @@ import { call } from "./call.ts";
 import type { Command } from "./command.ts";
 import { doctor } from "./doctor.ts";
 import { exportDayBook } from "./export_day_book.ts";
+import { inspect } from "./inspect.ts";
 import { login } from "./login.ts";
 import { operations } from "./operations.ts";
 import { quote } from "./quote.ts";
@@ -24,5 +25,6 @@ export const commands: readonly Command[] = [
   login,
   sim,
   doctor,
+  inspect,
   operations,
 ];
