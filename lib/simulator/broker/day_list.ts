@@ -24,14 +24,14 @@ export class DayList<Row extends object> {
   readonly #dates: string[];
   readonly #starts: number[];
   readonly #held: number;
-  readonly #write: (index: number) => Row;
+  readonly #write: ((index: number) => Row) | undefined;
   readonly #added: Row[] = [];
 
   /**
    * @param days Date and number of rows of each day that is held elsewhere, in order.
-   * @param write Writes one of those rows.
+   * @param write Writes one of those rows; needed where there are any.
    */
-  constructor(days: readonly { date: string; count: number }[], write: (index: number) => Row) {
+  constructor(days: readonly { date: string; count: number }[] = [], write?: (index: number) => Row) {
     this.#dates = days.map(({ date }) => date);
     this.#starts = [];
     let start = 0;
@@ -57,7 +57,7 @@ export class DayList<Row extends object> {
 
   /** Returns a row by its place, counted from 0. */
   at(index: number): Row {
-    const row = index < this.#held ? this.#write(index) : this.#added[index - this.#held];
+    const row = index < this.#held ? this.#write?.(index) : this.#added[index - this.#held];
     if (row === undefined) throw new RangeError(`Cannot find row ${index}: the list has ${this.length}`);
     return row;
   }

@@ -6,26 +6,17 @@
  *
  * @module
  */
-import { divide } from "../../decimal.ts";
 import { SecurityType } from "../../dictionaries/security_type.ts";
-import type { FuturesFunds, FuturesHolding, FuturesOrder } from "../../operations/futures.ts";
+import type { FuturesFunds, FuturesHolding } from "../../operations/futures.ts";
 import type { Handlers } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import { checkPrice, checkQuantity, CLOSED_TEXT, invalid, refused } from "./checks.ts";
-import { type FuturesAccount, type Position } from "./futures_account.ts";
-import {
-  filledCentsOf,
-  filledOf,
-  isOpen,
-  leftOf,
-  type LiveFill,
-  type LiveOrder,
-  makeReady,
-} from "./live_order.ts";
-import { amountOf, meanPrice, writeCents, writePrice } from "./money.ts";
+import type { FuturesAccount, Position } from "./futures_account.ts";
+import { futuresRow, numbered, pageOf, points } from "./futures_rows.ts";
+import { filledOf, isOpen, leftOf, type LiveFill, type LiveOrder, makeReady } from "./live_order.ts";
+import { amountOf, meanPrice, writeCents } from "./money.ts";
 import { addOrder, cancelOrder, findOpen } from "./orders.ts";
-import { statusText } from "./rows.ts";
-import { bookRules, localTime, MINUTE_MS } from "./sessions.ts";
+import { bookRules, MINUTE_MS } from "./sessions.ts";
 import type { State } from "./state.ts";
 
 type Names =
@@ -45,7 +36,6 @@ const MARGIN_DIVISOR = 10n;
 /** Rows that the lists of today hold at most. */
 const MOST_ORDERS = 500;
 const MOST_FILLS = 200;
-/** Contracts that a closed look at the market shows as the most that can be traded. */
 const ZERO = "0.00";
 
 const magnitude = (value: bigint) => value < 0n ? -value : value;
@@ -324,67 +314,4 @@ export class FuturesDesk {
       },
     );
   }
-}
-
-/** Index points are whole; a mean of several may not be. */
-function points(price: bigint): string {
-  const text = writePrice(price, 0);
-  return text.includes(".") ? divide(text, "1", 4, "half-up") : text;
-}
-
-const validityTexts: Record<string, string> = {
-  "day": "day",
-  "fill-and-cancel": "fill and cancel rest",
-  "fill-or-cancel": "fill or cancel",
-  "until-expiry": "until expiry",
-};
-
-/** Writes an order, or one fill of it. */
-function futuresRow(order: LiveOrder, fill?: LiveFill): FuturesOrder {
-  const { instrument, day, futures, fills, status, price } = order;
-  const last = fill ?? fills.at(-1);
-  const filled = fill?.quantity ?? filledOf(order);
-  const mean = fill?.price ?? meanPrice(filledCentsOf(order), filled, order.multiplier);
-  const [fillDate, fillTime] = last === undefined ? [] : localTime(day, last.at).split(" ");
-  const canChange = fill === undefined && isOpen(order);
-  const orderType = futures?.orderType ?? "limit";
-  return {
-    symbol: instrument.symbol,
-    name: instrument.name,
-    orderId: order.id,
-    side: order.isSell ? "sell" : "buy",
-    orderType,
-    orderTypeText: orderType,
-    price: points(price),
-    quantity: String(order.quantity),
-    fillPrice: points(mean),
-    filledQuantity: String(filled),
-    date: fill === undefined ? day.date : fillDate ?? day.date,
-    orderTime: localTime(day, order.placedAt).slice(11),
-    ...(fillTime === undefined ? {} : { fillTime }),
-    status,
-    statusText: statusText(status),
-    canCancel: canChange,
-    canAmend: canChange,
-    isValid: canChange,
-    validity: futures?.validity ?? "day",
-    validityText: futures?.validUntil?.replaceAll("-", "/") ?? validityTexts[futures?.validity ?? "day"] ??
-      "day",
-    ...(futures?.validUntil === undefined ? {} : { validUntil: futures.validUntil }),
-    session: futures?.session ?? "default",
-  };
-}
-
-function numbered(rows: FuturesOrder[]): FuturesOrder[] {
-  return rows.map((row, index) => ({ ...row, cursor: String(index + 1) }));
-}
-
-function pageOf(
-  list: FuturesAccount["orders"],
-  { from, to, page = 1, limit = 20 }: { from: string; to: string; page?: number; limit?: number },
-) {
-  const { start, end } = list.range(from, to);
-  const rows = list.slice(start + (page - 1) * limit, end, limit);
-  const totalPages = Math.max(1, Math.ceil((end - start) / limit));
-  return { rows, page, limit, totalPages, isLast: page >= totalPages };
 }

@@ -44,8 +44,8 @@ export class FuturesAccount {
   realised = 0n;
   fees = 0n;
   readonly positions = new Map<string, Position>();
-  readonly orders = new DayList<FuturesOrder>([], () => ({} as never)); // nothing is held elsewhere
-  readonly fills = new DayList<FuturesOrder>([], () => ({} as never)); // nothing is held elsewhere
+  readonly orders = new DayList<FuturesOrder>();
+  readonly fills = new DayList<FuturesOrder>();
   readonly #tariff: Tariff;
 
   constructor(tariff: Tariff) {

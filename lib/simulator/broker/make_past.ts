@@ -280,7 +280,9 @@ class PastMaker {
     if (cents <= this.#past.cash) return;
     const deposit = DEPOSIT[this.#options.market];
     const times = (cents - this.#past.cash) / deposit + 1n;
-    this.#past.move({ day, second: BEFORE_OPEN, type: "deposit", cents: deposit * times });
+    const last = this.#past.movements.at(-1);
+    const second = last?.day === day ? last.second : BEFORE_OPEN;
+    this.#past.move({ day, second, type: "deposit", cents: deposit * times });
   }
 }
 

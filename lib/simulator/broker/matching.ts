@@ -3,7 +3,8 @@
  *
  * An order that the market can take at once is filled a second after it was accepted, at the last price. One that
  * rests is filled when the market trades at its limit. Larger quantities are filled in two to four parts, two
- * seconds apart and as long as the price allows.
+ * seconds apart and as long as the price allows. The simulated market has no trades before and after its hours, so
+ * an order for extended hours waits for the regular ones.
  *
  * @module
  */

@@ -80,7 +80,11 @@ export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   return first;
 }
 
-function checkedPrice(state: State, instrument: Instrument, { orderType, price = "0" }: OrderTerms): bigint {
+function checkedPrice(
+  state: State,
+  instrument: Instrument,
+  { orderType, price = "0" }: Pick<OrderTerms, "orderType" | "price">,
+): bigint {
   const isZero = !/[1-9]/.test(price);
   if (isZero && unpricedTypes.includes(orderType)) return 0n;
   const checked = checkPrice(state, instrument, price);
@@ -186,13 +190,7 @@ export function amendOrder(
   checkHours(order.day, state.now, { market: book, orderType, extended: order.extended });
   const sellable = state.sellable(book, instrument.symbol, order);
   const quantity = checkQuantity(terms.quantity, instrument, { isSell, orderType, sellable });
-  const price = checkedPrice(state, instrument, {
-    ...terms,
-    market: book,
-    symbol: instrument.symbol,
-    side: "buy",
-    orderType,
-  });
+  const price = checkedPrice(state, instrument, { orderType, price: terms.price });
   const filled = filledOf(order);
   if (quantity <= filled) throw refused(`${filled} of order "${order.id}" are filled already`);
   const frozenPrice = frozenPriceOf(state, instrument, price);

@@ -74,6 +74,8 @@ export class State {
   readonly byId = new Map<string, LiveOrder>();
   /** Fees worked out for so many fills; asked for whenever cash is. */
   readonly #fees = new WeakMap<LiveOrder, { fills: number; cents: bigint }>();
+  /** What open purchases hold back, for what is left of them. */
+  readonly #costs = new WeakMap<LiveOrder, { left: bigint; price: bigint; cents: bigint }>();
   readonly #listeners = new Set<(push: OrderPush) => void>();
   /** The instant that is being worked on. */
   now: number;
@@ -174,7 +176,13 @@ export class State {
     if (order.book === "futures") return { order: 0n, fees: 0n };
     if (order.isSell || !isOpen(order)) return { order: 0n, fees: this.feesSoFar(order) };
     // What remains is priced like an order of its own, which is never less than its share of the fees.
-    return { order: this.costOf(order, order.frozenPrice, leftOf(order)), fees: this.feesSoFar(order) };
+    const left = leftOf(order);
+    let cost = this.#costs.get(order);
+    if (cost?.left !== left || cost.price !== order.frozenPrice) {
+      cost = { left, price: order.frozenPrice, cents: this.costOf(order, order.frozenPrice, left) };
+      this.#costs.set(order, cost);
+    }
+    return { order: cost.cents, fees: this.feesSoFar(order) };
   }
 
   /** Cash of a currency that orders and uncharged fees hold back, cents. */
