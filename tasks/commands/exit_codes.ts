@@ -25,6 +25,8 @@ const codeByClass: Readonly<Record<string, ExitCode>> = {
   UsageError: 2,
   InvalidParamsError: 2,
   UnmappedError: 2,
+  RecipeError: 2,
+  CalendarUnknownError: 2,
   RejectedError: 3,
   MarketClosedError: 3,
   BusyError: 4,
@@ -45,7 +47,9 @@ export function exitCodeOf(error: unknown): ExitCode {
     if (code !== undefined) return code;
   }
   if (error instanceof Deno.errors.BrokenPipe) return 130; // whoever read the output stopped reading
-  return isMisuse(error) ? 2 : 1;
+  if (isMisuse(error)) return 2;
+  // What a longer piece of work says of itself is less telling than what ended it.
+  return error instanceof Error && error.cause instanceof Error ? exitCodeOf(error.cause) : 1;
 }
 
 /** Tells whether an error is a helper's refusal of its arguments, written for people. */

@@ -2,6 +2,11 @@
 import { command, type Flags, type Input } from "./command.ts";
 
 const flags = {
+  out: {
+    type: "string",
+    value: "DIR",
+    text: "folder that the recipe's folders start from (the current one)",
+  },
   "dry-run": { type: "boolean", text: "compile the recipe, show its steps, send nothing" },
 } as const satisfies Flags;
 /** What it is given. */
@@ -14,7 +19,8 @@ export const run = command({
   usage: "RECIPE",
   args: [1, 1],
   details: `The whole recipe is checked before its first step runs. RECIPE is a file, or the name
-of one under recipes/ without its ending.`,
+of one under recipes/ without its ending. Exit code 7 says that everything ran
+and that checks of a step found differences.`,
   flags,
   exits: [3, 4, 5, 6, 7],
   examples: ["run recipes/end_of_day.yaml", "run end_of_day --dry-run"],

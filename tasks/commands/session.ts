@@ -40,9 +40,14 @@ function timeoutMs(seconds: string): string {
   return String(Math.round(Number(seconds) * 1000));
 }
 
-/** Makes a client of the gateway that the settings name; it logs in by itself where a password is set. */
-export async function clientOf(flags: Shared, host: Host): Promise<Client> {
-  const { settings } = await settingsOf(flags, host);
+/**
+ * Makes a client of the gateway that the settings name; it logs in by itself where a password is set.
+ *
+ * @param usualUrl Address of the gateway where no setting names one.
+ */
+export async function clientOf(flags: Shared, host: Host, usualUrl?: string): Promise<Client> {
+  const { settings, origins } = await settingsOf(flags, host);
+  if (origins.gatewayUrl === "default") settings.gatewayUrl = usualUrl ?? settings.gatewayUrl;
   const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey, timeoutMs } = settings;
   if (tradePassword !== undefined && tradePasswordKey === undefined) {
     host.note(

@@ -3,7 +3,13 @@
  *
  * @module
  */
-import type { DayBookList, DayBookMarket, DayBookResult, MarketResult } from "../../../lib/day_book/types.ts";
+import type {
+  DayBookList,
+  DayBookMarket,
+  DayBookResult,
+  DayResult,
+  MarketResult,
+} from "../../../lib/day_book/types.ts";
 import type { Host } from "../host.ts";
 import { type Column, paint, table } from "../print.ts";
 
@@ -17,18 +23,12 @@ interface Row {
 /** Differences that are written out; the files hold them all. */
 const SHOWN = 10;
 
-const count = (title: string, lists: readonly DayBookList[]): Column<Row> => ({
-  title,
-  of: ({ result: { rows } }) => String(lists.reduce((sum, list) => sum + (rows[list] ?? 0), 0)),
-  align: "right",
-});
-
 const columns: readonly Column<Row>[] = [
   { title: "day", of: ({ day }) => day },
   { title: "market", of: ({ market }) => market },
-  count("fills", ["fills", "futures_fills"]),
-  count("orders", ["orders", "futures_orders"]),
-  count("journal", ["fund_journal"]),
+  { title: "fills", of: countOf(["fills", "futures_fills"]), align: "right" },
+  { title: "orders", of: countOf(["orders", "futures_orders"]), align: "right" },
+  { title: "journal", of: countOf(["fund_journal"]), align: "right" },
   {
     title: "checks",
     of: ({ result: { differences } }) => differences === 0 ? "ok" : `${differences} differ`,
@@ -38,16 +38,25 @@ const columns: readonly Column<Row>[] = [
   { title: "files", of: ({ action }) => action },
 ];
 
+const order: readonly DayBookMarket[] = ["hk", "us", "shanghai", "shenzhen", "futures"];
+
+/** The markets of a day, always in the same order. */
+export function inOrder(markets: DayResult["markets"]): [DayBookMarket, MarketResult][] {
+  return order.flatMap((market): [DayBookMarket, MarketResult][] => {
+    const result = markets[market];
+    return result === undefined ? [] : [[market, result]];
+  });
+}
+
+/** Counts the rows of some lists, for a column. */
+export function countOf(lists: readonly DayBookList[]): (row: { result: MarketResult }) => string {
+  return ({ result: { rows } }) => String(lists.reduce((sum, list) => sum + (rows[list] ?? 0), 0));
+}
+
 /** Writes the table, what does not add up, and where the files are. */
 export function dayTable(result: DayBookResult, host: Host): string[] {
   const rows = result.days.flatMap(({ day, action, markets }) =>
-    // The keys of this record are markets.
-    (Object.entries(markets) as [DayBookMarket, MarketResult][]).map(([market, each]): Row => ({
-      day,
-      market,
-      result: each,
-      action,
-    }))
+    inOrder(markets).map(([market, each]): Row => ({ day, market, result: each, action }))
   );
   const kept = result.days.filter(({ markets }) => Object.keys(markets).length === 0);
   return [

@@ -3,10 +3,83 @@
  *
  * @module
  */
+import type { DayBookResult } from "../../../lib/day_book/types.ts";
+import { didYouMean } from "../../../lib/nearest.ts";
+import { findOperation } from "../../../lib/operations/mod.ts";
+import { compileRecipe, type RecipeEvent, type RecipeResult, runRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
+import type { FileText, Host } from "../host.ts";
+import { list, paint } from "../print.ts";
 import type { RunInput } from "../run.ts";
+import { clientOf } from "../session.ts";
+import { printAnswer } from "./answer.ts";
+import { dayTable } from "./day_table.ts";
 
-/** Runs a recipe. */
-export function run({ args: [recipe] }: RunInput): Promise<number> {
-  return Promise.reject(new UsageError(`Cannot run "${recipe}": recipes are not there yet`));
+/** Compiles a recipe, runs its steps, and ends with 7 when something does not add up. */
+export async function run({ args: [name = ""], flags, host }: RunInput): Promise<number> {
+  const { path, text } = await findRecipe(name, host);
+  const recipe = await compileRecipe(text, path);
+  if (flags["dry-run"]) {
+    const steps = recipe.steps.map(({ id, uses }) => ({ id, uses }));
+    if (flags.json) host.out(JSON.stringify({ name: recipe.name, steps }));
+    else for (const line of list(host, steps.map(({ id, uses }) => [id, uses] as const))) host.out(line);
+    return 0;
+  }
+  await using client = await clientOf(flags, host, recipe.connect?.gateway);
+  const result = await runRecipe(recipe, {
+    client,
+    now: host.now,
+    signal: host.signal,
+    ...flags.out !== undefined && { out: flags.out },
+    onProgress: (event) => tell(event, host),
+  });
+  if (flags.json) host.out(JSON.stringify(result));
+  else printSteps(result, host);
+  return result.ok ? 0 : 7;
+}
+
+/** Finds a recipe by its file, or by its name among the recipes. */
+async function findRecipe(name: string, host: Host): Promise<FileText & { path: string }> {
+  for (const path of [name, `recipes/${name}.yaml`]) {
+    const file = await host.readFile(path);
+    if (file !== undefined) return { ...file, path };
+  }
+  throw new UsageError(
+    `Cannot run "${name}": there is no such recipe${didYouMean(name, await recipeNames())}`,
+  );
+}
+
+async function recipeNames(): Promise<string[]> {
+  try {
+    const names: string[] = [];
+    for await (const { name } of Deno.readDir("recipes")) names.push(name.replace(/\.ya?ml$/, ""));
+    return names;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return []; // only the hint is missing then
+    throw error;
+  }
+}
+
+/** Tells on stderr where a recipe is. */
+export function tell(event: RecipeEvent, host: Pick<Host, "note">): void {
+  if (event.type === "step-started") {
+    host.note(`hsgate: step ${event.index + 1} of ${event.steps}, ${event.step}`);
+  }
+  if (event.type === "day-book" && event.event.type === "day-started") {
+    host.note(`hsgate:   ${event.event.day} (${event.event.index + 1} of ${event.event.days})`);
+  }
+}
+
+/** Prints what each step came to. */
+export function printSteps({ steps }: RecipeResult, host: Host): void {
+  for (const { id, uses, output } of steps) {
+    if (steps.length > 1) host.out(paint(host, "bold", id));
+    const operation = findOperation(uses);
+    if (operation !== undefined) {
+      printAnswer(output, { operation, params: {}, isWhole: true, asJson: false, host });
+    } else {
+      // Every other step is an export.
+      for (const line of dayTable(output as DayBookResult, host)) host.out(line);
+    }
+  }
 }
