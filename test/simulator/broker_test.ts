@@ -213,6 +213,30 @@ Deno.test("orders.cancel after a part was filled keeps the part and frees the re
   assertEquals(unknown.code, "1016");
 });
 
+Deno.test("orders.place freezes shares that are offered, and fees that are not charged yet", () => {
+  const desk = open(MORNING);
+  const [{ symbol, quantity = "" }] = ask<[Holding]>(desk.broker, "account.holdings", { market: "hk" });
+  const far = shared.tickSize(symbol, "2025-08-15", desk.price(symbol));
+  const price = add(desk.price(symbol), multiply(far, "40"));
+  const sell = { market: "hk", symbol, orderType: "enhanced-limit", side: "sell", price };
+  place(desk, { ...sell, quantity });
+  assertEquals(ask(desk.broker, "account.maxSell", { market: "hk", symbol }), { quantity: "0" });
+  const again = refusal(() => place(desk, { ...sell, quantity }));
+  assertEquals(again.text, `insufficient holdings of "${symbol}": 0 can be sold`);
+
+  place(desk, { ...tencent, side: "buy", quantity: "1000", price: add(desk.price("00700.HK"), "5") });
+  desk.clock.advance(1_000);
+  const funds = () => ask<Funds>(desk.broker, "account.funds", { market: "hk" });
+  const part = funds();
+  assert(Number(part.frozen) > Number(part.frozenByOrders), "fees of the part that is filled");
+  desk.clock.advance(60_000);
+  const whole = funds();
+  assertEquals(whole.frozenByOrders, "0.00");
+  // What can be spent does not change when the fees are charged.
+  desk.clock.set(Date.parse("2025-08-15T11:30:00Z"));
+  assertEquals([funds().available, funds().frozen], [whole.available, "0.00"]);
+});
+
 Deno.test("orders.amend changes price and quantity, tells what was, and is refused on Stock Connect", () => {
   const desk = open(MORNING);
   const id = place(desk, { ...tencent, side: "buy", quantity: "200", price: "400" });
@@ -482,6 +506,14 @@ Deno.test("orders.place fills US market orders and takes orders before the marke
   place(desk, { ...limit, tradingHours: "extended" });
   desk.clock.set(Date.parse("2025-08-18T13:31:00Z"));
   assertEquals(today(desk, "us")[0]?.status, "filled");
+  // One that rests lives on after the close, until eight in the evening.
+  const low = { ...limit, price: subtract(desk.price("AAPL"), "50"), tradingHours: "extended" };
+  const resting = place(desk, low);
+  desk.clock.set(Date.parse("2025-08-18T23:59:00Z"));
+  assertEquals(today(desk, "us").at(-1)?.status, "accepted");
+  desk.clock.set(Date.parse("2025-08-19T00:00:00Z"));
+  desk.broker.settle();
+  assertEquals(states(desk, resting), ["accepted", "cancelled"]);
 });
 
 Deno.test("futures.place opens and closes a position, with margin, profit and fees in cash", () => {

@@ -233,7 +233,6 @@ export function fillOrder(state: State, order: LiveOrder): LiveFill {
   order.fills.push(fill);
   order.status = leftOf(order) === 0n ? "filled" : "part-filled";
   order.readyAt = next.at + NEXT_FILL_MS;
-  order.scannedUntil = 0;
   delete order.next;
   today.fills.push({ order, fill });
   return fill;
