@@ -317,6 +317,26 @@ Deno.test("orders.today loses day orders at the close, and the day moves into hi
   assertEquals(journalSum(desk.broker, ["hk"]), cashOf(desk.broker, "hk"));
 });
 
+Deno.test("fills.history lists a cleared day in order of time", () => {
+  const desk = open(MORNING);
+  const large = place(desk, {
+    ...tencent,
+    side: "buy",
+    quantity: "1000",
+    price: add(desk.price("00700.HK"), "5"),
+  });
+  const fast = place(desk, {
+    ...tencent,
+    side: "buy",
+    quantity: "100",
+    price: add(desk.price("00700.HK"), "5"),
+  });
+  desk.clock.set(Date.parse("2025-08-15T11:30:00Z"));
+  const days = { market: "hk", from: "2025-08-15", to: "2025-08-15" };
+  const rows = ask<Fill[]>(desk.broker, "fills.history", days);
+  assertEquals(rows.map(({ orderId }) => orderId), [fast, large]);
+});
+
 Deno.test("orders.place cannot sell what was bought today on the mainland", () => {
   const desk = open(MORNING);
   const symbol = "601888.SH";
@@ -558,6 +578,38 @@ Deno.test("futures.place opens and closes a position, with margin, profit and fe
     to: "2025-08-15",
   });
   assertEquals(past.rows.length, 2);
+});
+
+Deno.test("futures.place can go short, and what is left on the last day is settled at its last price", () => {
+  const desk = open(MORNING);
+  type Answer = { funds: Record<string, string>; holdings: FuturesHolding[] };
+  const look = () => ask<Answer>(desk.broker, "futures.holdings", {});
+  const cash = look().funds.cash!;
+  const symbol = "HHI2508.HK";
+  const order = { symbol, orderType: "market", price: "0", validity: "day", side: "sell", quantity: "3" };
+  ask(desk.broker, "futures.place", order);
+  desk.clock.advance(5_000);
+  ask(desk.broker, "futures.place", { ...order, side: "buy", quantity: "1" });
+  desk.clock.advance(5_000);
+  const [sold, bought] = ask<FuturesOrder[]>(desk.broker, "futures.fillsToday", {});
+  const held = look().holdings.find((each) => each.symbol === symbol);
+  assertEquals([held?.quantity, held?.dayShortQuantity, held?.dayLongQuantity], ["-2", "3", "1"]);
+  assertEquals(ask<Record<string, string>>(desk.broker, "futures.maxQuantity", { symbol }).position, "short");
+  // Fifty dollars a point; fees of 16.04 a contract.
+  const gain = multiply(subtract(sold!.fillPrice!, bought!.fillPrice!), "50");
+  assertEquals(subtract(look().funds.cash!, cash), subtract(`${gain}.00`, "64.16"));
+
+  // Thursday the 28th is the last day, also of the mini contract that the past left behind, ten dollars a point.
+  const [mini] = look().holdings;
+  assertEquals([mini?.symbol, mini?.quantity], ["MHI2508.HK", "1"]);
+  desk.clock.set(Date.parse("2025-08-28T11:30:00Z"));
+  const own = look();
+  assertEquals(own.holdings, []);
+  const closeOf = (contract: string) => shared.dayBar(contract, "2025-08-28")!.close;
+  const settled = multiply(subtract(sold!.fillPrice!, closeOf(symbol)), "100");
+  const miniProfit = multiply(subtract(closeOf("MHI2508.HK"), mini!.costPrice!), "10");
+  assertEquals(subtract(own.funds.cash!, cash), subtract(add(`${gain}.00`, settled, miniProfit), "64.16"));
+  assertEquals(own.funds.netAssets, own.funds.cash);
 });
 
 Deno.test("Broker comes to the same end however often it is asked on the way", () => {
