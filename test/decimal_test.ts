@@ -53,3 +53,46 @@ Deno.test("DecimalSum equals add() over the same values", () => {
   for (const value of values) sum.add(value);
   assertEquals(sum.toString(), decimal.add(...values));
 });
+
+Deno.test("DecimalSum takes away as it adds, and knows zero", () => {
+  const sum = new decimal.DecimalSum().add("0.10").add("2").subtract("2.1");
+  assertEquals([sum.isZero, sum.toString()], [true, "0.00"]);
+  assertEquals(sum.subtract("1e-20").isZero, false);
+});
+
+Deno.test("isProduct() compares by value, without rounding", () => {
+  assertEquals(decimal.isProduct("350.20", "100", "35020.00"), true);
+  assertEquals(decimal.isProduct("350.20", "100", "35020"), true);
+  assertEquals(decimal.isProduct("0.1", "0.1", "0.010000000000000000000000001"), false);
+  assertEquals(decimal.isProduct("-2", "3", "-6.0"), true);
+});
+
+Deno.test("short decimals read the same as with zeros in front, which take the long way", () => {
+  const texts = [
+    "0",
+    "-0",
+    "7",
+    "-7",
+    "0.5",
+    "-0.50",
+    ".5",
+    "5.",
+    "999999999999999",
+    "-99999999999.99",
+    "00.10",
+  ];
+  // Seven times the digits of a simple generator, for texts nobody thought of.
+  for (let seed = 1, count = 0; count < 500; count++, seed = (seed * 48271) % 2147483647) {
+    texts.push(`${seed % 3 === 0 ? "-" : ""}${seed % 1000003}.${String(seed % 9973)}`);
+  }
+  for (const text of texts) {
+    const sign = text.startsWith("-") ? "-" : "";
+    const long = `${sign}${"0".repeat(20)}${text.slice(sign.length)}`;
+    assertEquals(decimal.add(text), decimal.add(long), text);
+    assertEquals(decimal.multiply(text, "3.3"), decimal.multiply(long, "3.3"), text);
+  }
+  for (const text of ["", "-", ".", "-.", "1.2.3", "--1", "1-", "+", "1e", " 1", "1 ", "0x1", "٣"]) {
+    assertEquals(decimal.isDecimal(text), false, text);
+    assertThrows(() => decimal.add(text), TypeError, "as a decimal");
+  }
+});

@@ -3,7 +3,16 @@
  *
  * @module
  */
-import { absolute, add, compare, type Decimal, multiply, subtract } from "../decimal.ts";
+import {
+  absolute,
+  add,
+  compare,
+  type Decimal,
+  DecimalSum,
+  isProduct,
+  multiply,
+  subtract,
+} from "../decimal.ts";
 import { optionMultiplier } from "../facts/options.ts";
 import { readOptionCode } from "../operations/option_code.ts";
 import type { DayBookMarket } from "./types.ts";
@@ -17,8 +26,10 @@ export interface Disagreement {
 
 /** Compares the sum of the fee items with their total, exactly. */
 export function checkFees(items: readonly Decimal[], total: Decimal): Disagreement | undefined {
-  const sum = items.length === 0 ? "0" : add(...items);
-  if (sum === total || compare(sum, total) === 0) return undefined;
+  const rest = new DecimalSum();
+  for (const item of items) rest.add(item);
+  if (rest.subtract(total).isZero) return undefined;
+  const sum = add("0", ...items);
   return { expected: sum, actual: total, message: `the fees add up to ${sum}, the total says ${total}` };
 }
 
@@ -44,8 +55,8 @@ export function checkAmount(input: AmountInput): Disagreement | undefined {
   const { symbol, market, merged, price, quantity, amount } = input;
   const isOption = market === "us" && readOptionCode(symbol) !== undefined;
   const units = isOption ? multiply(quantity, optionMultiplier) : quantity;
+  if (isProduct(price, units, amount)) return undefined;
   const expected = multiply(price, units);
-  if (compare(expected, amount) === 0) return undefined;
   const off = absolute(subtract(amount, expected));
   const slack = merged ? add(HALF_CENT, multiply(halfUnit(price), absolute(units))) : HALF_CENT;
   if (compare(off, slack) <= 0) return undefined;

@@ -5,7 +5,7 @@
  */
 import type { AnyRow, Column, RowContext } from "./columns.ts";
 
-const BLOCK_BYTES = 256 * 1024;
+const BLOCK_BYTES = 64 * 1024;
 /** A character of text takes at most three bytes of UTF-8. */
 const BYTES_PER_CHAR = 3;
 const encoder = new TextEncoder();
