@@ -1,0 +1,24 @@
+import { assert } from "@std/assert";
+import { fuzz } from "./fuzzing.ts";
+
+Deno.test("damaged frames lead to typed errors alone, and nothing unverified comes through", async () => {
+  const seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
+  const { decoded, verified, read, refused, slowestMs } = await fuzz({ seed, frames: 6000 });
+  // The run has to have reached every depth, or it shows nothing.
+  const where = `seed ${seed}: ${JSON.stringify({ decoded, verified, read, refused })}`;
+  assert(decoded > 2000 && verified > 100 && read > 500, where);
+  for (
+    const code of [
+      "frame-flag",
+      "frame-too-large",
+      "signature-missing",
+      "signature-bad",
+      "cipher-segment",
+      "cipher-block",
+      "cipher-padding",
+      "message-damaged",
+      "message-unknown",
+    ]
+  ) assert((refused[code] ?? 0) > 0, `no ${code}, ${where}`);
+  assert(slowestMs < 1000, `${slowestMs} ms for one frame, seed ${seed}`);
+});
