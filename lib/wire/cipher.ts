@@ -13,6 +13,11 @@ import { BLOCK_LENGTH } from "./padding.ts";
 
 /** Bytes that PKCS#1 v1.5 takes of each segment. */
 const SEGMENT_OVERHEAD = 11;
+/**
+ * Most segments that are decrypted. The bodies are a few hundred bytes; a body as long as a header may claim would
+ * keep the process busy for seconds before its signature could be looked at.
+ */
+const MAX_SEGMENTS = 64;
 /** Bytes of a session key. */
 export const SESSION_KEY_LENGTH = 16;
 
@@ -47,13 +52,21 @@ export function encryptSegments(plain: Uint8Array, key: PublicKey, options: Segm
 /**
  * Decrypts what {@linkcode encryptSegments} or another client made; segments may be cut at any length.
  *
- * @throws {ProtocolError} With code `cipher-segment` when a segment is cut short or meant for another key.
+ * @throws {ProtocolError} With code `cipher-segment` when a segment is cut short or meant for another key, or
+ *   there are more than 64.
  */
 export function decryptSegments(encrypted: Uint8Array, key: PrivateKey): Uint8Array {
   if (encrypted.length % key.length !== 0) {
     throw wireError(
       "cipher-segment",
       `Cannot decrypt: ${encrypted.length} bytes are no whole segments of ${key.length}`,
+    );
+  }
+  const count = encrypted.length / key.length;
+  if (count > MAX_SEGMENTS) {
+    throw wireError(
+      "cipher-segment",
+      `Cannot decrypt: ${count} segments are more than the ${MAX_SEGMENTS} taken`,
     );
   }
   const parts: Uint8Array[] = [];

@@ -211,14 +211,12 @@ class Inspector implements Disposable {
     return plain;
   }
 
-  #isPlainPush(frame: Frame): boolean {
-    if (this.#cipher !== undefined && frame.body.length % 16 === 0) {
-      const key = this.#options.platformKey;
-      return key !== undefined && verifyBody(frame.body, frame.header.signature, key);
-    }
+  /** Encrypted bytes do not happen to be an envelope around an address. */
+  #isPlainPush({ body }: Frame): boolean {
     try {
-      const { payload } = this.#options.messages.reader("PBNotify")(frame.body);
-      return typeof payload === "object" && payload !== null;
+      const { payload } = this.#options.messages.reader("PBNotify")(body);
+      return typeof payload === "object" && payload !== null && "type_url" in payload &&
+        typeof payload.type_url === "string" && /^[\w.]*\/\w+$/.test(payload.type_url);
     } catch (error) {
       if (error instanceof ProtocolError) return false;
       throw error;

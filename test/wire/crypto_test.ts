@@ -244,6 +244,9 @@ Deno.test("decryptSegments() throws one typed error for a cut, damaged or foreig
   for (const fill of [0, 255]) {
     assertEquals(codeOf(() => decryptSegments(new Uint8Array(128).fill(fill), developer)), "cipher-segment");
   }
+  const endless = encryptSegments(new Uint8Array(117 * 65), developerPublic);
+  assertEquals(codeOf(() => decryptSegments(endless, developer)), "cipher-segment");
+  assertEquals(decryptSegments(endless.subarray(0, 64 * 128), developer).length, 117 * 64);
   encrypted[200]! ^= 1;
   const error = assertThrows(() => decryptSegments(encrypted, developer), ProtocolError);
   assert(error.message.includes("segment 2"), error.message);

@@ -159,6 +159,16 @@ Deno.test("inspectFrames() tells a wrong signature from none, and shows what it 
   for (const line of lines) assertEquals([line.payload, line.error], [pushed.payload, undefined]);
 });
 
+Deno.test("inspectFrames() reads the gateway's pushes, which are plain whatever their serial", () => {
+  for (const { plainBody, payload } of vectors.filter(({ kind }) => kind === "notify")) {
+    const frame = encodeFrame({ type: "push", serial: 12 }, plainBody);
+    for (const options of [allKeys, { messages }]) {
+      const [line] = inspect(frame, options);
+      assertEquals([line?.cipher, line?.signature, line?.payload], ["none", "none", payload]);
+    }
+  }
+});
+
 Deno.test("inspectFrames() goes on after every kind of damage, one line for each stretch, without gaps", () => {
   const [a, b, c] = [vectors[0]!.frame, vectors[1]!.frame, vectors[2]!.frame];
   const damaged = (at: number, ...values: number[]) => {
