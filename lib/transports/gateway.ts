@@ -9,6 +9,7 @@ import { UnmappedError } from "../errors.ts";
 import { decodeExactly, describeMismatch, parseWithDigits } from "./json.ts";
 import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./post_once.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "./outcome.ts";
+import type { PushHooks, PushStream } from "./push.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
 /** Options of {@linkcode gateway}. */
@@ -124,6 +125,11 @@ class GatewayTransport implements Transport {
     }
     const context = { operation: { name: path.slice(1), effect: "write" as const }, transport: this.name };
     return openEnvelope(context, await this.#post(context, path, params, options));
+  }
+
+  async openPushes(hooks: PushHooks): Promise<PushStream> {
+    const { openPushStream } = await import("./push.ts");
+    return openPushStream({ ...this.push, ...hooks });
   }
 
   /** Keep-alive connections belong to the runtime, which closes them by itself. */

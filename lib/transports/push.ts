@@ -1,31 +1,26 @@
 /**
- * The gateway's push stream: orders, quotes, ticks, broker queues and books as they come, over one TCP connection
- * that is opened again when it breaks.
+ * The push stream: orders, quotes, ticks, broker queues and books as they come, over a connection that is opened
+ * again when it breaks. Over the gateway that is one TCP port; the direct way brings its own source.
  *
- * @see API document 6.1
+ * @see API document 6.1, 6.2
  * @module
  */
-import { BrokerError, TransportError } from "../errors.ts";
+import { BrokerError, DisplacedError, TransportError } from "../errors.ts";
 import { loadEnvelopes } from "../wire/envelope.ts";
 import { backoffMs, longestPause, orAborted, pause, type ReconnectOptions } from "./push_waits.ts";
-import {
-  closeQuietly,
-  type OpenConnection,
-  openTcp,
-  openWithin,
-  type PushConnection,
-  readFrames,
-} from "./push_connection.ts";
 import type { ConnectionEvent, GapEvent, TransportEvent } from "./push_events.ts";
 import { PushQueue, type PushQueueOptions, type PushQueueStats } from "./push_queue.ts";
 import { createPushReader, type PushReader } from "./push_reader.ts";
+import {
+  gatewaySource,
+  type GatewaySourceOptions,
+  type PushHandlers,
+  type PushLine,
+  type PushSource,
+} from "./push_source.ts";
 
-/** Options of {@linkcode openPushStream}. */
-export interface PushStreamOptions extends PushQueueOptions {
-  /** Host of the gateway. */
-  hostname: string;
-  /** Its push port. */
-  port: number;
+/** What a stream needs, whatever its source. */
+export interface PushHooks extends PushQueueOptions {
   /** The time, Unix milliseconds. */
   now: () => number;
   /** Source of jitter, from 0 up to 1. */
@@ -41,16 +36,10 @@ export interface PushStreamOptions extends PushQueueOptions {
   signal?: AbortSignal;
   /** When a lost connection is tried again; `false` for never. */
   reconnect?: ReconnectOptions | false;
-  /** Longest wait for a connection. @default {10_000} */
-  connectTimeoutMs?: number;
-  /**
-   * Longest silence before the connection counts as lost; noticed within a quarter more. Off by default: nobody
-   * documents how often the gateway gives a sign of life, and a quiet market is no fault.
-   */
-  idleTimeoutMs?: number;
-  /** Opens the connection. @default {openTcp} */
-  connect?: OpenConnection;
 }
+
+/** Options of {@linkcode openPushStream}. */
+export interface PushStreamOptions extends PushHooks, GatewaySourceOptions {}
 
 /** A stream of pushes. Close it with `await using`, or with `close()`. */
 export interface PushStream extends AsyncDisposable {
@@ -98,18 +87,24 @@ export interface PushStreamStats {
  * ```
  */
 export function openPushStream(options: PushStreamOptions): PushStream {
-  return new GatewayPushStream(options);
+  return pushStreamOf(gatewaySource(options), options);
 }
 
-class GatewayPushStream implements PushStream {
-  readonly #options: PushStreamOptions;
+/** Hands out the pushes of any source. */
+export function pushStreamOf(source: PushSource, hooks: PushHooks): PushStream {
+  return new SourcePushStream(source, hooks);
+}
+
+class SourcePushStream implements PushStream {
+  readonly #source: PushSource;
+  readonly #options: PushHooks;
   readonly #closing = new AbortController();
   readonly #readers = new Set<PushQueue>();
   readonly #running: Promise<void>;
   readonly #abort = () => void this.close();
   #state: PushStream["state"] = "connecting";
   #connected = Promise.withResolvers<void>();
-  #connection: PushConnection | undefined;
+  #line: PushLine | undefined;
   #frames = 0;
   #orders = 0;
   #connections = 0;
@@ -119,7 +114,8 @@ class GatewayPushStream implements PushStream {
   /** Start of a gap that is still open, and what broke. */
   #gap: { from: number; reason: string } | undefined;
 
-  constructor(options: PushStreamOptions) {
+  constructor(source: PushSource, options: PushHooks) {
+    this.#source = source;
     this.#options = options;
     this.#lastByteAt = options.now();
     // Whoever does not wait for the connection must not be hit by its failure.
@@ -155,7 +151,7 @@ class GatewayPushStream implements PushStream {
 
   close(): Promise<void> {
     this.#closing.abort();
-    if (this.#connection !== undefined) closeQuietly(this.#connection);
+    this.#line?.close();
     return this.#running;
   }
 
@@ -166,49 +162,57 @@ class GatewayPushStream implements PushStream {
   async #run(): Promise<void> {
     let failure: unknown;
     try {
-      const read = createPushReader(await loadEnvelopes());
+      const handlers = this.#handlers(createPushReader(await loadEnvelopes()));
       const { reconnect } = this.#options;
       const { attempts = Infinity } = reconnect === false ? { attempts: 0 } : reconnect ?? {};
       while (!this.#closing.signal.aborted) {
-        const error = await this.#once(read);
+        const { error, from } = await this.#once(handlers);
         if (this.#closing.signal.aborted) break;
-        this.#gap ??= { from: this.#lastByteAt, reason: error.message };
-        if (this.#failures >= attempts) throw error;
+        this.#gap ??= { from, reason: error.message };
+        // Whoever displaced this login would be displaced in turn, without end.
+        if (this.#failures >= attempts || error instanceof DisplacedError) throw error;
         this.#failures++;
         await this.#pause("reconnecting", error, this.#failures, this.#closing.signal);
       }
     } catch (error) {
       failure = error;
     } finally {
+      this.#source.close?.();
       this.#end(failure);
     }
   }
 
-  /** Connects and reads until that ends; returns what ended it. */
-  async #once(read: PushReader): Promise<BrokerError> {
-    const { hostname, port, connect = openTcp, connectTimeoutMs = 10_000 } = this.#options;
-    const limits = { timeoutMs: connectTimeoutMs, signal: this.#closing.signal };
-    let connection: PushConnection;
+  #handlers(read: PushReader): PushHandlers {
+    return {
+      onBytes: () => this.#lastByteAt = this.#options.now(),
+      onFrame: () => this.#failures = 0,
+      onPush: (body) => this.#count(read(body)),
+    };
+  }
+
+  /** Connects and reads until that ends; returns what ended it, and since when pushes may be missing. */
+  async #once(handlers: PushHandlers): Promise<{ error: BrokerError; from: number }> {
+    let line: PushLine;
     try {
-      connection = await openWithin(connect, { hostname, port }, limits);
+      line = await this.#source.open(handlers, this.#closing.signal);
     } catch (error) {
-      if (error instanceof BrokerError) return error;
+      if (error instanceof BrokerError) return { error, from: this.#lastByteAt };
       throw error;
     }
-    this.#connection = connection;
+    this.#line = line;
     try {
-      const error = await this.#serve(connection, read);
+      const error = await this.#serve(line);
       if (!this.#closing.signal.aborted) this.#setState("lost", { error });
-      return error;
+      return { error, from: line.brokenSince?.() ?? this.#lastByteAt };
     } finally {
-      closeQuietly(connection);
-      this.#connection = undefined;
+      line.close();
+      this.#line = undefined;
     }
   }
 
-  /** Reads from an open connection, and makes the subscriptions again beside that. */
-  async #serve(connection: PushConnection, read: PushReader): Promise<BrokerError> {
-    const { now, idleTimeoutMs, reconnect } = this.#options;
+  /** Reads from an open line, and makes the subscriptions again beside that. */
+  async #serve(line: PushLine): Promise<BrokerError> {
+    const { now, reconnect } = this.#options;
     const openedAt = now();
     if (this.#gap === undefined) this.#lastByteAt = openedAt;
     const lost = new AbortController();
@@ -216,18 +220,11 @@ class GatewayPushStream implements PushStream {
     const restored = this.#restore(AbortSignal.any([this.#closing.signal, lost.signal])).catch((error) => {
       // What `onGap` throws is the caller's own error: it ends the stream.
       thrown = error;
-      closeQuietly(connection);
+      line.close();
     });
     // Closed while it was being opened: the close that came before had nothing to close.
-    if (this.#closing.signal.aborted) closeQuietly(connection);
-    const error = await readFrames(connection, {
-      onBytes: () => this.#lastByteAt = now(),
-      onFrame: (frame) => {
-        this.#failures = 0;
-        // Everything else is a sign of life and no more.
-        if (frame.type === "push") this.#count(read(frame.body));
-      },
-    }, idleTimeoutMs);
+    if (this.#closing.signal.aborted) line.close();
+    const error = await line.run();
     lost.abort();
     await restored;
     if (thrown !== undefined) throw thrown;

@@ -29,7 +29,7 @@ export const openTcp: OpenConnection = (address) => Deno.connect({ ...address, t
 export async function openWithin(
   open: OpenConnection,
   address: { hostname: string; port: number },
-  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+  { timeoutMs, signal, transport }: { timeoutMs: number; signal: AbortSignal; transport?: string },
 ): Promise<PushConnection> {
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(new Error(`no connection within ${timeoutMs} ms`)), timeoutMs);
@@ -38,7 +38,7 @@ export async function openWithin(
     connection.setNoDelay?.(true);
     return connection;
   } catch (cause) {
-    throw asBrokerError("connect", limit.signal.aborted ? limit.signal.reason : cause);
+    throw asBrokerError("connect", limit.signal.aborted ? limit.signal.reason : cause, transport);
   } finally {
     clearTimeout(timer);
   }
@@ -52,17 +52,30 @@ export interface ConnectionHandlers {
   onFrame: (frame: Frame) => void;
 }
 
+/** Details of {@linkcode readFrames}. */
+export interface ReadOptions {
+  /** Longest silence; unlimited when left out, as nobody documents the gateway's heartbeats. */
+  idleTimeoutMs?: number;
+  /** Who is at the other end, for messages. @default {"the gateway"} */
+  peer?: string;
+  /** What the reading is for, for messages. @default {"read pushes"} */
+  action?: string;
+  /** Name of the transport, for errors. @default {"push"} */
+  transport?: string;
+}
+
 /**
  * Reads frames until the connection ends.
  *
- * @param idleTimeoutMs Longest silence; unlimited when left out, as nobody documents the gateway's heartbeats.
  * @returns What ended it: `TransportError` for an end or silence, `ProtocolError` for a frame that does not fit.
  */
 export async function readFrames(
   connection: PushConnection,
   { onBytes, onFrame }: ConnectionHandlers,
-  idleTimeoutMs: number | undefined,
+  { idleTimeoutMs, peer = "the gateway", action = "read pushes", transport = "push" }: ReadOptions = {},
 ): Promise<BrokerError> {
+  const lost = (reason: string, code: string) =>
+    new TransportError(`Cannot ${action}: ${reason}`, { code, transport });
   const decoder = new FrameDecoder();
   const idle = watchIdle(connection, idleTimeoutMs);
   try {
@@ -75,17 +88,13 @@ export async function readFrames(
       // their quotes conflated, and timers and orders over HTTP would wait for a quiet moment.
       await oneTurn();
     }
-    return lost("the gateway closed the connection", "closed");
+    return lost(`${peer} closed the connection`, "closed");
   } catch (cause) {
     if (idle.expired) return lost(`nothing came for ${idleTimeoutMs} ms`, "idle");
-    return asBrokerError("read pushes", cause);
+    return asBrokerError(action, cause, transport);
   } finally {
     clearInterval(idle.timer);
   }
-}
-
-function lost(reason: string, code: string): TransportError {
-  return new TransportError(`Cannot read pushes: ${reason}`, { code, transport: "push" });
 }
 
 /** Closes a connection that stays silent; by counting ticks of a timer, so that no jump of a clock matters. */
@@ -116,8 +125,8 @@ export function closeQuietly(connection: PushConnection): void {
   }
 }
 
-function asBrokerError(action: string, cause: unknown): BrokerError {
+function asBrokerError(action: string, cause: unknown, transport = "push"): BrokerError {
   if (cause instanceof BrokerError) return cause;
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new TransportError(`Cannot ${action}: ${reason}`, { code: "connection", transport: "push", cause });
+  return new TransportError(`Cannot ${action}: ${reason}`, { code: "connection", transport, cause });
 }

@@ -3,7 +3,9 @@
  *
  * @module
  */
+import type { LoginExpiredError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
+import type { PushHooks, PushStream } from "./push.ts";
 
 /** Options of one call. */
 export interface CallOptions {
@@ -15,6 +17,32 @@ export interface CallOptions {
    * @default 10000
    */
   timeoutMs?: number;
+  /** Told when the answer comes after the call was given up; only some transports can tell. */
+  onLateAnswer?: (late: LateAnswer) => void;
+}
+
+/** An answer that came after its call was given up: what happened after all. */
+export interface LateAnswer {
+  /** Id of the request. */
+  requestId: string;
+  /** The operation by our name. */
+  operation: string;
+  /** What the call would have resolved to. */
+  result?: unknown;
+  /** What the call would have thrown. */
+  error?: unknown;
+}
+
+/** Keeps the logins that calls need. */
+export interface LoginKeeper {
+  /** Whether it can log in by itself. */
+  readonly canLogIn: boolean;
+  /** Counts its logins; a call that failed under an older one only tries again. */
+  readonly generation: number;
+  /** Logs in before the first write, as a write that meets a missing login is not repeated. */
+  ensure(): Promise<void>;
+  /** Logs in, once for all who wait, unless somebody has done so since `generation`. */
+  renew(generation: number, error: LoginExpiredError): Promise<void>;
 }
 
 /** Carries operations to the broker. Handed to a client, never set globally. */
@@ -33,6 +61,10 @@ export interface Transport extends AsyncDisposable {
   call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown>;
   /** Sends what the catalogue does not know, and resolves to the answer as it came. Counts as a write. */
   raw(group: string, name: string, params: Record<string, unknown>, options: CallOptions): Promise<unknown>;
-  /** Where pushes come from; absent on transports without any. */
+  /** Address that pushes come from, where they have one of their own. */
   readonly push?: { readonly hostname: string; readonly port: number };
+  /** Opens the stream of pushes; absent on transports without any. */
+  openPushes?(hooks: PushHooks): Promise<PushStream>;
+  /** The logins, where the transport keeps them by itself. */
+  readonly logins?: LoginKeeper;
 }
