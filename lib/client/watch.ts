@@ -11,7 +11,13 @@ import { quotes } from "../operations/quotes.ts";
 import type { PushStream } from "../transports/push.ts";
 import type { TransportEvent } from "../transports/push_events.ts";
 import type { CallOptions, Transport } from "../transports/transport.ts";
-import { type SendSubscription, Subscriptions, type WatchedSecurity, watchFilter } from "./subscriptions.ts";
+import {
+  type SendSubscription,
+  Subscriptions,
+  type Watch,
+  type WatchedSecurity,
+  watchFilter,
+} from "./subscriptions.ts";
 
 /** What to watch. */
 export interface WatchOptions {
@@ -46,6 +52,8 @@ export class Watches {
   readonly #context: WatchContext;
   readonly #subscriptions: Subscriptions;
   #stream: Promise<PushStream> | undefined;
+  /** The request for order pushes, made once per stream. */
+  #ordersOn: Promise<void> | undefined;
 
   constructor(context: WatchContext) {
     this.#context = context;
@@ -62,18 +70,27 @@ export class Watches {
     const isWanted = watchFilter(wanted);
     const stream = await this.#open();
     const events = stream.events();
+    // Whoever joins a stream that works already is told so as well.
+    const joined: TransportEvent[] = stream.state === "connected"
+      ? [{ type: "connection", state: "connected" }]
+      : [];
     let failure: unknown;
     const stop = () => void events.return?.();
+    let left = false;
+    let subscribed: Promise<(() => Promise<void>) | undefined> = Promise.resolve(undefined);
     // Beside the loop, so that orders are not kept waiting by subscriptions.
-    const subscribed = stream.connected()
-      .then(() => this.#subscriptions.add(wanted, signal))
-      .catch((error) => {
+    stream.connected().then(() => {
+      if (left) return;
+      subscribed = this.#subscribe(wanted, signal).catch((error) => {
         failure = error;
         stop();
+        return undefined;
       });
+    }).catch(stop); // closed before it worked: the events end as well, with the reason
     signal?.addEventListener("abort", stop);
     try {
       if (signal?.aborted) return;
+      yield* joined;
       for await (const event of events) {
         throwIfNeverConnected(stream, event);
         if (event.type === "order" ? options.orders ?? true : isWanted(event)) yield event;
@@ -81,10 +98,11 @@ export class Watches {
       if (failure !== undefined && !signal?.aborted) throw failure;
     } finally {
       signal?.removeEventListener("abort", stop);
+      left = true;
       stop();
-      // The stream may never connect once it is closed, and then there is nothing to take back.
-      const end = stream.state === "closed" ? undefined : await subscribed;
-      await end?.().catch(ignoreRefusal);
+      const end = await subscribed;
+      // Without a stream the gateway pushes nothing, and forgets by itself.
+      if (stream.state !== "closed") await end?.().catch(ignoreRefusal);
     }
   }
 
@@ -92,7 +110,13 @@ export class Watches {
   async close(): Promise<void> {
     const stream = await this.#stream;
     this.#stream = undefined;
+    this.#ordersOn = undefined;
     await stream?.close();
+  }
+
+  async #subscribe(wanted: Watch, signal: AbortSignal | undefined): Promise<() => Promise<void>> {
+    await (this.#ordersOn ??= this.#switchOrdersOn({}));
+    return await this.#subscriptions.add(wanted, signal);
   }
 
   #open(): Promise<PushStream> {

@@ -1,0 +1,266 @@
+/**
+ * What the client does about each fault of the simulator, over real sockets. `struck` is the control: a fault
+ * that never came proves nothing.
+ */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import {
+  BusyError,
+  type Client,
+  connect,
+  LoginExpiredError,
+  OutcomeUnknownError,
+  ProtocolError,
+  TransportError,
+} from "../../mod.ts";
+import { ManualClock } from "../../lib/simulator/clock.ts";
+import {
+  type Fault,
+  faultKinds,
+  type SimulatedGateway,
+  startGateway,
+} from "../../lib/simulator/gateway/mod.ts";
+
+/** A Friday morning in Hong Kong, with the market open. */
+const openMarket = Date.parse("2025-08-15T10:00:00+08:00");
+const order = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "550.00",
+  side: "buy",
+  orderType: "limit",
+} as const;
+const range = { from: "2025-07-01", to: "2025-08-14" };
+
+interface Desk {
+  gateway: SimulatedGateway;
+  client: Client;
+}
+
+async function withDesk(
+  test: (desk: Desk) => Promise<void>,
+  options: { timeoutMs?: number } = {},
+): Promise<void> {
+  await using gateway = await startGateway({
+    seed: 7,
+    clock: new ManualClock(openMarket),
+    days: 40,
+    fillsPerDay: 3,
+    pushIntervalMs: 0,
+  });
+  const { gatewayUrl: url, pushAddress: push, tradePassword, tradePasswordKey } = gateway.info;
+  await using client = await connect({
+    gateway: { url, push, tradePasswordKey, ...options },
+    tradePassword,
+    retry: { attempts: 3, waitMs: 1 },
+  });
+  await client.account.login();
+  await test({ gateway, client });
+}
+
+const ordersNow = ({ client }: Desk) => client.orders.today({ market: "hk" }).toArray();
+const struck = (gateway: SimulatedGateway, kind: Fault["kind"]) => gateway.faults.struck(kind);
+
+Deno.test("lost-answer: the order stands once, the caller is told that the outcome is unknown", async () => {
+  await withDesk(async (desk) => {
+    const before = (await ordersNow(desk)).length;
+    desk.gateway.faults.arm({ kind: "lost-answer", operation: "orders.place", times: 5 });
+    await assertRejects(() => desk.client.orders.place(order), OutcomeUnknownError, "look at today's orders");
+    assertEquals(struck(desk.gateway, "lost-answer"), 1, "sent once, although the fault was ready for five");
+    assertEquals((await ordersNow(desk)).length, before + 1);
+    // The control: a read meets the same fault and is tried three times.
+    desk.gateway.faults.clear();
+    desk.gateway.faults.arm({ kind: "lost-answer", operation: "account.funds", times: 5 });
+    await assertRejects(() => desk.client.account.funds({ market: "hk" }), TransportError);
+    // Three tries of ours, and what the runtime adds to them by itself.
+    assert(struck(desk.gateway, "lost-answer") >= 4);
+  });
+});
+
+Deno.test("lost-request: no order stands, and the caller cannot know that", async () => {
+  await withDesk(async (desk) => {
+    const before = (await ordersNow(desk)).length;
+    desk.gateway.faults.arm({ kind: "lost-request", operation: "orders.place", times: 5 });
+    await assertRejects(() => desk.client.orders.place(order), OutcomeUnknownError);
+    assertEquals([struck(desk.gateway, "lost-request"), (await ordersNow(desk)).length], [1, before]);
+  });
+});
+
+Deno.test("reset-after: an answer cut at every byte never passes for a whole one", async () => {
+  await withDesk(async (desk) => {
+    const { gateway, client } = desk;
+    const cheap = { ...order, symbol: "00939.HK", quantity: "1000", price: "5.00" };
+    const start = (await ordersNow(desk)).length;
+    let cuts = 0;
+    let accepted = 0;
+    for (let bytes = 0;; bytes++) {
+      gateway.faults.arm({ kind: "reset-after", bytes, operation: "orders.place" });
+      try {
+        await client.orders.place(cheap);
+        accepted++;
+        break; // the answer is shorter than the cut: it came through whole
+      } catch (error) {
+        assert(error instanceof OutcomeUnknownError, `cut after ${bytes} bytes: ${error}`);
+        cuts++;
+      }
+    }
+    assert(cuts > 60, `only ${cuts} cuts`);
+    assertEquals((await ordersNow(desk)).length, start + cuts + accepted, "each attempt stands exactly once");
+  });
+});
+
+Deno.test("delay beyond the timeout: a write is unknown and stands once; a late answer harms nobody", async () => {
+  await withDesk(async (desk) => {
+    const before = (await ordersNow(desk)).length;
+    desk.gateway.faults.arm({ kind: "delay", ms: 300, operation: "orders.place" });
+    const error = await assertRejects(
+      () => desk.client.orders.place(order, { timeoutMs: 60 }),
+      OutcomeUnknownError,
+    );
+    assertEquals([error.code, struck(desk.gateway, "delay")], ["timeout", 1]);
+    const next = await desk.client.orders.place({ ...order, price: "551.00" });
+    const orders = await ordersNow(desk);
+    assertEquals(orders.length, before + 2);
+    assertEquals(decimalText(orders.find(({ orderId }) => orderId === next.orderId)?.price), "551");
+  });
+});
+
+const decimalText = (value: string | undefined) => value?.replace(/\.0+$/, "");
+
+Deno.test("delay: a read waits for its own answer while others pass it", async () => {
+  await withDesk(async ({ gateway, client }) => {
+    gateway.faults.arm({ kind: "delay", ms: 120, operation: "account.holdings" });
+    const finished: string[] = [];
+    await Promise.all([
+      client.account.holdings({ market: "hk" }).then(() => finished.push("holdings")),
+      client.account.funds({ market: "hk" }).then(() => finished.push("funds")),
+    ]);
+    assertEquals([finished, struck(gateway, "delay")], [["funds", "holdings"], 1]);
+  });
+});
+
+Deno.test("busy: a read is tried again, a write is reported and stands nowhere", async () => {
+  await withDesk(async (desk) => {
+    desk.gateway.faults.arm({ kind: "busy", operation: "account.funds", times: 2 });
+    assert((await desk.client.account.funds({ market: "hk" })).available !== undefined);
+    assertEquals(struck(desk.gateway, "busy"), 2);
+    desk.gateway.faults.arm({ kind: "busy", operation: "account.funds", times: 3 });
+    await assertRejects(() => desk.client.account.funds({ market: "hk" }), BusyError);
+
+    const before = (await ordersNow(desk)).length;
+    desk.gateway.faults.arm({ kind: "busy", operation: "orders.place", times: 3 });
+    const error = await assertRejects(() => desk.client.orders.place(order), OutcomeUnknownError);
+    assertEquals([error.code, struck(desk.gateway, "busy"), (await ordersNow(desk)).length], [
+      "1011",
+      6,
+      before,
+    ]);
+  });
+});
+
+Deno.test("http-error and not-json: reads fail with their class, writes are unknown and sent once", async () => {
+  await withDesk(async ({ gateway, client }) => {
+    gateway.faults.arm({ kind: "http-error", operation: "account.funds", times: 3 });
+    assertEquals(
+      (await assertRejects(() => client.account.funds({ market: "hk" }), TransportError)).code,
+      "http-503",
+    );
+    gateway.faults.arm({ kind: "http-error", operation: "orders.place", times: 3 });
+    await assertRejects(() => client.orders.place(order), OutcomeUnknownError);
+    assertEquals(struck(gateway, "http-error"), 4);
+
+    gateway.faults.clear();
+    gateway.faults.arm({ kind: "not-json", operation: "account.funds" });
+    assertEquals(
+      (await assertRejects(() => client.account.funds({ market: "hk" }), ProtocolError)).code,
+      "not-json",
+    );
+    gateway.faults.arm({ kind: "not-json", operation: "orders.place" });
+    await assertRejects(() => client.orders.place(order), OutcomeUnknownError);
+    assertEquals(struck(gateway, "not-json"), 2);
+  });
+});
+
+Deno.test("huge-body: an answer above the limit is refused, announced or chunked", async () => {
+  await withDesk(async ({ gateway, client }) => {
+    for (const chunked of [false, true]) {
+      gateway.faults.arm({ kind: "huge-body", operation: "account.funds", bytes: 40 * 1024 * 1024, chunked });
+      const error = await assertRejects(() => client.account.funds({ market: "hk" }), ProtocolError);
+      assertEquals(error.code, "too-large");
+    }
+    assertEquals(struck(gateway, "huge-body"), 2);
+  });
+});
+
+Deno.test("expired-login: a read logs in again by itself, a write is reported and placed by nobody else", async () => {
+  await withDesk(async (desk) => {
+    desk.gateway.faults.arm({ kind: "expired-login", operation: "account.holdings" });
+    const holdings = await desk.client.account.holdings({ market: "hk" });
+    assert(holdings.length > 0);
+    const before = (await ordersNow(desk)).length;
+    desk.gateway.faults.arm({ kind: "expired-login", operation: "orders.place" });
+    await assertRejects(() => desk.client.orders.place(order), LoginExpiredError);
+    assertEquals([struck(desk.gateway, "expired-login"), (await ordersNow(desk)).length], [2, before]);
+  });
+});
+
+Deno.test("expired-login in the middle of a page walk: every row comes once", async () => {
+  await withDesk(async ({ gateway, client }) => {
+    const list = () => client.fills.history({ market: "hk", ...range, limit: 5 }).toArray();
+    const expected = await list();
+    assert(expected.length > 20);
+    gateway.faults.arm({ kind: "expired-login", operation: "fills.history", skip: 2 });
+    assertEquals(await list(), expected);
+    assertEquals(struck(gateway, "expired-login"), 1);
+  });
+});
+
+Deno.test("expired-login under a hundred calls at once: all are answered", async () => {
+  await withDesk(async ({ gateway, client }) => {
+    gateway.faults.arm({ kind: "expired-login", operation: "account.funds", skip: 20 });
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => client.account.funds({ market: "hk" })),
+    );
+    assertEquals(new Set(answers.map(({ available }) => available)).size, 1);
+    assertEquals(struck(gateway, "expired-login"), 1);
+  });
+});
+
+Deno.test("cursor faults: the walk ends with an error instead of a loop or a hole", async () => {
+  const expected: [Fault["kind"], string][] = [
+    ["cursor-repeat", "cursor-backwards"], // the last row carries a cursor below the rows before it
+    ["cursor-backward", "cursor-backwards"],
+    ["cursor-empty", "cursor-missing"],
+  ];
+  for (const [kind, code] of expected) {
+    await withDesk(async ({ gateway, client }) => {
+      gateway.faults.arm({ kind, operation: "fills.history", skip: 1, times: 100 });
+      const list = client.fills.history({ market: "hk", ...range, limit: 5 });
+      const error = await assertRejects(() => list.toArray(), ProtocolError);
+      assert(
+        ["cursor-repeated", "cursor-backwards", "cursor-missing"].includes(error.code ?? ""),
+        error.code,
+      );
+      assertEquals([kind, struck(gateway, kind) > 0, list.isComplete], [kind, true, false]);
+      if (kind !== "cursor-backward") assertEquals(error.code, code);
+    });
+  }
+});
+
+Deno.test("short-page: the protocol ends a list there, so the walk does, and counts alone can tell", async () => {
+  await withDesk(async ({ gateway, client }) => {
+    const list = () => client.fills.history({ market: "hk", ...range, limit: 10 }).toArray();
+    const all = await list();
+    gateway.faults.arm({ kind: "short-page", operation: "fills.history", skip: 1 });
+    const cut = await list();
+    assertEquals(struck(gateway, "short-page"), 1);
+    assertEquals(cut, all.slice(0, cut.length), "what came is right as far as it goes");
+    assert(cut.length < all.length);
+  });
+});
+
+Deno.test("every kind of fault has a test on the client's side", () => {
+  const here = Deno.readTextFileSync(new URL(import.meta.url)) +
+    Deno.readTextFileSync(new URL("./watch_test.ts", import.meta.url));
+  assertEquals(Object.keys(faultKinds).filter((kind) => !here.includes(`"${kind}"`)), []);
+});

@@ -1,0 +1,198 @@
+/** Pushes from the real simulator, through the client. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { type Client, connect, InvalidParamsError, TransportError, type TransportEvent } from "../../mod.ts";
+import { ManualClock } from "../../lib/simulator/clock.ts";
+import { type SimulatedGateway, startGateway } from "../../lib/simulator/gateway/mod.ts";
+
+const openMarket = Date.parse("2025-08-15T10:00:00+08:00");
+const tencent = { type: "hk-stock", symbol: "00700.HK" } as const;
+const hsbc = { type: "hk-stock", symbol: "00005.HK" } as const;
+const resting = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "550.00",
+  side: "buy",
+  orderType: "limit",
+} as const;
+
+interface Desk {
+  gateway: SimulatedGateway;
+  clock: ManualClock;
+  client: Client;
+}
+
+async function withDesk(test: (desk: Desk) => Promise<void>): Promise<void> {
+  const clock = new ManualClock(openMarket);
+  await using gateway = await startGateway({ seed: 7, clock, days: 5, fillsPerDay: 2, pushIntervalMs: 20 });
+  const { gatewayUrl: url, pushAddress: push, tradePassword, tradePasswordKey } = gateway.info;
+  await using client = await connect({ gateway: { url, push, tradePasswordKey }, tradePassword });
+  await client.account.login();
+  await test({ gateway, clock, client });
+}
+
+/** Takes events until one fits; all of them are returned. */
+async function until(
+  events: AsyncIterator<TransportEvent>,
+  fits: (event: TransportEvent) => boolean,
+): Promise<TransportEvent[]> {
+  const taken: TransportEvent[] = [];
+  for (;;) {
+    const { value, done } = await events.next();
+    if (done) throw new Error(`the events ended after ${taken.map(({ type }) => type).join(", ")}`);
+    taken.push(value);
+    if (fits(value)) return taken;
+  }
+}
+
+const isConnected = (event: TransportEvent) => event.type === "connection" && event.state === "connected";
+const orderEvents = (events: TransportEvent[]) =>
+  events.flatMap((event) => event.type === "order" ? [event.data] : []);
+
+Deno.test("watch() yields quotes of the securities that were named, and order changes", async () => {
+  await withDesk(async ({ client, clock, gateway }) => {
+    const events = client.watch({ securities: [tencent] });
+    const [quote] = (await until(events, ({ type }) => type === "quote")).slice(-1);
+    assert(quote?.type === "quote");
+    assertEquals(quote.data.security?.symbol, "00700.HK");
+    const [asked] = await client.quotes.latest({ securities: [tencent] });
+    assertEquals(quote.data.quote?.lastPrice, asked?.lastPrice);
+
+    clock.advance(60_000);
+    gateway.round();
+    await until(events, ({ type }) => type === "quote");
+    const { orderId } = await client.orders.place(resting);
+    const accepted = await until(events, ({ type }) => type === "order");
+    assertEquals(orderEvents(accepted).map((each) => [each.orderId, each.symbol, each.side, each.status]), [
+      [orderId, "00700.HK", "buy", "accepted"],
+    ]);
+    await events.return?.();
+  });
+});
+
+Deno.test("watch() subscribes on the gateway while it runs, and no longer", async () => {
+  await withDesk(async ({ client, gateway }) => {
+    const events = client.watch({ securities: [tencent, hsbc], topics: ["quote", "order-book"] });
+    await until(events, ({ type }) => type === "book");
+    assertEquals(gateway.state().subscriptions > 0, true);
+    await events.return?.();
+    assertEquals(gateway.state().subscriptions, 0);
+  });
+});
+
+Deno.test("two watches of one client share the stream and get their own securities alone", async () => {
+  await withDesk(async ({ client, clock, gateway }) => {
+    const first = client.watch({ securities: [tencent], orders: false });
+    const second = client.watch({ securities: [hsbc], orders: false });
+    const symbolsOf = (events: TransportEvent[]) =>
+      new Set(events.flatMap((event) => event.type === "quote" ? [event.data.security?.symbol] : []));
+    const seen = [
+      await until(first, ({ type }) => type === "quote"),
+      await until(second, ({ type }) => type === "quote"),
+    ];
+    clock.advance(60_000);
+    gateway.round();
+    seen.push(await until(first, ({ type }) => type === "quote"));
+    assertEquals(seen.map((events) => [...symbolsOf(events)]), [["00700.HK"], ["00005.HK"], ["00700.HK"]]);
+    await first.return?.();
+    await second.return?.();
+  });
+});
+
+Deno.test("more than 200 securities are refused with the reason", async () => {
+  await withDesk(async ({ client, gateway }) => {
+    const securities = Array.from(
+      { length: 201 },
+      (_, index) => ({ type: "us-stock" as const, symbol: `S${index}` }),
+    );
+    const events = client.watch({ securities });
+    await assertRejects(
+      () => until(events, ({ type }) => type === "quote"),
+      InvalidParamsError,
+      "at most 200 securities",
+    );
+    assertEquals(gateway.state().subscriptions, 0);
+  });
+});
+
+Deno.test('"cut-push": the stream comes back by itself, subscribes again and tells the gap', async () => {
+  await withDesk(async ({ client, clock, gateway }) => {
+    const events = client.watch({ securities: [tencent] });
+    await until(events, ({ type }) => type === "quote");
+    gateway.faults.arm({ kind: "cut-push" });
+    clock.advance(60_000);
+    gateway.round();
+    const after = await until(events, isConnected);
+    const gap = after.find((event) => event.type === "gap");
+    assert(gap?.type === "gap");
+    assert(gap.to >= gap.from);
+    assertEquals(gateway.faults.struck("cut-push"), 1);
+    clock.advance(60_000);
+    gateway.round();
+    await until(events, ({ type }) => type === "quote");
+    await events.return?.();
+  });
+});
+
+Deno.test('"duplicate-push", "reorder-push" and "drop-push" change nothing about what stands at the broker', async () => {
+  await withDesk(async ({ client, gateway }) => {
+    const events = client.watch({});
+    await until(events, isConnected);
+    gateway.faults.arm({ kind: "duplicate-push", push: "order" });
+    const { orderId } = await client.orders.place(resting);
+    const twice = [
+      ...await until(events, ({ type }) => type === "order"),
+      ...await until(events, ({ type }) => type === "order"),
+    ];
+    assertEquals(
+      orderEvents(twice).map((each) => each.orderId),
+      [orderId, orderId],
+      "both come, as they are alike",
+    );
+
+    gateway.faults.arm({ kind: "reorder-push", push: "order" });
+    const first = await client.orders.place(resting);
+    const second = await client.orders.place(resting);
+    const turned = [
+      ...await until(events, ({ type }) => type === "order"),
+      ...await until(events, ({ type }) => type === "order"),
+    ];
+    assertEquals(orderEvents(turned).map((each) => each.orderId), [second.orderId, first.orderId]);
+
+    gateway.faults.arm({ kind: "drop-push", push: "order" });
+    const unseen = await client.orders.place(resting);
+    const seen = await client.orders.place(resting);
+    assertEquals(
+      orderEvents(await until(events, ({ type }) => type === "order")).map((each) => each.orderId),
+      [seen.orderId],
+    );
+    const listed = (await client.orders.today({ market: "hk" }).toArray()).map((each) => each.orderId);
+    assert(listed.includes(unseen.orderId), "what a push withheld, the list tells");
+    const kinds = ["duplicate-push", "reorder-push", "drop-push"] as const;
+    assertEquals(kinds.map((kind) => gateway.faults.struck(kind)), [1, 1, 1]);
+    await events.return?.();
+  });
+});
+
+Deno.test("watch() ends with its signal, and with the client", async () => {
+  await withDesk(async ({ client }) => {
+    const controller = new AbortController();
+    const events = client.watch({ securities: [tencent], signal: controller.signal });
+    await until(events, ({ type }) => type === "quote");
+    controller.abort();
+    for await (const _ of events);
+
+    const others = client.watch({ securities: [tencent] });
+    await until(others, ({ type }) => type === "quote");
+    await client.close();
+    for await (const _ of others);
+  });
+});
+
+Deno.test("watch() on a closed push port says so at once", async () => {
+  await withDesk(async ({ gateway }) => {
+    const { gatewayUrl: url } = gateway.info;
+    await using client = await connect({ gateway: { url, push: "127.0.0.1:9" } });
+    await assertRejects(() => until(client.watch(), () => false), TransportError);
+  });
+});
