@@ -1,8 +1,8 @@
 // deno-lint-ignore-file no-console -- what it prints is what it is for
 /**
- * Runs damaged frames through decoder, decryption and protobuf: a million by default. Prints the seed first, so
- * that a run can be repeated, and one line of JSON at the end. Ends with code 1 when one leads to anything but a
- * typed error, takes a second, or memory grows.
+ * Runs damaged frames through decoder, decryption and protobuf: a million by default. Prints the seed first,
+ * so that a run can be repeated, and one line of JSON at the end. Ends with code 1 when one leads to
+ * anything but a typed error, takes a second, or memory grows.
  *
  * Flags: `--frames N`, `--seed N`.
  *

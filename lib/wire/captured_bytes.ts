@@ -9,11 +9,11 @@ import { Buffer } from "node:buffer";
 export type CaptureForm = "raw" | "hex" | "base64";
 
 /**
- * Finds the form of captured bytes and decodes them. Every frame holds zero bytes, so what is all text is hex or
- * Base64; text that is neither stays as it is.
+ * Finds the form of captured bytes and decodes them. Every frame holds zero bytes, so what is all text is
+ * hex or Base64; text that is neither stays as it is.
  *
- * Hex may be spaced, comma-separated, broken into lines, and carry `0x`. Base64 may be broken into lines, use either
- * alphabet, and be several texts one after the other, such as one frame per line.
+ * Hex may be spaced, comma-separated, broken into lines, and carry `0x`. Base64 may be broken into lines,
+ * use either alphabet, and be several texts one after the other, such as one frame per line.
  */
 export function readCaptured(given: Uint8Array): { form: CaptureForm; bytes: Uint8Array } {
   if (!given.every(isTextual)) return { form: "raw", bytes: given };

@@ -1,6 +1,6 @@
 /**
- * The two ciphers of the direct socket: RSA in segments for the first request and its answer, AES in ECB mode for
- * all that follows.
+ * The two ciphers of the direct socket: RSA in segments for the first request and its answer, AES in ECB
+ * mode for all that follows.
  *
  * @see API document 5
  * @module
@@ -14,8 +14,8 @@ import { BLOCK_LENGTH } from "./padding.ts";
 /** Bytes that PKCS#1 v1.5 takes of each segment. */
 const SEGMENT_OVERHEAD = 11;
 /**
- * Most segments that are decrypted. The bodies are a few hundred bytes; a body as long as a header may claim would
- * keep the process busy for seconds before its signature could be looked at.
+ * Most segments that are decrypted. The bodies are a few hundred bytes; a body as long as a header may claim
+ * would keep the process busy for seconds before its signature could be looked at.
  */
 const MAX_SEGMENTS = 64;
 /** Bytes of a session key. */
@@ -103,16 +103,21 @@ export function readSessionKey(encryptedKey: string): Uint8Array {
 }
 
 /**
- * AES-128 in ECB mode over whole blocks. A block depends on no other in this mode, so one cipher for each direction
- * lasts as long as the session: three to four times as fast as one for each body. Both are resources of the
- * runtime; dispose of them with the session.
+ * AES-128 in ECB mode over whole blocks. A block depends on no other in this mode, so one cipher for each
+ * direction lasts as long as the session: three to four times as fast as one for each body. Both are
+ * resources of the runtime; dispose of them with the session.
  */
 export class SessionCipher implements Disposable {
   readonly #encrypting: ReturnType<typeof createCipheriv>;
   readonly #decrypting: ReturnType<typeof createDecipheriv>;
   #closed = false;
 
-  /** @param key The session key, 16 bytes. */
+  /**
+   * Makes both ciphers.
+   *
+   * @param key The session key, 16 bytes.
+   * @throws {ProtocolError} With code `cipher-key` when it has another length.
+   */
   constructor(key: Uint8Array) {
     if (key.length !== SESSION_KEY_LENGTH) {
       throw wireError("cipher-key", `Cannot use session key: it has ${key.length} bytes instead of 16`);
@@ -137,6 +142,7 @@ export class SessionCipher implements Disposable {
     return this.#decrypting.update(encrypted);
   }
 
+  /** Gives both ciphers back to the runtime; nothing can be encrypted any more. */
   [Symbol.dispose](): void {
     if (this.#closed) return;
     this.#closed = true;

@@ -1,5 +1,6 @@
 /**
- * Everything that can be wrong with what came over the direct socket: the `code` of a {@linkcode ProtocolError}.
+ * Everything that can be wrong with what came over the direct socket, as the `code` of a
+ * {@linkcode ProtocolError}.
  *
  * @module
  */

@@ -1,8 +1,9 @@
 /**
- * Frames in bytes that are all there, damaged or not: finds where each begins and ends, and goes on after damage.
+ * Frames in bytes that are all there, damaged or not: finds where each begins and ends, and goes on after
+ * damage.
  *
- * The decoder of the socket trusts lengths, as it must; here all bytes are known, so a length that leads nowhere is
- * checked against where the next header really stands.
+ * The decoder of the socket trusts lengths, as it must; here all bytes are known, so a length that leads
+ * nowhere is checked against where the next header really stands.
  *
  * @module
  */
@@ -28,8 +29,8 @@ const ENOUGH = 14;
 /**
  * Yields the stretches of some bytes, in order and without gaps.
  *
- * @param isSound Asked about a frame behind which no other begins: whether its content proves its length. When not,
- *   a header inside it counts as the next frame.
+ * @param isSound Asked about a frame behind which no other begins: whether its content proves its length.
+ *   When not, a header inside it counts as the next frame.
  */
 export function* searchFrames(bytes: Uint8Array, isSound: (frame: Frame) => boolean): Generator<Stretch> {
   for (let at = 0; at < bytes.length;) {

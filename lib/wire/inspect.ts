@@ -1,6 +1,6 @@
 /**
- * Captured bytes of one direction of a connection, frame by frame, for people who look for what went wrong. Where
- * the transports refuse, this shows as much as it can and says what is wrong with it.
+ * Captured bytes of one direction of a connection, frame by frame, for people who look for what went wrong.
+ * Where the transports refuse, this shows as much as it can and says what is wrong with it.
  *
  * @module
  */
@@ -32,11 +32,17 @@ export interface InspectOptions {
 
 /** Fields of the header by their names in the API document. */
 export interface HeaderMembers {
+  /** Type of the frame. */
   msgType: number;
+  /** Format of the body, 0 for protobuf. */
   protoFmtType: number;
+  /** Version of the protocol. */
   protoVer: number;
+  /** Serial number, unsigned. */
   serialNo: number;
+  /** Bytes of the body as it was sent. */
   bodyLen: number;
+  /** Compression, 0 for none. */
   compressAlgorithm: number;
   /** 64 bits, as decimal text. */
   reserved: string;
@@ -55,6 +61,7 @@ export interface InspectedFrame extends Partial<HeaderMembers> {
   kind?: string;
   /** How its body is encrypted: none, rsa, aes. */
   cipher?: string;
+  /** What can be said of its signature. */
   signature?: SignatureState;
   /** Name of the message number, such as `TradeEntrust`. */
   message?: string;
@@ -228,7 +235,10 @@ class Inspector implements Disposable {
     return key && bodies.find((body) => verifyBody(body, signature, key));
   }
 
-  /** Whose key verifies frames of a type. Heartbeats are not signed; some clients do, and either side sends them. */
+  /**
+   * Whose key verifies frames of a type. Heartbeats are not signed; some clients do, and either side sends
+   * them.
+   */
   #keyFor(type: FrameType): PublicKey | undefined {
     if (type === "heartbeat") return undefined;
     return type === "request" ? this.#developerKey : this.#options.platformKey;

@@ -1,9 +1,9 @@
 /**
  * RSA keys: read in the forms in which they are handed round, made, and written.
  *
- * The platform's crypto (`node:crypto`) reads and uses them. Measured against node-forge on one machine, it signs
- * 16 times and verifies 5 times as fast; node-forge checks it in the tests. Only what talks to the direct socket
- * loads this module.
+ * The runtime's own crypto (`node:crypto`) reads and uses them. Measured against node-forge, it signs at least
+ * 9 times and verifies at least 3 times as fast (`test/bench/wire_bench.ts`); node-forge checks it in the
+ * tests. Only what talks to the direct socket loads this module.
  *
  * @see API document 5
  * @module
@@ -16,8 +16,9 @@ export const KEY_BITS = 1024;
 
 /** A private RSA key, ready for use. */
 export interface PrivateKey {
+  /** Which half it is. */
   readonly type: "private";
-  /** The key as the platform's crypto holds it, out of sight. */
+  /** The key as the runtime's crypto holds it, out of sight. */
   readonly handle: KeyObject;
   /** Bytes of the modulus, so of a signature and of an encrypted segment: 128 for 1024 bits. */
   readonly length: number;
@@ -25,8 +26,9 @@ export interface PrivateKey {
 
 /** A public RSA key, ready for use. */
 export interface PublicKey {
+  /** Which half it is. */
   readonly type: "public";
-  /** The key as the platform's crypto holds it. */
+  /** The key as the runtime's crypto holds it. */
   readonly handle: KeyObject;
   /** Bytes of the modulus, so of a signature and of an encrypted segment: 128 for 1024 bits. */
   readonly length: number;
@@ -34,13 +36,15 @@ export interface PublicKey {
 
 /** Both halves of a key. */
 export interface KeyPair {
+  /** Signs and decrypts. A secret. */
   readonly privateKey: PrivateKey;
+  /** Verifies and encrypts. */
   readonly publicKey: PublicKey;
 }
 
 /**
- * Reads a private key without a password: PKCS#8 or PKCS#1, as PEM or as the bare Base64 of its DER form. What the
- * armour says is not asked: the vendor's client itself writes "RSA PRIVATE KEY" around PKCS#8.
+ * Reads a private key without a password: PKCS#8 or PKCS#1, as PEM or as the bare Base64 of its DER form.
+ * What the armour says is not asked: the vendor's client itself writes "RSA PRIVATE KEY" around PKCS#8.
  *
  * @throws {TypeError} When it is no such key. The message says what it is instead and never shows any of it.
  */
@@ -105,7 +109,9 @@ export function exportPrivateKey({ handle }: PrivateKey): string {
   return String(handle.export({ type: "pkcs8", format: "pem" }));
 }
 
-/** Writes a public key as the bare Base64 of its SubjectPublicKeyInfo, the form that the platform registers. */
+/**
+ * Writes a public key as the bare Base64 of its SubjectPublicKeyInfo, the form that the platform registers.
+ */
 export function exportPublicKey({ handle }: PublicKey): string {
   return Buffer.from(handle.export({ type: "spki", format: "der" })).toString("base64");
 }

@@ -1,9 +1,9 @@
 /**
  * How a body is filled up to whole blocks of 16 bytes before AES, and how the filling is told apart again.
  *
- * The API document says two things that cannot both hold: the body has "PKCS5 padding" by "standard libraries", and
- * its last byte holds `mod_len`, the length modulo 16. Both add 1 to 16 bytes and come to the same length. With
- * `m` for the length modulo 16:
+ * The API document says two things that cannot both hold: the body has "PKCS5 padding" by "standard
+ * libraries", and its last byte holds `mod_len`, the length modulo 16. Both add 1 to 16 bytes and come to
+ * the same length. With `m` for the length modulo 16:
  *
  * | m | PKCS#7 | mod_len over zeros | mod_len over PKCS#7 |
  * |---|---|---|---|
@@ -12,12 +12,12 @@
  * | 8 | eight `08` | seven `00`, then `08` | eight `08` |
  * | 15 | `01` | `0f` | `0f` |
  *
- * The rule fixes the last byte alone; which bytes stand before it is not said, and the reader does not ask. The
- * vendor's own client sends and reads PKCS#7, so that is what is sent. A body that came may end in either way:
- * its last byte 1 can mean one byte of PKCS#7, or fifteen bytes of the other rule, and what precedes it is no
- * proof, as a message may end in those bytes itself. There are never more than two readings, and
- * {@linkcode readings} gives both: the signature of the plain body tells which is right. Where nobody signs, the
- * form alone has to do; {@linkcode likelyReading} says how, and it can be wrong.
+ * The rule fixes the last byte alone; which bytes stand before it is not said, and the reader does not ask.
+ * The vendor's own client sends and reads PKCS#7, so that is what is sent. A body that came may end in
+ * either way: its last byte 1 can mean one byte of PKCS#7, or fifteen bytes of the other rule, and what
+ * precedes it is no proof, as a message may end in those bytes itself. There are never more than two
+ * readings, and {@linkcode readings} gives both: the signature of the plain body tells which is right. Where
+ * nobody signs, the form alone has to do; {@linkcode likelyReading} says how, and it can be wrong.
  *
  * @see API document 5
  * @module
@@ -43,8 +43,8 @@ export function pad(plain: Uint8Array, padding: Padding = "pkcs7"): Uint8Array<A
 /**
  * Lengths that the body may have had, one or two, the PKCS#7 reading first.
  *
- * @throws {ProtocolError} With code `cipher-padding` when no rule makes such an ending, `cipher-block` when the bytes
- *   are no whole blocks.
+ * @throws {ProtocolError} With code `cipher-padding` when no rule makes such an ending, `cipher-block` when
+ *   the bytes are no whole blocks.
  */
 export function readings(padded: Uint8Array): number[] {
   const standard = pkcs7Length(padded);
@@ -60,10 +60,10 @@ export function readings(padded: Uint8Array): number[] {
 }
 
 /**
- * Chooses between the readings by the form alone: PKCS#7 where its bytes are complete, except where the fourteen
- * bytes before a last `01` are what `mod_len` leaves there, zeros or `0f`. Right for the whole table over random
- * bodies; a body that ends in such bytes itself is read wrong, so this is only for those who cannot check a
- * signature.
+ * Chooses between the readings by the form alone: PKCS#7 where its bytes are complete, except where the
+ * fourteen bytes before a last `01` are what `mod_len` leaves there, zeros or `0f`. Right for the whole
+ * table over random bodies; a body that ends in such bytes itself is read wrong, so this is only for those
+ * who cannot check a signature.
  *
  * @throws {ProtocolError} As {@linkcode readings}.
  */

@@ -9,8 +9,8 @@
  * | heartbeat | none, and no body | none |
  * | no body at all | none | over no bytes |
  *
- * The first request is signed like any other. The same {@linkcode Sealing} serves both ends: each side has its own
- * private key and the other's public one.
+ * The first request is signed like any other. The same {@linkcode Sealing} serves both ends: each side has
+ * its own private key and the other's public one.
  *
  * @see API document 4.8, 5
  * @module
@@ -29,21 +29,28 @@ export interface SealingOptions {
   privateKey: PrivateKey;
   /** The other side's public key: verifies what it sends, encrypts what we send it under RSA. */
   publicKey: PublicKey;
-  /** Take frames without a signature: for a server that does not sign. A wrong one is refused all the same. @default {false} */
+  /**
+   * Take frames without a signature: for a server that does not sign. A wrong one is refused all the same.
+   * @default {false}
+   */
   allowUnsigned?: boolean;
   /** How bodies that we send are filled up; both ways are understood. @default {"pkcs7"} */
   padding?: Padding;
   /** Most bytes of an RSA segment that we send; the vendor's client cuts at 100. @default {117} */
   segmentLength?: number;
-  /** What stands in the last field of the header: 1 is what the vendor's client writes, the document says nothing. @default {1n} */
+  /**
+   * What stands in the last field of the header: 1 is what the vendor's client writes, the document says
+   * nothing.
+   * @default {1n}
+   */
   reserved?: bigint;
 }
 
 /** A frame that was opened. */
 export interface Opened {
   /**
-   * The plain body. A body that was not encrypted is a view of the decoder's buffer: read it at once, or copy it.
-   * What a heartbeat carries is dropped, as nobody signs it.
+   * The plain body. A body that was not encrypted is a view of the decoder's buffer: read it at once, or
+   * copy it. What a heartbeat carries is dropped, as nobody signs it.
    */
   readonly body: Uint8Array;
   /** Whether the other side signed it. `none` comes only from heartbeats and with `allowUnsigned`. */
@@ -52,6 +59,7 @@ export interface Opened {
 
 /** A body to be sent. */
 export interface PlainFrame {
+  /** What the frame is. */
   readonly type: FrameType;
   /** Serial number; 0 for the first request, its answer, and heartbeats. */
   readonly serial: number;
@@ -73,6 +81,11 @@ export class Sealing implements Disposable {
   readonly #options: SealingOptions;
   #cipher: SessionCipher | undefined;
 
+  /**
+   * Takes keys and choices; the session key comes later.
+   *
+   * @throws {TypeError} When a key is not of 1024 bits.
+   */
   constructor(options: SealingOptions) {
     checkSigningKey(options.privateKey);
     checkSigningKey(options.publicKey);
@@ -128,6 +141,7 @@ export class Sealing implements Disposable {
     throw wireError("signature-bad", `Cannot take ${type} ${serial}: its signature does not fit its body`);
   }
 
+  /** Forgets the session key. */
   [Symbol.dispose](): void {
     this.#cipher?.[Symbol.dispose]();
     this.#cipher = undefined;

@@ -1,6 +1,6 @@
 /**
- * Requests built and answers read on the direct socket, against the bare cryptography and protobuf underneath; and
- * the platform's crypto against node-forge, which is why it stands on the way.
+ * Requests built and answers read on the direct socket, against the bare cryptography and protobuf
+ * underneath; and the runtime's crypto against node-forge, which is why it stands on the way.
  *
  * @module
  */
@@ -181,21 +181,21 @@ const digest = () => forge.md.sha1.create().update(binary);
 const ownSignature = sign("RSA-SHA1", plainRequest, signingKey);
 const binarySignature = ownSignature.toString("latin1");
 const faster: [string, (ratio: number) => boolean] = [
-  "below 1: the platform's crypto is the faster",
+  "below 1: the runtime's own crypto is the faster",
   (r) => r < 1,
 ];
-await compare("wire/sign-forge-or-platform", {
+await compare("wire/sign-forge-or-own", {
   floor: () => forgePrivate.sign(digest()),
   ours: () => sign("RSA-SHA1", plainRequest, signingKey),
 }, faster);
-await compare("wire/verify-forge-or-platform", {
+await compare("wire/verify-forge-or-own", {
   floor: () => forgePublic.verify(digest().digest().getBytes(), binarySignature),
   ours: () => verify("RSA-SHA1", plainRequest, developer.publicKey.handle, ownSignature),
 }, faster);
 const kilobyte = new Uint8Array(1024);
 const binaryKilobyte = Buffer.from(kilobyte).toString("latin1");
 const cipher = createCipheriv("aes-128-ecb", sessionKey, null).setAutoPadding(false);
-await compare("wire/aes-1KiB-forge-or-platform", {
+await compare("wire/aes-1KiB-forge-or-own", {
   floor: () => {
     const other = forge.cipher.createCipher("AES-ECB", Buffer.from(sessionKey).toString("latin1"));
     other.start({});

@@ -1,6 +1,6 @@
 /**
- * Damaged frames through decoder, decryption and protobuf: nothing may come of them but typed errors, and nothing
- * unverified may come through.
+ * Damaged frames through decoder, decryption and protobuf: nothing may come of them but typed errors, and
+ * nothing unverified may come through.
  *
  * @module
  */
@@ -56,8 +56,8 @@ function textOf(bytes: Uint8Array): string {
 /**
  * Runs damaged frames through everything that reads them.
  *
- * @throws {Error} When one leads to anything but a typed error, or something unverified comes through. The message
- *   names seed and frame, so that it can be run again.
+ * @throws {Error} When one leads to anything but a typed error, or something unverified comes through. The
+ *   message names seed and frame, so that it can be run again.
  */
 export async function fuzz({ seed, frames, onProgress }: FuzzOptions): Promise<FuzzReport> {
   using fuzzer = new Fuzzer(seed, await loadEnvelopes());

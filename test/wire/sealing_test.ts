@@ -33,7 +33,8 @@ function frameOf(bytes: Uint8Array): Frame {
   return frame;
 }
 
-const typeOf = ({ kind }: Vector): FrameType => kind === "notify" ? "push" : kind as FrameType; // the file's word for it
+// The file calls a push "notify", and the rest as we do.
+const typeOf = ({ kind }: Vector): FrameType => kind === "notify" ? "push" : kind as FrameType;
 const codeOf = (work: () => unknown): string | undefined => assertThrows(work, ProtocolError).code;
 const anySeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0]!;
 
