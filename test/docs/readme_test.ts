@@ -1,0 +1,71 @@
+/** The scripts of the README run as they stand, with the permissions that they name, against the simulator. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { ShiftedClock } from "../../lib/simulator/clock.ts";
+import { startGateway } from "../../lib/simulator/gateway/mod.ts";
+
+const root = new URL("../../", import.meta.url);
+const readme = Deno.readTextFileSync(new URL("README.md", root));
+
+/** Scripts that start with the command to run them. */
+const scripts = [...readme.matchAll(/```ts ignore\n(\/\/ deno run (.*) (\w+)\.ts\n[^]*?)```/g)].map(
+  ([, text = "", flags = "", name = ""]) => ({ text, flags: flags.split(" "), name }),
+);
+
+const expected: Record<string, RegExp[]> = {
+  funds: [/^assets \d+\.\d\d HKD, available \d+\.\d\d HKD$/m, /00\d{3}\.HK/],
+  fees: [/^2025-08-1\d (buy|sell) \d+ AAPL at \d+/m, /^fees \d+\.\d\d USD$/m],
+  order: [/^order \d+ is placed$/m, /^00700\.HK filled 100 \d+/m],
+};
+
+Deno.test("README has the scripts that are run here", () => {
+  assertEquals(scripts.map(({ name }) => name), Object.keys(expected));
+});
+
+for (const { name, text, flags } of scripts) {
+  Deno.test(`README script ${name}.ts runs with the permissions that it names`, async () => {
+    await using gateway = await startGateway({
+      seed: 1,
+      clock: new ShiftedClock(Date.parse("2025-08-15T10:00:00+08:00")),
+      days: 30,
+      pushIntervalMs: 200,
+    });
+    const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey } = gateway.info;
+    const { host, port } = new URL(gatewayUrl);
+    const folder = await Deno.makeTempDir({ prefix: "hsgate-readme-" });
+    const file = `${folder}/${name}.ts`;
+    // The ports alone differ from what stands in the README.
+    const inReadme = (part: string) =>
+      part.replaceAll("127.0.0.1:11111", host).replaceAll("127.0.0.1:11112", pushAddress);
+    const withPush = inReadme(text).replaceAll(
+      `gateway: "http://${host}"`,
+      `gateway: { url: "http://${host}", push: "${pushAddress}" }`,
+    );
+    await Deno.writeTextFile(file, withPush);
+    const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: [
+        "run",
+        "--no-prompt",
+        "--config",
+        new URL("deno.json", root).pathname,
+        ...flags.map(inReadme),
+        file,
+      ],
+      env: {
+        HSGATE_TRADE_PASSWORD: tradePassword,
+        HSGATE_TRADE_PASSWORD_KEY: tradePasswordKey,
+        NO_COLOR: "1",
+      },
+    }).output();
+    await Deno.remove(folder, { recursive: true });
+    const output = new TextDecoder().decode(stdout);
+    const errors = new TextDecoder().decode(stderr);
+    assertEquals([code, errors], [0, ""], `port ${port}: ${output}`);
+    for (const pattern of expected[name] ?? []) assert(pattern.test(output), `${pattern} in\n${output}`);
+    assert(!output.includes(tradePassword));
+  });
+}
+
+Deno.test("README opens with the two commands, in exactly these words", () => {
+  assertStringIncludes(readme, "npx -y deno@2.9.6 task demo");
+  assertStringIncludes(readme, "npx -y deno@2.9.6 task test");
+});
