@@ -76,8 +76,7 @@ function readFlags(args: string[]): Flags | undefined {
   const text = (name: string): string | undefined => {
     const value = given[name];
     if (value === undefined) return undefined;
-    if (typeof value !== "string") throw new FlagError(`--${name} is given more than once`);
-    if (value === "") throw new FlagError(`--${name} needs a value`);
+    if (typeof value !== "string" || value === "") throw new FlagError(`--${name} needs a value`);
     return value;
   };
   const whole = (name: string, { usual, least, most }: { usual: number; least: number; most: number }) => {
@@ -165,6 +164,11 @@ export async function main(args: string[]): Promise<number> {
     if (error instanceof FlagError) {
       console.error(`Cannot start the simulator: ${error.message}\nSee: deno task sim --help`);
       return 2;
+    }
+    if (error instanceof RangeError) {
+      // The market and the calendars end somewhere on both sides.
+      console.error(`Cannot start the simulator at this --clock and --days: ${error.message}`);
+      return 1;
     }
     if (error instanceof Deno.errors.AddrInUse) {
       console.error("Cannot start the simulator: a port is taken; try --http-port 0 --push-port 0");
