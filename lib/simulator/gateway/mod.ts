@@ -11,36 +11,36 @@
  *
  * @module
  */
-import type { Clock } from "../clock.ts";
-import { Broker } from "../broker/broker.ts";
-import { Calls } from "./calls.ts";
-import { Control, type GatewayState } from "./control.ts";
-import { simulatedCredentials } from "./credentials.ts";
-import { problemAnswer } from "./envelope.ts";
-import { Faults } from "./faults.ts";
-import { HttpDoor } from "./http_door.ts";
-import { MovableClock, toHongKongIso } from "./movable_clock.ts";
+import { Calls } from "../doors/calls.ts";
+import { Control, type ControlView } from "../doors/control.ts";
+import {
+  type Core,
+  type CoreOptions,
+  hostOf,
+  isLoopback,
+  makeCore,
+  repeat,
+  sleepUntil,
+} from "../doors/core.ts";
+import { simulatedCredentials } from "../doors/credentials.ts";
+import { problemAnswer } from "../doors/envelope.ts";
+import type { Fault, FaultKind } from "../doors/faults.ts";
+import { HttpDoor } from "../doors/http_door.ts";
+import { toHongKongIso } from "../doors/movable_clock.ts";
+import { PushBodies } from "../doors/push_bodies.ts";
+import { QuoteFeed } from "../doors/quote_feed.ts";
+import { Subscriptions } from "../doors/subscriptions.ts";
+import { TradeLogin, type TradeLoginState } from "../doors/trade_login.ts";
 import { OperationDoor } from "./operation_door.ts";
-import { PushBodies } from "./push_bodies.ts";
 import { PushDoor } from "./push_door.ts";
-import { QuoteFeed } from "./quote_feed.ts";
-import { Subscriptions } from "./subscriptions.ts";
-import { TradeLogin } from "./trade_login.ts";
+import { tradePasswordReader } from "./trade_password.ts";
 
-export type { GatewayState } from "./control.ts";
-export { type Fault, type FaultKind, faultKinds, type FaultPush, Faults } from "./faults.ts";
-export { readInstant } from "./control.ts";
+export { type Fault, type FaultKind, faultKinds, type FaultPush, Faults } from "../doors/faults.ts";
+export { readInstant } from "../doors/control.ts";
+export { isLoopback } from "../doors/core.ts";
 
-/** How a simulated gateway is made. */
-export interface GatewayOptions {
-  /** What prices, past fills and the default credentials follow from. */
-  seed: number;
-  /** Time of the simulation. The control routes move it at a distance; the clock itself is left alone. */
-  clock: Clock;
-  /** Trading days of history per market. @default the broker's */
-  days?: number;
-  /** Rows of fills per market and day of history. @default the broker's */
-  fillsPerDay?: number;
+/** How the ports of a simulated gateway are made. */
+export interface GatewayPortOptions {
   /** @default "127.0.0.1" */
   hostname?: string;
   /** 0 takes a free port. @default 0 */
@@ -65,6 +65,26 @@ export interface GatewayOptions {
   onError?: (error: unknown) => void;
 }
 
+/** How a simulated gateway is made, together with the broker behind it. */
+export interface GatewayOptions extends CoreOptions, GatewayPortOptions {}
+
+/** Where a gateway stands. */
+export interface GatewayState {
+  /** Simulated time, ISO 8601 in the time of Hong Kong. */
+  clock: string;
+  tradeLogin: TradeLoginState;
+  /** Whether changes of orders are pushed. */
+  orderPushes: boolean;
+  /** Topics of securities that are subscribed. */
+  subscriptions: number;
+  pushConnections: number;
+  /** Readers of the push stream that were cut off because they did not keep up. */
+  pushConnectionsCutOff: number;
+  /** Calls that the broker has taken. */
+  callsTaken: number;
+  faults: { armed: Fault[]; struck: Partial<Record<FaultKind, number>> };
+}
+
 /** What a client needs to reach a simulated gateway. */
 export interface GatewayInfo {
   gatewayUrl: string;
@@ -78,12 +98,8 @@ export interface GatewayInfo {
 }
 
 /** A running gateway. */
-export interface SimulatedGateway extends AsyncDisposable {
+export interface SimulatedGateway extends AsyncDisposable, Omit<Core, "seed"> {
   readonly info: GatewayInfo;
-  readonly broker: Broker;
-  readonly faults: Faults;
-  /** The clock that the broker sees. */
-  readonly clock: MovableClock;
   /** Where it stands now. */
   state(): GatewayState;
   /** Settles orders and pushes what has changed; the timer does the same. */
@@ -95,30 +111,35 @@ export interface SimulatedGateway extends AsyncDisposable {
 const LOGIN_LIFE_MS = 3 * 3_600_000;
 const MIB = 1024 * 1024;
 
-/** Tells whether only this machine can reach an address. */
-export function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "::1" || /^127(\.\d{1,3}){3}$/.test(hostname);
-}
-
 /**
  * Starts a simulated gateway and resolves when both ports are open.
  *
  * @throws {TypeError} When the key is not Base64 of 16, 24 or 32 bytes.
  * @throws {Deno.errors.AddrInUse} When a port is taken.
  */
-export async function startGateway(options: GatewayOptions): Promise<SimulatedGateway> {
-  const { seed, days, fillsPerDay, hostname = "127.0.0.1", pushIntervalMs = 1000 } = options;
+export function startGateway(options: GatewayOptions): Promise<SimulatedGateway> {
+  return openGateway(makeCore(options), options);
+}
+
+/**
+ * Opens the gateway's ports in front of a broker that may have other doors.
+ *
+ * @param view What the control routes show and move; this gateway alone by default.
+ */
+export async function openGateway(
+  { seed, clock, broker, faults }: Core,
+  options: GatewayPortOptions,
+  view?: ControlView,
+): Promise<SimulatedGateway> {
+  const { hostname = "127.0.0.1", pushIntervalMs = 1000, loginLifeMs: lifeMs = LOGIN_LIFE_MS } = options;
   const { onError = reportError, bodyLimit = MIB, pushBufferLimit = 4 * MIB } = options;
   const credentials = simulatedCredentials(seed);
   const { tradePassword = credentials.tradePassword, tradePasswordKey = credentials.tradePasswordKey } =
     options;
 
-  const clock = new MovableClock(options.clock);
   const startedAt = clock.now();
-  const { loginLifeMs: lifeMs = LOGIN_LIFE_MS } = options;
-  const login = new TradeLogin({ password: tradePassword, key: tradePasswordKey, lifeMs, clock });
-  const broker = new Broker({ seed, clock, days, fillsPerDay });
-  const faults = new Faults();
+  const decrypt = tradePasswordReader(tradePasswordKey);
+  const login = new TradeLogin({ password: tradePassword, decrypt, lifeMs, clock });
   const subscriptions = new Subscriptions();
   const bodies = await PushBodies.load(clock);
   const closing = new AbortController();
@@ -145,7 +166,12 @@ export async function startGateway(options: GatewayOptions): Promise<SimulatedGa
     send: (type, data) => pushDoor.send(type, bodies.market(type, data)),
   });
   const stopOrderPushes = broker.onOrderPush((push) => {
-    if (subscriptions.orderPushes) pushDoor.send("order", bodies.order(push));
+    if (!subscriptions.orderPushes) return;
+    try {
+      pushDoor.send("order", bodies.order(push));
+    } catch (error) {
+      onError(error); // the order stands, whatever becomes of its push
+    }
   });
 
   const round = () => {
@@ -164,7 +190,9 @@ export async function startGateway(options: GatewayOptions): Promise<SimulatedGa
     callsTaken: operationDoor.taken,
     faults: { armed: faults.armed, struck: faults.counts },
   });
-  const control = isLoopback(hostname) ? new Control({ faults, clock, state, round }) : undefined;
+  const control = isLoopback(hostname)
+    ? new Control({ faults, clock, view: view ?? { state, round } })
+    : undefined;
 
   let httpDoor: HttpDoor;
   try {
@@ -182,22 +210,16 @@ export async function startGateway(options: GatewayOptions): Promise<SimulatedGa
     await pushDoor.close();
     throw error;
   }
-  const timer = pushIntervalMs === 0 ? undefined : setInterval(() => {
-    try {
-      round();
-    } catch (error) {
-      onError(error);
-    }
-  }, pushIntervalMs);
+  const stopTimer = repeat(pushIntervalMs, round, onError);
 
   let closed: Promise<unknown> | undefined;
   const close = async () => {
-    clearInterval(timer);
+    stopTimer();
     stopOrderPushes();
     closing.abort();
     await (closed ??= Promise.all([httpDoor.close(), pushDoor.close()]));
   };
-  const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+  const host = hostOf(hostname);
   const info: GatewayInfo = {
     gatewayUrl: `http://${host}:${httpDoor.port}`,
     pushAddress: `${host}:${pushDoor.port}`,
@@ -207,18 +229,4 @@ export async function startGateway(options: GatewayOptions): Promise<SimulatedGa
     clock: toHongKongIso(startedAt),
   };
   return { info, broker, faults, clock, state, round, close, [Symbol.asyncDispose]: close };
-}
-
-/** Waits for a time, or until the gateway closes, whatever comes first. */
-function sleepUntil(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const wake = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", wake);
-      resolve();
-    };
-    const timer = setTimeout(wake, ms);
-    signal.addEventListener("abort", wake);
-  });
 }

@@ -4,8 +4,9 @@
  * @module
  */
 import { encodeFrame } from "../../wire/framing.ts";
-import { acceptAll, Tasks } from "./connections.ts";
-import type { ArmedFault, FaultPush, Faults } from "./faults.ts";
+import { acceptAll, Tasks } from "../doors/connections.ts";
+import type { FaultPush, Faults } from "../doors/faults.ts";
+import { PushLane } from "../doors/push_lane.ts";
 import { PushConnection } from "./push_connection.ts";
 
 /** Where the port listens, and what it takes. */
@@ -20,14 +21,6 @@ export interface PushDoorOptions {
   onForget: () => void;
 }
 
-/** A push that waits for the one after it. */
-interface Held {
-  body: Uint8Array;
-  armed: ArmedFault;
-  /** A round of the timer has passed since. */
-  isOld: boolean;
-}
-
 /** An open push port. */
 export class PushDoor {
   readonly #listener: Deno.TcpListener;
@@ -36,15 +29,19 @@ export class PushDoor {
   /** Cut connections that still write what they were given. */
   readonly #ending = new Set<PushConnection>();
   readonly #tasks = new Tasks();
+  readonly #lane: PushLane;
   readonly #stopListening: () => void;
   #serial = 0;
   #cutOff = 0;
-  #held: Held | undefined;
 
   /** Opens the port. @throws {Deno.errors.AddrInUse} When somebody else has it. */
   constructor(options: PushDoorOptions) {
     this.#options = options;
     this.#listener = Deno.listen({ hostname: options.hostname, port: options.port });
+    this.#lane = new PushLane(options.faults, {
+      send: (_push, body) => this.#broadcast(body),
+      cut: (body, fault) => this.#cutInside(body, fault),
+    });
     this.#stopListening = options.faults.onArmed(() => this.#cutNow());
     this.#tasks.add(this.#accept());
   }
@@ -67,37 +64,12 @@ export class PushDoor {
   /** Sends a push to every reader, unless a fault has other plans. */
   send(push: FaultPush, body: Uint8Array): void {
     // Without a reader there is nothing that a fault could spoil.
-    if (this.#connections.size === 0) return;
-    const { faults } = this.#options;
-    const drop = faults.findPush("drop-push", push);
-    if (drop !== undefined) return drop.strike();
-    const reorder = this.#held === undefined ? faults.findPush("reorder-push", push) : undefined;
-    if (reorder !== undefined) {
-      this.#held = { body, armed: reorder, isOld: false };
-      return;
-    }
-    const cut = faults.findPush("cut-push", push, ({ bytes }) => bytes !== undefined);
-    if (cut !== undefined) return this.#cutInside(body, cut);
-    this.#broadcast(body);
-    const duplicate = faults.findPush("duplicate-push", push);
-    if (duplicate !== undefined) {
-      duplicate.strike();
-      this.#broadcast(body);
-    }
-    if (this.#held !== undefined) {
-      const { body: earlier, armed } = this.#held;
-      this.#held = undefined;
-      armed.strike();
-      this.#broadcast(earlier);
-    }
+    if (this.#connections.size > 0) this.#lane.send(push, body);
   }
 
   /** Lets a push go that nothing has followed for a round: late, but not lost, and the fault is still to come. */
   flushHeld(): void {
-    if (this.#held?.isOld) {
-      this.#broadcast(this.#held.body);
-      this.#held = undefined;
-    } else if (this.#held !== undefined) this.#held.isOld = true;
+    this.#lane.flushHeld();
   }
 
   /** Closes the port and every connection; resolves when nothing runs any more. */
@@ -114,16 +86,15 @@ export class PushDoor {
     for (const connection of this.#connections) if (!connection.send(frame)) this.#cutOff += 1;
   }
 
-  #cutInside(body: Uint8Array, { fault, strike }: ArmedFault): void {
-    strike();
+  #cutInside(body: Uint8Array, { bytes, forget }: { bytes: number; forget: boolean }): void {
     this.#serial += 1;
     const frame = encodeFrame({ type: "push", serial: this.#serial }, body);
     for (const connection of this.#connections) {
-      connection.send(frame.subarray(0, fault.bytes));
+      connection.send(frame.subarray(0, bytes));
       connection.end();
       this.#ending.add(connection);
     }
-    this.#forget(fault.forget);
+    this.#forget(forget);
   }
 
   /** Each strike closes what is open; those that are left meet the connections to come. */

@@ -1,9 +1,9 @@
 /**
- * The control routes, for tests and demos in other processes: faults, state, clock. The real gateway has none.
+ * The control routes, for tests and demos in other processes: faults, state, clock. The real broker has none.
  *
  * | Route | Body | Does |
  * |---|---|---|
- * | `GET /control/state` | | tells where the gateway stands |
+ * | `GET /control/state` | | tells where the simulator stands |
  * | `POST /control/faults` | a fault, or a list of them | arms them |
  * | `DELETE /control/faults` | | disarms all; the counts stay |
  * | `POST /control/clock` | `{"set": ISO}` or `{"advanceMs": n}` | moves the clock, settles and pushes |
@@ -11,36 +11,24 @@
  * @module
  */
 import { okAnswer, problemAnswer } from "./envelope.ts";
-import { checkFault, type Fault, type FaultKind, type Faults } from "./faults.ts";
+import { checkFault, type Fault, type Faults } from "./faults.ts";
 import type { HttpAnswer } from "./http_door.ts";
 import { type HttpRequest, mediaTypeOf } from "./http_input.ts";
 import type { MovableClock } from "./movable_clock.ts";
-import type { TradeLoginState } from "./trade_login.ts";
 
-/** Where a gateway stands. */
-export interface GatewayState {
-  /** Simulated time, ISO 8601 in the time of Hong Kong. */
-  clock: string;
-  tradeLogin: TradeLoginState;
-  /** Whether changes of orders are pushed. */
-  orderPushes: boolean;
-  /** Topics of securities that are subscribed. */
-  subscriptions: number;
-  pushConnections: number;
-  /** Readers of the push stream that were cut off because they did not keep up. */
-  pushConnectionsCutOff: number;
-  /** Calls that the broker has taken. */
-  callsTaken: number;
-  faults: { armed: Fault[]; struck: Partial<Record<FaultKind, number>> };
+/** What the control routes show and move. */
+export interface ControlView {
+  /** Where the simulator stands, for the answer. */
+  state: () => object;
+  /** Settles and pushes after the clock was moved. */
+  round: () => void;
 }
 
 /** What the control routes work with. */
 export interface ControlOptions {
   faults: Faults;
   clock: MovableClock;
-  state: () => GatewayState;
-  /** Settles and pushes after the clock was moved. */
-  round: () => void;
+  view: ControlView;
 }
 
 /** Answers the control routes. */
@@ -66,7 +54,7 @@ export class Control {
   }
 
   readonly #routes: Readonly<Record<string, (request: HttpRequest) => unknown>> = {
-    "GET /control/state": () => this.#options.state(),
+    "GET /control/state": () => this.#options.view.state(),
     "POST /control/faults": (request) => {
       const body = readJson(request);
       const faults: unknown[] = Array.isArray(body) ? body : [body];
@@ -75,16 +63,16 @@ export class Control {
         checkFault(fault);
       }
       for (const fault of faults) this.#options.faults.arm(fault as Fault); // checked just above
-      return this.#options.state();
+      return this.#options.view.state();
     },
     "DELETE /control/faults": () => {
       this.#options.faults.clear();
-      return this.#options.state();
+      return this.#options.view.state();
     },
     "POST /control/clock": (request) => {
       moveClock(this.#options.clock, readJson(request));
-      this.#options.round();
-      return this.#options.state();
+      this.#options.view.round();
+      return this.#options.view.state();
     },
   };
 }

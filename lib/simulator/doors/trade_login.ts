@@ -1,9 +1,9 @@
 /**
- * The trade login of the gateway: one for the whole program, as only one account stands behind it.
+ * A trade login: one for the whole gateway, as only one account stands behind it; one for each connection of the
+ * platform.
  *
  * @module
  */
-import { createDecipheriv } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../contract.ts";
 
@@ -11,8 +11,8 @@ import { Refusal } from "../contract.ts";
 export interface TradeLoginOptions {
   /** The plain trade password. */
   password: string;
-  /** Key that it travels under: Base64 of 16, 24 or 32 bytes. */
-  key: string;
+  /** Decrypts what it travels under; nothing when that does not fit. */
+  decrypt: (encrypted: string) => string | undefined;
   /** How long a login holds without a trade call, in milliseconds. */
   lifeMs: number;
   clock: Clock;
@@ -24,19 +24,10 @@ export type TradeLoginState = "out" | "in" | "expired";
 /** The state of the trade login. */
 export class TradeLogin {
   readonly #options: TradeLoginOptions;
-  readonly #key: Uint8Array;
   #until: number | undefined;
 
-  /** @throws {TypeError} When the key is not Base64 of 16, 24 or 32 bytes. */
   constructor(options: TradeLoginOptions) {
-    const key = fromBase64(options.key);
-    if (key === undefined || ![16, 24, 32].includes(key.length)) {
-      throw new TypeError(
-        "Cannot start the gateway: the trade password key must be Base64 of 16, 24 or 32 bytes",
-      );
-    }
     this.#options = options;
-    this.#key = key;
   }
 
   /** Logged in, never logged in, or run out. */
@@ -46,13 +37,13 @@ export class TradeLogin {
   }
 
   /**
-   * Logs in with Base64 of the password under AES-ECB with PKCS#7. A wrong password is answered with `false`, as
+   * Logs in with the encrypted password. A wrong password is answered with `false`, as
    * the document gives the answer `success: true` for a right one and no text for a wrong one.
    *
    * @throws {Refusal} When it cannot be decrypted.
    */
   login(encrypted: string): boolean {
-    const given = this.#decrypt(encrypted);
+    const given = this.#options.decrypt(encrypted);
     if (given === undefined) throw new Refusal("1003", "data encryption error");
     if (given !== this.#options.password) return false;
     this.#extend();
@@ -80,30 +71,14 @@ export class TradeLogin {
     this.#extend();
   }
 
+  /** Tells whether the login holds, and lets it hold on. */
+  keep(): boolean {
+    if (this.state !== "in") return false;
+    this.#extend();
+    return true;
+  }
+
   #extend(): void {
     this.#until = this.#options.clock.now() + this.#options.lifeMs;
-  }
-
-  #decrypt(encrypted: string): string | undefined {
-    const bytes = fromBase64(encrypted);
-    if (bytes === undefined || bytes.length === 0) return undefined;
-    try {
-      const decipher = createDecipheriv(`aes-${this.#key.length * 8}-ecb`, this.#key, null);
-      const parts = [decipher.update(bytes), decipher.final()];
-      return new TextDecoder("utf-8", { fatal: true }).decode(
-        Uint8Array.from(parts.flatMap((part) => [...part])),
-      );
-    } catch {
-      return undefined; // another key, a cut text, wrong padding: all the same to whoever logs in
-    }
-  }
-}
-
-function fromBase64(text: string): Uint8Array | undefined {
-  try {
-    return Uint8Array.fromBase64(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
   }
 }

@@ -7,7 +7,7 @@ import type { PushTopic } from "../../dictionaries/push.ts";
 import type { quotes } from "../../operations/quotes.ts";
 import type { Params, Result } from "../../operations/operation.ts";
 import { Refusal } from "../contract.ts";
-import type { GatewayBroker } from "./calls.ts";
+import type { DoorBroker } from "./calls.ts";
 import type { PushData } from "./push_bodies.ts";
 import type { Subscription, Subscriptions } from "./subscriptions.ts";
 
@@ -18,7 +18,7 @@ export type SendPush = <Type extends MarketPush>(type: Type, data: PushData[Type
 
 /** What the feed works with. */
 export interface QuoteFeedOptions {
-  broker: GatewayBroker;
+  broker: DoorBroker;
   subscriptions: Subscriptions;
   send: SendPush;
 }

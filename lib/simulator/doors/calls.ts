@@ -1,5 +1,5 @@
 /**
- * Calls between the door and the broker: the gateway's own state first, everything else is the broker's.
+ * Calls between the door and the broker: the front door's own state first, everything else is the broker's.
  *
  * @module
  */
@@ -7,24 +7,24 @@ import type { AnyOperation, Params } from "../../operations/operation.ts";
 import type { quotes } from "../../operations/quotes.ts";
 import type { Broker, FrontDoorName } from "../broker/broker.ts";
 import { type Handlers, type OperationName, Refusal } from "../contract.ts";
-import { decodeParams } from "./routes.ts";
+import { decodeParams } from "./params.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 import type { TradeLogin } from "./trade_login.ts";
 
-/** What the gateway asks of the broker behind it. */
-export type GatewayBroker = Pick<Broker, "call" | "settle" | "onOrderPush">;
+/** What a front door asks of the broker behind it. */
+export type DoorBroker = Pick<Broker, "call" | "settle" | "onOrderPush">;
 
 /** What calls work with. */
 export interface CallsOptions {
-  broker: GatewayBroker;
+  broker: DoorBroker;
   login: TradeLogin;
   subscriptions: Subscriptions;
   /** Whether bars are refused for securities that nobody has subscribed. */
   barsNeedSubscription: boolean;
 }
 
-/** Operations that the gateway answers itself, and bars, which it answers for subscribed securities alone. */
-type OwnNames = Exclude<FrontDoorName, "account.keepLogin" | `platform.${string}`> | "quotes.bars";
+/** Operations that a front door answers itself, and bars, which it answers for subscribed securities alone. */
+type OwnNames = Exclude<FrontDoorName, `platform.${string}`> | "quotes.bars";
 
 /** Takes calls in the broker's spelling and answers in ours. */
 export class Calls {
@@ -43,7 +43,9 @@ export class Calls {
    * @throws {Refusal} When the login is missing or a parameter is wrong.
    */
   read(operation: AnyOperation, wire: unknown): unknown {
-    if (operation.needs === "trade-login") this.#options.login.demand();
+    // Asking whether the login still holds is no misuse without one: the answer says so.
+    const asksItself = operation.name === ("account.keepLogin" satisfies OperationName);
+    if (operation.needs === "trade-login" && !asksItself) this.#options.login.demand();
     return decodeParams(operation, wire);
   }
 
@@ -72,6 +74,7 @@ export class Calls {
         login.logout();
         return { success: true };
       },
+      "account.keepLogin": () => ({ success: login.keep() }),
       "orders.subscribe": () => switchOrderPushes(true),
       "orders.unsubscribe": () => switchOrderPushes(false),
       // The password is kept nowhere: nothing in the simulation asks for it again.

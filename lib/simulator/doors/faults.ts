@@ -1,5 +1,5 @@
 /**
- * Faults on request: what can go wrong between a client and its gateway, armed one by one and counted.
+ * Faults on request: what can go wrong between a client and the broker's doors, armed one by one and counted.
  *
  * A fault strikes the next calls or pushes that it fits, `times` in all, then it is used up. Each kind counts how
  * often it struck, so that a test can tell "survived the fault" from "the fault never came".
@@ -9,8 +9,12 @@
 import { type Issue, showIssues } from "../../errors.ts";
 import { findOperation } from "../../operations/mod.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
+import type { Padding } from "../../wire/padding.ts";
 
-/** Every kind of fault, and what it does. */
+/**
+ * Every kind of fault that the gateway knows, and what it does. On a socket of the platform "closes" and "answers"
+ * are about the connection and the frame, `not-json` is a body that is no protobuf, and `http-error` never strikes.
+ */
 export const faultKinds = {
   "delay": 'waits `ms` before the answer, or before the call is taken with `when: "request"`',
   "lost-answer": "takes the call, then closes the connection without an answer",
@@ -33,8 +37,28 @@ export const faultKinds = {
     "closes the push connections, at once or after `bytes` of the next push, and forgets the subscriptions",
 } as const;
 
+/** Further kinds that the platform knows; those without "over HTTP too" strike on its sockets alone. */
+export const socketFaultKinds = {
+  "unanswered": "takes the call and never answers it; the connection works on",
+  "silence": "takes the call, then sends nothing more, although the connection stays open",
+  "system-error": "refuses the call as a system exception, with `code` (1001) and `text`, before it is taken",
+  "unreadable-request": 'answers with request id "0", as if the call could not be decrypted; it is not taken',
+  "expired-token": "ends the token and refuses the call with 1014; over HTTP too",
+  "displaced-login":
+    "ends the token as a login elsewhere does and refuses with 1013, then closes; over HTTP too",
+  "second-init": "forgets the session and refuses calls with 1004 until the client sends InitConnect again",
+  "wrong-signature": "an answer, or with `push` a push, has a signature that does not fit",
+  "wrong-padding": "an answer, or with `push` a push, is padded by no rule",
+  "other-padding": "an answer, or with `push` a push, is padded by the rule that `padding` names (mod_len)",
+  "truncated-frame":
+    "an answer ends after `bytes` of its frame, half of it without, and the next frame follows",
+  "split-frame": "an answer, or with `push` a push, comes in pieces of `bytes` (40)",
+  "merged-frames":
+    "an answer, or with `push` a push, waits for the next frame, at most `ms` (50), and both come as one",
+} as const;
+
 /** What goes wrong. */
-export type FaultKind = keyof typeof faultKinds;
+export type FaultKind = keyof typeof faultKinds | keyof typeof socketFaultKinds;
 
 /** Pushes that a fault can be kept to. */
 export type FaultPush = "order" | "quote" | "tick" | "brokers" | "book";
@@ -50,22 +74,24 @@ export interface Fault {
   times?: number;
   /** How many fitting calls or pushes it lets pass first. @default 0 */
   skip?: number;
-  /** `delay`: how long, in milliseconds. */
+  /** `delay`, `merged-frames`: how long, in milliseconds. */
   ms?: number;
   /** `delay`: before the call is taken, or before its answer is sent. @default "answer" */
   when?: "request" | "answer";
-  /** `reset-after`, `cut-push`: bytes that still come; `huge-body`: bytes of padding. */
+  /** `reset-after`, `cut-push`, `truncated-frame`: bytes that still come; `huge-body`: bytes of padding. */
   bytes?: number;
   /** `huge-body`: without saying the length first. @default false */
   chunked?: boolean;
-  /** `busy`, `expired-login`: the broker's code. */
+  /** `busy`, `expired-login`, `system-error`: the broker's code. */
   code?: string;
-  /** `busy`, `expired-login`: the broker's text. */
+  /** `busy`, `expired-login`, `system-error`: the broker's text. */
   text?: string;
   /** `http-error`: the status. @default 503 */
   status?: number;
   /** `cut-push`: forget the subscriptions too. @default true */
   forget?: boolean;
+  /** `other-padding`: how the body is filled up. @default "mod_len" */
+  padding?: Padding;
 }
 
 /** An armed fault. */
@@ -82,6 +108,7 @@ interface Entry {
 }
 
 const pushNames: readonly string[] = ["order", "quote", "tick", "brokers", "book"];
+const paddings: readonly Padding[] = ["pkcs7", "mod_len", "mod_len_over_pkcs7"];
 const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
 const isText = (value: unknown) => typeof value === "string" && value !== "";
 const isFlag = (value: unknown) => typeof value === "boolean";
@@ -89,8 +116,10 @@ const isFlag = (value: unknown) => typeof value === "boolean";
 /** What each member may hold, and how to say it. */
 const members: Record<keyof Fault, [accepts: (value: unknown) => boolean, expected: string]> = {
   kind: [
-    (value) => typeof value === "string" && Object.hasOwn(faultKinds, value),
-    `one of ${Object.keys(faultKinds).join(", ")}`,
+    (value) =>
+      typeof value === "string" &&
+      (Object.hasOwn(faultKinds, value) || Object.hasOwn(socketFaultKinds, value)),
+    `one of ${[...Object.keys(faultKinds), ...Object.keys(socketFaultKinds)].join(", ")}`,
   ],
   operation: [
     (value) => typeof value === "string" && findOperation(value) !== undefined,
@@ -110,6 +139,7 @@ const members: Record<keyof Fault, [accepts: (value: unknown) => boolean, expect
     "a status from 400 to 599",
   ],
   forget: [isFlag, "true or false"],
+  padding: [(value) => paddings.includes(value as Padding), `one of ${paddings.join(", ")}`],
 };
 
 /** The armed faults, and how often each kind struck. */

@@ -10,6 +10,10 @@ export interface HttpRequest {
   readonly method: string;
   /** Path without the query. */
   readonly path: string;
+  /** Query without its question mark; empty when there is none. */
+  readonly query: string;
+  /** Address of the client, without its port. */
+  readonly remote: string;
   /** Headers by their names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
   /** Body, empty when there is none. */
@@ -36,13 +40,13 @@ const [CR, LF] = [13, 10];
 
 /** The bytes of a connection that were read and not yet used. */
 export class HttpInput {
-  readonly #conn: Deno.Conn;
+  readonly #conn: Deno.TcpConn;
   readonly #bodyLimit: number;
   #bytes = new Uint8Array(16 * 1024);
   #start = 0;
   #end = 0;
 
-  constructor(conn: Deno.Conn, bodyLimit: number) {
+  constructor(conn: Deno.TcpConn, bodyLimit: number) {
     this.#conn = conn;
     this.#bodyLimit = bodyLimit;
   }
@@ -61,7 +65,16 @@ export class HttpInput {
     const headers = readHeaders(lines);
     const connection = headers.get("connection")?.toLowerCase() ?? "";
     const keepAlive = minor === "1" ? !connection.includes("close") : connection.includes("keep-alive");
-    return { method, path: target.split("?")[0]!, headers, keepAlive, body: await this.#readBody(headers) };
+    const [path = "", ...query] = target.split("?");
+    return {
+      method,
+      path,
+      query: query.join("?"),
+      remote: this.#conn.remoteAddr.hostname,
+      headers,
+      keepAlive,
+      body: await this.#readBody(headers),
+    };
   }
 
   async #readHead(): Promise<string | undefined> {
