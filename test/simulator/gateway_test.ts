@@ -461,9 +461,9 @@ Deno.test("startGateway() leaves nothing open when a port is taken", async () =>
 
 Deno.test("startGateway() makes credentials that follow from the seed", async () => {
   const clock = new ManualClock(MORNING);
-  await using one = await startGateway({ seed: 1, clock });
-  await using same = await startGateway({ seed: 1, clock });
-  await using other = await startGateway({ seed: 2, clock });
+  await using one = await startGateway({ seed: 1, clock, days: 3 });
+  await using same = await startGateway({ seed: 1, clock, days: 3 });
+  await using other = await startGateway({ seed: 2, clock, days: 3 });
   assertEquals(one.info.tradePassword, same.info.tradePassword);
   assertEquals(one.info.tradePasswordKey, same.info.tradePasswordKey);
   assert(one.info.tradePassword !== other.info.tradePassword);
@@ -526,4 +526,18 @@ Deno.test("task sim ends with 2 and a reason for a flag that is wrong", async ()
     assertEquals(code, 2, args.join(" "));
     assertStringIncludes(new TextDecoder().decode(stderr), reason);
   }));
+});
+
+Deno.test("task sim ends with 1 when it cannot start", async () => {
+  await using gateway = await start();
+  const taken = new URL(gateway.info.gatewayUrl).port;
+  const cases: [args: string[], reason: string][] = [
+    [["--http-port", taken, "--push-port", "0"], "a port is taken"],
+    [["--http-port", "0", "--push-port", "0", "--clock", "2035-01-01T00:00:00Z"], "at this --clock"],
+  ];
+  for (const [args, reason] of cases) {
+    const { code, stdout, stderr } = await runTask([...args, "--days", "3"]).output();
+    assertEquals([code, stdout.length], [1, 0], args.join(" "));
+    assertStringIncludes(new TextDecoder().decode(stderr), reason);
+  }
 });
