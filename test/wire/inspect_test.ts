@@ -114,6 +114,12 @@ Deno.test("inspectFrames() reads the first request with the platform's key, and 
   }
 });
 
+Deno.test("inspectFrames() calls no request bad when both keys are the platform's", () => {
+  const request = vectors.find(({ kind, encryption }) => kind === "request" && encryption === "aes")!;
+  const [line] = inspect(request.frame, { messages, aesKey, privateKey: platform, platformKey });
+  assertEquals([line?.signature, line?.payload], ["unchecked", request.payload]);
+});
+
 Deno.test("inspectFrames() takes the session key from the first answer", async () => {
   const { encodeResponse, encodeNotify } = await loadEnvelopes();
   using server = new Sealing({ privateKey: platform, publicKey: developerKey });
@@ -213,6 +219,14 @@ Deno.test("inspectFrames() reads a frame whose signature fits though nothing goo
     [a.length, 3, "frame-flag"],
     [a.length + 3, 60, "frame-short"],
   ]);
+});
+
+Deno.test("inspectFrames() keeps a frame whole that holds the bytes of another, and noise whole that ends like one", () => {
+  const [a, b] = [vectors[0]!.frame, vectors[1]!.frame];
+  const outer = encodeFrame({ type: "push" }, a);
+  assertEquals(inspect(join(outer, b)).map(({ length }) => length), [outer.length, b.length]);
+  const noise = new Uint8Array([1, 2, 3, 0x48, 0x53]);
+  assertEquals(inspect(join(a, noise)).map(({ length }) => length), [a.length, 5]);
 });
 
 Deno.test("inspectFrames() says what is wrong behind a good header", () => {
