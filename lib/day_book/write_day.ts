@@ -72,6 +72,7 @@ export async function writeDay(options: WriteDayOptions): Promise<WrittenDay> {
     writeDifferences(folder, parts, between.flatMap((each) => each.differences));
     names.push("differences.csv");
   }
+  removeParts(folder);
   const columns = new TextFile(`${folder}/columns.json`);
   columns.write(describeColumns(lists));
   columns.seal();
@@ -110,6 +111,12 @@ export async function writeDay(options: WriteDayOptions): Promise<WrittenDay> {
   file.write(summaryText);
   file.seal();
   return { summary, summaryText, differences };
+}
+
+/** Also those that nobody chose. */
+function removeParts(folder: string): void {
+  const names = [...Deno.readDirSync(folder)].map(({ name }) => name);
+  for (const name of names) if (name.endsWith(".part")) Deno.removeSync(`${folder}/${name}`);
 }
 
 function rowsOf(parts: readonly Part[], list: DayBookList): number {

@@ -134,6 +134,29 @@ Deno.test("exportDayBook() sums fees, journal types and money by currency", asyn
   assertEquals(summary.rows, { fills: 3, fund_journal: 4, orders: 0 });
 });
 
+Deno.test("exportDayBook() leaves the files of the summary and nothing else", async () => {
+  const script = { ...bookOf([buy], [bought]), ...bookOf([{ ...buy, exchangeType: "P" }], [], [], "P") };
+  const { files, summary } = await exported(script, { markets: ["hk", "us"] });
+  const names = [
+    "columns.json",
+    "fills.csv",
+    "fills.jsonl",
+    "fund_journal.csv",
+    "fund_journal.jsonl",
+    "orders.csv",
+  ];
+  assertEquals(Object.keys(summary.files), [...names, "orders.jsonl"]);
+  assertEquals(Object.keys(files), [
+    ".day-book.lock",
+    ...[...names, "orders.jsonl", "summary.json"].map((name) => `${DAY}/${name}`),
+  ]);
+  assertEquals(files[`${DAY}/fills.csv`]!.trimEnd().split("\r\n").map((row) => row.split(",")[1]), [
+    "market",
+    "hk",
+    "us",
+  ]);
+});
+
 Deno.test("exportDayBook() names every difference with its row, and says so in its result", async () => {
   const badFees = { ...buy, fareVo: { fare0: "3.00", faret: "3.01" } };
   const badAmount = { ...buy, entrustId: "19", businessBalance: "35021.00" };

@@ -1,0 +1,121 @@
+import { assert, assertEquals } from "@std/assert";
+import type { DayBookEvent } from "../../lib/day_book/mod.ts";
+import { type ExportJob, spawnExport } from "./export_child.ts";
+import { readTree } from "./scripted_gateway.ts";
+import {
+  buyOnce,
+  FRIDAY_MORNING,
+  SATURDAY,
+  type Simulated,
+  simulated,
+  temporaryFolder,
+} from "./simulated.ts";
+
+const RANGE = { from: "2025-08-13", to: "2025-08-15" };
+const MOMENTS = 50;
+
+/**
+ * Friday is provisional on the disk and has cleared since, so that a run has both: new days, and one to replace.
+ * Wednesday was removed, so that there is one to be written.
+ */
+async function beforeAndAfter(broker: Simulated, folder: string) {
+  await buyOnce(broker);
+  const before = `${folder}/before`;
+  await broker.exportDays({ ...RANGE, out: before, markets: ["hk", "us"] });
+  Deno.removeSync(`${before}/2025-08-13`, { recursive: true });
+  broker.clock.set(SATURDAY);
+  broker.simulator.round();
+  const after = `${folder}/after`;
+  copyFolder(before, after);
+  const events: DayBookEvent[] = [];
+  const result = await broker.exportDays({
+    ...RANGE,
+    out: after,
+    markets: ["hk", "us"],
+    onProgress: (event) => events.push(event),
+  });
+  assertEquals(result.days.map(({ day, action, status }) => [day, action, status]), [
+    ["2025-08-13", "written", "final"],
+    ["2025-08-14", "kept", "final"],
+    ["2025-08-15", "replaced", "final"],
+  ]);
+  return { before, after: readTree(after), events };
+}
+
+function copyFolder(from: string, to: string): void {
+  Deno.mkdirSync(to, { recursive: true });
+  for (const { name, isDirectory } of Deno.readDirSync(from)) {
+    if (isDirectory) copyFolder(`${from}/${name}`, `${to}/${name}`);
+    else Deno.copyFileSync(`${from}/${name}`, `${to}/${name}`);
+  }
+}
+
+function jobOf(broker: Simulated, out: string): ExportJob {
+  const { gatewayUrl, tradePassword, tradePasswordKey } = broker.simulator.info;
+  return {
+    gatewayUrl,
+    tradePassword,
+    tradePasswordKey,
+    markets: ["hk", "us"],
+    ...RANGE,
+    out,
+    now: SATURDAY,
+  };
+}
+
+/** Every day folder that a person sees holds all files of its summary, with their sizes. */
+function assertWholeDays(out: string): void {
+  for (const { name } of Deno.readDirSync(out)) {
+    if (name.startsWith(".")) continue;
+    const { files } = JSON.parse(Deno.readTextFileSync(`${out}/${name}/summary.json`));
+    const there = [...Deno.readDirSync(`${out}/${name}`)].map((file) => file.name).sort();
+    assertEquals(there, [...Object.keys(files), "summary.json"].sort());
+    for (const file of Object.keys(files)) {
+      assertEquals(Deno.statSync(`${out}/${name}/${file}`).size, files[file].bytes, `${name}/${file}`);
+    }
+  }
+}
+
+Deno.test("exportDayBook() ends in the same bytes after being killed at fifty moments", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING, fillsPerDay: 120 });
+  using folder = temporaryFolder();
+  const { before, after, events } = await beforeAndAfter(broker, folder.path);
+  const stages = events.flatMap((event, index) =>
+    event.type === "stage" ? [{ stage: event.stage, at: index + 1 }] : []
+  );
+  // Every stage of bringing a day into place is among the moments; the rest spread over all events.
+  const moments = new Set(stages.map(({ at }) => at));
+  for (let step = 0; moments.size < MOMENTS && step < events.length; step++) {
+    moments.add(1 + (step * 7) % events.length);
+  }
+  assert(stages.some(({ stage }) => stage === "set-aside"), "a day was set aside");
+  let killed = 0;
+  for (const killAt of [...moments].slice(0, MOMENTS)) {
+    const out = `${folder.path}/run-${killAt}`;
+    copyFolder(before, out);
+    const { signal } = await spawnExport({ ...jobOf(broker, out), killAt }).output();
+    if (signal === "SIGKILL") killed++;
+    assertWholeDays(out);
+    await broker.exportDays({ ...RANGE, out, markets: ["hk", "us"] });
+    assertEquals(readTree(out), after, `killed at event ${killAt}`);
+    Deno.removeSync(out, { recursive: true });
+  }
+  assertEquals(killed, MOMENTS);
+});
+
+Deno.test("exportDayBook() ends in the same bytes after being killed again and again at any time", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING, fillsPerDay: 120 });
+  using folder = temporaryFolder();
+  const { before, after } = await beforeAndAfter(broker, folder.path);
+  const out = `${folder.path}/out`;
+  copyFolder(before, out);
+  for (const ms of [90, 120, 150, 180, 210, 240]) {
+    const child = spawnExport(jobOf(broker, out));
+    const timer = setTimeout(() => child.kill("SIGKILL"), ms);
+    await child.output();
+    clearTimeout(timer);
+    assertWholeDays(out);
+  }
+  await broker.exportDays({ ...RANGE, out, markets: ["hk", "us"] });
+  assertEquals(readTree(out), after);
+});

@@ -1,0 +1,74 @@
+/**
+ * Exports onto a small or a read-only file system, in a process of its own: only the system's administrator may
+ * mount one. Prints what came of it, or why it could not be tried.
+ *
+ * @module
+ */
+import { createClient } from "../../lib/client/client.ts";
+import { type DayBookError, exportDayBook } from "../../lib/day_book/mod.ts";
+import { gateway } from "../../lib/transports/gateway.ts";
+import type { ExportJob } from "./export_child.ts";
+import { readTree } from "./scripted_gateway.ts";
+
+/** What the process is told. */
+export interface LimitedJob extends ExportJob {
+  /** Options of the mount, such as `size=64k`, and those of a second try with more room. */
+  mount: string;
+  remount: string;
+}
+
+/** What came of it. */
+export interface LimitedOutcome {
+  /** Why it could not be tried. */
+  skipped?: string;
+  code?: string;
+  message?: string;
+  kept?: readonly string[];
+  /** Files after the failure, and after the second try. */
+  after?: string[];
+  repeated?: Record<string, string>;
+}
+
+/** Runs the process. */
+export async function exportToLimitedDisk(job: LimitedJob): Promise<LimitedOutcome> {
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", import.meta.filename!, JSON.stringify(job)],
+    stdout: "piped",
+  }).output();
+  return JSON.parse(new TextDecoder().decode(stdout));
+}
+
+function mount(options: string, folder: string): boolean {
+  try {
+    return new Deno.Command("mount", {
+      args: ["-t", "tmpfs", "-o", options, "tmpfs", folder],
+      stderr: "null",
+    }).outputSync().success;
+  } catch {
+    return false; // no such program
+  }
+}
+
+async function run(job: LimitedJob): Promise<LimitedOutcome> {
+  const { gatewayUrl, tradePassword, tradePasswordKey, now, mount: first, remount, ...options } = job;
+  if (!mount(first, job.out)) return { skipped: "no right to mount a file system" };
+  try {
+    const client = createClient(gateway({ url: gatewayUrl, tradePasswordKey }), { tradePassword });
+    const outcome: LimitedOutcome = {};
+    try {
+      await exportDayBook(client, { ...options, now: () => now });
+    } catch (error) {
+      const { code, message, kept } = error as DayBookError;
+      Object.assign(outcome, { code, message, kept, after: Object.keys(readTree(job.out)) });
+    }
+    if (!mount(`remount,${remount}`, job.out)) return { skipped: "no right to mount again" };
+    await exportDayBook(client, { ...options, now: () => now });
+    return { ...outcome, repeated: readTree(job.out) };
+  } finally {
+    new Deno.Command("umount", { args: ["-l", job.out] }).outputSync();
+  }
+}
+
+if (import.meta.main) {
+  Deno.stdout.writeSync(new TextEncoder().encode(JSON.stringify(await run(JSON.parse(Deno.args[0]!)))));
+}
