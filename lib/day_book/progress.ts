@@ -75,15 +75,19 @@ export class ProgressText {
     this.#writtenAt = now;
     const { day, index, days } = this.#place;
     const parts = [`${day} (${index + 1}/${days})`, what, `${count(this.#dayRows)} rows`];
-    const line = [...parts, rate(this.#rows, now - this.#startedAt), this.#left()].filter(Boolean).join(", ");
+    const line = [...parts, rate(this.#rows, now - this.#startedAt), this.#left(now)].filter(Boolean).join(
+      ", ",
+    );
     return inPlace ? `${CLEAR_LINE}${line.slice(0, Math.max(1, width - 1))}` : `${line}\n`;
   }
 
   /** Time left, from the days that were read so far; nothing before the first one. */
-  #left(): string {
+  #left(now: number): string {
     const { index, days } = this.#place;
     if (this.#read.days === 0) return "";
-    return `${duration((this.#read.ms / this.#read.days) * (days - index))} left`;
+    const perDay = this.#read.ms / this.#read.days;
+    const spent = Math.min(perDay, now - this.#dayStartedAt);
+    return `${duration(perDay * (days - index) - spent)} left`;
   }
 
   #dayDone(result: DayResult | undefined, now: number): string {

@@ -1,0 +1,119 @@
+import { assertEquals } from "@std/assert";
+import { parse } from "@std/csv";
+import { dayBookColumns } from "../../lib/day_book/columns.ts";
+import { checkAmount, checkFees } from "../../lib/day_book/row_checks.ts";
+import { csvRecord, rowEncoder } from "../../lib/day_book/row_file.ts";
+import { Digest, DigestCounts } from "../../lib/day_book/row_keys.ts";
+import { FeeItem } from "../../lib/dictionaries/fee_item.ts";
+import { fillFields } from "../../lib/operations/fills.ts";
+import { journalFields } from "../../lib/operations/fund_journal.ts";
+import { futuresOrderFields } from "../../lib/operations/futures.ts";
+import { orderFields } from "../../lib/operations/orders.ts";
+
+Deno.test("csvRecord() follows RFC 4180, and a reader gets back what was written", () => {
+  assertEquals(
+    csvRecord(["a", "b,c", 'd"e', "f\r\ng", "", undefined, false, "=1+1", " x "]),
+    'a,"b,c","d""e","f\r\ng",,,false,=1+1, x \r\n',
+  );
+  const odd = ["00700", "腾讯", "a,b", '"', "\n", "\r", "1e5", "'", "\t"];
+  assertEquals(parse(csvRecord(odd)), [odd]);
+});
+
+Deno.test("rowEncoder() writes the same value to CSV and JSON Lines, absent ones to neither", () => {
+  const column = (name: string) => ({
+    name,
+    meaning: "",
+    unit: "",
+    read: (row: Readonly<Record<string, unknown>>) => row[name],
+  });
+  const encode = rowEncoder(["a", "b", "c", "d", "e"].map(column));
+  const context = { rowKey: "", market: "hk", currency: "HKD" } as const;
+  const row = { a: "1.50", b: 'x\\"y,\n', d: true, e: "腾讯" };
+  const { csv, jsonl } = encode(row, context);
+  assertEquals(csv, '1.50,"x\\""y,\n",,true,腾讯\r\n');
+  assertEquals(jsonl, '{"a":"1.50","b":"x\\\\\\"y,\\n","d":true,"e":"腾讯"}\n');
+  assertEquals(JSON.parse(jsonl), row);
+});
+
+Deno.test("dayBookColumns hold every field of the catalogue but the cursor, each once", () => {
+  const namesOf = (list: keyof typeof dayBookColumns) => dayBookColumns[list].map(({ name }) => name);
+  const fieldsOf = (fields: object) =>
+    Object.keys(fields).filter((name) => !["cursor", "fees"].includes(name));
+  const sorted = (names: string[]) => [...names].sort();
+  const added = ["rowKey", "currency"];
+  assertEquals(sorted(namesOf("fills")), sorted([...added, ...fieldsOf(fillFields), ...FeeItem.names]));
+  assertEquals(sorted(namesOf("orders")), sorted([...added, ...fieldsOf(orderFields)]));
+  assertEquals(sorted(namesOf("futures_fills")), sorted(["rowKey", ...fieldsOf(futuresOrderFields)]));
+  assertEquals(
+    sorted(namesOf("fund_journal")),
+    sorted([...added, "market", ...fieldsOf(journalFields), "typeCode", "typeMeaning"]),
+  );
+});
+
+Deno.test("Digest tells apart where values end, absent from empty, and order", () => {
+  const digest = (...values: unknown[]) => {
+    const made = new Digest();
+    for (const value of values) made.add(value);
+    return String(made);
+  };
+  const texts = [
+    digest("ab", "c"),
+    digest("a", "bc"),
+    digest("abc"),
+    digest("abc", ""),
+    digest("abc", undefined),
+    digest("c", "ab"),
+    digest(),
+    digest(""),
+  ];
+  assertEquals(new Set(texts).size, texts.length);
+  assertEquals(digest("ab", "c"), texts[0]);
+  assertEquals(texts.every((text) => /^[0-9a-f]{16}$/.test(text)), true);
+  const many = new Set(
+    Array.from({ length: 100_000 }, (_, index) => digest(`12508150${index}`, "00700.HK", "buy")),
+  );
+  assertEquals(many.size, 100_000);
+});
+
+Deno.test("DigestCounts counts like a map, also when it grows", () => {
+  const counts = new DigestCounts();
+  const expected = new Map<string, number>();
+  for (let index = 0; index < 20_000; index++) {
+    const digest = new Digest().add((index * 7919) % 6007);
+    const wanted = (expected.get(String(digest)) ?? 0) + 1;
+    expected.set(String(digest), wanted);
+    if (counts.next(digest) !== wanted) throw new Error(`${index}: not ${wanted}`);
+  }
+  assertEquals(expected.size, 6007);
+});
+
+Deno.test("checkFees() adds the items up exactly", () => {
+  assertEquals(checkFees(["0.1", "0.2"], "0.30"), undefined);
+  assertEquals(checkFees([], "0"), undefined);
+  assertEquals(
+    checkFees(["1e-27", "1"], "1")?.message,
+    "the fees add up to 1.000000000000000000000000001, the total says 1",
+  );
+  assertEquals(checkFees([], "1.00"), {
+    expected: "0",
+    actual: "1.00",
+    message: "the fees add up to 0, the total says 1.00",
+  });
+});
+
+Deno.test("checkAmount() allows half a cent, and a mean price half of its last decimal for each share", () => {
+  const check = (price: string, quantity: string, amount: string, merged = false) =>
+    checkAmount({ symbol: "00700.HK", market: "hk", merged, price, quantity, amount }) === undefined;
+  assertEquals(check("0.333", "5", "1.665"), true);
+  assertEquals(check("0.333", "5", "1.67"), true);
+  assertEquals(check("0.333", "5", "1.66"), true);
+  assertEquals(check("0.333", "5", "1.671"), false);
+  // 1000 shares: half of 0.001 is 0.50 and half a cent.
+  assertEquals(check("10.333", "1000", "10333.505", true), true);
+  assertEquals(check("10.333", "1000", "10333.506", true), false);
+  assertEquals(check("10.333", "1000", "10332.495", true), true);
+  assertEquals(check("10.333", "1000", "10333.50", false), false);
+  // A price without decimals may still be a mean to the cent.
+  assertEquals(check("10", "100", "1000.50", true), true);
+  assertEquals(check("10", "100", "1000.51", true), false);
+});
