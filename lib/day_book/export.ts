@@ -277,8 +277,9 @@ class Export {
       return true;
     } catch (error) {
       const passing = [LoginExpiredError, DisplacedError, BusyError].some((kind) => error instanceof kind);
-      if (error instanceof UnmappedError || (error instanceof RejectedError && !passing)) return false;
-      throw error;
+      if (!(error instanceof UnmappedError || (error instanceof RejectedError && !passing))) throw error;
+      this.#result.futuresRefused = error.message;
+      return false;
     }
   }
 

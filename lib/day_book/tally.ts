@@ -121,11 +121,14 @@ export function look(tally: Tally, row: AnyRow, looking: Looking): RowFinding[] 
   return findings;
 }
 
+/** A date in front, with or without separators; a count of seconds since some day is none. */
+const DAY_AT_START = /^((?:19|20)\d\d)\D?(0[1-9]|1[0-2])\D?(0[1-9]|[12]\d|3[01])/;
+
 function lookAtPlace(row: AnyRow, { day, market }: Looking, findings: RowFinding[]): void {
   if (typeof row.date === "string" && row.date !== day) {
     findings.push(finding("values", day, row.date, `the row carries the date ${row.date}`));
   }
-  const time = typeof row.time === "string" ? /^(\d{4})\D?(\d{2})\D?(\d{2})/.exec(row.time) : null;
+  const time = typeof row.time === "string" ? DAY_AT_START.exec(row.time) : null;
   if (time !== null && `${time[1]}-${time[2]}-${time[3]}` !== day) {
     findings.push(finding("values", day, String(row.time), `the line carries the time ${row.time}`));
   }

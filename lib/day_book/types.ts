@@ -162,6 +162,8 @@ export interface DayBookResult {
   differenceCount: number;
   /** Days of the range that have not begun. */
   notBegun: string[];
+  /** What the broker said when it refused the futures account; absent when that was exported, or not asked for. */
+  futuresRefused?: string;
   /** Nothing is missing and everything adds up. */
   ok: boolean;
 }

@@ -53,7 +53,16 @@ async function main(): Promise<void> {
   const market = String(flags.market ?? "hk") as Market;
   const out = await Deno.makeTempDir();
   const simulator = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-check", import.meta.filename!, "--role", "sim", "--job", JSON.stringify({ days, perDay })],
+    args: [
+      "run",
+      "-A",
+      "--no-check",
+      import.meta.filename!,
+      "--role",
+      "sim",
+      "--job",
+      JSON.stringify({ days, perDay }),
+    ],
     stdin: "piped",
     stdout: "piped",
   }).spawn();

@@ -322,6 +322,41 @@ Deno.test("exportDayBook() exports days that no calendar covers, and marks them"
   assertEquals([markets.hk.session, markets.hk.status], ["unknown", "final"]);
 });
 
+Deno.test("exportDayBook() leaves futures out when the account has none, and adds them once it has", async () => {
+  await using broker = scriptedGateway(bookOf([buy], [bought]));
+  using folder = temporaryFolder();
+  const again = () =>
+    exportDayBook(broker.client, { markets: ["hk"], from: DAY, to: DAY, out: folder.path, now: () => LATER });
+  const without = await again();
+  assertEquals(without.futuresRefused, "Cannot complete futures.fillsHistory: 1007 no futures account");
+  assertEquals(Object.keys(without.days[0]!.rows), ["fills", "orders", "fund_journal"]);
+  const future = {
+    stockCode: "HSI2508.HK",
+    entrustId: "9",
+    entrustBs: "1",
+    businessPrice: "25000",
+    businessAmount: "1",
+  };
+  broker.script = {
+    ...broker.script,
+    "FuturesQueryHistoryDeliverList 20250815": [{ ...future, date: "20250815" }],
+    "FuturesQueryHistoryEntrustList 20250815": [{ ...future, date: "20250815" }],
+  };
+  const result = await again();
+  assertEquals([result.days[0]?.action, result.futuresRefused], ["replaced", undefined]);
+  assertEquals(
+    withoutDigests(Deno.readTextFileSync(`${folder.path}/${DAY}/futures_fills.csv`)),
+    "rowKey,symbol,name,orderId,side,orderType,orderTypeText,price,quantity,fillPrice,filledQuantity,date,orderTime," +
+      "fillTime,status,statusText,canCancel,canAmend,isValid,validity,validityText,validUntil,session\r\n" +
+      "futures/2025-08-15/futures_fills/#/1,HSI2508.HK,,9,buy,,,,,25000,1,2025-08-15,,,,,false,false,false,,,,default\r\n",
+  );
+});
+
+Deno.test("exportDayBook() does not take a number of seconds for a date", async () => {
+  const { result } = await exported(bookOf([], [{ ...bought, type: "95", time: "1755221405" }]));
+  assertEquals(result.differences, []);
+});
+
 Deno.test("exportDayBook() refuses wrong options before anything is sent", async () => {
   await using broker = scriptedGateway({});
   const error = await assertRejects(
