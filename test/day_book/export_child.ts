@@ -42,6 +42,8 @@ if (import.meta.main) {
   });
   let events = 0;
   const onProgress = () => {
+    // Whoever kills it from outside counts from here, as a process takes its time to start.
+    if (events === 0) Deno.stdout.writeSync(new TextEncoder().encode("started\n"));
     // SIGKILL cannot be caught: nothing is tidied up, as when the machine loses its power.
     if (++events === killAt) Deno.kill(Deno.pid, "SIGKILL");
   };
