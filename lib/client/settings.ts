@@ -217,8 +217,11 @@ class Loader {
     const content = await this.#parse(path, file.text);
     const secrets = settingNames.filter((name) => table[name].secret);
     const known = [...settingNames, ...secrets.map((name) => `${name}File`)];
+    // The simulator's `--info` file serves as a settings file, and tells more than settings.
+    const isSimulators = "seed" in content && "clock" in content;
     const out: Record<string, string> = {};
     for (const [key, value] of Object.entries(content)) {
+      if (!known.includes(key) && isSimulators) continue;
       if (known.includes(key)) {
         if (typeof value === "string") out[key] = value;
         else this.wrong(`${key} (${path})`, "[not one value]", "one value");
@@ -228,9 +231,7 @@ class Loader {
       const meant = nearest(key, known) ??
         (key.length > 2 ? known.find((each) => isPart(key, each)) : undefined);
       if (meant !== undefined) this.wrong(path, key, `the setting "${meant}"`);
-      else if (!ofSimulator.includes(key)) {
-        this.warnings.push(`"${path}" has "${key}", which is no setting; there are ${known.join(", ")}`);
-      }
+      else this.warnings.push(`"${path}" has "${key}", which is no setting; there are ${known.join(", ")}`);
     }
     if (secrets.some((name) => out[name] !== undefined)) this.#warnIfOpen(path, file.mode);
     return out;
@@ -256,9 +257,6 @@ class Loader {
     return {};
   }
 }
-
-/** What the simulator writes beside the settings into its `--info` file, which serves as a settings file. */
-const ofSimulator: readonly string[] = ["seed", "clock"];
 
 const isPart = (key: string, name: string) => name.toLowerCase().includes(key.toLowerCase());
 

@@ -48,7 +48,7 @@ export interface CommandInit<F extends Flags> {
   usage: string;
   /** Fewest and most positional arguments. */
   args: readonly [number, number];
-  /** What there is to know, in lines of at most 78 characters. */
+  /** What there is to know; its lines are broken anew, but for indented ones. */
   details?: string;
   flags: F;
   /** Shared flags that mean nothing here. */

@@ -7,6 +7,7 @@ const flags = {
   to: { type: "string", value: "DAY", text: "last trading day (the last one that is over)" },
   out: { type: "string", value: "DIR", text: "where the files go (out)" },
   formats: { type: "string", value: "LIST", text: "csv, jsonl (csv)" },
+  now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
 } as const satisfies Flags;
 /** What it is given. */
 export type ExportInput = Input<typeof flags>;

@@ -32,6 +32,16 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
+/** Lines of a text, broken anew; indented ones stay as they are. */
+function paragraphs(text: string): string[] {
+  const lines = text.split("\n").reduce<string[]>((all, line) => {
+    const before = all.at(-1);
+    const goesOn = before !== undefined && !/^(\s|$)/.test(before) && !/^(\s|$)/.test(line);
+    return goesOn ? [...all.slice(0, -1), `${before} ${line}`] : [...all, line];
+  }, []);
+  return lines.flatMap((line) => line.startsWith(" ") ? [line] : wrap(line, 80));
+}
+
 function exits(codes: readonly number[]): string[] {
   const all = Object.entries(exitCodes).filter(([code]) => codes.includes(Number(code)));
   return columns(all.map(([code, meaning]) => [code, meaning] as const));
@@ -72,7 +82,7 @@ export function helpOf(command: Command): string {
     `Usage: ${start} ${command.name}${command.usage === "" ? "" : ` ${command.usage}`} [flags]`,
     "",
     `${command.summary[0]!.toUpperCase()}${command.summary.slice(1)}.`,
-    ...command.details === undefined ? [] : ["", command.details],
+    ...command.details === undefined ? [] : ["", ...paragraphs(command.details)],
     "",
     "Flags",
     ...columns(flags),

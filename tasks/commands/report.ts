@@ -16,6 +16,7 @@ import {
 import type { Command } from "./command.ts";
 import { exitCodeOf, InterruptedError, isMisuse, UsageError } from "./exit_codes.ts";
 import type { Host } from "./host.ts";
+import { plain } from "./print.ts";
 
 /** Writes an error to stderr. */
 export function report(error: unknown, command: Command | undefined, host: Host): void {
@@ -29,7 +30,8 @@ export function report(error: unknown, command: Command | undefined, host: Host)
     );
     return;
   }
-  host.note(`hsgate: ${error.message}`);
+  // The broker's own words stand in it, and must not write anywhere on the screen; lines are ours.
+  host.note(`hsgate: ${error.message.split("\n").map(plain).join("\n")}`);
   const advice = adviceFor(error, command);
   if (advice !== undefined) host.note(`  -> ${advice}`);
 }

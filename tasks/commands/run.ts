@@ -7,6 +7,7 @@ const flags = {
     value: "DIR",
     text: "folder that the recipe's folders start from (the current one)",
   },
+  now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
   "dry-run": { type: "boolean", text: "compile the recipe, show its steps, send nothing" },
 } as const satisfies Flags;
 /** What it is given. */

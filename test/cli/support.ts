@@ -109,7 +109,7 @@ export function start(words: readonly string[], { env = {}, stdin }: Pick<World,
 /** Runs the command line as a process of its own. */
 export async function spawned(
   words: readonly string[],
-  world: Pick<World, "env" | "stdin"> = {},
+  world: Pick<World, "env" | "stdin"> & { interruptAfterMs?: number } = {},
 ): Promise<Outcome> {
   const process = start(words, world);
   if (world.stdin !== undefined) {
@@ -117,7 +117,12 @@ export async function spawned(
     await writer.write(new TextEncoder().encode(world.stdin));
     await writer.close();
   }
+  const { interruptAfterMs } = world;
+  const timer = interruptAfterMs === undefined
+    ? undefined
+    : setTimeout(() => process.kill("SIGINT"), interruptAfterMs);
   const { code, stdout, stderr } = await process.output();
+  clearTimeout(timer);
   const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
   return { code, out: text(stdout), err: text(stderr) };
 }

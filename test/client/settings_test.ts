@@ -68,6 +68,7 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
     tradePasswordKey: KEY,
     seed: 1,
     clock: "2025-08-16T12:00:00+08:00",
+    loginPassword: "sim-2",
   });
   const { settings, warnings } = await load({
     files: { "sim.json": info },
@@ -123,6 +124,14 @@ Deno.test("loadSettings() warns when others can read a file with a secret, and o
     files: { "/p": { text: "x", mode: 0o640 } },
   });
   assertEquals(warnings, ['"/p" holds a secret and others can read it; run: chmod 600 "/p"']);
+});
+
+Deno.test("loadSettings() warns of a key that is nothing like a setting", async () => {
+  const { warnings } = await load({ files: { "hsgate.yaml": "colour: blue" } });
+  assertEquals(warnings, [
+    '"hsgate.yaml" has "colour", which is no setting; there are gatewayUrl, pushAddress, tradePassword, ' +
+    "tradePasswordKey, timeoutMs, transport, tradePasswordFile, tradePasswordKeyFile",
+  ]);
 });
 
 const refusals: [string, World, string][] = [

@@ -54,9 +54,10 @@ export async function run({ flags, host }: DoctorInput): Promise<number> {
 async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator<Finding> {
   const loaded = await settingsOf(flags, host);
   const { settings } = loaded;
-  yield* settingsFinding(loaded);
   const file = flags["config-xml"];
-  if (file !== undefined) yield* await readConfig(file, settings, host);
+  const configured = file === undefined ? [] : await readConfig(file, settings, host);
+  yield* settingsFinding(loaded);
+  yield* configured;
   yield* proxyFindings(host.env, settings);
   const { gatewayUrl, pushAddress, timeoutMs } = settings;
   const patience = { timeoutMs: Math.min(timeoutMs, PATIENCE_MS), signal: host.signal };
@@ -85,14 +86,19 @@ async function* askGateway(
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
 ): AsyncGenerator<Finding> {
   const { gatewayUrl, tradePassword, tradePasswordKey } = settings;
-  const keyed = tradePasswordKey === undefined ? {} : { tradePasswordKey };
-  const options = { retry: { attempts: 1 }, ...tradePassword !== undefined && { tradePassword } };
+  const canLogIn = tradePassword !== undefined && tradePasswordKey !== undefined;
   // No password here: what answers is not known to be a gateway yet.
   const stranger = createClient(gateway({ url: gatewayUrl, timeoutMs }), { retry: { attempts: 1 } });
   const found = await gatewayFinding(stranger, gatewayUrl, signal);
   yield found;
   if (found.state === "failed") return;
-  await using client = createClient(gateway({ url: gatewayUrl, timeoutMs, ...keyed }), options);
+  await using client = createClient(
+    gateway({ url: gatewayUrl, timeoutMs, ...canLogIn && { tradePasswordKey } }),
+    {
+      retry: { attempts: 1 },
+      ...canLogIn && { tradePassword },
+    },
+  );
   yield* await tradeLoginFindings(client, settings, signal);
 }
 

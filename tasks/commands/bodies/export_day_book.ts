@@ -8,12 +8,13 @@ import { UsageError } from "../exit_codes.ts";
 import type { ExportInput } from "../export_day_book.ts";
 import { clientOf } from "../session.ts";
 import { dayTable } from "./day_table.ts";
-import { dayOf, lastTradingDays, listOf, marketsOf } from "./lists.ts";
+import { clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "./lists.ts";
 
 /** Exports, shows days as they are done, and ends with 7 when something does not add up. */
 export async function run({ flags, host }: ExportInput): Promise<number> {
+  const now = clockOf(flags.now, host);
   const markets = marketsOf(flags.markets ?? "hk");
-  const to = flags.to === undefined ? lastTradingDays(markets[0]!, 1, host.now())[0]! : dayOf("to", flags.to);
+  const to = flags.to === undefined ? lastTradingDays(markets[0]!, 1, now())[0]! : dayOf("to", flags.to);
   const from = flags.from === undefined ? to : dayOf("from", flags.from);
   if (from > to) throw new UsageError(`Cannot export from ${from} to ${to}: the first day is after the last`);
   const formats = listOf("formats", flags.formats ?? "csv,jsonl", ["csv", "jsonl"] as const);
@@ -25,7 +26,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     to,
     out,
     formats,
-    now: host.now,
+    now,
     signal: host.signal,
     onProgress: (event) => {
       if (event.type === "day-started" && !flags.json) {

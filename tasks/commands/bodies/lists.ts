@@ -8,6 +8,7 @@ import { calendarOfMarket, dateIn, marketDay } from "../../../lib/day_book/marke
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { didYouMean } from "../../../lib/nearest.ts";
 import { UsageError } from "../exit_codes.ts";
+import type { Host } from "../host.ts";
 
 /** Reads a list between commas whose members are known. @throws {UsageError} Naming the nearest. */
 export function listOf<T extends string>(flag: string, given: string, allowed: readonly T[]): T[] {
@@ -35,6 +36,20 @@ export function dayOf(flag: string, given: string): string {
     throw new UsageError(`Cannot use --${flag} "${given}": write a day that exists, such as 2025-08-15`);
   }
   return given;
+}
+
+/**
+ * The time that a command takes for the present: the real one, or the one of the simulator it works with.
+ *
+ * @throws {UsageError} When it is no time with its offset.
+ */
+export function clockOf(given: string | undefined, host: Pick<Host, "now">): () => number {
+  if (given === undefined) return host.now;
+  const instant = /T.*(Z|[+-]\d{2}:\d{2})$/.test(given) ? Date.parse(given) : NaN;
+  if (!Number.isNaN(instant)) return () => instant;
+  throw new UsageError(
+    `Cannot use --now "${given}": write a time with its offset, 2025-08-16T12:00:00+08:00`,
+  );
 }
 
 /** The last trading days of a market whose sessions are over, oldest first. */

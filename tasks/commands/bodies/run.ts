@@ -14,6 +14,7 @@ import type { RunInput } from "../run.ts";
 import { clientOf } from "../session.ts";
 import { printAnswer } from "./answer.ts";
 import { dayTable } from "./day_table.ts";
+import { clockOf } from "./lists.ts";
 
 /** Compiles a recipe, runs its steps, and ends with 7 when something does not add up. */
 export async function run({ args: [name = ""], flags, host }: RunInput): Promise<number> {
@@ -28,7 +29,7 @@ export async function run({ args: [name = ""], flags, host }: RunInput): Promise
   await using client = await clientOf(flags, host, recipe.connect?.gateway);
   const result = await runRecipe(recipe, {
     client,
-    now: host.now,
+    now: clockOf(flags.now, host),
     signal: host.signal,
     ...flags.out !== undefined && { out: flags.out },
     onProgress: (event) => tell(event, host),

@@ -1,0 +1,269 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { cli, envOf, KEY, PASSWORD, simulate, spawned } from "./support.ts";
+import { record } from "../conformance/recorder.ts";
+
+const order = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "580.00",
+  side: "buy",
+  orderType: "limit",
+};
+const orderJson = JSON.stringify(order);
+
+Deno.test("call prints one line of JSON with --json and indents it without", async () => {
+  await using gateway = await simulate();
+  const env = envOf(gateway);
+  const line = await cli(["call", "account.funds", '{"market":"hk"}', "--json"], { env });
+  assertEquals(line.out.trimEnd().includes("\n"), false);
+  assert(/^\d+\.\d\d$/.test(JSON.parse(line.out).totalAssets));
+  const pretty = await cli(["call", "account.funds", '{"market":"hk"}'], { env });
+  assertEquals(JSON.parse(pretty.out), JSON.parse(line.out));
+  assertStringIncludes(pretty.out, '\n  "totalAssets"');
+});
+
+Deno.test("call reads parameters from stdin and from a file, in either spelling", async () => {
+  await using gateway = await simulate();
+  const env = envOf(gateway);
+  const stdin = await cli(["call", "TradeQueryMarginFundInfo", "-", "--json"], {
+    env,
+    stdin: '{"exchangeType":"K"}',
+  });
+  const file = await cli(["call", "account.funds", "@p.json", "--json"], {
+    env,
+    files: { "p.json": '{"market":"hk"}' },
+  });
+  const path = await cli(["call", "/trade/TradeQueryMarginFundInfoRequest", '{"market":"hk"}', "--json"], {
+    env,
+  });
+  assertEquals([stdin.code, file.code, path.code], [0, 0, 0]);
+  assertEquals(JSON.parse(stdin.out), JSON.parse(file.out));
+  assertEquals(JSON.parse(path.out), JSON.parse(file.out));
+});
+
+Deno.test("call walks all pages with --all, and says without it that there may be more", async () => {
+  await using gateway = await simulate({ fillsPerDay: 40 });
+  const env = envOf(gateway);
+  const params = '{"market":"hk","from":"2025-08-11","to":"2025-08-14"}';
+  const one = await cli(["call", "fills.history", params, "--json"], { env });
+  assertEquals(JSON.parse(one.out).length, 20);
+  assertStringIncludes(one.err, "this is one page and there may be more; --all walks all of them");
+  const all = await cli(["call", "fills.history", params, "--json", "--all"], { env });
+  assertEquals({ rows: JSON.parse(all.out).length, err: all.err }, { rows: 160, err: "" });
+  const wire = await cli(["call", "fills.history", params, "--json", "--all", "--wire"], { env });
+  assertEquals(JSON.parse(wire.out).data.length, 160);
+  const pages = await cli([
+    "call",
+    "futures.fillsHistory",
+    '{"from":"2025-08-11","to":"2025-08-14"}',
+    "--all",
+    "--wire",
+  ], { env });
+  assertEquals(typeof JSON.parse(pages.out).data[0].businessPrice, "string");
+});
+
+Deno.test("call shows rows as a table that fits the terminal", async () => {
+  await using gateway = await simulate();
+  const env = envOf(gateway);
+  const { out, err } = await cli([
+    "call",
+    "fills.history",
+    '{"market":"hk","from":"2025-08-14","to":"2025-08-14","limit":2}',
+  ], {
+    env,
+    columns: 80,
+  });
+  const lines = out.trimEnd().split("\n");
+  assertEquals(lines.length, 3);
+  assert(/^symbol +date +side +quantity +price/.test(lines[0]!));
+  for (const line of lines) assert(line.length <= 80);
+  assert(/hsgate: \d+ more columns do not fit; --json shows all/.test(err));
+});
+
+Deno.test("call --dry-run shows what would be sent and sends nothing", async () => {
+  const { code, out, err } = await cli(["call", "orders.place", orderJson, "--dry-run", "--json"]);
+  assertEquals({ code, err }, { code: 0, err: "" });
+  assertEquals(JSON.parse(out), {
+    path: "/trade/TradeEntrust",
+    params: {
+      exchangeType: "K",
+      stockCode: "00700.HK",
+      entrustAmount: "100",
+      entrustPrice: "580.00",
+      entrustBs: "1",
+      entrustType: "3",
+      clientType: 0,
+    },
+  });
+});
+
+Deno.test("call asks a person before a write, showing it as it would be sent, and takes no for an answer", async () => {
+  await using gateway = await simulate();
+  const env = envOf(gateway);
+  const no = await cli(["call", "orders.place", orderJson], { env, answer: "" });
+  assertEquals({ code: no.code, out: no.out }, { code: 0, out: "" });
+  assertStringIncludes(no.err, "This changes the account. It would send to /trade/TradeEntrust:");
+  assertStringIncludes(no.err, '"entrustAmount": "100"');
+  assertStringIncludes(no.err, "hsgate: nothing was sent");
+  const none = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env, answer: "no" });
+  assertEquals(JSON.parse(none.out), []);
+  const yes = await cli(["call", "orders.place", orderJson, "--json"], { env, answer: "y" });
+  assertEquals(typeof JSON.parse(yes.out).orderId, "string");
+  const unasked = await cli(["call", "orders.place", orderJson, "--json", "--yes"], { env, answer: "n" });
+  assertEquals(typeof JSON.parse(unasked.out).orderId, "string");
+});
+
+Deno.test("call ends with 3 when the broker says no, and keeps its words", async () => {
+  await using gateway = await simulate();
+  const { code, out, err } = await cli([
+    "call",
+    "orders.cancel",
+    '{"market":"hk","symbol":"00700.HK","orderId":"99"}',
+  ], {
+    env: envOf(gateway),
+  });
+  assertEquals({ code, out }, { code: 3, out: "" });
+  assertStringIncludes(err, "hsgate: Cannot complete orders.cancel: ");
+});
+
+Deno.test("call ends with 4 when nothing listens, and says where to look", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr;
+  listener.close();
+  const { code, out, err } = await cli([
+    "call",
+    "account.funds",
+    '{"market":"hk"}',
+    "--gateway",
+    `http://127.0.0.1:${port}`,
+  ]);
+  assertEquals({ code, out }, { code: 4, out: "" });
+  assertStringIncludes(err, '"deno task hsgate doctor" looks for it');
+});
+
+Deno.test("call ends with 5 when a write went unanswered, sent it once, and says to look first", async () => {
+  await using gateway = await simulate();
+  await using recorder = record(gateway.info.gatewayUrl);
+  const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url };
+  gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
+  const { code, out, err } = await cli(["call", "orders.place", orderJson, "--timeout", "0.3"], { env });
+  assertEquals({ code, out }, { code: 5, out: "" });
+  assertStringIncludes(err, "Do not repeat it: first read today's orders");
+  // The order had been taken, once.
+  const today = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env: envOf(gateway) });
+  assertEquals(JSON.parse(today.out).length, 1);
+  await new Promise((resolve) => setTimeout(resolve, 1500)); // until the recorder has its answer
+  assertEquals(recorder.take().filter(({ path }) => path === "/trade/TradeEntrust").length, 1);
+});
+
+Deno.test("call ends with 6 without a login, and says how to make one", async () => {
+  await using gateway = await simulate();
+  const { code, out, err } = await cli(["call", "account.funds", '{"market":"hk"}'], {
+    env: { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl },
+  });
+  assertEquals({ code, out }, { code: 6, out: "" });
+  assertStringIncludes(err, "Set HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY");
+});
+
+Deno.test("call ends with 130 when it is interrupted", async () => {
+  await using gateway = await simulate();
+  gateway.faults.arm({ kind: "delay", operation: "quotes.latest", ms: 400, when: "request" });
+  const process = spawned(["quote", "00700.HK"], { env: envOf(gateway), interruptAfterMs: 300 });
+  const { code, out, err } = await process;
+  assertEquals({ code, out, err }, { code: 130, out: "", err: "hsgate: interrupted\n" });
+});
+
+Deno.test("login logs in with the settings' password, and --logout ends it", async () => {
+  await using gateway = await simulate();
+  const env = envOf(gateway);
+  const login = await cli(["login"], { env });
+  assertEquals(login, { code: 0, out: "logged in for trading\n", err: "" });
+  assertEquals(gateway.state().tradeLogin, "in");
+  const logout = await cli(["login", "--logout", "--json"], { env });
+  assertEquals(logout, { code: 0, out: '{"loggedIn":false}\n', err: "" });
+  assertEquals(gateway.state().tradeLogin, "out");
+});
+
+Deno.test("login ends with 6 without a password and with a wrong one", async () => {
+  await using gateway = await simulate();
+  const url = gateway.info.gatewayUrl;
+  const none = await cli(["login"], { env: { HSGATE_GATEWAY_URL: url } });
+  assertEquals(none.code, 6);
+  assertStringIncludes(none.err, "Cannot log in: no trade password was given");
+  const wrong = await cli(["login"], { env: { ...envOf(gateway), HSGATE_TRADE_PASSWORD: "999999" } });
+  assertEquals(wrong.code, 6);
+  assertStringIncludes(wrong.err, "Check the trade password and its key");
+  assertEquals(`${none.err}${wrong.err}`.includes("999999"), false);
+});
+
+const secretLines: [string, string[]][] = [
+  ["a flag", ["login", "--password", PASSWORD]],
+  ["a flag with its value attached", ["login", `--trade-password=${PASSWORD}`]],
+  ["a key as a flag", ["login", `--key=${KEY}`]],
+  ["a parameter in our spelling", ["call", "account.login", `{"password":"${PASSWORD}"}`]],
+  ["a parameter in the broker's spelling", ["call", "TradeLogin", `{"password":"${PASSWORD}"}`]],
+  ["a parameter in JSON that breaks off", ["call", "TradeLogin", `{"password":"${PASSWORD}`]],
+];
+for (const [what, words] of secretLines) {
+  Deno.test(`hsgate refuses a secret on the command line and does not repeat it: ${what}`, async () => {
+    const { code, out, err } = await cli(words);
+    assertEquals({ code, out }, { code: 2, out: "" });
+    assertEquals([PASSWORD, KEY].some((secret) => err.includes(secret)), false);
+  });
+}
+
+Deno.test("hsgate names no secret in what it writes, whatever goes wrong", async () => {
+  await using gateway = await simulate();
+  const env = envOf(gateway);
+  const wrongKey = { ...env, HSGATE_TRADE_PASSWORD_KEY: "ZmVkY2JhOTg3NjU0MzIxMA==" };
+  const outcomes = [
+    await cli(["doctor"], { env }),
+    await cli(["doctor", "--json"], { env }),
+    await cli(["doctor"], { env: wrongKey }),
+    await cli(["call", "account.login"], { env: wrongKey }),
+    await cli(["call", "account.login", "-"], { env, stdin: `{"pasword":"${PASSWORD}"}` }),
+    await cli(["call", "account.login", "-", "--dry-run"], { env, stdin: `{"password":"${PASSWORD}"}` }),
+    await cli(["call", "account.login"], { env: { ...env, HSGATE_GATEWAY_URL: "http://127.0.0.1:1" } }),
+  ];
+  for (const { out, err } of outcomes) {
+    for (const secret of [PASSWORD, KEY, "ZmVkY2JhOTg3NjU0MzIxMA=="]) {
+      assertEquals(`${out}${err}`.includes(secret), false, `${out}${err}`);
+    }
+  }
+});
+
+Deno.test("quote infers kinds of securities and aligns its columns", async () => {
+  await using gateway = await simulate();
+  const env = envOf(gateway);
+  const { code, out } = await cli(["quote", "00700.HK", "hsi2508.hk", "AAPL", "AAPL"], { env, columns: 80 });
+  assertEquals(code, 0);
+  const lines = out.trimEnd().split("\n");
+  assertEquals(lines.map((line) => line.split(/ +/)[0]), ["symbol", "00700.HK", "HSI2508.HK", "AAPL"]);
+  const ends = lines.map((line) => /^\S+ +\S+/.exec(line)![0].length);
+  assertEquals(new Set(ends).size, 1);
+  const json = await cli(["quote", "00700.HK", "--json"], { env });
+  assertEquals(JSON.parse(json.out)[0].security, { type: "hk-stock", symbol: "00700.HK" });
+});
+
+Deno.test("hsgate keeps control characters of an answer off the terminal", async () => {
+  const answer = {
+    ok: true,
+    err: "",
+    data: { holdsList: [{ stockCode: "X\x1b[2J\x07", stockName: "騰訊控股", currentAmount: "5" }] },
+  };
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () => Response.json(answer),
+  );
+  const { out } = await cli([
+    "call",
+    "account.holdings",
+    '{"market":"hk"}',
+    "--gateway",
+    `http://127.0.0.1:${server.addr.port}`,
+  ], {
+    columns: 80,
+  });
+  assertEquals(out, "symbol  quantity  name\nX [2J          5  騰訊控股\n");
+});

@@ -1,0 +1,221 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { cli, envOf, KEY, simulate } from "./support.ts";
+
+/** States of the findings, by what was looked at. */
+function statesOf(out: string): Record<string, string> {
+  const { findings }: { findings: { check: string; state: string }[] } = JSON.parse(out);
+  return Object.fromEntries(findings.map(({ check, state }) => [check, state]));
+}
+
+function textOf(out: string, check: string): string {
+  const { findings }: { findings: { check: string; text: string; advice?: string }[] } = JSON.parse(out);
+  const { text, advice } = findings.findLast((each) => each.check === check)!;
+  return `${text} -> ${advice}`;
+}
+
+/** A port that nobody listens on. */
+function closedPort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
+
+/** The push port of the settings, where only the HTTP side is of interest. */
+const pushOf = (port: number) => ({ HSGATE_PUSH_ADDRESS: `127.0.0.1:${port}` });
+
+Deno.test("doctor finds nothing wrong with a gateway that works", async () => {
+  await using gateway = await simulate();
+  const { code, out, err } = await cli(["doctor", "--json"], { env: envOf(gateway) });
+  assertEquals({ code, err }, { code: 0, err: "" });
+  assertEquals(JSON.parse(out).ok, true);
+  assertEquals(statesOf(out), {
+    "settings": "ok",
+    "HTTP port": "ok",
+    "gateway": "ok",
+    "trade login": "ok",
+    "push port": "ok",
+  });
+});
+
+Deno.test("doctor says that a port is closed and what to do, and ends with 4", async () => {
+  const port = closedPort();
+  const env = { HSGATE_GATEWAY_URL: `http://127.0.0.1:${port}`, ...pushOf(port) };
+  const { code, out } = await cli(["doctor", "--json"], { env });
+  assertEquals(code, 4);
+  assertEquals(statesOf(out), { "settings": "ok", "HTTP port": "failed", "push port": "failed" });
+  assertStringIncludes(textOf(out, "HTTP port"), `127.0.0.1:${port} is closed -> Start the gateway`);
+});
+
+const strangers: [string, () => Response][] = [
+  ["a web page", () => new Response("<html></html>", { headers: { "content-type": "text/html" } })],
+  ["other JSON", () => Response.json({ hello: "world" })],
+  ["404", () => new Response("not found", { status: 404 })],
+];
+for (const [what, answer] of strangers) {
+  Deno.test(`doctor tells another program from a gateway by its answer: ${what}`, async () => {
+    const bodies: string[] = [];
+    await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+      bodies.push(await request.text());
+      return answer();
+    });
+    const { port } = server.addr;
+    const env = {
+      HSGATE_GATEWAY_URL: `http://127.0.0.1:${port}`,
+      HSGATE_TRADE_PASSWORD: "135790",
+      HSGATE_TRADE_PASSWORD_KEY: KEY,
+      ...pushOf(port),
+    };
+    const { code, out } = await cli(["doctor", "--json"], { env });
+    assertEquals(code, 4);
+    assertEquals(statesOf(out), {
+      "settings": "ok",
+      "HTTP port": "ok",
+      "gateway": "failed",
+      "push port": "ok",
+    });
+    assertStringIncludes(
+      textOf(out, "gateway"),
+      "but it is not the gateway -> Another program has this port",
+    );
+    // Whoever it is, it was not told the password.
+    assertEquals(bodies.some((body) => body.includes("password")), false);
+  });
+}
+
+Deno.test("doctor tells a program that speaks no HTTP from a gateway", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const served = (async () => {
+    for await (const conn of listener) {
+      await conn.read(new Uint8Array(4096));
+      await conn.write(new TextEncoder().encode("220 mail ready\r\n"));
+      conn.close();
+    }
+  })();
+  const { port } = listener.addr;
+  const { code, out } = await cli(["doctor", "--json", "--timeout", "1"], {
+    env: { HSGATE_GATEWAY_URL: `http://127.0.0.1:${port}`, ...pushOf(port) },
+  });
+  listener.close();
+  await served;
+  assertEquals({ code, state: statesOf(out).gateway }, { code: 4, state: "failed" });
+  assertStringIncludes(textOf(out, "gateway"), "perhaps it is not the gateway");
+});
+
+Deno.test("doctor says that nobody is logged in for trading, and ends with 6", async () => {
+  await using gateway = await simulate();
+  const env = { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl, HSGATE_PUSH_ADDRESS: gateway.info.pushAddress };
+  const { code, out } = await cli(["doctor", "--json"], { env });
+  assertEquals(code, 6);
+  assertEquals(statesOf(out)["trade login"], "failed");
+  assertStringIncludes(
+    textOf(out, "trade login"),
+    'not logged in for trading (1012 not logged in) -> Type "tradelogin"',
+  );
+});
+
+Deno.test("doctor says that the password is wrong, tries it once, and ends with 6", async () => {
+  await using gateway = await simulate();
+  const env = { ...envOf(gateway), HSGATE_TRADE_PASSWORD: "999999" };
+  const { code, out } = await cli(["doctor", "--json"], { env });
+  assertEquals(code, 6);
+  assertStringIncludes(textOf(out, "trade login"), "wrong trade password, or the wrong key for it");
+  assertEquals(out.includes("999999"), false);
+  assertEquals(gateway.state().tradeLogin, "out");
+});
+
+Deno.test("doctor says that the key of the password is wrong", async () => {
+  await using gateway = await simulate();
+  const env = { ...envOf(gateway), HSGATE_TRADE_PASSWORD_KEY: "ZmVkY2JhOTg3NjU0MzIxMA==" };
+  const { code, out } = await cli(["doctor", "--json"], { env });
+  assertEquals(code, 6);
+  assertStringIncludes(textOf(out, "trade login"), "or the wrong key for it");
+});
+
+Deno.test("doctor says that a password without its key is half a setting", async () => {
+  await using gateway = await simulate();
+  const { HSGATE_TRADE_PASSWORD_KEY: _, ...env } = envOf(gateway);
+  const { code, out } = await cli(["doctor", "--json"], { env });
+  assertEquals(code, 2);
+  assertStringIncludes(textOf(out, "trade password"), "one is missing");
+});
+
+Deno.test("doctor says that the platform login has run out", async () => {
+  await using gateway = await simulate();
+  gateway.faults.arm({ kind: "expired-login", operation: "account.exchangeRates" });
+  const { code, out } = await cli(["doctor", "--json"], { env: envOf(gateway) });
+  assertEquals(code, 6);
+  assertStringIncludes(textOf(out, "gateway"), "it is not logged in to the platform");
+  assertStringIncludes(textOf(out, "gateway"), 'Type "relogin"');
+});
+
+Deno.test("doctor says that the account was taken over by another login", async () => {
+  await using gateway = await simulate();
+  gateway.faults.arm({ kind: "busy", operation: "account.exchangeRates", code: "1013", text: "kicked" });
+  const { code, out } = await cli(["doctor", "--json"], { env: envOf(gateway) });
+  assertEquals(code, 6);
+  assertStringIncludes(textOf(out, "gateway"), "another device or program has logged in");
+});
+
+Deno.test("doctor says that the push port is closed although calls work", async () => {
+  await using gateway = await simulate();
+  const { code, out } = await cli(["doctor", "--json"], {
+    env: { ...envOf(gateway), ...pushOf(closedPort()) },
+  });
+  assertEquals(code, 4);
+  assertEquals(statesOf(out)["trade login"], "ok");
+  assertStringIncludes(textOf(out, "push port"), "Orders and calls work without it");
+});
+
+Deno.test("doctor warns of a proxy that would catch calls to this machine", async () => {
+  await using gateway = await simulate();
+  const env = { ...envOf(gateway), HTTP_PROXY: "http://127.0.0.1:1" };
+  const { code, out } = await cli(["doctor", "--json"], { env });
+  assertEquals(code, 0);
+  assertEquals(statesOf(out).proxy, "warning");
+  assertStringIncludes(textOf(out, "proxy"), "Set NO_PROXY=127.0.0.1");
+  const fine = await cli(["doctor", "--json"], { env: { ...env, NO_PROXY: "localhost, 127.0.0.1" } });
+  assertEquals(statesOf(fine.out).proxy, undefined);
+});
+
+Deno.test("doctor reads the gateway's config.xml, compares its ports, and keeps the phone number to itself", async () => {
+  await using gateway = await simulate();
+  const xml = `<hs_gateway><mobile>13800000000</mobile><countryCode>CHN</countryCode>
+    <listenHttpPort>21111</listenHttpPort><privateKeyPath>/k.pem</privateKeyPath></hs_gateway>`;
+  const { code, out } = await cli(["doctor", "--config-xml", "config.xml", "--json"], {
+    env: envOf(gateway),
+    files: { "config.xml": xml },
+  });
+  assertEquals(code, 0);
+  const { findings }: { findings: { check: string; state: string; text: string }[] } = JSON.parse(out);
+  const texts = findings.filter(({ check }) => check === "config.xml").map(({ state, text }) =>
+    `${state}: ${text}`
+  );
+  assertEquals(texts, [
+    "ok: listens on 127.0.0.1, HTTP 21111, pushes 11112",
+    `warning: the gateway listens on HTTP port 21111, and the settings say ${
+      new URL(gateway.info.gatewayUrl).port
+    }`,
+    `warning: the gateway pushes on port 11112, and the settings say ${
+      gateway.info.pushAddress.split(":")[1]
+    }`,
+  ]);
+  assertEquals(out.includes("13800000000"), false);
+});
+
+Deno.test("doctor says what is wrong with a config.xml that cannot be read", async () => {
+  await using gateway = await simulate();
+  const { code, out } = await cli(["doctor", "--config-xml", "c.xml"], {
+    env: envOf(gateway),
+    files: { "c.xml": "<hs_gateway><mobile>138</hs_gateway>" },
+  });
+  assertEquals(code, 2);
+  assertStringIncludes(out, "FAIL  config.xml    </hs_gateway> closes <mobile>");
+  assertStringIncludes(out, "1 of 6 checks failed.");
+});
+
+Deno.test("doctor fits a terminal of 80 columns", async () => {
+  const { out } = await cli(["doctor"], {
+    env: { HSGATE_GATEWAY_URL: `http://127.0.0.1:${closedPort()}` },
+    columns: 80,
+  });
+  for (const line of out.split("\n")) assertEquals(line.length <= 80, true, line);
+});

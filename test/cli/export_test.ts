@@ -1,0 +1,136 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { cli, envOf, simulate, spawned, start } from "./support.ts";
+
+const NOW = "2025-08-16T12:00:00+08:00";
+
+/** A folder that is gone afterwards. */
+async function folder(): Promise<{ path: string } & AsyncDisposable> {
+  const path = await Deno.makeTempDir({ prefix: "hsgate-cli-" });
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}
+
+const namesIn = async (path: string) =>
+  (await Array.fromAsync(Deno.readDir(path))).map(({ name }) => name).sort();
+
+Deno.test("export day-book writes the days asked for and prints nothing but the result with --json", async () => {
+  await using gateway = await simulate({ fillsPerDay: 5 });
+  await using out = await folder();
+  const { code, out: text, err } = await cli(
+    [
+      "export",
+      "day-book",
+      "--markets",
+      "hk,us",
+      "--from",
+      "2025-08-13",
+      "--to",
+      "2025-08-14",
+      "--out",
+      out.path,
+      "--formats",
+      "csv",
+      "--now",
+      NOW,
+      "--json",
+    ],
+    { env: envOf(gateway) },
+  );
+  assertEquals({ code, err }, { code: 0, err: "" });
+  const result = JSON.parse(text);
+  assertEquals(result.days.map(({ day }: { day: string }) => day), ["2025-08-13", "2025-08-14"]);
+  assertEquals(result.days[0].markets.hk.rows.fills, 5);
+  assertEquals((await namesIn(`${out.path}/2025-08-14`)).includes("fills.csv"), true);
+});
+
+Deno.test("export day-book takes the last trading day that is over when none is named", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using out = await folder();
+  const { code, out: text } = await cli(["export", "day-book", "--out", out.path, "--now", NOW], {
+    env: envOf(gateway),
+    columns: 80,
+  });
+  assertEquals(code, 0);
+  assertStringIncludes(text, "\n2025-08-15  hk ");
+});
+
+Deno.test("export day-book at Ctrl-C ends with 130 and leaves no day half done", async () => {
+  await using gateway = await simulate({ fillsPerDay: 5 });
+  await using out = await folder();
+  // The second day is slow, so that the interruption meets it in the middle.
+  gateway.faults.arm({
+    kind: "delay",
+    operation: "fills.history",
+    ms: 3000,
+    when: "request",
+    times: 20,
+    skip: 1,
+  });
+  const process = start(
+    ["export", "day-book", "--from", "2025-08-12", "--to", "2025-08-14", "--out", out.path, "--now", NOW],
+    { env: envOf(gateway) },
+  );
+  const reader = process.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let err = "";
+  while (!err.includes("2025-08-13 (2 of 3)")) err += (await reader.read()).value ?? "";
+  process.kill("SIGINT");
+  for (let chunk; !(chunk = await reader.read()).done;) err += chunk.value;
+  assertEquals((await process.status).code, 130);
+  await process.stdout.cancel();
+  const days = (await namesIn(out.path)).filter((name) => /^\d{4}-\d\d-\d\d$/.test(name));
+  assertEquals(days, ["2025-08-12"]);
+});
+
+Deno.test("run runs a recipe over HTTP and prints its table", async () => {
+  await using gateway = await simulate({ fillsPerDay: 4 });
+  await using out = await folder();
+  const { code, out: text } = await spawned(["run", "end_of_day", "--out", out.path, "--now", NOW], {
+    env: envOf(gateway),
+  });
+  assertEquals(code, 0);
+  for (const market of ["hk", "us", "shanghai"]) assertStringIncludes(text, `2025-08-15  ${market} `);
+  assertStringIncludes(text, `under ${out.path}/out/day-books`);
+});
+
+Deno.test("run refuses a recipe with a mistake before its first step, naming the line", async () => {
+  const recipe =
+    "name: r\nsteps:\n  - id: a\n    uses: export-day-book\n    with: { markets: [uk], sessions: 1 }\n";
+  const { code, out, err } = await cli(["run", "r.yaml"], { files: { "r.yaml": recipe } });
+  assertEquals({ code, out }, { code: 2, out: "" });
+  assertStringIncludes(err, "r.yaml:5: ");
+});
+
+Deno.test("demo finishes within 30 seconds and says where the files are", async () => {
+  await using out = await folder();
+  const root = new URL("../../", import.meta.url);
+  const begun = performance.now();
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "tasks/demo.ts", "--out", out.path],
+    cwd: root,
+  }).output();
+  const text = new TextDecoder().decode(stdout);
+  assertEquals({ code, err: new TextDecoder().decode(stderr) }, { code: 0, err: "" });
+  assertEquals(performance.now() - begun < 30_000, true);
+  for (const market of ["hk", "us", "shanghai"]) {
+    const rows = text.split("\n").filter((line) => new RegExp(`^.{12}${market} `).test(line));
+    assertEquals(rows.length, 5);
+    for (const row of rows) assertStringIncludes(row, "all ok  final");
+  }
+  assertStringIncludes(text, `Files: ${out.path}/`);
+  for (const line of text.split("\n")) assertEquals(line.length <= 80 || line.includes(out.path), true, line);
+});
+
+Deno.test("sim starts on free ports, serves the other commands through its --info file, and stops at Ctrl-C", async () => {
+  await using out = await folder();
+  const info = `${out.path}/sim.json`;
+  const sim = start(["sim", "--http-port", "0", "--push-port", "0", "--info", info]);
+  const reader = sim.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  const { gatewayUrl } = JSON.parse((await reader.read()).value ?? "");
+  const quote = await spawned(["quote", "00700.HK", "--json", "--config", info]);
+  assertEquals({ code: quote.code, err: quote.err }, { code: 0, err: "" });
+  assertEquals(JSON.parse(quote.out)[0].security.symbol, "00700.HK");
+  sim.kill("SIGINT");
+  while (!(await reader.read()).done) { /* to its end */ }
+  assertEquals((await sim.status).code, 0);
+  await sim.stderr.cancel();
+  assertEquals((await spawned(["quote", "00700.HK", "--gateway", gatewayUrl])).code, 4);
+});

@@ -1,0 +1,163 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { commands } from "../../tasks/commands/table.ts";
+import { cli, spawned } from "./support.ts";
+
+Deno.test("hsgate --help lists every command with one line, and the exit codes", async () => {
+  const { code, out, err } = await cli(["--help"]);
+  assertEquals({ code, err }, { code: 0, err: "" });
+  const names = [
+    "run",
+    "export day-book",
+    "call",
+    "quote",
+    "watch",
+    "login",
+    "sim",
+    "doctor",
+    "operations",
+  ];
+  for (const name of names) assertStringIncludes(out, `\n  ${name} `);
+  for (const exit of ["0", "1", "2", "3", "4", "5", "6", "7", "130"]) {
+    assert(new RegExp(`\\n  ${exit} +\\S`).test(out), `exit code ${exit} is explained`);
+  }
+});
+
+for (const { name } of commands) {
+  Deno.test(`hsgate ${name} --help has an example and exit codes, and fits 80 columns`, async () => {
+    const { code, out, err } = await cli([...name.split(" "), "--help"]);
+    assertEquals({ code, err }, { code: 0, err: "" });
+    assert(/\nExamples?\n {2}deno task hsgate /.test(out));
+    assertStringIncludes(out, "\nExit codes\n");
+    assertStringIncludes(out, "--help");
+    for (const line of out.split("\n")) {
+      // Examples are for copying, so they stay whole.
+      if (!line.startsWith("  deno task hsgate ")) assert(line.length <= 80, `"${line}" is too long`);
+    }
+    assertEquals((await cli(["help", ...name.split(" ")])).out, out);
+  });
+}
+
+for (const name of ["run", "export day-book", "call", "quote", "watch", "login", "doctor", "operations"]) {
+  Deno.test(`hsgate ${name} takes --json and --transport`, async () => {
+    const { out } = await cli([...name.split(" "), "--help"]);
+    assertStringIncludes(out, "--json ");
+    assertStringIncludes(out, "--transport NAME");
+  });
+}
+
+Deno.test("hsgate without a command shows the overview and fails as wrong usage", async () => {
+  const { code, out } = await cli([]);
+  assertEquals(code, 2);
+  assertStringIncludes(out, "Usage: deno task hsgate <command>");
+});
+
+const refusals: [string[], string][] = [
+  [["dotcor"], 'Cannot run "dotcor": no such command; did you mean "doctor"?'],
+  [["export"], 'Cannot run "export": no such command; did you mean "export day-book"?'],
+  [["--jsno", "quote", "AAPL"], 'Cannot run "--jsno": no such command'],
+  [["quote", "AAPL", "--jsn"], '"quote" has no flag --jsn; did you mean "json"?'],
+  [["quote", "AAPL", "--gatway=http://127.0.0.1:1"], '"quote" has no flag --gatway; did you mean "gateway"?'],
+  [["quote", "AAPL", "--timeout"], "--timeout needs a value (SECONDS)"],
+  [["quote", "AAPL", "--timeout", "soon"], 'Cannot read --timeout "soon": write seconds'],
+  [["quote", "AAPL", "--json=yes"], "--json takes no value"],
+  [["quote", "AAPL", "--json", "--json"], "--json stands there twice"],
+  [["quote"], 'Cannot run "quote": something is missing; usage: quote SYMBOL…'],
+  [["quote", "7.L"], 'Cannot tell what "7.L" is: codes look like "00700.HK"'],
+  [["quote", "AAPL", "--type", "us-stocks"], 'no such kind of security; did you mean "us-stock"?'],
+  [["doctor", "now"], 'Cannot run "doctor": it takes flags alone'],
+  [["call", "orders.plase"], 'Cannot find operation "orders.plase"; did you mean "orders.place"?'],
+  [["call", "TradeEntrst"], 'Cannot find operation "TradeEntrst"; did you mean "TradeEntrust"?'],
+  [["call", "orders"], 'Cannot call "orders": it is a family of operations: orders.place, orders.amend'],
+  [["call", "account.funds", "{market:hk}"], "Cannot read the parameters: "],
+  [["call", "account.funds", "@no.json"], 'Cannot read the parameters: there is no file "no.json"'],
+  [["call", "account.funds", '{"market":"hk"}', "--all"], "account.funds answers at once, leave --all out"],
+  [["call", "account.funds", '{"markt":"hk"}'], "markt: expected only market, got"],
+  [["quote", "AAPL", "--transport", "direct"], '"direct" is not there yet'],
+  [["quote", "AAPL", "--config", "no.yaml"], "the settings file: expected a file that exists"],
+  [
+    ["export", "day-book", "--markets", "hk,uk"],
+    'Cannot use --markets "uk": there are hk, us, shenzhen, shanghai',
+  ],
+  [["export", "day-book", "--from", "2025-02-30"], 'Cannot use --from "2025-02-30": write a day that exists'],
+  [["export", "day-book", "--from", "2025-08-15", "--to", "2025-08-14"], "the first day is after the last"],
+  [["export", "day-book", "--formats", "xlsx"], 'Cannot use --formats "xlsx": there are csv, jsonl'],
+  [["watch", "AAPL", "--topics", "qoute"], 'Cannot watch "qoute": no such topic; did you mean "quote"?'],
+  [["run", "nope.yaml"], 'Cannot run "nope.yaml": there is no such recipe'],
+  [["doctor", "--config-xml", "no.xml"], 'there is no file "no.xml"'],
+];
+for (const [words, message] of refusals) {
+  Deno.test(`hsgate ${words.join(" ")} is refused with exit code 2 before anything is sent`, async () => {
+    const { code, out, err } = await cli(words);
+    assertEquals({ code, out }, { code: 2, out: "" });
+    assertStringIncludes(err, message);
+  });
+}
+
+Deno.test("hsgate takes shared flags before the command too", async () => {
+  const { code, out } = await cli(["--json", "--transport", "gateway", "operations", "orders.cancel"]);
+  assertEquals(code, 0);
+  assertEquals(JSON.parse(out).wire, "TradeCancelEntrust");
+});
+
+Deno.test("hsgate operations lists every operation by both names", async () => {
+  const { code, out } = await cli(["operations", "--json", "--transport", "gateway"]);
+  assertEquals(code, 0);
+  const list: { name: string; wire: string; path: string; effect: string; needs: string }[] = JSON.parse(out);
+  const { name, wire, path, effect, needs } = list.find((each) => each.wire === "TradeEntrust")!;
+  assertEquals({ name, wire, path, effect, needs }, {
+    name: "orders.place",
+    wire: "TradeEntrust",
+    path: "/trade/TradeEntrust",
+    effect: "write",
+    needs: "trade-login",
+  });
+  // 53 paths, and orders.cancelAll as a special case of one of them.
+  assertEquals(list.length, 54);
+  assertEquals(new Set(list.map((each) => each.path)).size, 53);
+});
+
+Deno.test("hsgate operations explains one operation by the broker's name", async () => {
+  const { code, out } = await cli(["operations", "TradeCancelEntrust"]);
+  assertEquals(code, 0);
+  assertStringIncludes(out, "orders.cancel\nCancels one order and resolves to its order id.\n");
+  assertStringIncludes(out, "quantity  entrustAmount, decimal above zero, optional\n");
+});
+
+Deno.test("hsgate operations fits a terminal of 80 columns", async () => {
+  for (const words of [["operations"], ["operations", "orders.place"], ["operations", "algo"]]) {
+    const { out } = await cli(words, { columns: 80 });
+    for (const line of out.split("\n")) assert(line.length <= 80, `"${line}" is too long`);
+  }
+});
+
+Deno.test("hsgate loads no package for --help, so that it stays near an empty script", async () => {
+  const info = await new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", "tasks/hsgate.ts"],
+    cwd: new URL("../../", import.meta.url),
+    stdout: "piped",
+  }).output();
+  const graph: {
+    modules: {
+      specifier: string;
+      dependencies?: { code?: { specifier: string }; isDynamic?: boolean; specifier: string }[];
+    }[];
+  } = JSON.parse(new TextDecoder().decode(info.stdout));
+  const byName = new Map(graph.modules.map((each) => [each.specifier, each]));
+  const seen = new Set<string>();
+  const walk = (specifier: string) => {
+    if (seen.has(specifier)) return;
+    seen.add(specifier);
+    for (const { code, isDynamic } of byName.get(specifier)?.dependencies ?? []) {
+      if (code !== undefined && !isDynamic) walk(code.specifier);
+    }
+  };
+  walk(new URL("../../tasks/hsgate.ts", import.meta.url).href);
+  const foreign = [...seen].filter((each) => !each.includes("/tasks/"));
+  assertEquals(foreign, []);
+});
+
+Deno.test("hsgate as a process ends with its exit codes", async () => {
+  const [help, wrong] = await Promise.all([spawned(["call", "--help"]), spawned(["cal"])]);
+  assertEquals({ code: help.code, err: help.err }, { code: 0, err: "" });
+  assertEquals({ code: wrong.code, out: wrong.out }, { code: 2, out: "" });
+});

@@ -1,0 +1,99 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { InterruptedError } from "../../tasks/commands/exit_codes.ts";
+import { cli, envOf, simulate, start, type World } from "./support.ts";
+
+/** Ends a watch as Ctrl-C does, once a line has come. */
+function untilLine(isIt: (line: string) => boolean): Pick<World, "signal" | "onLine"> {
+  const controller = new AbortController();
+  return {
+    // A push that never comes must not keep the tests for ever.
+    signal: AbortSignal.any([controller.signal, AbortSignal.timeout(20_000)]),
+    onLine: (line) => isIt(line) && controller.abort(new InterruptedError("interrupted")),
+  };
+}
+
+Deno.test("watch writes each push as one line of JSON, and takes its subscription back at Ctrl-C", async () => {
+  await using gateway = await simulate({ pushIntervalMs: 50 });
+  const { code, out, err } = await cli(["watch", "00700.HK", "--json"], {
+    env: envOf(gateway),
+    ...untilLine((line) => JSON.parse(line).type === "quote"),
+  });
+  assertEquals({ code, err }, { code: 130, err: "hsgate: interrupted\n" });
+  const quote = out.trimEnd().split("\n").map((line) => JSON.parse(line)).find(({ type }) =>
+    type === "quote"
+  );
+  assertEquals(quote.data.security, { type: "hk-stock", symbol: "00700.HK" });
+  assertEquals(typeof quote.data.quote.lastPrice, "number");
+  assertEquals(gateway.state().subscriptions, 0);
+  for (let tries = 0; gateway.state().pushConnections > 0 && tries < 100; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 10)); // the far end sees a moment later that we have gone
+  }
+  assertEquals(gateway.state().pushConnections, 0);
+});
+
+Deno.test("watch tells changes of orders beside the quotes", async () => {
+  await using gateway = await simulate({ pushIntervalMs: 50 });
+  const env = envOf(gateway);
+  const order =
+    '{"market":"hk","symbol":"00700.HK","quantity":"100","price":"580.00","side":"buy","orderType":"limit"}';
+  let placed: Promise<unknown> | undefined;
+  const until = untilLine((line) => line.includes("order "));
+  const { code, out } = await cli(["watch", "00700.HK"], {
+    env,
+    signal: until.signal,
+    onLine: (line) => {
+      placed ??= cli(["call", "orders.place", order], { env });
+      until.onLine?.(line);
+    },
+  });
+  await placed;
+  assertEquals(code, 130);
+  assert(/\d\d:\d\d:\d\d {2}00700\.HK {2}\d+\.\d\d [+-]\d+\.\d\d% {2}volume /.test(out));
+  assert(/order \d+ {2}buy 00700\.HK {2}accepted 100 at 580\.00/.test(out), out);
+});
+
+Deno.test("watch draws a table that fits the terminal and gives the cursor back", async () => {
+  await using gateway = await simulate({ pushIntervalMs: 50 });
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new InterruptedError("interrupted")), 600);
+  const { code, out } = await cli(["watch", "00700.HK", "AAPL", "--topics", "quote,order-book"], {
+    env: envOf(gateway),
+    columns: 80,
+    signal: controller.signal,
+  });
+  clearTimeout(timer);
+  assertEquals(code, 130);
+  assert(out.startsWith("\x1b[?25l"));
+  assert(out.endsWith("\x1b[?25h"));
+  const last = out.slice(out.lastIndexOf("\x1b[J") + 3).split("\n");
+  assert(/^symbol +last +change +bid +ask +open/.test(last[0]!));
+  assert(/^00700\.HK +\d+\.\d\d +[+-]\d+\.\d\d% +\d+\.\d\d +\d+\.\d\d/.test(last[1]!), last[1]);
+  for (const line of last) assert(line.replace("\x1b[?25h", "").length <= 80, line);
+});
+
+Deno.test("watch ends with 4 when the push port is closed", async () => {
+  await using gateway = await simulate({ pushIntervalMs: 50 });
+  using closed = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = closed.addr;
+  closed.close();
+  const { code, out, err } = await cli(["watch", "00700.HK", "--json", "--push", `127.0.0.1:${port}`], {
+    env: envOf(gateway),
+  });
+  assertEquals({ code, out: out.includes('"quote"') }, { code: 4, out: false });
+  assertStringIncludes(err, "hsgate: ");
+});
+
+Deno.test("watch as a process unsubscribes at Ctrl-C before it ends", async () => {
+  await using gateway = await simulate({ pushIntervalMs: 50 });
+  const process = start(["watch", "00700.HK", "--json"], { env: envOf(gateway) });
+  const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let seen = "";
+  while (!seen.includes('"quote"')) seen += (await reader.read()).value ?? "";
+  assertEquals(gateway.state().subscriptions, 1);
+  process.kill("SIGINT");
+  while (!(await reader.read()).done) { /* what is still under way */ }
+  const { code } = await process.status;
+  assertEquals(code, 130);
+  assertEquals(await new Response(process.stderr).text(), "hsgate: interrupted\n");
+  assertEquals(gateway.state().subscriptions, 0);
+});
