@@ -1,6 +1,6 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Starts the simulated gateway, prints one line of JSON when it is ready, and runs until it is told to stop.
+ * Starts the simulated broker behind the gateway's ports and the platform's, prints one line of JSON when it is ready, and runs until it is told to stop.
  *
  * Run: `deno run --allow-net --allow-read --allow-write tasks/sim.ts --help`
  *
@@ -8,7 +8,8 @@
  */
 import { parseArgs } from "@std/cli";
 import { ShiftedClock } from "../lib/simulator/clock.ts";
-import { type GatewayInfo, isLoopback, readInstant, startGateway } from "../lib/simulator/gateway/mod.ts";
+import { isLoopback, readInstant } from "../lib/simulator/gateway/mod.ts";
+import { startSimulator } from "../lib/simulator/mod.ts";
 
 /**
  * A Saturday at noon: every market's last session is over and cleared, so the last five trading days are complete
@@ -16,24 +17,35 @@ import { type GatewayInfo, isLoopback, readInstant, startGateway } from "../lib/
  */
 const DEFAULT_CLOCK = "2025-08-16T12:00:00+08:00";
 
-const HELP = `Starts a simulated gateway for trials and tests. Nothing here reaches a broker.
+const HELP = `Starts a simulated broker for trials and tests: one account behind the ports of a gateway
+and behind those of the platform. Nothing here reaches a real broker.
 
 Usage: deno task sim [flags]
 
   --http-port N           HTTP port, 0 for a free one          (default 11111)
   --push-port N           TCP push port, 0 for a free one      (default 11112)
+  --platform-port N       HTTP port of the platform, or 0      (default 0)
+  --trade-port N          port of its trade sockets, or 0      (default 0)
+  --hq-port N             port of its market sockets, or 0     (default 0)
   --hostname H            address to listen on                 (default 127.0.0.1)
   --seed S                what prices and fills follow from    (default 1)
   --days N                trading days of history per market   (default 250)
   --fills-per-day N       fills per market on each of them     (default 6)
   --clock ISO             simulated time of the start          (default ${DEFAULT_CLOCK})
   --push-interval-ms N    between two looks at the market      (default 1000)
+  --heartbeat-sec N       between heartbeats on the sockets    (default 30)
+  --allowed-ips LIST      addresses that the platform serves   (default all)
+  --bound-devices LIST    device numbers that may log in there (default any)
   --info FILE             writes the line of JSON there too
   --help                  shows this text
 
-The line of JSON on the standard output says how to reach the gateway:
+The line of JSON on the standard output says how to reach both sides:
   {"gatewayUrl":"http://127.0.0.1:11111","pushAddress":"127.0.0.1:11112","tradePassword":"…",
-   "tradePasswordKey":"…","seed":1,"clock":"${DEFAULT_CLOCK}"}
+   "tradePasswordKey":"…","seed":1,"clock":"${DEFAULT_CLOCK}",
+   "authUrl":"http://127.0.0.1:40001","tradeServer":"127.0.0.1:40002","hqServer":"127.0.0.1:40003",
+   "developerPrivateKey":"…PKCS#8 PEM…","platformPublicKey":"…Base64 of the SPKI…",
+   "countryCode":"CHN","mobile":"…","loginPassword":"…"}
+Keys and passwords follow from the seed and protect nothing. Faults are armed at /control/faults.
 
 Example: during trading hours, on free ports, with quotes four times a second
   deno task sim --http-port 0 --push-port 0 --clock 2025-08-15T10:00:00+08:00 --push-interval-ms 250
@@ -45,24 +57,36 @@ class FlagError extends Error {}
 const FLAGS = [
   "http-port",
   "push-port",
+  "platform-port",
+  "trade-port",
+  "hq-port",
   "hostname",
   "seed",
   "days",
   "fills-per-day",
   "clock",
   "push-interval-ms",
+  "heartbeat-sec",
+  "allowed-ips",
+  "bound-devices",
   "info",
 ];
 
 interface Flags {
   httpPort: number;
   pushPort: number;
+  platformPort: number;
+  tradePort: number;
+  hqPort: number;
   hostname: string;
   seed: number;
   days: number;
   fillsPerDay: number;
   clock: number;
   pushIntervalMs: number;
+  heartbeatIntervalSec: number;
+  allowedIps: string[] | undefined;
+  boundDevices: string[] | undefined;
   info: string | undefined;
 }
 
@@ -86,6 +110,8 @@ function readFlags(args: string[]): Flags | undefined {
     if (number >= least && number <= most) return number;
     throw new FlagError(`--${name} must be a whole number from ${least} to ${most}, not "${value}"`);
   };
+  const list = (name: string) => text(name)?.split(",").map((item) => item.trim());
+  const freePort = { usual: 0, least: 0, most: 65535 };
   const clock = text("clock") ?? DEFAULT_CLOCK;
   const instant = readInstant(clock);
   if (instant === undefined) {
@@ -94,12 +120,18 @@ function readFlags(args: string[]): Flags | undefined {
   return {
     httpPort: whole("http-port", { usual: 11111, least: 0, most: 65535 }),
     pushPort: whole("push-port", { usual: 11112, least: 0, most: 65535 }),
+    platformPort: whole("platform-port", freePort),
+    tradePort: whole("trade-port", freePort),
+    hqPort: whole("hq-port", freePort),
     hostname: text("hostname") ?? "127.0.0.1",
     seed: whole("seed", { usual: 1, least: 0, most: 4_294_967_295 }),
     days: whole("days", { usual: 250, least: 1, most: 1000 }),
     fillsPerDay: whole("fills-per-day", { usual: 6, least: 1, most: 1000 }),
     clock: instant,
     pushIntervalMs: whole("push-interval-ms", { usual: 1000, least: 10, most: 3_600_000 }),
+    heartbeatIntervalSec: whole("heartbeat-sec", { usual: 30, least: 1, most: 3600 }),
+    allowedIps: list("allowed-ips"),
+    boundDevices: list("bound-devices"),
     info: text("info"),
   };
 }
@@ -130,13 +162,28 @@ function untilStopped(): Promise<void> {
 
 async function run(flags: Flags): Promise<void> {
   const stopped = untilStopped();
-  const { info: file, clock: start, ...options } = flags;
-  await using gateway = await startGateway({
-    ...options,
-    clock: new ShiftedClock(start),
-    onError: (error) => console.error("Mistake of the simulator:", error),
+  const { hostname, pushIntervalMs, seed, days, fillsPerDay } = flags;
+  const onError = (error: unknown) => console.error("Mistake of the simulator:", error);
+  const { httpPort, pushPort } = flags;
+  const { platformPort, tradePort, hqPort, heartbeatIntervalSec, allowedIps, boundDevices } = flags;
+  const shared = { hostname, pushIntervalMs, onError };
+  await using simulator = await startSimulator({
+    seed,
+    days,
+    fillsPerDay,
+    clock: new ShiftedClock(flags.clock),
+    gateway: { ...shared, httpPort, pushPort },
+    platform: {
+      ...shared,
+      platformPort,
+      tradePort,
+      hqPort,
+      heartbeatIntervalSec,
+      allowedIps,
+      boundDevices,
+    },
   });
-  const { info }: { info: GatewayInfo } = gateway;
+  const { info } = simulator;
   if (!isLoopback(flags.hostname)) {
     console.error(
       `Warning: "${flags.hostname}" is open to other machines, and the simulator asks nobody who they are. ` +
@@ -144,9 +191,10 @@ async function run(flags: Flags): Promise<void> {
     );
   }
   const line = `${JSON.stringify(info)}\n`;
-  if (file !== undefined) await writeInfo(file, line);
+  if (flags.info !== undefined) await writeInfo(flags.info, line);
   console.error(
-    `Simulated gateway at ${info.gatewayUrl}, pushes at ${info.pushAddress}; stop it with Ctrl+C`,
+    `Simulated gateway at ${info.gatewayUrl}, pushes at ${info.pushAddress}, platform at ${info.authUrl}; ` +
+      "stop it with Ctrl+C",
   );
   console.log(line.trimEnd());
   await stopped;
@@ -171,7 +219,7 @@ export async function main(args: string[]): Promise<number> {
       return 1;
     }
     if (error instanceof Deno.errors.AddrInUse) {
-      console.error("Cannot start the simulator: a port is taken; try --http-port 0 --push-port 0");
+      console.error("Cannot start the simulator: a port is taken; 0 takes a free one, as in --http-port 0");
       return 1;
     }
     console.error(`Cannot start the simulator: ${error instanceof Error ? error.message : error}`);

@@ -1,0 +1,76 @@
+/**
+ * A whole simulated broker: one account behind the gateway's ports and the platform's.
+ *
+ * @module
+ */
+import type { ControlView } from "./doors/control.ts";
+import { type Core, type CoreOptions, makeCore } from "./doors/core.ts";
+import {
+  type GatewayInfo,
+  type GatewayPortOptions,
+  openGateway,
+  type SimulatedGateway,
+} from "./gateway/mod.ts";
+import {
+  openPlatform,
+  type PlatformInfo,
+  type PlatformPortOptions,
+  type SimulatedPlatform,
+} from "./platform/mod.ts";
+
+/** How a simulated broker and its ports are made. */
+export interface SimulatorOptions extends CoreOptions {
+  /** Ports of the gateway. */
+  gateway?: GatewayPortOptions;
+  /** Ports of the platform. */
+  platform?: PlatformPortOptions;
+}
+
+/** What a client needs to reach either side. */
+export interface SimulatorInfo extends GatewayInfo, PlatformInfo {}
+
+/** A running simulator. Both sides show one account, and one list of faults waits for both. */
+export interface Simulator extends AsyncDisposable, Omit<Core, "seed"> {
+  readonly info: SimulatorInfo;
+  readonly gateway: SimulatedGateway;
+  readonly platform: SimulatedPlatform;
+  /** Settles orders and pushes what has changed, on both sides; the timers do the same. */
+  round(): void;
+  /** Closes all ports and every connection. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a simulated broker and resolves when all of its ports are open. The control routes of both sides show the
+ * gateway's state, with that of the platform as its member `platform`.
+ *
+ * @throws {TypeError} When the trade password's key is not Base64 of 16, 24 or 32 bytes.
+ * @throws {Deno.errors.AddrInUse} When a port is taken.
+ */
+export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
+  const core = makeCore(options);
+  const { gateway: gatewayOptions = {}, platform: platformOptions = {} } = options;
+  const { tradePassword = gatewayOptions.tradePassword } = platformOptions;
+  const view: ControlView = {
+    state: () => ({ ...gateway.state(), platform: platform.state() }),
+    round: () => round(),
+  };
+  const gateway = await openGateway(core, { ...gatewayOptions, tradePassword }, view);
+  let platform: SimulatedPlatform;
+  try {
+    platform = await openPlatform(core, { ...platformOptions, tradePassword }, view);
+  } catch (error) {
+    await gateway.close();
+    throw error;
+  }
+  const round = () => {
+    gateway.round();
+    platform.round();
+  };
+  const close = async () => {
+    await Promise.all([gateway.close(), platform.close()]);
+  };
+  const info: SimulatorInfo = { ...gateway.info, ...platform.info };
+  const { broker, faults, clock } = core;
+  return { info, gateway, platform, broker, faults, clock, round, close, [Symbol.asyncDispose]: close };
+}

@@ -1,0 +1,87 @@
+/**
+ * Faults around a call on a socket: before it is taken, and on its answer.
+ *
+ * @module
+ */
+import type { AnyOperation } from "../../operations/operation.ts";
+import type { Fault, FaultKind, Faults } from "../doors/faults.ts";
+import { refusalOf } from "../doors/http_faults.ts";
+import type { Refusal } from "../contract.ts";
+import type { FrameSender } from "./frame_sender.ts";
+import type { Tokens } from "./tokens.ts";
+
+/** What the faults of a session can do to it. */
+export interface CallFaultsOptions {
+  faults: Faults;
+  tokens: Tokens;
+  sender: FrameSender;
+  /** Waits; returns early when the port closes. */
+  sleep: (ms: number) => Promise<void>;
+  /** Ends the trade login. */
+  expireLogin: () => void;
+  /** Forgets that the session was ever opened. */
+  forgetSession: () => void;
+}
+
+/** What becomes of a call: it goes on, is refused, or the fault has dealt with it. */
+export type Verdict =
+  | "go-on"
+  | "dealt-with"
+  | "unreadable"
+  | { refusal: Refusal; isSystem?: boolean };
+
+const encoder = new TextEncoder();
+const HTML = encoder.encode("<html><body><h1>502 Bad Gateway</h1></body></html>");
+
+/** The faults of one session. */
+export class CallFaults {
+  readonly #options: CallFaultsOptions;
+
+  constructor(options: CallFaultsOptions) {
+    this.#options = options;
+  }
+
+  /** Lets faults strike before a call is taken. */
+  async before(operation: AnyOperation): Promise<Verdict> {
+    const { faults, sender, sleep } = this.#options;
+    const late = faults.strikeCall("delay", operation, ({ when }) => when === "request");
+    if (late !== undefined) await sleep(late.ms!);
+    if (faults.strikeCall("lost-request", operation) !== undefined) {
+      sender.close();
+      return "dealt-with";
+    }
+    if (faults.strikeCall("unreadable-request", operation) !== undefined) return "unreadable";
+    for (const [kind, usual, act] of this.#refusals) {
+      const fault = faults.strikeCall(kind, operation);
+      if (fault === undefined) continue;
+      act();
+      return { refusal: refusalOf(fault, usual), isSystem: kind === "system-error" };
+    }
+    return "go-on";
+  }
+
+  /** Sends the answer of a call that was taken, or does what a fault wants in its place. */
+  async answer(operation: AnyOperation, serial: number, body: Uint8Array): Promise<void> {
+    const { faults, sender, sleep } = this.#options;
+    const strike = (kind: FaultKind): Fault | undefined => faults.strikeCall(kind, operation);
+    const late = faults.strikeCall("delay", operation, ({ when = "answer" }) => when === "answer");
+    if (late !== undefined) await sleep(late.ms!);
+    if (strike("lost-answer") !== undefined) return sender.close();
+    if (strike("unanswered") !== undefined) return;
+    if (strike("silence") !== undefined) return sender.mute();
+    const reset = strike("reset-after");
+    if (reset !== undefined) return sender.cutAnswer(serial, body, reset.bytes);
+    const huge = strike("huge-body");
+    if (huge !== undefined) return sender.hugeAnswer(serial, huge.bytes);
+    sender.answer(serial, strike("not-json") === undefined ? body : HTML, operation);
+  }
+
+  readonly #refusals: readonly [FaultKind, usual: [code: string, text: string], act: () => void][] = [
+    ["busy", ["1011", "busy, retry later"], () => {}],
+    ["system-error", ["1001", "unknown system error"], () => {}],
+    ["expired-login", ["112", "trade login timeout"], () => this.#options.expireLogin()],
+    ["expired-token", ["1014", "login timeout"], () => this.#options.tokens.expire()],
+    ["displaced-login", ["1013", "displaced by another login"], () => this.#options.tokens.displace()],
+    ["second-init", ["1004", "socket not initialized"], () => this.#options.forgetSession()],
+  ];
+}

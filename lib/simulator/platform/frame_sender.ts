@@ -1,0 +1,199 @@
+/**
+ * Frames of one socket: opened as they come, sealed as they go, and spoilt on the way when a fault says so.
+ *
+ * @module
+ */
+import type { AnyOperation } from "../../operations/operation.ts";
+import { SESSION_KEY_LENGTH, SessionCipher } from "../../wire/cipher.ts";
+import { encodeFrame, type Frame } from "../../wire/framing.ts";
+import { encodeHeader, HEADER_LENGTH } from "../../wire/header.ts";
+import { BLOCK_LENGTH, pad, type Padding } from "../../wire/padding.ts";
+import { type Opened, type PlainFrame, Sealing, type SealingOptions } from "../../wire/sealing.ts";
+import { signBody } from "../../wire/signature.ts";
+import type { Fault, FaultKind, FaultPush, Faults } from "../doors/faults.ts";
+import { FrameWriter, joinBytes } from "../doors/frame_writer.ts";
+
+/** What a sender works with. */
+export interface FrameSenderOptions {
+  keys: SealingOptions;
+  faults: Faults;
+  /** Bytes that may wait for a slow reader before it is cut off. */
+  bufferLimit: number;
+}
+
+/** Finds a fault of a kind that fits the frame that is about to go, and counts it. */
+type Strike = (kind: FaultKind) => Fault | undefined;
+
+const HUGE_BYTES = 32 * 1024 * 1024;
+const PIECE_BYTES = 40;
+const MERGE_MS = 50;
+
+/** One end of a socket. */
+export class FrameSender implements Disposable {
+  readonly #options: FrameSenderOptions;
+  readonly #sealing: Sealing;
+  readonly #writer: FrameWriter;
+  #sessionKey: Uint8Array | undefined;
+  #muted = false;
+  #pushSerial = 0;
+  #held: Uint8Array[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(conn: Deno.TcpConn, options: FrameSenderOptions) {
+    this.#options = options;
+    this.#sealing = new Sealing(options.keys);
+    this.#writer = new FrameWriter(conn, options.bufferLimit);
+  }
+
+  /** Resolves when the connection is closed and nothing is written any more. */
+  get done(): Promise<void> {
+    return this.#writer.done;
+  }
+
+  /** Whether there is a session key, so that anything but the first answer can be encrypted. */
+  get hasSessionKey(): boolean {
+    return this.#sessionKey !== undefined;
+  }
+
+  /** Takes the key of a session that begins. */
+  useSessionKey(key: Uint8Array): void {
+    this.#sessionKey = key;
+    this.#sealing.useSessionKey(key);
+  }
+
+  /** Decrypts and verifies a frame. @throws {ProtocolError} When it cannot be taken. */
+  open(frame: Frame): Opened {
+    return this.#sealing.open(frame);
+  }
+
+  /** Sends nothing from now on, although the connection stays open. */
+  mute(): void {
+    this.#muted = true;
+  }
+
+  /** Sends an answer; a call that was taken has faults of its own to meet. */
+  answer(serial: number, body: Uint8Array, taken?: AnyOperation): void {
+    const { faults } = this.#options;
+    const strike: Strike = (kind) =>
+      taken && faults.strikeCall(kind, taken, ({ push }) => push === undefined);
+    this.#send({ type: "response", serial, body }, strike);
+  }
+
+  /** Sends so many bytes of an answer, half of them without a number, then closes. */
+  cutAnswer(serial: number, body: Uint8Array, bytes?: number): void {
+    const frame = this.#sealing.seal({ type: "response", serial, body });
+    this.#write(frame.subarray(0, bytes ?? frame.length >>> 1));
+    this.end();
+  }
+
+  /** Sends an answer that is too long for anybody: its length alone is wrong with it. */
+  hugeAnswer(serial: number, bytes: number = HUGE_BYTES): void {
+    if (this.#muted) return;
+    const header = encodeHeader({ type: "response", serial, bodyLength: bytes });
+    this.#writer.sendPieces(joinBytes([header, new Uint8Array(bytes)]), HEADER_LENGTH + bytes);
+  }
+
+  /** Sends a push; pushes have serials of their own, from 1 in each session. */
+  push(push: FaultPush, body: Uint8Array): void {
+    const strike: Strike = (kind) => {
+      const armed = this.#options.faults.findPush(kind, push, (fault) => fault.push !== undefined);
+      armed?.strike();
+      return armed?.fault;
+    };
+    this.#pushSerial += 1;
+    this.#send({ type: "push", serial: this.#pushSerial, body }, strike);
+  }
+
+  /** Sends so many bytes of a push, then closes. */
+  cutPush(body: Uint8Array, bytes: number): void {
+    this.#pushSerial += 1;
+    this.#write(this.#sealing.seal({ type: "push", serial: this.#pushSerial, body }).subarray(0, bytes));
+    this.end();
+  }
+
+  /** Sends a heartbeat. */
+  heartbeat(): void {
+    this.#write(encodeFrame({ type: "heartbeat" }));
+  }
+
+  /** Closes once everything that waits is written. */
+  end(): void {
+    this.#flush();
+    this.#writer.end();
+  }
+
+  /** Closes at once. */
+  close(): void {
+    this.#writer.close();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#sealing[Symbol.dispose]();
+  }
+
+  #send(plain: PlainFrame, strike: Strike): void {
+    const frame = this.#spoil(plain, strike);
+    const truncated = strike("truncated-frame");
+    if (truncated !== undefined) return this.#write(frame.subarray(0, truncated.bytes ?? frame.length >>> 1));
+    const split = strike("split-frame");
+    if (split !== undefined) {
+      this.#flush();
+      if (!this.#muted) this.#writer.sendPieces(frame, split.bytes ?? PIECE_BYTES);
+      return;
+    }
+    const merged = strike("merged-frames");
+    if (merged !== undefined) return this.#hold(frame, merged.ms ?? MERGE_MS);
+    this.#write(frame);
+  }
+
+  /** Seals a frame, as it should be or as a fault wants it. */
+  #spoil(plain: PlainFrame, strike: Strike): Uint8Array {
+    if (strike("wrong-signature") !== undefined) {
+      const frame = this.#sealing.seal(plain);
+      frame[14] = frame[14]! ^ 0xff;
+      frame[141] = frame[141]! ^ 0xff;
+      return frame;
+    }
+    // What goes out under RSA has no padding of ours.
+    if (plain.serial === 0 || this.#sessionKey === undefined) return this.#sealing.seal(plain);
+    if (strike("wrong-padding") !== undefined) return this.#sealPadded(plain, badlyPadded(plain.body));
+    const other = strike("other-padding");
+    if (other === undefined) return this.#sealing.seal(plain);
+    const padding: Padding = other.padding ?? "mod_len";
+    return this.#sealPadded(plain, pad(plain.body, padding));
+  }
+
+  #sealPadded({ type, serial, body }: PlainFrame, padded: Uint8Array): Uint8Array {
+    const signature = signBody(body, this.#options.keys.privateKey);
+    using cipher = new SessionCipher(this.#sessionKey ?? new Uint8Array(SESSION_KEY_LENGTH));
+    return encodeFrame({ type, serial, signature, reserved: 1n }, cipher.encrypt(padded));
+  }
+
+  #hold(frame: Uint8Array, ms: number): void {
+    this.#held.push(frame);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#flush(), ms);
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer);
+    if (this.#held.length > 0) this.#write();
+  }
+
+  /** Writes what was held back and the frame in one go. */
+  #write(frame?: Uint8Array): void {
+    if (this.#muted) return;
+    clearTimeout(this.#timer);
+    const frames = frame === undefined ? this.#held : [...this.#held, frame];
+    this.#held = [];
+    this.#writer.send(frames.length === 1 ? frames[0]! : joinBytes(frames));
+  }
+}
+
+/** Whole blocks whose last byte is no length that any rule knows. */
+function badlyPadded(body: Uint8Array): Uint8Array {
+  const padded = pad(body);
+  padded.fill(0x99, padded.length - (BLOCK_LENGTH - body.length % BLOCK_LENGTH));
+  return padded;
+}

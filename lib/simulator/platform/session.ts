@@ -1,0 +1,333 @@
+/**
+ * One socket's conversation: InitConnect, calls and their answers, heartbeats, pushes.
+ *
+ * @module
+ */
+import { ProtocolError } from "../../errors.ts";
+import type { Params } from "../../operations/operation.ts";
+import type { platform } from "../../operations/platform.ts";
+import type { Envelopes, Payload, Request } from "../../wire/envelope.ts";
+import type { BodyFault } from "../../wire/faults.ts";
+import type { Frame } from "../../wire/framing.ts";
+import type { SealingOptions } from "../../wire/sealing.ts";
+import type { Clock } from "../clock.ts";
+import { Refusal } from "../contract.ts";
+import { Calls, type DoorBroker } from "../doors/calls.ts";
+import { Tasks } from "../doors/connections.ts";
+import type { Faults } from "../doors/faults.ts";
+import { spoilPage } from "../doors/page_faults.ts";
+import { decodeParams } from "../doors/params.ts";
+import type { PushBodies } from "../doors/push_bodies.ts";
+import { PushLane } from "../doors/push_lane.ts";
+import { QuoteFeed } from "../doors/quote_feed.ts";
+import { Subscriptions } from "../doors/subscriptions.ts";
+import { TradeLogin, type TradeLoginState } from "../doors/trade_login.ts";
+import type { Access } from "./access.ts";
+import { CallFaults } from "./call_faults.ts";
+import { FrameSender } from "./frame_sender.ts";
+import {
+  errorNumber,
+  openConnection,
+  operationOf,
+  readPayload,
+  responseNumberOf,
+  type SocketKind,
+  type SocketOperation,
+  writePayload,
+} from "./socket_operations.ts";
+import type { Tokens } from "./tokens.ts";
+
+/** What all sessions of a platform share. */
+export interface SessionOptions {
+  broker: DoorBroker;
+  faults: Faults;
+  clock: Clock;
+  tokens: Tokens;
+  access: Access;
+  bodies: PushBodies;
+  envelopes: Envelopes;
+  keys: SealingOptions;
+  /** Announced to the client. */
+  heartbeatIntervalSec: number;
+  tradePassword: string;
+  loginLifeMs: number;
+  barsNeedSubscription: boolean;
+  /** Bytes that may wait for a slow reader before it is cut off. */
+  bufferLimit: number;
+  /** Makes the key of a session. */
+  makeSessionKey: () => Uint8Array<ArrayBuffer>;
+  sleep: (ms: number) => Promise<void>;
+  /** Told about every call that the broker has taken. */
+  onTaken: () => void;
+  /** Told about mistakes of the simulator. */
+  onError: (error: unknown) => void;
+}
+
+/** Codes of refusals that are about the session rather than the call: system exceptions, so to speak. */
+const systemCodes: ReadonlySet<string | undefined> = new Set(
+  ["112", "1001", "1002", "1003", "1004", "1010", "1011", "1012", "1013", "1014"],
+);
+
+/** What a request that cannot be read is refused with. */
+const unreadable: Partial<Record<BodyFault, [code: string, text: string]>> = {
+  "signature-missing": ["1002", "signature error"],
+  "signature-bad": ["1002", "signature error"],
+  "cipher-key": ["1004", "socket not initialized"],
+  "message-damaged": ["1010", "illegal request"],
+};
+
+/** Who is told how a session begins. */
+export interface SessionListener {
+  /** InitConnect succeeds, and is about to be answered. */
+  opening(session: Session): void;
+  /** It has been answered. */
+  opened(): void;
+}
+
+/** What a session is made from. */
+export interface SessionInit extends SessionOptions {
+  listener: SessionListener;
+}
+
+/** A socket's conversation. */
+export class Session implements Disposable {
+  readonly #kind: SocketKind;
+  readonly #options: SessionOptions;
+  readonly #sender: FrameSender;
+  readonly #tasks = new Tasks();
+  readonly #subscriptions = new Subscriptions();
+  readonly #login: TradeLogin;
+  readonly #calls: Calls;
+  readonly #lane: PushLane;
+  readonly #feed: QuoteFeed;
+  readonly #faults: CallFaults;
+  readonly #listener: SessionListener;
+  #isOpen = false;
+  #isDisplaced = false;
+
+  constructor(conn: Deno.TcpConn, kind: SocketKind, { listener, ...options }: SessionInit) {
+    const { broker, faults, keys, bufferLimit, tokens, sleep, clock, bodies } = options;
+    this.#kind = kind;
+    this.#options = options;
+    this.#listener = listener;
+    const sender = new FrameSender(conn, { keys, faults, bufferLimit });
+    this.#sender = sender;
+    this.#login = new TradeLogin({
+      password: options.tradePassword,
+      decrypt: options.access.decrypt,
+      lifeMs: options.loginLifeMs,
+      clock,
+    });
+    const subscriptions = this.#subscriptions;
+    this.#calls = new Calls({
+      broker,
+      login: this.#login,
+      subscriptions,
+      barsNeedSubscription: options.barsNeedSubscription,
+    });
+    this.#lane = new PushLane(faults, {
+      send: (push, body) => sender.push(push, body),
+      cut: (body, { bytes }) => sender.cutPush(body, bytes),
+    });
+    this.#feed = new QuoteFeed({
+      broker,
+      subscriptions,
+      send: (type, data) => this.#lane.send(type, bodies.market(type, data)),
+    });
+    this.#faults = new CallFaults({
+      faults,
+      tokens,
+      sender,
+      sleep,
+      expireLogin: () => this.#login.expire(),
+      forgetSession: () => this.#isOpen = false,
+    });
+  }
+
+  /** Whether InitConnect has been answered, and no later connection has taken its place. */
+  get isLive(): boolean {
+    return this.#isOpen && !this.#isDisplaced;
+  }
+
+  /** Where the trade login of this connection stands. */
+  get tradeLogin(): TradeLoginState {
+    return this.#login.state;
+  }
+
+  /** Topics of securities that this connection has subscribed. */
+  get subscriptions(): number {
+    return this.#subscriptions.size;
+  }
+
+  /** Whether changes of orders are pushed here. */
+  get orderPushes(): boolean {
+    return this.isLive && this.#subscriptions.orderPushes;
+  }
+
+  /** Resolves when the connection is closed and nothing runs for it any more. */
+  async ended(): Promise<void> {
+    await this.#sender.done;
+    await this.#tasks.ended();
+  }
+
+  /** Takes a frame. What it answers goes out later. */
+  take(frame: Frame): void {
+    if (frame.type === "heartbeat") return this.#beat();
+    const { serial } = frame;
+    if (frame.type !== "request") return this.#refuseUnread(["1010", "illegal request"], serial);
+    let request: Request;
+    try {
+      request = this.#options.envelopes.decodeRequest(this.#sender.open(frame).body);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      // Every code of these errors is a fault of the wire; those that are not listed are about encryption.
+      const why = unreadable[error.code as BodyFault] ?? ["1003", "data encryption error"];
+      return this.#refuseUnread(why, serial);
+    }
+    this.#tasks.add(this.#answer(request, serial));
+  }
+
+  /** Says that the bytes are no frames, and closes: nothing that follows can be read. */
+  refuseStream(): void {
+    this.#refuseUnread(["1010", "illegal request"], 0);
+    this.#sender.end();
+  }
+
+  /** Gives way to another trade connection of the account. */
+  displace(): void {
+    this.#isDisplaced = true;
+  }
+
+  /** Pushes a change of an order. */
+  pushOrder(body: Uint8Array): void {
+    this.#lane.send("order", body);
+  }
+
+  /** Pushes what has changed in the subscriptions since the round before. */
+  round(): void {
+    if (!this.isLive) return;
+    this.#feed.round();
+    this.#lane.flushHeld();
+  }
+
+  /** Closes at once. */
+  close(): void {
+    this.#sender.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.#sender[Symbol.dispose]();
+  }
+
+  #beat(): void {
+    const { faults } = this.#options;
+    if (this.#isDisplaced) return this.#sender.end();
+    const fault = faults.strikeAny("silence", ({ operation }) => operation === undefined);
+    if (fault === undefined) this.#sender.heartbeat();
+    else this.#sender.mute();
+  }
+
+  async #answer(request: Request, serial: number): Promise<void> {
+    let operation: SocketOperation | undefined;
+    let isSystem = false;
+    try {
+      if (this.#isDisplaced) throw new Refusal("1013", "displaced by another connection");
+      operation = operationOf(request.type, this.#kind);
+      const verdict = await this.#faults.before(operation);
+      if (verdict === "dealt-with") return;
+      if (verdict === "unreadable") return this.#refuseUnread(["1003", "data encryption error"], serial);
+      if (verdict !== "go-on") {
+        isSystem = verdict.isSystem ?? false;
+        throw verdict.refusal;
+      }
+      await this.#call(operation, request, serial);
+    } catch (error) {
+      this.#refuse(error, { request, serial, operation, isSystem });
+    }
+  }
+
+  async #call(operation: SocketOperation, request: Request, serial: number): Promise<void> {
+    const { envelopes: { messages }, tokens, faults, onTaken } = this.#options;
+    tokens.demand(request.token);
+    const plain = readPayload(messages, operation, request.payload);
+    if (operation === openConnection) return await this.#open(request, serial, plain);
+    if (!this.#isOpen) throw new Refusal("1004", "socket not initialized");
+    const { authType, authParam } = plain;
+    // A trade login may name its device; most clients leave both empty.
+    if (authType === "0" && typeof authParam === "string") this.#options.access.demandDevice(authParam);
+    const params = this.#calls.read(operation, plain);
+    const result = this.#calls.answer(operation, params);
+    onTaken();
+    const shown = spoilPage(faults, { operation, params, result });
+    await this.#reply(operation, { request, serial, payload: writePayload(messages, operation, shown) });
+  }
+
+  async #open(request: Request, serial: number, plain: Record<string, unknown>): Promise<void> {
+    const { access, envelopes: { messages }, heartbeatIntervalSec, makeSessionKey } = this.#options;
+    // Checked params of this very operation.
+    const { deviceId } = decodeParams(openConnection, plain) as Params<typeof platform.openConnection>;
+    access.demandDevice(deviceId);
+    const key = makeSessionKey();
+    const result = { sessionKey: key.toBase64(), heartbeatIntervalSec };
+    // What the session before had, a second InitConnect on one socket ends.
+    this.#login.logout();
+    this.#subscriptions.clear();
+    this.#listener.opening(this);
+    const payload = writePayload(messages, openConnection, result);
+    await this.#reply(openConnection, { request, serial, payload });
+    this.#sender.useSessionKey(key);
+    this.#isOpen = true;
+    this.#listener.opened();
+  }
+
+  async #reply(
+    operation: SocketOperation,
+    { request, serial, payload }: { request: Request; serial: number; payload: Payload | undefined },
+  ): Promise<void> {
+    const { envelopes, clock } = this.#options;
+    const body = envelopes.encodeResponse({
+      type: responseNumberOf(operation),
+      id: request.id,
+      time: clock.now(),
+      code: "0000",
+      text: "success",
+      payload,
+    });
+    await this.#faults.answer(operation, serial, body);
+  }
+
+  /** Answers with a code: as a business exception where the call itself is refused, as a system one otherwise. */
+  #refuse(
+    error: unknown,
+    { request, serial, operation, isSystem }: {
+      request: Request;
+      serial: number;
+      operation: SocketOperation | undefined;
+      isSystem: boolean;
+    },
+  ): void {
+    const refusal = error instanceof Refusal
+      ? error
+      : error instanceof ProtocolError && error.code === "message-damaged"
+      ? new Refusal("1010", "illegal request")
+      : new Refusal("1001", "unknown system error");
+    if (refusal.code === "1001" && !(error instanceof Refusal)) this.#options.onError(error);
+    // Some refusals of the broker are known by their text alone, and the answer needs a code.
+    const { code = "1008", text } = refusal;
+    const isError = isSystem || operation === undefined || systemCodes.has(code);
+    const type = isError ? errorNumber : responseNumberOf(operation);
+    this.#sendRefusal({ type, id: request.id, code, text }, serial);
+    if (code === "1013") this.#sender.end();
+  }
+
+  #refuseUnread([code, text]: [code: string, text: string], serial: number): void {
+    this.#sendRefusal({ type: errorNumber, id: "0", code, text }, serial);
+  }
+
+  #sendRefusal(refusal: { type: number; id: string; code: string; text: string }, serial: number): void {
+    const { envelopes, clock } = this.#options;
+    const body = envelopes.encodeResponse({ ...refusal, time: clock.now() });
+    // Without a session key only RSA is left, which goes with serial 0.
+    this.#sender.answer(this.#sender.hasSessionKey ? serial : 0, body);
+  }
+}
