@@ -1,6 +1,19 @@
 /**
  * Day books: the fills, fees, orders and fund journal of trading days, exported and checked.
  *
+ * Each day is a folder under `out`, named by its date, whole or not there at all:
+ *
+ * | File | Holds |
+ * |---|---|
+ * | `fills`, `orders`, `fund_journal` as `.csv` and `.jsonl` | rows of all markets, in the broker's order, market by market |
+ * | `futures_fills`, `futures_orders` likewise | the futures account, where there is one |
+ * | `columns.json` | every column: its member on the wire (`fareVo.fare0`), meaning, unit and code table |
+ * | `summary.json` | status, row counts, completeness, totals, checks, size and SHA-256 of each file |
+ * | `differences.csv` | what does not add up, row by row; only when there is something |
+ *
+ * Nothing in them depends on when or where they were written. A market's date is that of its exchange, as the
+ * broker gives it.
+ *
  * @module
  */
 export { exportDayBook } from "./export.ts";

@@ -110,7 +110,7 @@ export class Part {
       if (formats.includes("jsonl")) this.#jsonl = new TextFile(this.path("jsonl"));
       this.#csv?.write(csvRecord(this.#names));
       await this.#readPages(source);
-      for (const file of [this.#csv, this.#jsonl, this.#findings]) file?.seal();
+      for (const file of [this.#csv, this.#jsonl, this.#findings]) file?.finish();
     } finally {
       for (const file of [this.#csv, this.#jsonl, this.#findings]) file?.close();
     }

@@ -91,6 +91,12 @@ export class TextFile {
     }
   }
 
+  /** Writes what is left and closes the file; what is not sealed is on the disk when the system pleases. */
+  finish(): void {
+    this.#flush();
+    this.close();
+  }
+
   /** Writes what is left, brings it onto the disk, and closes the file. */
   seal(): void {
     this.#flush();
@@ -98,7 +104,7 @@ export class TextFile {
     this.close();
   }
 
-  /** Closes the file; what was not sealed may be lost. */
+  /** Closes the file; what was not finished or sealed may be lost. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

@@ -127,7 +127,6 @@ function rowsOf(parts: readonly Part[], list: DayBookList): number {
 function join(path: string, header: string, parts: readonly Part[], form: "csv" | "jsonl"): void {
   const [first, ...rest] = parts;
   if (first !== undefined) Deno.renameSync(first.path(form), path);
-  if (first !== undefined && rest.every(({ tally }) => tally.rows === 0)) return;
   const file = first === undefined ? new TextFile(path) : TextFile.continue(path);
   try {
     if (first === undefined) file.write(header);

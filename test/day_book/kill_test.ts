@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import type { DayBookEvent } from "../../lib/day_book/mod.ts";
+import { exists, Shelf } from "../../lib/day_book/shelf.ts";
 import { type ExportJob, spawnExport } from "./export_child.ts";
 import { readTree } from "./scripted_gateway.ts";
 import {
@@ -106,6 +107,12 @@ Deno.test("exportDayBook() ends in the same bytes after being killed at fifty mo
     const { signal } = await spawnExport({ ...jobOf(broker, out), killAt }).output();
     if (signal === "SIGKILL") killed++;
     assertWholeDays(out);
+    Shelf.open(out)[Symbol.dispose](); // puts in order what the killed run left
+    assertEquals(
+      [exists(`${out}/2025-08-14`), exists(`${out}/2025-08-15`)],
+      [true, true],
+      `what was there before is kept, killed at event ${killAt}`,
+    );
     await broker.exportDays({ ...RANGE, out, markets: ["hk", "us"] });
     assertEquals(readTree(out), after, `killed at event ${killAt}`);
     Deno.removeSync(out, { recursive: true });

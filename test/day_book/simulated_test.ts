@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { DayBookError, type DayBookOptions } from "../../lib/day_book/mod.ts";
+import { spawnExport } from "./export_child.ts";
 import { exportToLimitedDisk, type LimitedOutcome } from "./limited_disk.ts";
 import { readTree } from "./scripted_gateway.ts";
 import {
@@ -206,6 +207,26 @@ Deno.test("exportDayBook() refuses a path that is no folder", async () => {
   const error = await failure(broker, { out: `${folder.path}/file` });
   assertEquals(error.code, "not-a-folder");
   assertEquals(Deno.readTextFileSync(`${folder.path}/file`), "mine");
+});
+
+Deno.test("exportDayBook() says that it may not write, when the program lacks the permission", async () => {
+  await using broker = await simulated();
+  using folder = temporaryFolder();
+  const { gatewayUrl, tradePassword, tradePasswordKey } = broker.simulator.info;
+  const job = {
+    gatewayUrl,
+    tradePassword,
+    tradePasswordKey,
+    markets: ["hk" as const],
+    ...WEEK,
+    now: SATURDAY,
+  };
+  const child = spawnExport({ ...job, out: `${folder.path}/out` }, ["--allow-net", "--allow-read"]);
+  const { code, stdout } = await child.output();
+  const { code: errorCode, message } = JSON.parse(new TextDecoder().decode(stdout));
+  assertEquals([code, errorCode], [1, "not-writable"]);
+  assertStringIncludes(message, "allow writing there or choose another folder");
+  assertEquals([...Deno.readDirSync(folder.path)], []);
 });
 
 async function limited(mount: string, remount: string) {
