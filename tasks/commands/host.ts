@@ -62,15 +62,24 @@ export function processHost(): Host {
     isTerminal,
     canAsk: Deno.stdin.isTerminal() && Deno.stderr.isTerminal(),
     color: isTerminal && !Deno.noColor,
-    size: () => isTerminal ? Deno.consoleSize() : { columns: 80, rows: 24 },
-    ask,
-    readStdin: () => new Response(Deno.stdin.readable).text(),
+    // What goes into a file or a pipe is not cut.
+    size: () => isTerminal ? Deno.consoleSize() : { columns: 1000, rows: 24 },
+    // At a prompt nothing has begun, so Ctrl-C needs no care: whoever waits is simply let go.
+    ask: (question) => orAborted(ask(question), signal ??= interruption()),
+    readStdin: () => orAborted(new Response(Deno.stdin.readable).text(), signal ??= interruption()),
     readFile,
     get signal() {
       return signal ??= interruption();
     },
     now: () => Date.now(),
   };
+}
+
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason));
+  });
+  return Promise.race([promise, aborted]);
 }
 
 async function ask(question: string): Promise<string> {

@@ -48,6 +48,8 @@ function transportsOf(operation: AnyOperation): string[] {
   return ["gateway", "direct"].filter((name) => carriedBy(name)(operation));
 }
 
+const overWhat = (transports: readonly string[]) => transports.length > 1 ? "both" : transports[0] ?? "none";
+
 function summaryOf(operation: AnyOperation) {
   const { name, wire, effect, needs } = operation;
   return { name, wire, path: gatewayPath(operation), effect, needs, transports: transportsOf(operation) };
@@ -59,7 +61,7 @@ function printFamilies(families: readonly (readonly [string, readonly AnyOperati
     { title: "operation", of: ({ name }: AnyOperation) => name },
     { title: "broker's name", of: ({ wire }: AnyOperation) => wire },
     { title: "effect", of: ({ effect }: AnyOperation) => effect },
-    { title: "transport", of: (operation: AnyOperation) => transportsOf(operation).join(" ") || "none" },
+    { title: "over", of: (operation: AnyOperation) => overWhat(transportsOf(operation)) },
   ];
   // One table for all families, so that their columns stand below each other.
   const [header = "", ...lines] = table(host, columns, all).lines;
