@@ -8,7 +8,7 @@ import { account } from "../operations/account.ts";
 import { catalogue } from "../operations/mod.ts";
 import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
 import type { TransportEvent } from "../transports/push_events.ts";
-import type { CallOptions, Transport } from "../transports/transport.ts";
+import type { CallOptions, LoginKeeper, Transport } from "../transports/transport.ts";
 import { isLoginMissing, Login } from "./login.ts";
 import { type Paged, paged, type PagingOptions } from "./paging.ts";
 import { Watches, type WatchOptions } from "./watch.ts";
@@ -151,6 +151,8 @@ function methodOf(calls: Calls, operation: AnyOperation) {
 class Calls {
   readonly #transport: Transport;
   readonly #login: Login;
+  /** The logins that calls need: the client's own, or the transport's where it keeps them by itself. */
+  readonly #keeper: LoginKeeper;
   readonly #attempts: number;
   readonly #waitMs: number;
   readonly #random: () => number;
@@ -159,6 +161,7 @@ class Calls {
   constructor(transport: Transport, { tradePassword, retry = {}, random = Math.random }: ClientOptions) {
     this.#transport = transport;
     this.#login = new Login(transport, tradePassword);
+    this.#keeper = transport.logins ?? this.#login;
     this.#attempts = Math.max(1, retry.attempts ?? 3);
     this.#waitMs = retry.waitMs ?? 200;
     this.#random = random;
@@ -201,22 +204,22 @@ class Calls {
 
   /** Sent once. An expired login is reported, as the write behind it belongs to whoever decides on it. */
   async #write(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
-    if (operation.needs === "trade-login" && operation.effect === "write" && this.#login.canLogIn) {
-      await this.#login.ensure();
+    if (operation.needs === "trade-login" && operation.effect === "write" && this.#keeper.canLogIn) {
+      await this.#keeper.ensure();
     }
     return await this.#transport.call(operation, params, options);
   }
 
   async #read(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
-    let mayLogIn = this.#login.canLogIn;
+    let mayLogIn = this.#keeper.canLogIn;
     for (let attempt = 1;;) {
-      const generation = this.#login.generation;
+      const generation = this.#keeper.generation;
       try {
         return await this.#transport.call(operation, params, options);
       } catch (error) {
         if (mayLogIn && isLoginMissing(error)) {
           mayLogIn = false; // a login that does not help once will not help the second time
-          await this.#login.renew(generation);
+          await this.#keeper.renew(generation, error);
           continue;
         }
         const mayRetry = error instanceof TransportError || error instanceof BusyError;

@@ -6,10 +6,10 @@
 import { BusyError, LoginExpiredError, RejectedError } from "../errors.ts";
 import { account } from "../operations/account.ts";
 import type { Result } from "../operations/operation.ts";
-import type { CallOptions, Transport } from "../transports/transport.ts";
+import type { CallOptions, LoginKeeper, Transport } from "../transports/transport.ts";
 
 /** Keeps the trade login of one client. */
-export class Login {
+export class Login implements LoginKeeper {
   readonly #transport: Transport;
   readonly #password: string | undefined;
   #pending: Promise<void> | undefined;
@@ -88,6 +88,6 @@ export class Login {
 }
 
 /** Tells whether an error means that a login is missing. */
-export function isLoginMissing(error: unknown): boolean {
+export function isLoginMissing(error: unknown): error is LoginExpiredError {
   return error instanceof LoginExpiredError && error.code !== "no-password";
 }

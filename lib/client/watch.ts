@@ -124,22 +124,19 @@ export class Watches {
   }
 
   async #start(): Promise<PushStream> {
-    const { transport: { push, name }, now, random } = this.#context;
-    if (push === undefined) {
+    const { transport, now, random } = this.#context;
+    const { name } = transport;
+    if (transport.openPushes === undefined) {
       throw new UnmappedError(`Cannot watch over "${name}": it has no pushes`, {
         code: "no-pushes",
         transport: name,
       });
     }
-    const { openPushStream } = await import("../transports/push.ts");
-    const stream = openPushStream({
-      ...push,
+    return await transport.openPushes({
       now,
       random,
       resubscribe: (signal) => this.#resubscribe(signal),
     });
-    await this.#switchOrdersOn({});
-    return stream;
   }
 
   async #resubscribe(signal: AbortSignal): Promise<void> {
@@ -167,5 +164,6 @@ function throwIfNeverConnected(stream: PushStream, event: TransportEvent): void 
 }
 
 function ignoreRefusal(error: unknown): void {
-  if (!(error instanceof RejectedError)) throw error;
+  // A transport without the trade connection cannot ask at all.
+  if (!(error instanceof RejectedError) && !(error instanceof UnmappedError)) throw error;
 }

@@ -6,6 +6,7 @@
 import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
 import { Mismatch } from "../operations/types.ts";
 import { UnmappedError } from "../errors.ts";
+import { type Address, addressOf } from "./address.ts";
 import { decodeExactly, describeMismatch, parseWithDigits } from "./json.ts";
 import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./post_once.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "./outcome.ts";
@@ -45,16 +46,6 @@ export interface GatewayOptions {
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
-/** Reads `host:port`. */
-function addressOf(text: string): { hostname: string; port: number } {
-  const match = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(text);
-  const port = Number(match?.[2]);
-  if (match === null || port < 1 || port > 65_535) {
-    throw new TypeError(`Cannot read "${text}" as an address: write it like "127.0.0.1:11112"`);
-  }
-  return { hostname: match[1]!, port };
-}
-
 function baseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.protocol !== "http:") {
@@ -72,9 +63,9 @@ export function gateway(options: GatewayOptions = {}): Transport {
 
 class GatewayTransport implements Transport {
   readonly name = "gateway";
-  readonly push: { hostname: string; port: number };
+  readonly push: Address;
   readonly #base: string;
-  readonly #address: { hostname: string; port: number };
+  readonly #address: Address;
   readonly #prefix: string;
   readonly #timeoutMs: number;
   readonly #maxAnswerBytes: number;

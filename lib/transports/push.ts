@@ -5,7 +5,7 @@
  * @see API document 6.1, 6.2
  * @module
  */
-import { BrokerError, DisplacedError, TransportError } from "../errors.ts";
+import { BrokerError, BusyError, RejectedError, TransportError } from "../errors.ts";
 import { loadEnvelopes } from "../wire/envelope.ts";
 import { backoffMs, longestPause, orAborted, pause, type ReconnectOptions } from "./push_waits.ts";
 import type { ConnectionEvent, GapEvent, TransportEvent } from "./push_events.ts";
@@ -169,8 +169,9 @@ class SourcePushStream implements PushStream {
         const { error, from } = await this.#once(handlers);
         if (this.#closing.signal.aborted) break;
         this.#gap ??= { from, reason: error.message };
-        // Whoever displaced this login would be displaced in turn, without end.
-        if (this.#failures >= attempts || error instanceof DisplacedError) throw error;
+        // A refusal stays one: whoever displaced this login would be displaced in turn, without end.
+        const isRefused = error instanceof RejectedError && !(error instanceof BusyError);
+        if (this.#failures >= attempts || isRefused) throw error;
         this.#failures++;
         await this.#pause("reconnecting", error, this.#failures, this.#closing.signal);
       }

@@ -1,0 +1,286 @@
+/**
+ * One of the two connections, kept: opened when it is needed, opened again when it breaks, with pauses that grow.
+ *
+ * @module
+ */
+import {
+  BrokerError,
+  BusyError,
+  DisplacedError,
+  LoginExpiredError,
+  RejectedError,
+  TransportError,
+} from "../../errors.ts";
+import { backoffMs, longestPause, type ReconnectOptions } from "../push_waits.ts";
+import type { ChannelName, DirectState, EventFeed, TradeLoginState } from "./events.ts";
+import { type Link, type LinkHandlers, type LinkOptions, openLink } from "./link.ts";
+import type { World } from "./options.ts";
+import type { PlatformSession, Token } from "./platform_session.ts";
+
+/** Options of {@linkcode Channel}. */
+export interface ChannelOptions {
+  name: ChannelName;
+  session: PlatformSession;
+  feed: EventFeed;
+  world: World;
+  reconnect: ReconnectOptions;
+  /** Before each attempt: what has to be held. */
+  prepare?(): Promise<void>;
+  /** After the first request: what belongs to a connection that is ready. */
+  complete?(link: Link, token: Token): Promise<void>;
+  /** The account was logged in elsewhere; also when nobody had asked. */
+  onDisplaced(error: DisplacedError): void;
+  /** What became of the trade login, for the states. */
+  tradeLogin?(): TradeLoginState;
+  /** Everything that a link needs and that does not change. */
+  link: Omit<LinkOptions, "address" | "token" | "handlers" | "signal" | "peer" | "world">;
+}
+
+/** Listens to a channel over all of its connections. */
+export interface ChannelListener extends Pick<LinkHandlers, "onBytes" | "onPush"> {
+  /** A connection is ready. */
+  onLink?(link: Link): void;
+}
+
+/** Keeps one connection. */
+export class Channel {
+  readonly #options: ChannelOptions;
+  readonly #closing = new AbortController();
+  #link: Link | undefined;
+  #opening: Promise<Link> | undefined;
+  #listener: ChannelListener = {};
+  /** Failed attempts, and connections that did not last, in a row. */
+  #failures = 0;
+  #mayOpenAt = -Infinity;
+  /** Connections in a row that the other end closed in answer to a heartbeat. */
+  #hangUps = 0;
+  /** What stopped it for good. */
+  #stopped: BrokerError | undefined;
+  #started = false;
+  readonly #links = new Set<Link>();
+
+  constructor(options: ChannelOptions) {
+    this.#options = options;
+  }
+
+  /** The connection, while it is ready. */
+  get link(): Link | undefined {
+    return this.#link?.isOpen ? this.#link : undefined;
+  }
+
+  /** Whether anybody has wanted it yet. */
+  get isStarted(): boolean {
+    return this.#started;
+  }
+
+  /** Takes the place of an earlier listener. */
+  listen(listener: ChannelListener): void {
+    this.#listener = listener;
+  }
+
+  /** Resolves to the connection once it is ready; any number of callers wait for the same attempt. */
+  ready(): Promise<Link> {
+    this.#started = true;
+    if (this.link !== undefined) return Promise.resolve(this.link);
+    if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
+    return this.#opening ??= this.#open().finally(() => this.#opening = undefined);
+  }
+
+  /** Tells a state. */
+  tell(phase: DirectState["phase"], details: Partial<DirectState> = {}): void {
+    const { name, feed, world } = this.#options;
+    feed.tell({ type: "state", channel: name, phase, at: world.now(), ...details });
+  }
+
+  /** Says again that it is ready, as something about it has changed. */
+  tellReady(): void {
+    const { tradeLogin } = this.#options;
+    this.tell("ready", {
+      ...this.#link !== undefined && { heartbeatMs: this.#link.heartbeatMs },
+      ...tradeLogin !== undefined && { tradeLogin: tradeLogin() },
+    });
+  }
+
+  /** Ends it for good because of an error, until somebody allows it again. */
+  stop(error: BrokerError): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = error;
+    for (const link of this.#links) link.fail(error);
+    if (this.#started) this.tell("stopped", { error });
+  }
+
+  /** A person wants to try again. */
+  allowAgain(): void {
+    if (this.#closing.signal.aborted) return;
+    this.#stopped = undefined;
+    this.#mayOpenAt = -Infinity;
+  }
+
+  /** Ends it. */
+  async close(): Promise<void> {
+    this.#stopped = new TransportError("Cannot go on: the client is closed", {
+      code: "closed",
+      transport: "direct",
+    });
+    this.#closing.abort(this.#stopped);
+    const links = [...this.#links];
+    for (const link of links) link.close();
+    await this.#opening?.catch(() => {});
+    await Promise.all(links.map(({ ended }) => ended));
+    if (this.#started) this.tell("closed");
+  }
+
+  async #open(): Promise<Link> {
+    try {
+      await this.#pause();
+      await this.#options.prepare?.();
+      const link = await this.#connect();
+      this.#link = link;
+      this.tellReady();
+      this.#listener.onLink?.(link);
+      return link;
+    } catch (error) {
+      this.#failed(error);
+      throw error;
+    }
+  }
+
+  /** Connects; a token that has run out in the meantime is made anew, once. */
+  async #connect(): Promise<Link> {
+    const { session } = this.#options;
+    const first = session.valid;
+    try {
+      return await this.#connectWith(first ?? await this.#logIn());
+    } catch (error) {
+      if (!(error instanceof LoginExpiredError) || first === undefined) throw error;
+      session.invalidate(first);
+      return await this.#connectWith(await this.#logIn());
+    }
+  }
+
+  #logIn(): Promise<Token> {
+    this.tell("platform-login");
+    return this.#options.session.token();
+  }
+
+  async #connectWith(token: Token): Promise<Link> {
+    const { name, session, world, link: options, complete, feed } = this.#options;
+    const servers = await session.servers(token);
+    this.#closing.signal.throwIfAborted();
+    this.tell("connecting");
+    const peer = name === "trade" ? "the trade server" : "the market server";
+    const handlers: LinkHandlers = {
+      onConnected: () => this.tell("initializing"),
+      onBytes: () => this.#listener.onBytes?.(),
+      onPush: (body) => this.#listener.onPush?.(body),
+      onFault: (error) => {
+        feed.tell({ type: "fault", channel: name, at: world.now(), error });
+        if (error instanceof DisplacedError) this.#options.onDisplaced(error);
+      },
+    };
+    let link: Link;
+    try {
+      link = await openLink({
+        ...options,
+        world,
+        peer,
+        handlers,
+        address: servers[name],
+        token: token.text,
+        signal: this.#closing.signal,
+      });
+    } catch (error) {
+      // The next attempt asks again where the server is.
+      if (error instanceof TransportError) session.forgetServers();
+      throw error;
+    }
+    session.touch(token);
+    this.#links.add(link);
+    const readyAt = world.monotonic();
+    void link.ended.then((error) => this.#lost(link, error, world.monotonic() - readyAt));
+    if (this.#stopped !== undefined) link.fail(this.#stopped);
+    try {
+      await complete?.(link, token);
+    } catch (error) {
+      link.close();
+      throw error;
+    }
+    if (!link.isOpen) throw await link.ended;
+    return link;
+  }
+
+  /** Waits until an attempt is due. */
+  async #pause(): Promise<void> {
+    const { world } = this.#options;
+    const waitMs = this.#mayOpenAt - world.monotonic();
+    const { signal } = this.#closing;
+    if (waitMs > 0) {
+      await new Promise<void>((resolve) => {
+        const cancel = world.timers.after(waitMs, resolve);
+        signal.addEventListener("abort", () => {
+          cancel();
+          resolve();
+        });
+      });
+    }
+    if (this.#stopped !== undefined) throw this.#stopped;
+  }
+
+  #failed(error: unknown): void {
+    if (this.#stopped !== undefined || !(error instanceof BrokerError)) return;
+    if (error instanceof DisplacedError) return this.#options.onDisplaced(error);
+    const isRefused = error instanceof RejectedError && !(error instanceof BusyError);
+    if (isRefused) return this.tell("stopped", { error });
+    this.tell("lost", { error });
+    this.#plan(error);
+  }
+
+  /** Sets the time of the next attempt: at random, so that several programs do not return in step. */
+  #plan(error: BrokerError): void {
+    const { reconnect, world } = this.#options;
+    const waitMs = backoffMs(++this.#failures, world.random(), reconnect);
+    this.#mayOpenAt = world.monotonic() + waitMs;
+    this.tell("waiting", { attempt: this.#failures, waitMs, error });
+  }
+
+  /** A connection has ended: open it again without being asked, as pushes and the trade login hang on it. */
+  #lost(link: Link, error: BrokerError, lastedMs: number): void {
+    this.#links.delete(link);
+    if (this.#link !== link) return;
+    this.#link = undefined;
+    if (this.#stopped !== undefined) return;
+    this.tell("lost", { error });
+    this.#hangUps = link.isHungUp ? this.#hangUps + 1 : 0;
+    if (this.#hangUps >= MOST_HANG_UPS) return this.#options.onDisplaced(hungUp(this.#options.name, error));
+    const { reconnect } = this.#options;
+    // One that broke soon is a failed attempt: two programs that take turns must slow each other down.
+    if (lastedMs >= longestPause(reconnect)) this.#failures = 0;
+    this.#plan(error);
+    void this.#reopen();
+  }
+
+  async #reopen(): Promise<void> {
+    const { attempts = Infinity } = this.#options.reconnect;
+    while (this.link === undefined && this.#stopped === undefined && this.#failures <= attempts) {
+      try {
+        await this.ready();
+      } catch (error) {
+        const isRefused = error instanceof RejectedError && !(error instanceof BusyError);
+        // What is no error of the broker is a fault of ours, and trying again would only repeat it.
+        if (isRefused || !(error instanceof BrokerError)) return;
+      }
+    }
+  }
+}
+
+/** Hang-ups in a row after which somebody else is taken to hold the connection. */
+const MOST_HANG_UPS = 2;
+
+function hungUp(name: ChannelName, cause: BrokerError): DisplacedError {
+  return new DisplacedError(
+    `Cannot keep the ${name} connection: it was closed ${MOST_HANG_UPS} times at a heartbeat, ` +
+      "as platforms do with one whose place another program has taken; account.login() takes it back",
+    cause.message,
+    { code: "hung-up", transport: "direct", cause },
+  );
+}

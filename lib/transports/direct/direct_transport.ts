@@ -1,0 +1,522 @@
+/**
+ * The direct way: platform HTTP, a trade socket and a market socket behind the one transport interface.
+ *
+ * @see API document 4.7, 4.8, 5, 6.2
+ * @module
+ */
+import {
+  BrokerError,
+  DisplacedError,
+  LoginExpiredError,
+  ProtocolError,
+  TransportError,
+  UnmappedError,
+} from "../../errors.ts";
+import { RequestType } from "../../dictionaries/message_type.ts";
+import { account } from "../../operations/account.ts";
+import { findOperation } from "../../operations/mod.ts";
+import { type AnyOperation, encodeParams } from "../../operations/operation.ts";
+import { platform } from "../../operations/platform.ts";
+import { type Envelopes, loadEnvelopes, type Payload, type Response } from "../../wire/envelope.ts";
+import { exportPublicKey, publicKeyOf, readPrivateKey, readPublicKey } from "../../wire/keys.ts";
+import type { PublicKey } from "../../wire/keys.ts";
+import { type CallContext, undelivered } from "../outcome.ts";
+import { type PushHooks, type PushStream, pushStreamOf } from "../push.ts";
+import type { CallOptions, LateAnswer, LoginKeeper, Transport } from "../transport.ts";
+import { Channel, type ChannelOptions } from "./channel.ts";
+import {
+  type ChannelName,
+  describeDirectEvent,
+  type DirectEvent,
+  type DirectState,
+  EventFeed,
+} from "./events.ts";
+import { defaultLeaseFolder, type Lease, leaseName, takeLease } from "./lease.ts";
+import { CallLimits } from "./limits.ts";
+import type { Link } from "./link.ts";
+import { deviceNumber, type DirectOptions, type World, worldOf } from "./options.ts";
+import { checkCode, decodeAnswer, encodePayload, requestNumber } from "./payloads.ts";
+import { PlatformHttp } from "./platform_http.ts";
+import { PlatformSession, type Token } from "./platform_session.ts";
+import { directSource } from "./pushes.ts";
+import { type MadeLogin, TradeLogin } from "./trade_login.ts";
+
+/** The transport of the direct way, and what it tells about itself. */
+export interface DirectTransport extends Transport {
+  /** States of the connections, from the latest on. */
+  states(): AsyncIterableIterator<DirectState>;
+  /** States, faults and late answers. */
+  events(): AsyncIterableIterator<DirectEvent>;
+  /** The latest state of a connection. */
+  state(channel: ChannelName): DirectState;
+  /** Both states in one line each, for a person. */
+  describe(): string;
+}
+
+const TOKEN_MS = 3 * 60 * 60 * 1000;
+const KEEP_LOGIN_MS = 60_000;
+const RENEW_AT_SERIAL = 0xf000_0000;
+/** A token this young that is refused with "not logged in" is not what is missing. */
+const YOUNG_MS = 60_000;
+
+/** What a call goes out with. */
+interface Way {
+  link: Link;
+  token: Token;
+  made: MadeLogin | undefined;
+}
+
+/** Makes the transport. Nothing is sent before the first call. */
+export async function createDirectTransport(options: DirectOptions): Promise<DirectTransport> {
+  return new Direct(options, await loadEnvelopes());
+}
+
+class Direct implements DirectTransport {
+  readonly name = "direct";
+  readonly logins: LoginKeeper;
+  readonly #options: DirectOptions;
+  readonly #envelopes: Envelopes;
+  readonly #world: World;
+  readonly #platformKey: PublicKey;
+  readonly #leaseAccount: string;
+  readonly #timeoutMs: number;
+  readonly #http: PlatformHttp;
+  readonly #session: PlatformSession;
+  readonly #tradeLogin: TradeLogin;
+  readonly #feed = new EventFeed();
+  readonly #trade: Channel | undefined;
+  readonly #quote: Channel;
+  #lease: Lease | undefined;
+  #generation = 0;
+  #renewing: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+  readonly #closing = new AbortController();
+
+  constructor(options: DirectOptions, envelopes: Envelopes) {
+    this.#options = options;
+    this.#envelopes = envelopes;
+    this.#world = worldOf(options);
+    const { url, parameters, caCerts, country, mobile, password, trade = true } = options;
+    const privateKey = readPrivateKey(options.privateKey);
+    this.#platformKey = readPublicKey(options.platformKey);
+    this.#leaseAccount = exportPublicKey(publicKeyOf(privateKey));
+    this.#timeoutMs = options.timeoutMs ?? 10_000;
+    this.#http = new PlatformHttp({
+      url,
+      timeoutMs: this.#timeoutMs,
+      ...parameters !== undefined && { parameters },
+      ...caCerts !== undefined && { caCerts },
+    });
+    const deviceId = deviceNumber(options.deviceId);
+    this.#session = new PlatformSession({
+      http: this.#http,
+      login: { country, mobile, password, deviceId },
+      privateKey,
+      platformKey: this.#platformKey,
+      tokenMs: options.tokenMs ?? TOKEN_MS,
+      claimLevel2: options.claimLevel2 ?? false,
+      signal: this.#closing.signal,
+      world: this.#world,
+    });
+    this.#tradeLogin = new TradeLogin({
+      password: options.tradePassword,
+      keepMs: options.keepLoginMs ?? KEEP_LOGIN_MS,
+      world: this.#world,
+      token: () => this.#session.token(),
+      send: (link, token, operation, params) => this.#sendByItself(link, token, operation, params),
+      onChange: () => {
+        if (this.#trade?.link !== undefined) this.#trade.tellReady();
+      },
+    });
+    const shared: Omit<ChannelOptions, "name"> = {
+      session: this.#session,
+      feed: this.#feed,
+      world: this.#world,
+      reconnect: options.reconnect ?? {},
+      onDisplaced: (error) => this.#displaced(error),
+      link: {
+        envelopes,
+        deviceId,
+        sealing: {
+          privateKey,
+          publicKey: this.#platformKey,
+          // The document gives the field no value, so it stays empty.
+          reserved: 0n,
+          ...options.allowUnsigned !== undefined && { allowUnsigned: options.allowUnsigned },
+          ...options.padding !== undefined && { padding: options.padding },
+        },
+        connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+        renewAtSerial: options.renewAtSerial ?? RENEW_AT_SERIAL,
+        ...options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs },
+        ...options.probe !== undefined && { probe: options.probe },
+      },
+    };
+    this.#trade = !trade ? undefined : new Channel({
+      ...shared,
+      name: "trade",
+      prepare: () => this.#takeLease(),
+      complete: (link, token) => this.#completeTrade(link, token),
+      tradeLogin: () => this.#tradeLogin.state,
+    });
+    this.#quote = new Channel({ ...shared, name: "quote" });
+    this.logins = this.#keeper();
+  }
+
+  async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
+    if (operation.platformPath !== undefined) return await this.#overHttp(operation, params, options);
+    if (operation.name === platform.openConnection.name) {
+      throw new UnmappedError(
+        `Cannot call ${operation.name}: the direct transport opens its connections itself`,
+        { code: "kept-by-transport", operation: operation.name, transport: this.name },
+      );
+    }
+    const context = { operation, transport: this.name };
+    const payload = this.#encode(
+      context,
+      () =>
+        encodePayload(operation, params, {
+          messages: this.#envelopes.messages,
+          platformKey: this.#platformKey,
+        }),
+    );
+    const channel = this.#channelOf(operation);
+    using limits = new CallLimits(this.#world.timers, options.timeoutMs ?? this.#timeoutMs, options);
+    if (operation.name === account.login.name) {
+      // Parameters have been checked by the client.
+      return await this.#logIn(channel, (params as { password: string }).password, payload, limits, options);
+    }
+    const way = this.#openWay(channel, operation) ??
+      await limits.guard(context, this.#prepare(context, channel));
+    const answer = await this.#send(way, operation, payload, limits, options);
+    if (operation.name === account.logout.name) this.#tradeLogin.forget();
+    return answer;
+  }
+
+  async raw(
+    group: string,
+    name: string,
+    params: Record<string, unknown>,
+    options: CallOptions,
+  ): Promise<unknown> {
+    const context: CallContext = {
+      operation: { name: `${group}/${name}`, effect: "write" },
+      transport: this.name,
+    };
+    if (group === "hs") {
+      const token = await this.#session.token();
+      return await this.#http.post(context, `/hs/${name}`, { ...params, token: token.text }, options);
+    }
+    const requestType = group === "hq" ? `HQ${name}` : name;
+    if (!RequestType.has(requestType)) {
+      throw new UnmappedError(`Cannot call "${name}" over the direct transport: its number is not known`, {
+        code: "not-on-socket",
+        transport: this.name,
+      });
+    }
+    const { messages } = this.#envelopes;
+    const socket = findOperation(name)?.socket;
+    const message = socket !== undefined && !("gap" in socket) ? socket.request : `${name}Request`;
+    const payload = message === null || !messages.has(message)
+      ? undefined
+      : this.#encode(context, () => ({ name: message, bytes: messages.encode(message, params) }));
+    using limits = new CallLimits(this.#world.timers, options.timeoutMs ?? this.#timeoutMs, options);
+    const channel = group === "hq" ? this.#quote : this.#tradeOr(context);
+    const way = await limits.guard(context, this.#prepare(context, channel));
+    const response = await way.link.request({
+      type: Number(RequestType.encode(requestType)),
+      ...payload !== undefined && { payload },
+      token: way.token.text,
+      context,
+      limits,
+      onLate: () => {},
+    });
+    return this.#noting(context, way, () => {
+      checkCode(context, response);
+      const { payload: answer } = response;
+      return answer === undefined ? null : messages.decode(answer.name, answer.bytes);
+    });
+  }
+
+  openPushes(hooks: PushHooks): Promise<PushStream> {
+    const trade = this.#trade;
+    const source = trade === undefined
+      ? directSource([this.#quote], [])
+      : directSource([trade], [this.#quote]);
+    return Promise.resolve(pushStreamOf(source, { reconnect: this.#options.reconnect ?? {}, ...hooks }));
+  }
+
+  events(): AsyncIterableIterator<DirectEvent> {
+    return this.#feed.events();
+  }
+
+  async *states(): AsyncGenerator<DirectState, void, void> {
+    for await (const event of this.#feed.events()) if (event.type === "state") yield event;
+  }
+
+  state(channel: ChannelName): DirectState {
+    return this.#feed.latest(channel) ?? { type: "state", channel, phase: "idle", at: this.#world.now() };
+  }
+
+  describe(): string {
+    const channels: ChannelName[] = this.#trade === undefined ? ["quote"] : ["trade", "quote"];
+    return channels.map((channel) => describeDirectEvent(this.state(channel))).join("\n");
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#closed ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
+    this.#tradeLogin[Symbol.dispose]();
+    this.#closing.abort(
+      new TransportError("Cannot go on: the client is closed", { code: "closed", transport: this.name }),
+    );
+    await Promise.all([this.#trade?.close(), this.#quote.close()]);
+    await this.#releaseLease();
+    this.#http[Symbol.dispose]();
+    this.#feed.end();
+  }
+
+  #channelOf(operation: AnyOperation): Channel {
+    return operation.group === "hq" ? this.#quote : this.#tradeOr({ operation, transport: this.name });
+  }
+
+  #tradeOr({ operation }: CallContext): Channel {
+    if (this.#trade !== undefined) return this.#trade;
+    throw new UnmappedError(
+      `Cannot call ${operation.name}: this client was made without the trade connection (option trade)`,
+      { code: "no-trade", operation: operation.name, transport: this.name },
+    );
+  }
+
+  /** What does not fit its message was not sent, whatever class says so. */
+  #encode<T>(context: CallContext, encode: () => T): T {
+    try {
+      return encode();
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      throw undelivered(context, error.message, error.code ?? "message-field", error);
+    }
+  }
+
+  /** The way that is open already, for the calls that need not wait for anything. */
+  #openWay(channel: Channel, { needs, effect }: AnyOperation): Way | undefined {
+    const { link } = channel;
+    const token = this.#session.valid;
+    if (link === undefined || token === undefined || effect === "write") return undefined;
+    const isReady = needs !== "trade-login" || !this.#tradeLogin.isWanted ||
+      this.#tradeLogin.isMade(link, token);
+    return isReady ? { link, token, made: this.#tradeLogin.made } : undefined;
+  }
+
+  /** Everything that has to be there before a call: connection, token, trade login, a sign of life. */
+  async #prepare(context: CallContext, channel: Channel): Promise<Way> {
+    for (let isFirst = true;; isFirst = false) {
+      try {
+        const link = await channel.ready();
+        const token = await this.#session.token();
+        if (channel === this.#trade && this.#needsLogin(context)) await this.#tradeLogin.ensure(link, token);
+        if (context.operation.effect === "write") await link.confirm();
+        return { link, token, made: this.#tradeLogin.made };
+      } catch (error) {
+        // A token may run out under the trade login; nothing of this call was sent, so there is no harm in once more.
+        if (isFirst && error instanceof LoginExpiredError && this.#session.valid === undefined) continue;
+        if (error instanceof TransportError || error instanceof ProtocolError) {
+          throw undelivered(context, error.message, error.code ?? "not-connected", error);
+        }
+        throw error;
+      }
+    }
+  }
+
+  #needsLogin({ operation }: CallContext): boolean {
+    return !("needs" in operation) || operation.needs === "trade-login";
+  }
+
+  async #send(
+    way: Way,
+    operation: AnyOperation,
+    payload: Payload | undefined,
+    limits: CallLimits,
+    { onLateAnswer }: CallOptions,
+  ): Promise<unknown> {
+    const context = { operation, transport: this.name };
+    const response = await way.link.request({
+      type: requestNumber(operation),
+      ...payload !== undefined && { payload },
+      token: way.token.text,
+      context,
+      limits,
+      onLate: (requestId, late) => this.#late(way, operation, requestId, late, onLateAnswer),
+    });
+    return this.#take(way, operation, response);
+  }
+
+  #take(way: Way, operation: AnyOperation, response: Response): unknown {
+    const context = { operation, transport: this.name };
+    const { messages } = this.#envelopes;
+    return this.#noting(
+      context,
+      way,
+      () => decodeAnswer(operation, response, { messages, transport: this.name }),
+    );
+  }
+
+  /** Runs the reading of an answer, and draws the conclusions that concern more than this one call. */
+  #noting<T>(context: CallContext, way: Way, read: () => T): T {
+    try {
+      const answer = read();
+      this.#session.touch(way.token);
+      if (way.made !== undefined && this.#needsLogin(context)) way.made.worked = true;
+      return answer;
+    } catch (error) {
+      if (error instanceof DisplacedError) this.#displaced(error);
+      else if (error instanceof LoginExpiredError) this.#expired(error, context, way);
+      else if (error instanceof BrokerError && error.code === "1004") {
+        // The other end does not know this connection: it takes a new one, and this call was not done.
+        const lost = undelivered(context, error.message, "1004", error);
+        if (lost instanceof BrokerError) way.link.fail(lost);
+        throw lost;
+      } else this.#session.touch(way.token);
+      throw error;
+    }
+  }
+
+  /** Which of the two logins is gone; codes of the trade login are tried with that one first. */
+  #expired({ code }: LoginExpiredError, context: CallContext, { token, made }: Way): void {
+    const isTrade = code === "112" || code === "20033" || code === "1012" && this.#needsLogin(context);
+    if (!isTrade) return this.#session.invalidate(token);
+    if (made !== undefined) {
+      if (!this.#tradeLogin.expire(made)) this.#session.invalidate(token);
+    } else if (code === "1012" && this.#session.ageMs > YOUNG_MS) this.#session.invalidate(token);
+  }
+
+  /** Somebody else has the account now. Logging in again would displace them, and they us, without end. */
+  #displaced(error: DisplacedError): void {
+    this.#session.stop(error);
+    this.#trade?.stop(error);
+    this.#quote.stop(error);
+    void this.#releaseLease();
+  }
+
+  #late(
+    way: Way,
+    operation: AnyOperation,
+    requestId: string,
+    response: Response,
+    onLateAnswer: CallOptions["onLateAnswer"],
+  ): void {
+    const late: LateAnswer = { requestId, operation: operation.name };
+    try {
+      late.result = this.#take(way, operation, response);
+    } catch (error) {
+      late.error = error;
+    }
+    const channel = this.#channelOf(operation) === this.#quote ? "quote" : "trade";
+    this.#feed.tell({ type: "late-answer", channel, at: this.#world.now(), ...late });
+    onLateAnswer?.(late);
+  }
+
+  /** A person logs in for trading, and with that allows what a refusal has stopped. */
+  async #logIn(
+    channel: Channel,
+    password: string,
+    payload: Payload | undefined,
+    limits: CallLimits,
+    options: CallOptions,
+  ): Promise<unknown> {
+    const context = { operation: account.login, transport: this.name };
+    this.#session.allowAgain();
+    this.#trade?.allowAgain();
+    this.#quote.allowAgain();
+    const before = this.#tradeLogin.count;
+    const way = await limits.guard(context, this.#prepare(context, channel));
+    // Made with the connection just now, with this very password.
+    if (this.#tradeLogin.count > before && this.#tradeLogin.knows(password)) return { success: true };
+    // Decoded with the operation's own type.
+    const answer = await this.#send(way, account.login, payload, limits, options) as { success: boolean };
+    if (answer.success) this.#tradeLogin.remember(password, way.link, way.token);
+    return answer;
+  }
+
+  async #completeTrade(link: Link, token: Token): Promise<void> {
+    if (!this.#tradeLogin.isWanted) return;
+    this.#trade?.tell("trade-login");
+    try {
+      await this.#tradeLogin.ensure(link, token);
+    } catch (error) {
+      // A wrong password takes nothing away from the connection; the operations that need it say so themselves.
+      if (this.#tradeLogin.state !== "refused") throw error;
+    }
+  }
+
+  /** A call that the transport makes for its own ends. */
+  async #sendByItself(link: Link, token: Token, operation: AnyOperation, params: unknown): Promise<unknown> {
+    const { messages } = this.#envelopes;
+    const payload = encodePayload(operation, params, { messages, platformKey: this.#platformKey });
+    using limits = new CallLimits(this.#world.timers, this.#timeoutMs, {});
+    return await this.#send({ link, token, made: this.#tradeLogin.made }, operation, payload, limits, {});
+  }
+
+  async #overHttp(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
+    const encoded = encodeParams(operation, params);
+    const limits = {
+      timeoutMs: options.timeoutMs ?? this.#timeoutMs,
+      ...options.signal !== undefined && { signal: options.signal },
+    };
+    const takesToken = operation.needs === "platform-login" && !("token" in encoded);
+    if (!takesToken) return await this.#session.call(operation, encoded, limits);
+    const token = await this.#session.token();
+    try {
+      const answer = await this.#session.call(operation, { ...encoded, token: token.text }, limits);
+      this.#session.touch(token);
+      return answer;
+    } catch (error) {
+      if (error instanceof DisplacedError) this.#displaced(error);
+      else if (error instanceof LoginExpiredError) this.#session.invalidate(token);
+      throw error;
+    }
+  }
+
+  /** The logins as the client sees them: made with every call that needs them, renewed once for all who wait. */
+  #keeper(): LoginKeeper {
+    const generation = () => this.#generation;
+    return {
+      canLogIn: true,
+      get generation() {
+        return generation();
+      },
+      ensure: () => Promise.resolve(),
+      renew: async (seen, error) => {
+        if (seen !== this.#generation) return;
+        this.#renewing ??= this.#renew(error).finally(() => this.#renewing = undefined);
+        await this.#renewing;
+      },
+    };
+  }
+
+  async #renew(error: LoginExpiredError): Promise<void> {
+    // The refusal itself has marked what is gone. If nothing is, trying again cannot help.
+    if (this.#session.valid !== undefined && !this.#tradeLogin.isWanted) throw error;
+    await this.#session.token();
+    this.#generation++;
+  }
+
+  async #takeLease(): Promise<void> {
+    const { leaseFolder, program = "hsgate" } = this.#options;
+    if (leaseFolder === false || this.#lease !== undefined) return;
+    const env = this.#options.env ?? ((name: string) => Deno.env.get(name));
+    this.#lease = await takeLease({
+      folder: leaseFolder ?? defaultLeaseFolder(env),
+      name: await leaseName(this.#leaseAccount),
+      program,
+      now: this.#world.now(),
+    });
+  }
+
+  async #releaseLease(): Promise<void> {
+    const lease = this.#lease;
+    this.#lease = undefined;
+    await lease?.[Symbol.asyncDispose]();
+  }
+}

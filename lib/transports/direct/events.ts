@@ -1,0 +1,171 @@
+/**
+ * What the direct transport tells about itself: the states of its connections, and what went wrong on them.
+ *
+ * @module
+ */
+import type { BrokerError } from "../../errors.ts";
+import type { LateAnswer } from "../transport.ts";
+
+/** One of the two connections. */
+export type ChannelName = "trade" | "quote";
+
+/**
+ * How far a connection has come. On the way up: `platform-login` (getting a token), `connecting`, `initializing`
+ * (the first request), `trade-login`, `ready`. Then `lost`, `waiting` for the next attempt, `stopped` for good, as
+ * after a displaced login, and `closed` by the program itself.
+ */
+export type DirectPhase =
+  | "idle"
+  | "platform-login"
+  | "connecting"
+  | "initializing"
+  | "trade-login"
+  | "ready"
+  | "lost"
+  | "waiting"
+  | "stopped"
+  | "closed";
+
+/** What became of the trade login: made and kept; not asked for; refused; gone, to be made again. */
+export type TradeLoginState = "made" | "none" | "refused" | "gone";
+
+/** A state of a connection. */
+export interface DirectState {
+  type: "state";
+  channel: ChannelName;
+  phase: DirectPhase;
+  /** When it was reached, Unix milliseconds. */
+  at: number;
+  /** The trade login; with `ready` on the trade connection. */
+  tradeLogin?: TradeLoginState;
+  /** Time between heartbeats; with `ready`. */
+  heartbeatMs?: number;
+  /** Number of the coming attempt, counted from 1; with `waiting`. */
+  attempt?: number;
+  /** Wait before it; with `waiting`. */
+  waitMs?: number;
+  /** What went wrong; with `lost`, `waiting` and `stopped`. */
+  error?: BrokerError;
+}
+
+/** Something came that belongs to no call. */
+export interface DirectFault {
+  type: "fault";
+  channel: ChannelName;
+  at: number;
+  error: BrokerError;
+}
+
+/** An answer came after its call was given up. */
+export interface LateAnswerEvent extends LateAnswer {
+  type: "late-answer";
+  channel: ChannelName;
+  at: number;
+}
+
+/** Everything that the direct transport tells about itself, told apart by `type`. */
+export type DirectEvent = DirectState | DirectFault | LateAnswerEvent;
+
+const phases: Readonly<Record<DirectPhase, string>> = {
+  "idle": "not connected",
+  "platform-login": "logging in to the platform",
+  "connecting": "connecting",
+  "initializing": "agreeing on a key",
+  "trade-login": "logging in for trading",
+  "ready": "ready",
+  "lost": "lost",
+  "waiting": "waiting",
+  "stopped": "stopped",
+  "closed": "closed",
+};
+
+/** Writes an event in one line, such as `trade: ready, heartbeat every 30 s, trade login made`. */
+export function describeDirectEvent(event: DirectEvent): string {
+  if (event.type === "fault") return `${event.channel}: fault: ${event.error.message}`;
+  if (event.type === "late-answer") {
+    const outcome = event.error === undefined ? "it was done" : "it was refused";
+    return `${event.channel}: ${event.operation} was answered after it was given up: ${outcome}`;
+  }
+  const parts = [phases[event.phase]];
+  if (event.heartbeatMs !== undefined) parts.push(`heartbeat every ${event.heartbeatMs / 1000} s`);
+  if (event.tradeLogin !== undefined) parts.push(`trade login ${event.tradeLogin}`);
+  if (event.waitMs !== undefined) parts.push(`attempt ${event.attempt} in ${event.waitMs} ms`);
+  const error = event.error === undefined ? "" : `: ${event.error.message}`;
+  return `${event.channel}: ${parts.join(", ")}${error}`;
+}
+
+/** Events that wait for a reader; of one who does not read, the newest. */
+const MOST_WAITING = 1000;
+
+/** Hands events to any number of readers, each from the latest states on. */
+export class EventFeed {
+  readonly #readers = new Set<EventQueue>();
+  readonly #latest = new Map<ChannelName, DirectState>();
+  #ended = false;
+
+  /** The latest state of a connection. */
+  latest(channel: ChannelName): DirectState | undefined {
+    return this.#latest.get(channel);
+  }
+
+  tell(event: DirectEvent): void {
+    if (event.type === "state") this.#latest.set(event.channel, event);
+    for (const reader of this.#readers) reader.push(event);
+  }
+
+  events(): AsyncIterableIterator<DirectEvent> {
+    const queue = new EventQueue(() => this.#readers.delete(queue));
+    for (const state of this.#latest.values()) queue.push(state);
+    if (this.#ended) queue.end();
+    else this.#readers.add(queue);
+    return queue;
+  }
+
+  end(): void {
+    this.#ended = true;
+    for (const reader of this.#readers) reader.end();
+    this.#readers.clear();
+  }
+}
+
+class EventQueue implements AsyncIterableIterator<DirectEvent> {
+  readonly #onReturn: () => void;
+  readonly #items: DirectEvent[] = [];
+  readonly #waiting: ((result: IteratorResult<DirectEvent>) => void)[] = [];
+  #ended = false;
+
+  constructor(onReturn: () => void) {
+    this.#onReturn = onReturn;
+  }
+
+  push(event: DirectEvent): void {
+    if (this.#ended) return;
+    const waiting = this.#waiting.shift();
+    if (waiting !== undefined) return waiting({ value: event, done: false });
+    this.#items.push(event);
+    if (this.#items.length > MOST_WAITING) this.#items.shift();
+  }
+
+  end(): void {
+    this.#ended = true;
+    for (const waiting of this.#waiting.splice(0)) waiting({ value: undefined, done: true });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<DirectEvent>> {
+    const event = this.#items.shift();
+    if (event !== undefined) return Promise.resolve({ value: event, done: false });
+    if (this.#ended) return Promise.resolve({ value: undefined, done: true });
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  return(): Promise<IteratorResult<DirectEvent>> {
+    this.#items.length = 0;
+    this.end();
+    this.#onReturn();
+    return Promise.resolve({ value: undefined, done: true });
+  }
+}

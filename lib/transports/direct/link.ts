@@ -1,0 +1,405 @@
+/**
+ * One connection of the direct way, from its opening to its end: the first request, serial numbers, many calls in
+ * flight, heartbeats.
+ *
+ * @see API document 4.8, 6.2
+ * @module
+ */
+import { type BrokerError, DisplacedError, ProtocolError, TransportError } from "../../errors.ts";
+import { platform } from "../../operations/platform.ts";
+import { Mismatch } from "../../operations/types.ts";
+import { readSessionKey } from "../../wire/cipher.ts";
+import type { Envelopes, Response } from "../../wire/envelope.ts";
+import type { Frame } from "../../wire/framing.ts";
+import { Sealing, type SealingOptions } from "../../wire/sealing.ts";
+import type { Address } from "../address.ts";
+import { describeMismatch } from "../json.ts";
+import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
+import { closeQuietly, openWithin, readFrames } from "../push_connection.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import { type LinkCall, LinkCalls, type LinkRequest } from "./link_calls.ts";
+import type { ProbeOptions, World } from "./options.ts";
+import { requestNumber } from "./payloads.ts";
+
+/** What is told while a link is open. */
+export interface LinkHandlers {
+  /** The socket is open; the first request follows. */
+  onConnected?(): void;
+  /** Bytes came. */
+  onBytes?(): void;
+  /** A push came; its body ends with the call. */
+  onPush?(body: Uint8Array): void;
+  /** Something came that belongs to no call. */
+  onFault?(error: BrokerError): void;
+}
+
+/** Options of {@linkcode openLink}. */
+export interface LinkOptions {
+  address: Address;
+  /** Who is at the other end, for messages. */
+  peer: string;
+  sealing: SealingOptions;
+  envelopes: Envelopes;
+  deviceId: string;
+  token: string;
+  connectTimeoutMs: number;
+  heartbeatMs?: number;
+  probe?: ProbeOptions | false;
+  renewAtSerial: number;
+  world: World;
+  handlers: LinkHandlers;
+  signal: AbortSignal;
+}
+
+/** Until the platform says otherwise. */
+const DEFAULT_HEARTBEAT_MS = 90_000;
+const LAST_SERIAL = 0xffff_ffff;
+/** Requests that are signed and written at once; each takes a third of a millisecond to sign. */
+const BATCH = 8;
+
+/**
+ * Opens a connection and makes the first request on it.
+ *
+ * @throws {TransportError} No connection, or it broke at once.
+ * @throws {RejectedError} The platform refuses, as with a token that has run out.
+ * @throws {ProtocolError} The answer does not fit, as with wrong keys.
+ */
+export async function openLink(options: LinkOptions): Promise<Link> {
+  const { address, connectTimeoutMs: timeoutMs, signal, handlers } = options;
+  const connection = await openWithin(
+    // A direct link writes too, which a push connection never does.
+    (to) => Deno.connect({ ...to, transport: "tcp" }),
+    address,
+    { timeoutMs, signal, transport: "direct" },
+  ) as Deno.TcpConn;
+  handlers.onConnected?.();
+  const link = new Link(connection, options);
+  const stop = () => link.close();
+  signal.addEventListener("abort", stop);
+  try {
+    if (signal.aborted) stop();
+    await link.initialize();
+    return link;
+  } catch (error) {
+    link.close();
+    await link.ended;
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** A connection that is open. */
+export class Link {
+  readonly #connection: Deno.TcpConn;
+  readonly #options: LinkOptions;
+  readonly #sealing: Sealing;
+  readonly #calls = new LinkCalls();
+  readonly #heartbeat: Heartbeat;
+  readonly #urgent: Uint8Array[] = [];
+  /** Resolves to what ended it. */
+  readonly ended: Promise<BrokerError>;
+  #serial = 0;
+  #writing = false;
+  #failure: BrokerError | undefined;
+  #heartbeatMs = DEFAULT_HEARTBEAT_MS;
+  #lastByteAt: number;
+  /** A heartbeat was sent, and nothing has come since. */
+  #awaitsBeat = false;
+  #isHungUp = false;
+  #onInit: ((response: Response) => void) | undefined;
+  #initId: string | undefined;
+
+  constructor(connection: Deno.TcpConn, options: LinkOptions) {
+    this.#connection = connection;
+    this.#options = options;
+    this.#sealing = new Sealing(options.sealing);
+    this.#heartbeat = new Heartbeat(options.world, {
+      send: () => this.#sendHeartbeat(),
+      dead: (error) => this.fail(error),
+    }, options.probe);
+    this.#lastByteAt = options.world.now();
+    this.ended = this.#run();
+  }
+
+  /** Whether calls can be made. */
+  get isOpen(): boolean {
+    return this.#failure === undefined;
+  }
+
+  /** Time between heartbeats. */
+  get heartbeatMs(): number {
+    return this.#heartbeatMs;
+  }
+
+  /** When the last bytes came, Unix milliseconds. */
+  get lastByteAt(): number {
+    return this.#lastByteAt;
+  }
+
+  /**
+   * Whether the other end closed it in answer to a heartbeat, with no call in flight. Platforms part in this way with
+   * a connection that another one has taken the place of.
+   */
+  get isHungUp(): boolean {
+    return this.#isHungUp;
+  }
+
+  /** Calls in flight. */
+  get inFlight(): number {
+    return this.#calls.size;
+  }
+
+  /** Resolves when the other end has lately given a sign of life, or gives one now. */
+  confirm(): Promise<void> {
+    return this.#heartbeat.confirm();
+  }
+
+  /** Sends a request, and resolves to its answer, whatever that says. */
+  request(request: LinkRequest): Promise<Response> {
+    if (this.#failure !== undefined) {
+      return Promise.reject(
+        undelivered(
+          request.context,
+          `the connection broke (${this.#failure.message})`,
+          "not-connected",
+          this.#failure,
+        ),
+      );
+    }
+    const answer = this.#calls.add(this.#options.world.randomId(), request);
+    this.#write();
+    return answer;
+  }
+
+  /** Ends the connection because of an error. */
+  fail(error: BrokerError): void {
+    this.#failure ??= error;
+    closeQuietly(this.#connection);
+  }
+
+  /** Ends the connection. */
+  close(): void {
+    this.fail(new TransportError("Cannot go on: the connection was closed", { code: "closed" }));
+  }
+
+  /** Makes the first request and takes the session key out of its answer. */
+  async initialize(): Promise<void> {
+    const { world, deviceId, envelopes, connectTimeoutMs, token, peer } = this.#options;
+    const context: CallContext = { operation: platform.openConnection, transport: "direct" };
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    this.#initId = world.randomId();
+    this.#onInit = (response) => {
+      // The key has to be there before the next frame is read, so not in a later turn.
+      try {
+        resolve(this.#takeKey(context, response));
+      } catch (error) {
+        reject(error);
+      }
+    };
+    const cancel = world.timers.after(
+      connectTimeoutMs,
+      () => reject(unanswered(context, `${peer} did not answer within ${connectTimeoutMs} ms`, "timeout")),
+    );
+    try {
+      // Parameters encode to an object of wire members.
+      const plain = platform.openConnection.request.encode({ deviceId }) as Record<string, unknown>;
+      const body = envelopes.encodeRequest({
+        type: requestNumber(platform.openConnection),
+        id: this.#initId,
+        time: world.now(),
+        payload: { name: "InitConnectReq", bytes: envelopes.messages.encode("InitConnectReq", plain) },
+        token,
+      });
+      this.#urgent.push(this.#sealing.seal({ type: "request", serial: 0, body }));
+      this.#write();
+      const intervalMs = await Promise.race([
+        promise,
+        this.ended.then((error) => {
+          throw error;
+        }),
+      ]);
+      this.#heartbeatMs = this.#options.heartbeatMs ?? intervalMs;
+      this.#heartbeat.start(this.#heartbeatMs);
+    } finally {
+      cancel();
+      this.#onInit = undefined;
+    }
+  }
+
+  #takeKey(context: CallContext, response: Response): number {
+    if (response.code !== "0000") {
+      throw rejection(context, response.text, response.code === "" ? undefined : response.code);
+    }
+    const { envelopes } = this.#options;
+    const { name, bytes } = response.payload ?? { name: "nothing", bytes: new Uint8Array(0) };
+    if (name !== "InitConnectResp") {
+      throw unreadable(context, `it holds "${name}" instead of "InitConnectResp"`, "unexpected-payload");
+    }
+    try {
+      const plain = envelopes.messages.decode(name, bytes);
+      const { sessionKey, heartbeatIntervalSec } = platform.openConnection.response.decode(plain);
+      this.#sealing.useSessionKey(readSessionKey(sessionKey));
+      const isUsable = heartbeatIntervalSec >= 1 && heartbeatIntervalSec <= 3600;
+      return isUsable ? heartbeatIntervalSec * 1000 : DEFAULT_HEARTBEAT_MS;
+    } catch (error) {
+      if (error instanceof Mismatch) {
+        throw unreadable(context, describeMismatch(error), "unexpected-shape", error);
+      }
+      throw error;
+    }
+  }
+
+  async #run(): Promise<BrokerError> {
+    const { peer, handlers, world } = this.#options;
+    const read = await readFrames(this.#connection, {
+      onBytes: () => {
+        this.#lastByteAt = world.now();
+        this.#awaitsBeat = false;
+        this.#heartbeat.received();
+        handlers.onBytes?.();
+      },
+      onFrame: (frame) => this.#take(frame),
+    }, { peer, action: "read answers", transport: "direct" });
+    this.#isHungUp = this.#failure === undefined && read.code === "closed" && this.#awaitsBeat &&
+      this.#calls.size === 0;
+    const error = this.#failure ??= read;
+    closeQuietly(this.#connection);
+    this.#heartbeat[Symbol.dispose]();
+    this.#calls.end(error);
+    this.#sealing[Symbol.dispose]();
+    return error;
+  }
+
+  #take(frame: Frame): void {
+    if (frame.type === "heartbeat") return; // a sign of life, with or without a body
+    const { body } = this.#sealing.open(frame);
+    if (frame.type === "push") return this.#options.handlers.onPush?.(body);
+    if (frame.type === "response") return this.#answer(this.#options.envelopes.decodeResponse(body));
+    this.#fault(
+      new ProtocolError("Cannot take a request: only the platform answers requests", { code: "request" }),
+    );
+  }
+
+  #answer(response: Response): void {
+    // Before the key is agreed upon there is one request that a refusal can be about.
+    const isInit = response.id === this.#initId || response.code !== "0000";
+    if (this.#onInit !== undefined && isInit) return this.#onInit(response);
+    try {
+      this.#calls.answer(response);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#unasked(response, error);
+    }
+    const { renewAtSerial } = this.#options;
+    if (this.#serial >= renewAtSerial && this.#calls.size === 0) {
+      this.fail(new TransportError("Cannot go on: serial numbers come to their end", { code: "renewed" }));
+    }
+  }
+
+  /** An answer to nobody: in extreme cases the platform does not know what it answers, and writes the id `"0"`. */
+  #unasked(response: Response, cause: ProtocolError): void {
+    const { id, code, text } = response;
+    const about = `${code === "" ? "no code" : `code ${code}`}${
+      text === "" ? "" : `, "${text.slice(0, 200)}"`
+    }`;
+    const nobody: CallContext = { operation: { name: "a request", effect: "read" }, transport: "direct" };
+    const refusal = rejection(nobody, text, code);
+    this.#fault(
+      refusal instanceof DisplacedError ? refusal : new ProtocolError(
+        `Cannot tell what an answer is about: id "${id.slice(0, 40)}", ${about}`,
+        { code: code === "" ? "answer-unasked" : code, transport: "direct", cause },
+      ),
+    );
+    const only = this.#calls.takeOnly();
+    if (only === undefined) return;
+    const { context } = only;
+    only.reject(
+      context.operation.effect === "write" || code === "" || code === "0000"
+        ? unreadable(
+          context,
+          `an answer came with the id "${id.slice(0, 40)}", ${about}`,
+          "answer-unasked",
+          cause,
+        )
+        : rejection(context, text, code),
+    );
+  }
+
+  #fault(error: BrokerError): void {
+    this.#options.handlers.onFault?.(error);
+  }
+
+  #sendHeartbeat(): void {
+    if (this.#failure !== undefined) return;
+    this.#urgent.push(this.#sealing.seal({ type: "heartbeat", serial: 0, body: new Uint8Array(0) }));
+    this.#awaitsBeat = true;
+    this.#write();
+  }
+
+  /** Starts the one writer, unless it runs: frames must not be torn apart by one another. */
+  #write(): void {
+    if (this.#writing) return;
+    this.#writing = true;
+    // In a later turn, so that calls made together are written together.
+    queueMicrotask(() => void this.#writeAll());
+  }
+
+  async #writeAll(): Promise<void> {
+    try {
+      while (this.#failure === undefined && (this.#urgent.length > 0 || this.#calls.hasUnsent)) {
+        const bytes = joined([...this.#urgent.splice(0), ...this.#sealBatch()]);
+        for (let at = 0; at < bytes.length;) at += await this.#connection.write(bytes.subarray(at));
+        this.#heartbeat.sent();
+      }
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      this.fail(
+        new TransportError(`Cannot write: ${reason}`, { code: "connection", transport: "direct", cause }),
+      );
+    } finally {
+      this.#writing = false;
+    }
+  }
+
+  /** Serial numbers are given in the order of writing, and signing happens as late as possible. */
+  #sealBatch(): Uint8Array[] {
+    const frames: Uint8Array[] = [];
+    while (frames.length < BATCH) {
+      const call = this.#calls.takeUnsent();
+      if (call === undefined) break;
+      const frame = this.#seal(call);
+      if (frame !== undefined) frames.push(frame);
+    }
+    return frames;
+  }
+
+  #seal(call: LinkCall): Uint8Array | undefined {
+    const { envelopes, world } = this.#options;
+    const { id, type, payload, token, context } = call;
+    if (this.#serial >= LAST_SERIAL) {
+      this.#calls.fail(call, undelivered(context, "serial numbers have come to their end", "serial"));
+      return undefined;
+    }
+    try {
+      const request = { type, id, time: world.now(), token, ...payload !== undefined && { payload } };
+      const body = envelopes.encodeRequest(request);
+      return this.#sealing.seal({ type: "request", serial: ++this.#serial, body });
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      this.#calls.fail(call, undelivered(context, reason, "seal", cause));
+      return undefined;
+    }
+  }
+}
+
+function joined(frames: Uint8Array[]): Uint8Array {
+  if (frames.length === 1) return frames[0]!;
+  const bytes = new Uint8Array(frames.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const frame of frames) {
+    bytes.set(frame, at);
+    at += frame.length;
+  }
+  return bytes;
+}

@@ -1,0 +1,134 @@
+/**
+ * Between an operation of the catalogue and the messages of the socket.
+ *
+ * @module
+ */
+import { RequestType } from "../../dictionaries/message_type.ts";
+import { ProtocolError, UnmappedError } from "../../errors.ts";
+import { type AnyOperation, encodeParams, type SocketMapping } from "../../operations/operation.ts";
+import { Mismatch } from "../../operations/types.ts";
+import type { Payload, Response } from "../../wire/envelope.ts";
+import type { PublicKey } from "../../wire/keys.ts";
+import type { Messages } from "../../wire/messages.ts";
+import { describeMismatch } from "../json.ts";
+import { type CallContext, rejection, unanswered, unreadable } from "../outcome.ts";
+import { encryptForPlatform } from "./platform_session.ts";
+
+/** Number of answers that tell of a system exception. */
+const SYSTEM_EXCEPTION = 999;
+
+/**
+ * How the socket carries an operation.
+ *
+ * @throws {UnmappedError} It does not; the text says why.
+ */
+export function mappingOf(operation: AnyOperation): SocketMapping {
+  const { socket, name } = operation;
+  if (!("gap" in socket)) return socket;
+  throw new UnmappedError(
+    `Cannot call ${name} over the direct transport: ${socket.gap} (the gateway carries it)`,
+    { code: "not-on-socket", operation: name, transport: "direct" },
+  );
+}
+
+/** Number of an operation's request. */
+export function requestNumber(operation: AnyOperation): number {
+  const { requestType = operation.wire } = mappingOf(operation);
+  return Number(RequestType.encode(requestType));
+}
+
+/**
+ * Parameters as the message has them. A member that the message lacks is left out when that changes nothing, and
+ * refused when it would be lost without a word.
+ *
+ * @throws {UnmappedError} Names the member.
+ */
+export function plainParams(operation: AnyOperation, params: unknown): Record<string, unknown> {
+  const plain = encodeParams(operation, params);
+  // Checked by the client, so an object of our names.
+  const given = params as Readonly<Record<string, unknown>>;
+  for (const [name, { wire, gap, fallback }] of Object.entries(operation.request.fields ?? {})) {
+    if (gap === undefined) continue;
+    if (given[name] !== undefined && given[name] !== fallback) {
+      throw new UnmappedError(
+        `Cannot call ${operation.name} over the direct transport with "${name}": ${gap} (the gateway takes it)`,
+        { code: "not-on-socket", operation: operation.name, transport: "direct" },
+      );
+    }
+    delete plain[wire];
+  }
+  return plain;
+}
+
+/**
+ * Writes the payload of a request, passwords encrypted for the platform.
+ *
+ * @throws {UnmappedError} A member cannot be carried.
+ * @throws {ProtocolError} A value does not fit the message. Nothing was sent.
+ */
+export function encodePayload(
+  operation: AnyOperation,
+  params: unknown,
+  { messages, platformKey }: { messages: Messages; platformKey: PublicKey },
+): Payload | undefined {
+  const { request } = mappingOf(operation);
+  const plain = plainParams(operation, params);
+  if (request === null) return undefined;
+  for (const { wire, type } of Object.values(operation.request.fields ?? {})) {
+    const secret = plain[wire];
+    if (type.encrypt === "trade-password" && typeof secret === "string") {
+      plain[wire] = encryptForPlatform(secret, platformKey);
+    }
+  }
+  return { name: request, bytes: messages.encode(request, plain) };
+}
+
+/**
+ * Refuses an answer that says no.
+ *
+ * @throws {BrokerError} The class that fits the code.
+ */
+export function checkCode(context: CallContext, { type, code, text }: Response): void {
+  if (type === SYSTEM_EXCEPTION) {
+    // Whatever its code says; a write may have been done before the exception.
+    const said = text === "" ? "a system exception" : `a system exception, "${text}"`;
+    const isPlain = code === "" || code === "0000";
+    if (context.operation.effect === "write" && isPlain) throw unanswered(context, said, "999");
+    throw rejection(context, text === "" ? "system exception" : text, isPlain ? "999" : code);
+  }
+  if (code === "0000") return;
+  if (code === "") throw unreadable(context, "it has no code", "no-code");
+  throw rejection(context, text, code);
+}
+
+/**
+ * The answer in our names.
+ *
+ * @throws {BrokerError} The platform said no, or the answer does not fit.
+ */
+export function decodeAnswer(
+  operation: AnyOperation,
+  response: Response,
+  { messages, transport }: { messages: Messages; transport: string },
+): unknown {
+  const context = { operation, transport };
+  checkCode(context, response);
+  const { response: expected } = mappingOf(operation);
+  const { payload } = response;
+  try {
+    if (expected === null || payload === undefined) return operation.response.decode({});
+    if (payload.name !== expected) {
+      throw unreadable(context, `it holds "${payload.name}" instead of "${expected}"`, "unexpected-payload");
+    }
+    return operation.response.decode(messages.decode(expected, payload.bytes));
+  } catch (error) {
+    if (error instanceof Mismatch) {
+      throw unreadable(context, describeMismatch(error), "unexpected-shape", error);
+    }
+    // A damaged message has an error of its own; for a write it leaves the outcome open like any other.
+    if (error instanceof ProtocolError && error.operation === undefined) {
+      throw unreadable(context, error.message, error.code ?? "message-damaged", error);
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * The platform over HTTP: parameters as a form or as a query, `{data, respCode}` back. No error holds a parameter:
+ * they are phones, passwords and tokens.
+ *
+ * @see API document 4.7
+ * @module
+ */
+import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
+import { platformUrl } from "./options.ts";
+
+/** Options of {@linkcode PlatformHttp}. */
+export interface PlatformHttpOptions {
+  url: string;
+  parameters?: "form" | "query";
+  caCerts?: string[];
+  timeoutMs: number;
+}
+
+/** Limits of one request. */
+export interface PostLimits {
+  signal?: AbortSignal;
+  timeoutMs?: number;
+}
+
+const HIDDEN = "[hidden]";
+
+/** Largest answer that is read, in bytes. */
+const MOST_BYTES = 1024 * 1024;
+
+/** Sends requests to the platform. */
+export class PlatformHttp implements Disposable {
+  readonly #base: string;
+  readonly #asQuery: boolean;
+  readonly #timeoutMs: number;
+  readonly #client: Deno.HttpClient | undefined;
+
+  constructor({ url, parameters = "form", caCerts, timeoutMs }: PlatformHttpOptions) {
+    this.#base = platformUrl(url);
+    this.#asQuery = parameters === "query";
+    this.#timeoutMs = timeoutMs;
+    this.#client = caCerts === undefined ? undefined : Deno.createHttpClient({ caCerts });
+  }
+
+  /**
+   * Posts parameters and resolves to `data`.
+   *
+   * @throws {RejectedError} The platform said no; its text is kept, without the parameters in it.
+   * @throws {TransportError} Not delivered, or unanswered.
+   * @throws {ProtocolError} An answer that is no envelope.
+   */
+  async post(
+    context: CallContext,
+    path: string,
+    members: Readonly<Record<string, unknown>>,
+    { signal, timeoutMs = this.#timeoutMs }: PostLimits = {},
+  ): Promise<unknown> {
+    signal?.throwIfAborted();
+    const form = new URLSearchParams(
+      Object.entries(members).map(([name, value]): [string, string] => [name, String(value)]),
+    );
+    const hide = hiderOf(form);
+    const timeout = AbortSignal.timeout(timeoutMs);
+    let status: number;
+    let text: string;
+    try {
+      const response = await fetch(`${this.#base}${path}${this.#asQuery ? `?${form}` : ""}`, {
+        method: "POST",
+        ...this.#asQuery ? {} : { body: form },
+        // Followed, a redirection would hand the password to whoever it names.
+        redirect: "manual",
+        signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+        ...this.#client !== undefined && { client: this.#client },
+      });
+      status = response.status;
+      text = await readText(response);
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      if (timeout.aborted) throw unanswered(context, `no answer within ${timeoutMs} ms`, "timeout");
+      const reason = hide(error instanceof Error ? error.message : String(error));
+      // The error itself stays behind, as the runtime writes the whole address into it.
+      const cause = error instanceof Error ? error.cause : undefined;
+      const isConnect = cause instanceof Error && cause.message.includes("client error (Connect)");
+      throw isConnect
+        ? undelivered(context, `no connection to ${this.#base} (${reason})`, "not-connected")
+        : unanswered(context, `the connection to ${this.#base} broke (${reason})`, "connection-lost");
+    }
+    if (status !== 200) throw httpError(context, status);
+    return openEnvelope(context, text, hide);
+  }
+
+  [Symbol.dispose](): void {
+    this.#client?.close();
+  }
+}
+
+/** Makes a function that takes the parameters out of a text, in whatever spelling they travel. */
+function hiderOf(form: URLSearchParams): (text: string) => string {
+  const secrets = [...form].flatMap(([name, value]) => {
+    const encoded = new URLSearchParams({ [name]: value }).toString().slice(name.length + 1);
+    return [value, encoded, encodeURIComponent(value)];
+  }).filter((value) => value.length > 2);
+  return (text) =>
+    secrets.reduce((shown, secret) => shown.replaceAll(secret, HIDDEN), text).replaceAll(
+      /\?[^\s)]*/g,
+      `?${HIDDEN}`,
+    );
+}
+
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MOST_BYTES) throw new Error(`more than ${MOST_BYTES} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+function httpError(context: CallContext, status: number): unknown {
+  return status >= 300 && status < 500
+    ? rejection(context, `HTTP ${status}`, `http-${status}`)
+    : unanswered(context, `HTTP ${status}`, `http-${status}`);
+}
+
+function openEnvelope(context: CallContext, text: string, hide: (text: string) => string): unknown {
+  let envelope: unknown;
+  try {
+    envelope = JSON.parse(text);
+  } catch {
+    throw unreadable(context, "it is not JSON", "not-json");
+  }
+  if (typeof envelope !== "object" || envelope === null || !("respCode" in envelope)) {
+    throw unreadable(context, 'it has no "respCode", so this is not the platform', "not-an-envelope");
+  }
+  const { respCode } = envelope;
+  if (String(respCode) === "0000") return "data" in envelope ? envelope.data : undefined;
+  // The member with the text is not documented; these are the names that such platforms use.
+  const members = new Map(Object.entries(envelope));
+  const told = ["respMsg", "respDesc", "message", "msg"].map((name) => members.get(name)).find((value) =>
+    typeof value === "string"
+  );
+  throw rejection(context, hide(typeof told === "string" ? told : ""), String(respCode));
+}
