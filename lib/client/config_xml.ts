@@ -5,7 +5,7 @@
  * @see API document 1, gateway configuration
  */
 import { InvalidParamsError } from "../errors.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "./nearest.ts";
 
 /** What a `config.xml` says. The phone number stays behind: only whether there is one. */
 export interface GatewayConfig {

@@ -4,7 +4,7 @@
  * @module
  */
 import { InvalidParamsError, type Issue } from "../errors.ts";
-import { nearest } from "../nearest.ts";
+import { nearest } from "./nearest.ts";
 
 /** What a program needs to reach the broker. */
 export interface Settings {

@@ -69,7 +69,10 @@ export interface InspectedFrame extends Partial<HeaderMembers> {
   envelope?: Record<string, unknown>;
   /** Name of the payload's message. */
   payloadType?: string;
-  /** The payload as protobuf JSON; secrets are hidden. */
+  /**
+   * The payload as protobuf JSON, whole: whoever holds the keys asked to see inside. Passwords in it are the
+   * sender's own ciphertext.
+   */
   payload?: Record<string, unknown>;
   /** What is wrong, as a code of `wireFaults`. */
   error?: string;
@@ -84,9 +87,6 @@ const envelopes = {
 } as const;
 
 const EMPTY = new Uint8Array(0);
-
-/** Members that hold a password, a token, a key or a phone number. */
-const secretMember = /password|pwd|token|encryptedKey|mobile|phone/i;
 
 /** Looks into captured bytes and yields a line for every frame and for every stretch that is none. */
 export function* inspectFrames(bytes: Uint8Array, options: InspectOptions): Generator<InspectedFrame> {
@@ -168,7 +168,8 @@ class Inspector implements Disposable {
     const { payload, ...members } = messages.decode(envelope, body);
     // The reader gives a number for an enumeration, and nothing for 0.
     line.message = numbers.decode(String(members[member] ?? 0));
-    line.envelope = protobufJson(members);
+    // The token opens the session to anybody who reads it, and tells nothing about the frame.
+    line.envelope = protobufJson("token" in members ? { ...members, token: "[secret]" } : members);
     const any = messages.reader(envelope)(body).payload;
     if (payload === undefined || typeof any !== "object" || any === null) return;
     // The library's Any: an address whose last part names the message, and its bytes.
@@ -258,15 +259,15 @@ function headerMembers(bytes: Uint8Array, at: number): HeaderMembers {
   };
 }
 
-/** Fits a decoded message to JSON: bytes as Base64, numbers that JSON has not by name, secrets hidden. */
+/** Fits a decoded message to JSON: bytes as Base64, numbers that JSON has not by name. */
 function protobufJson(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const fit = (value: unknown, name: string): unknown => {
-    if (Array.isArray(value)) return value.map((each) => fit(each, name));
+  const fit = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(fit);
     if (value instanceof Uint8Array) return value.toBase64();
     if (typeof value === "number" && !Number.isFinite(value)) return String(value);
     // What the reader made is a plain object of members by name.
     if (typeof value === "object" && value !== null) return protobufJson(value as Record<string, unknown>);
-    return secretMember.test(name) ? "[secret]" : value;
+    return value;
   };
-  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, fit(value, name)]));
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, fit(value)]));
 }

@@ -32,8 +32,9 @@ export const inspect = command({
 FILE or with "-" it comes from stdin. Prints one JSON line per frame: its place,
 the header, "signature" (ok, bad, none, unchecked), envelope and payload in the
 broker's spelling. What cannot be read is a line too, with "error" and "reason",
-and it goes on at the next frame. Passwords, tokens, keys and phone numbers are
-hidden. Without --aes-key the session key is taken from the first answer.
+and it goes on at the next frame. The session token of a request is hidden, the
+payload is shown whole. Without --aes-key the session key is taken from the
+first answer.
 Exit code 7 says that something could not be read or has a wrong signature.`,
   flags,
   without: ["gateway", "push", "config", "transport", "timeout", "json"],

@@ -61,7 +61,7 @@ async function find(words: readonly string[]): Promise<Command> {
   const wantsHelp = words.includes("--help") || words.includes("-h");
   const begun = commands.find(({ name }) => name.split(" ")[0] === plain[0] && plain.length === 1);
   if (begun !== undefined && wantsHelp) return { ...begun, name: begun.name };
-  const { didYouMean } = await import("../../lib/nearest.ts");
+  const { didYouMean } = await import("../../lib/client/nearest.ts");
   const names = commands.map(({ name }) => name);
   const given = begun === undefined ? plain.slice(0, 1).join(" ") : plain.join(" ");
   const hint = begun === undefined ? didYouMean(given, names) : `; did you mean "${begun.name}"?`;

@@ -4,7 +4,7 @@
  * @module
  */
 import { parseArgs } from "node:util";
-import { didYouMean } from "../../lib/nearest.ts";
+import { didYouMean } from "../../lib/client/nearest.ts";
 import { type Command, type Flag, flagsOf } from "./command.ts";
 import { UsageError } from "./exit_codes.ts";
 

@@ -6,7 +6,7 @@
 import { previousSession } from "../../../lib/calendars/mod.ts";
 import { calendarOfMarket, dateIn, marketDay } from "../../../lib/day_book/market_days.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
-import { didYouMean } from "../../../lib/nearest.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { didYouMean } from "../../../lib/nearest.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
 import { catalogue, findOperation, operations } from "../../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../../lib/operations/operation.ts";
 import { UsageError } from "../exit_codes.ts";

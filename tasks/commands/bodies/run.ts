@@ -4,7 +4,7 @@
  * @module
  */
 import type { DayBookResult } from "../../../lib/day_book/types.ts";
-import { didYouMean } from "../../../lib/nearest.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
 import { compileRecipe, type RecipeEvent, type RecipeResult, runRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";

@@ -5,7 +5,7 @@
  */
 import { type Security, securityOf } from "../../../lib/client/security.ts";
 import { SecurityType } from "../../../lib/dictionaries/security_type.ts";
-import { didYouMean } from "../../../lib/nearest.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
 import { UsageError } from "../exit_codes.ts";
 
 /**

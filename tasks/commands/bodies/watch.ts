@@ -4,7 +4,7 @@
  * @module
  */
 import { PushTopic } from "../../../lib/dictionaries/push.ts";
-import { didYouMean } from "../../../lib/nearest.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
 import type { TransportEvent } from "../../../lib/transports/push_events.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
