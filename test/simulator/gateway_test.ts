@@ -494,6 +494,14 @@ Deno.test("task sim prints one line of JSON when it is ready and ends with 0 on 
       "tradePasswordKey",
       "seed",
       "clock",
+      "authUrl",
+      "tradeServer",
+      "hqServer",
+      "developerPrivateKey",
+      "platformPublicKey",
+      "countryCode",
+      "mobile",
+      "loginPassword",
     ]);
     assertEquals([info.seed, info.clock], [3, "2025-08-16T12:00:00+08:00"]);
     assertEquals(await Deno.readTextFile(path), line);

@@ -55,8 +55,9 @@ export function varint(value: number): number[] {
   return [...bytes, Number(rest)];
 }
 
-/** Writes a message. */
-export function message(members: Members): Uint8Array {
+/** Writes a message; one that is written already stays as it is. */
+export function message(members: Members | Uint8Array): Uint8Array {
+  if (members instanceof Uint8Array) return members;
   const parts = members.flatMap(([number, value]) => {
     if (typeof value === "number") return [Buffer.from([...varint(number << 3), ...varint(value)])];
     const bytes = Buffer.from(value);
@@ -69,7 +70,7 @@ export function message(members: Members): Uint8Array {
 export class Message {
   readonly #members = new Map<number, (number | Uint8Array)[]>();
 
-  constructor(bytes: Uint8Array) {
+  constructor(readonly bytes: Uint8Array) {
     let at = 0;
     const whole = () => {
       let value = 0n;
@@ -235,7 +236,7 @@ export class SocketClient implements Disposable {
   body(
     type: number,
     name: string | null,
-    members: Members = [],
+    members: Members | Uint8Array = [],
     token = this.token,
   ): { id: string; body: Uint8Array } {
     this.#count += 1;
@@ -251,7 +252,7 @@ export class SocketClient implements Disposable {
   async request(
     type: number,
     name: string | null,
-    members: Members = [],
+    members: Members | Uint8Array = [],
     { serial = ++this.serial, token = this.token }: { serial?: number; token?: string } = {},
   ): Promise<string> {
     const { id, body } = this.body(type, name, members, token);
@@ -260,7 +261,7 @@ export class SocketClient implements Disposable {
   }
 
   /** Sends a request and waits for its answer. */
-  async call(type: number, name: string | null, members: Members = []): Promise<Answer> {
+  async call(type: number, name: string | null, members: Members | Uint8Array = []): Promise<Answer> {
     const id = await this.request(type, name, members);
     const answer = await this.answer();
     assertEquals(answer.id, id, `${answer.code} ${answer.text}`);
