@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { cli, envOf, KEY, PASSWORD, simulate, spawned } from "./support.ts";
+import { cli, envOf, KEY, PASSWORD, simulate, spawned, start } from "./support.ts";
 import { record } from "../conformance/recorder.ts";
 
 const order = {
@@ -266,4 +266,20 @@ Deno.test("hsgate keeps control characters of an answer off the terminal", async
     columns: 80,
   });
   assertEquals(out, "symbol  quantity  name\nX [2J          5  騰訊控股\n");
+});
+
+Deno.test("call at Ctrl-C in the middle of a write ends with 5, as nobody knows what became of it", async () => {
+  await using gateway = await simulate();
+  const login = await cli(["login"], { env: envOf(gateway) });
+  assertEquals(login.code, 0);
+  gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
+  const before = gateway.state().callsTaken;
+  const process = start(["call", "orders.place", orderJson], {
+    env: { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl },
+  });
+  while (gateway.state().callsTaken === before) await new Promise((resolve) => setTimeout(resolve, 10));
+  process.kill("SIGINT");
+  const { code, stdout, stderr } = await process.output();
+  assertEquals({ code, out: stdout.length }, { code: 5, out: 0 });
+  assertStringIncludes(new TextDecoder().decode(stderr), "Do not repeat it: first read today's orders");
 });

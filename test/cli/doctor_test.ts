@@ -201,6 +201,30 @@ Deno.test("doctor reads the gateway's config.xml, compares its ports, and keeps 
   assertEquals(out.includes("13800000000"), false);
 });
 
+Deno.test("doctor finds a gateway by its config.xml where no setting names an address", async () => {
+  await using gateway = await simulate();
+  const { port } = new URL(gateway.info.gatewayUrl);
+  const xml = `<hs_gateway><mobile>1</mobile><countryCode>HKG</countryCode><privateKeyPath>/k</privateKeyPath>
+    <listenHttpPort>${port}</listenHttpPort><listenTcpPort>${
+    gateway.info.pushAddress.split(":")[1]
+  }</listenTcpPort>
+    </hs_gateway>`;
+  const { code, out } = await cli(["doctor", "--config-xml", "config.xml", "--json"], {
+    files: { "config.xml": xml },
+  });
+  // Nobody is logged in there, and everything else is found.
+  assertEquals(code, 6);
+  assertEquals(statesOf(out), {
+    "settings": "ok",
+    "config.xml": "ok",
+    "HTTP port": "ok",
+    "gateway": "ok",
+    "trade login": "failed",
+    "push port": "ok",
+  });
+  assertStringIncludes(textOf(out, "settings"), `gateway http://127.0.0.1:${port} (config.xml)`);
+});
+
 Deno.test("doctor says what is wrong with a config.xml that cannot be read", async () => {
   await using gateway = await simulate();
   const { code, out } = await cli(["doctor", "--config-xml", "c.xml"], {

@@ -5,7 +5,7 @@
  */
 import { readConfigXml } from "../../../lib/client/config_xml.ts";
 import { createClient } from "../../../lib/client/client.ts";
-import type { Settings } from "../../../lib/client/settings.ts";
+import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
 import { InvalidParamsError } from "../../../lib/errors.ts";
 import { gateway } from "../../../lib/transports/gateway.ts";
 import type { DoctorInput } from "../doctor.ts";
@@ -53,9 +53,9 @@ export async function run({ flags, host }: DoctorInput): Promise<number> {
 /** Yields findings as they are made; what rests on a failed check is not tried. */
 async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator<Finding> {
   const loaded = await settingsOf(flags, host);
-  const { settings } = loaded;
   const file = flags["config-xml"];
-  const configured = file === undefined ? [] : await readConfig(file, settings, host);
+  const configured = file === undefined ? [] : await readConfig(file, loaded, host);
+  const { settings } = loaded;
   yield* settingsFinding(loaded);
   yield* configured;
   yield* proxyFindings(host.env, settings);
@@ -102,13 +102,27 @@ async function* askGateway(
   yield* await tradeLoginFindings(client, settings, signal);
 }
 
-async function readConfig(path: string, settings: Settings, host: Host): Promise<Finding[]> {
+/** Reads the gateway's own settings; its addresses count where nobody has said anything else. */
+async function readConfig(path: string, loaded: LoadedSettings, host: Host): Promise<Finding[]> {
   const file = await host.readFile(path);
   if (file === undefined) {
     throw new UsageError(`Cannot read the gateway's settings: there is no file "${path}"`);
   }
   try {
-    return configFindings(readConfigXml(file.text), settings);
+    const config = readConfigXml(file.text);
+    const { settings, origins } = loaded;
+    // An address that means "all" is none that can be connected to.
+    const ip = /^(0\.0\.0\.0|::)$/.test(config.listenIp) ? "127.0.0.1" : config.listenIp;
+    const name = ip.includes(":") ? `[${ip}]` : ip;
+    if (origins.gatewayUrl === "default") {
+      settings.gatewayUrl = `http://${name}:${config.listenHttpPort}`;
+      origins.gatewayUrl = path;
+    }
+    if (settings.pushAddress === undefined && origins.gatewayUrl === path) {
+      settings.pushAddress = `${name}:${config.listenTcpPort}`;
+      origins.pushAddress = path;
+    }
+    return configFindings(config, settings);
   } catch (error) {
     if (!(error instanceof InvalidParamsError)) throw error;
     return [{
