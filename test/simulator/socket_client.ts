@@ -179,7 +179,7 @@ export class SocketClient implements Disposable {
   /** Serial of the frame that was sent last. */
   serial = 0;
   #count = 0;
-  #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
+  #bytes = Buffer.alloc(0);
   readonly #pushes: Arrived[] = [];
 
   constructor(
@@ -356,6 +356,13 @@ export class SocketClient implements Disposable {
     return frame;
   }
 
+  /** Decrypts a body under the session key and leaves its filling there. */
+  decryptRaw(body: Uint8Array): Uint8Array {
+    assert(this.key !== undefined, "a session key");
+    const cipher = createDecipheriv("aes-128-ecb", this.key, null).setAutoPadding(false);
+    return Buffer.concat([cipher.update(body), cipher.final()]);
+  }
+
   /** Reads on and returns how many bytes come before the end of the stream. */
   async rest(): Promise<number> {
     let total = this.#bytes.length;
@@ -387,11 +394,11 @@ export class SocketClient implements Disposable {
   }
 
   async #fill(length: number): Promise<boolean> {
-    const bin = new Uint8Array(65536);
+    const bin = new Uint8Array(256 * 1024);
     while (this.#bytes.length < length) {
       const count = await this.conn.read(bin);
       if (count === null) return false;
-      this.#bytes = new Uint8Array([...this.#bytes, ...bin.subarray(0, count)]);
+      this.#bytes = Buffer.concat([this.#bytes, bin.subarray(0, count)]);
     }
     return true;
   }

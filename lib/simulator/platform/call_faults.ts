@@ -41,11 +41,16 @@ export class CallFaults {
     this.#options = options;
   }
 
+  /** What to wait for when a fault delays a call or its answer; nothing otherwise, so that calls keep their order. */
+  late(operation: AnyOperation, when: "request" | "answer"): Promise<void> | undefined {
+    const { faults, sleep } = this.#options;
+    const late = faults.strikeCall("delay", operation, (fault) => (fault.when ?? "answer") === when);
+    return late && sleep(late.ms!);
+  }
+
   /** Lets faults strike before a call is taken. */
-  async before(operation: AnyOperation): Promise<Verdict> {
-    const { faults, sender, sleep } = this.#options;
-    const late = faults.strikeCall("delay", operation, ({ when }) => when === "request");
-    if (late !== undefined) await sleep(late.ms!);
+  before(operation: AnyOperation): Verdict {
+    const { faults, sender } = this.#options;
     if (faults.strikeCall("lost-request", operation) !== undefined) {
       sender.close();
       return "dealt-with";
@@ -61,11 +66,9 @@ export class CallFaults {
   }
 
   /** Sends the answer of a call that was taken, or does what a fault wants in its place. */
-  async answer(operation: AnyOperation, serial: number, body: Uint8Array): Promise<void> {
-    const { faults, sender, sleep } = this.#options;
+  answer(operation: AnyOperation, serial: number, body: Uint8Array): void {
+    const { faults, sender } = this.#options;
     const strike = (kind: FaultKind): Fault | undefined => faults.strikeCall(kind, operation);
-    const late = faults.strikeCall("delay", operation, ({ when = "answer" }) => when === "answer");
-    if (late !== undefined) await sleep(late.ms!);
     if (strike("lost-answer") !== undefined) return sender.close();
     if (strike("unanswered") !== undefined) return;
     if (strike("silence") !== undefined) return sender.mute();

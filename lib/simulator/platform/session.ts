@@ -233,7 +233,9 @@ export class Session implements Disposable {
     try {
       if (this.#isDisplaced) throw new Refusal("1013", "displaced by another connection");
       operation = operationOf(request.type, this.#kind);
-      const verdict = await this.#faults.before(operation);
+      const late = this.#faults.late(operation, "request");
+      if (late !== undefined) await late;
+      const verdict = this.#faults.before(operation);
       if (verdict === "dealt-with") return;
       if (verdict === "unreadable") return this.#refuseUnread(["1003", "data encryption error"], serial);
       if (verdict !== "go-on") {
@@ -293,7 +295,9 @@ export class Session implements Disposable {
       text: "success",
       payload,
     });
-    await this.#faults.answer(operation, serial, body);
+    const late = this.#faults.late(operation, "answer");
+    if (late !== undefined) await late;
+    this.#faults.answer(operation, serial, body);
   }
 
   /** Answers with a code: as a business exception where the call itself is refused, as a system one otherwise. */
