@@ -1,0 +1,162 @@
+/**
+ * What the compiler makes of a recipe and the runner runs: data, with every name resolved and every default in
+ * place. What a person writes is another type, so that a typo in the last step is found before the first runs.
+ *
+ * @module
+ */
+import type { Mic } from "../calendars/mod.ts";
+import type { Client } from "../client/client.ts";
+
+/** What running a step again could do. */
+export type StepEffect = "read" | "local" | "write";
+
+/** Which defaults a recipe has: the strongest step decides. */
+export type RecipeClass = "read" | "keep-alive" | "write";
+
+/** A named instant of a session, and how far from it. */
+export interface SessionMoment {
+  /** `close` is the end of continuous trading; `auction-close` the end of the closing auction where there is one. */
+  anchor: "open" | "close" | "auction-close";
+  /** Elapsed time from the anchor, negative before it. */
+  offsetMs: number;
+}
+
+/** When a recipe runs by an exchange's sessions. */
+export interface CalendarSchedule {
+  form: "calendar";
+  mic: Mic;
+  days:
+    | "every-session"
+    | "first-session-of-week"
+    | "last-session-of-week"
+    | "first-session-of-month"
+    | "last-session-of-month"
+    | "first-session-of-quarter"
+    | "last-session-of-quarter";
+  /** A moment of the session, or a wall-clock time `HH:MM` in the exchange's zone. */
+  at: SessionMoment | { time: string };
+  halfDays: "run" | "skip" | "only";
+}
+
+/** When a recipe runs by a cron pattern in a named zone. */
+export interface CronSchedule {
+  form: "cron";
+  cron: string;
+  timezone: string;
+  /** Only on days on which this exchange has a session. */
+  onlyIn?: Mic;
+}
+
+/** When a recipe runs again and again, aligned to the epoch, perhaps only within sessions. */
+export interface EverySchedule {
+  form: "every";
+  everyMs: number;
+  while?: { mic: Mic; from: SessionMoment; to: SessionMoment };
+  /** Most that a slot is moved, by a hash of its run key. */
+  jitterMs: number;
+}
+
+/** A schedule with the id that its slots are known by. */
+export type CompiledSchedule = { id: string } & (CalendarSchedule | CronSchedule | EverySchedule);
+
+/** What happens to slots that were missed. */
+export interface MisfirePolicy {
+  /** A slot that is later than this is missed. */
+  graceMs: number;
+  action: "skip" | "latest" | "all" | "ask";
+  /** Most missed slots that `all` runs. */
+  max: number;
+}
+
+/** A recipe, ready to run. */
+export interface CompiledRecipe {
+  name: string;
+  description?: string;
+  /** Where it was read from. */
+  file: string;
+  /** SHA-256 of its text, in hex. */
+  sha256: string;
+  class: RecipeClass;
+  schedules: readonly CompiledSchedule[];
+  misfire: MisfirePolicy;
+  overlap: "skip" | "queue" | "cancel" | "parallel";
+  timeoutMs: number;
+  /** Absolute bound after the slot; a run that has not started by then is skipped. */
+  deadlineMs?: number;
+  /** When a write recipe may act. */
+  window?: { mic: Mic; from: SessionMoment; to: SessionMoment };
+  /** Whether any step touches the trade login, which one run at a time may hold. */
+  needsAccount: boolean;
+  params: Readonly<Record<string, unknown>>;
+  /** In an order in which each step's needs come before it. */
+  steps: readonly CompiledStep[];
+  notify?: readonly { on: "success" | "failure" | "skip" | "always"; uses: string; with: unknown }[];
+}
+
+/** One step, ready to run. */
+export interface CompiledStep {
+  id: string;
+  /** A step, or an operation of the catalogue. */
+  uses: string;
+  effect: StepEffect;
+  needs: readonly string[];
+  timeoutMs?: number;
+  /** Reads and local steps alone. */
+  retry?: { attempts: number; waitMs: number };
+  /** Run again when a run is resumed, instead of reusing its stored output. */
+  fresh: boolean;
+  /** Whether to run, from what is known before it. */
+  condition?: (scope: StepScope) => boolean;
+  /** Does it; the output is plain data that JSON can hold. */
+  run(context: StepContext): Promise<unknown>;
+  /** What it would do, for a dry run. */
+  plan?(context: StepContext): Promise<unknown>;
+}
+
+/** What expressions see: never the clock. */
+export interface StepScope {
+  recipe: string;
+  runKey: string;
+  /** The slot, ISO 8601 in UTC. */
+  slot: string;
+  /** The session that the slot belongs to. */
+  session?: { date: string; open: string; close: string; halfDay: boolean };
+  previousSession?: { date: string; open: string; close: string; halfDay: boolean };
+  params: Readonly<Record<string, unknown>>;
+  /** Outputs of earlier steps, by their id. */
+  outputs: Readonly<Record<string, unknown>>;
+}
+
+/** What a step is handed. */
+export interface StepContext extends StepScope {
+  /** Run key and step id: the key of whatever the step does outside. */
+  stepKey: string;
+  attempt: number;
+  signal: AbortSignal;
+  now: () => number;
+  /** The client, connected on first use. */
+  client(): Promise<Client>;
+  /** Folder for files. */
+  out: string;
+  log(
+    level: "debug" | "info" | "warn" | "error",
+    message: string,
+    data?: Readonly<Record<string, unknown>>,
+  ): void;
+  progress(event: { done?: number; total?: number; text: string }): void;
+  /** Names a file that the step made. */
+  artifact(
+    file: {
+      dataset: string;
+      businessDay?: string;
+      path: string;
+      bytes: number;
+      sha256: string;
+      final: boolean;
+    },
+  ): void;
+  /** The value of a secret by its reference; never stored, never shown. */
+  secret(name: string): Promise<string>;
+  /** Runs another recipe as a step of this one. */
+  runRecipe(name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
+}
