@@ -150,17 +150,12 @@ export class Channel {
     const { session } = this.#options;
     const first = session.valid;
     try {
-      return await this.#connectWith(first ?? await this.#logIn());
+      return await this.#connectWith(first ?? await session.token());
     } catch (error) {
       if (!(error instanceof LoginExpiredError) || first === undefined) throw error;
       session.invalidate(first);
-      return await this.#connectWith(await this.#logIn());
+      return await this.#connectWith(await session.token());
     }
-  }
-
-  #logIn(): Promise<Token> {
-    this.tell("platform-login");
-    return this.#options.session.token();
   }
 
   async #connectWith(token: Token): Promise<Link> {

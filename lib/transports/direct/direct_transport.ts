@@ -116,6 +116,7 @@ class Direct implements DirectTransport {
       tokenMs: options.tokenMs ?? TOKEN_MS,
       claimLevel2: options.claimLevel2 ?? false,
       signal: this.#closing.signal,
+      onLogin: () => this.#tellLogin(),
       world: this.#world,
     });
     this.#tradeLogin = new TradeLogin({
@@ -277,6 +278,13 @@ class Direct implements DirectTransport {
     this.#feed.end();
   }
 
+  /** Both connections go out with the token; one that is open stays so. */
+  #tellLogin(): void {
+    for (const channel of [this.#trade, this.#quote]) {
+      if (channel?.isStarted) channel.tell("platform-login");
+    }
+  }
+
   #channelOf(operation: AnyOperation): Channel {
     return operation.group === "hq" ? this.#quote : this.#tradeOr({ operation, transport: this.name });
   }
@@ -369,7 +377,8 @@ class Direct implements DirectTransport {
       this.#session.touch(way.token);
       if (way.made !== undefined && this.#needsLogin(context)) way.made.worked = true;
       return answer;
-    } catch (error) {
+    } catch (thrown) {
+      const error = this.#whoDisplaced(thrown, way.token);
       if (error instanceof DisplacedError) this.#displaced(error);
       else if (error instanceof LoginExpiredError) this.#expired(error, context, way);
       else if (error instanceof BrokerError && error.code === "1004") {
@@ -380,6 +389,17 @@ class Direct implements DirectTransport {
       } else this.#session.touch(way.token);
       throw error;
     }
+  }
+
+  /** A login of our own displaces our older token too: then the call only has to go out with the newer one. */
+  #whoDisplaced(error: unknown, token: Token): unknown {
+    if (!(error instanceof DisplacedError) || this.#session.isNewest(token)) return error;
+    const { text, code, operation, transport } = error;
+    return new LoginExpiredError(
+      `Cannot complete ${operation}: a newer login of this program has taken the place of the one that it went out with`,
+      text,
+      { code, operation, transport },
+    );
   }
 
   /** Which of the two logins is gone; codes of the trade login are tried with that one first. */
@@ -471,7 +491,8 @@ class Direct implements DirectTransport {
       const answer = await this.#session.call(operation, { ...encoded, token: token.text }, limits);
       this.#session.touch(token);
       return answer;
-    } catch (error) {
+    } catch (thrown) {
+      const error = this.#whoDisplaced(thrown, token);
       if (error instanceof DisplacedError) this.#displaced(error);
       else if (error instanceof LoginExpiredError) this.#session.invalidate(token);
       throw error;
@@ -499,6 +520,7 @@ class Direct implements DirectTransport {
     // The refusal itself has marked what is gone. If nothing is, trying again cannot help.
     if (this.#session.valid !== undefined && !this.#tradeLogin.isWanted) throw error;
     await this.#session.token();
+    for (const channel of [this.#trade, this.#quote]) if (channel?.link !== undefined) channel.tellReady();
     this.#generation++;
   }
 

@@ -47,6 +47,8 @@ export interface PlatformSessionOptions {
   claimLevel2: boolean;
   /** Ends what the session asks for by itself. */
   signal: AbortSignal;
+  /** A login begins. */
+  onLogin(): void;
   world: Pick<World, "monotonic">;
 }
 
@@ -99,6 +101,11 @@ export class PlatformSession {
     return this.#options.world.monotonic() - this.#madeAt;
   }
 
+  /** Whether this is the newest token, and no newer one is on its way. */
+  isNewest({ generation }: Token): boolean {
+    return generation === this.#generation && this.#pending === undefined;
+  }
+
   /** The platform does not take this token any more. */
   invalidate({ generation }: Token): void {
     if (this.#token?.generation === generation) this.#token = undefined;
@@ -107,6 +114,7 @@ export class PlatformSession {
   /** Nobody logs in any more: the account is somebody else's now, or the password is wrong. */
   stop(refusal: RejectedError): void {
     this.#refusal ??= refusal;
+    this.#token = undefined;
   }
 
   /** A person wants to try again. */
@@ -146,7 +154,8 @@ export class PlatformSession {
   }
 
   async #logIn(): Promise<Token> {
-    const { login, platformKey, world, claimLevel2, signal } = this.#options;
+    const { login, platformKey, world, claimLevel2, signal, onLogin } = this.#options;
+    onLogin();
     const password = encryptForPlatform(login.password, platformKey);
     let text: string;
     try {

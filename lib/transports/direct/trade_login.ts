@@ -172,13 +172,13 @@ export class TradeLogin implements Disposable {
     const made = this.#made;
     if (!link.isOpen || made?.link !== link) return;
     try {
-      const now = await token();
-      const answer = await send(link, now, account.keepLogin, {}) as { success: boolean }; // as above
+      // Decoded with the operation's own type.
+      const answer = await send(link, await token(), account.keepLogin, {}) as { success: boolean };
       if (!answer.success) this.expire(made);
-      await this.ensure(link, now);
     } catch {
-      // A link that broke, a login that is refused: whoever calls next learns it from the call itself.
+      // A login that is gone is made again below; of all else, whoever calls next learns from the call itself.
     }
+    if (link.isOpen) await token().then((now) => this.ensure(link, now)).catch(() => {});
     if (this.#made?.link === link) this.#keep(link);
   }
 }

@@ -1,0 +1,386 @@
+/** One connection of the direct way under every fault: each call learns the truth, and no write happens twice. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { OutcomeUnknownError, ProtocolError, RejectedError, TransportError } from "../../lib/errors.ts";
+import type { DirectClient } from "../../lib/client/connect.ts";
+import type { FaultKind } from "../../lib/simulator/doors/faults.ts";
+import type { SimulatedPlatform } from "../../lib/simulator/platform/mod.ts";
+import type { DirectEvent } from "../../lib/transports/direct/events.ts";
+import type { LateAnswer } from "../../lib/transports/transport.ts";
+import { connectDirect, startQuietPlatform } from "../support/direct_client.ts";
+import { startDirectProxy } from "../support/direct_proxy.ts";
+
+const ORDER = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "500",
+  side: "buy",
+  orderType: "enhanced-limit",
+} as const;
+const once = { retry: { attempts: 1 } };
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const funds = (client: DirectClient) => client.account.funds({ market: "hk" });
+
+/** Order numbers at the broker, seen by a client of its own that trusts nothing of the one under test. */
+async function ordersAt(platform: SimulatedPlatform): Promise<string[]> {
+  await using client = await connectDirect(platform.info);
+  return (await client.orders.today({ market: "hk" }).toArray()).map(({ orderId }) => String(orderId));
+}
+
+function eventsOf(client: DirectClient): DirectEvent[] {
+  const seen: DirectEvent[] = [];
+  const events = client.transport.events();
+  (async () => {
+    for await (const event of events) seen.push(event);
+  })();
+  return seen;
+}
+
+Deno.test("call() gives each of many calls in flight its own answer, whatever their order", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  const symbols = ["00700.HK", "02318.HK", "00005.HK", "00941.HK"];
+  const securities = symbols.map((symbol) => ({ type: "hk-stock", symbol }) as const);
+  platform.faults.arm({ kind: "delay", ms: 60, times: 20 });
+  platform.faults.arm({ kind: "delay", ms: 20, times: 20, skip: 30 });
+  const asked = Array.from({ length: 80 }, (_, index) => securities[index % 4]!);
+  const answers = await Promise.all(
+    asked.map((security) => client.quotes.latest({ securities: [security] })),
+  );
+  assertEquals(answers.map(([quote]) => quote?.security?.symbol), asked.map(({ symbol }) => symbol));
+  assertEquals(platform.faults.struck("delay"), 40);
+});
+
+Deno.test("serials start at 0 for InitConnect, then 1, 2, 3 per call, and again on a new connection", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  await using client = await connectDirect(proxy.info, { heartbeatMs: 40 });
+  await funds(client);
+  await wait(100); // heartbeats
+  await funds(client);
+  proxy.passBytes = 0;
+  await funds(client).catch(() => {});
+  proxy.passBytes = Infinity;
+  await funds(client);
+  const first = proxy.sent.filter(({ connection }) => connection === 0);
+  const calls = first.filter(({ type }) => type === "request").map(({ serial }) => serial);
+  assertEquals(calls, [0, 1, 2, 3]); // InitConnect, trade login, two calls
+  const beats = first.filter(({ type }) => type === "heartbeat");
+  assert(beats.length >= 1 && beats.length <= 3, `${beats.length} heartbeats`);
+  for (const { serial, signed, length } of beats) {
+    assertEquals({ serial, signed, length }, { serial: 0, signed: false, length: 151 });
+  }
+  const last = Math.max(...proxy.sent.map(({ connection }) => connection));
+  assert(last > 0);
+  const second = proxy.sent.filter(({ connection, type }) => connection === last && type === "request");
+  assertEquals(second.slice(0, 2).map(({ serial }) => serial), [0, 1]);
+});
+
+Deno.test("a write whose answer is lost is of unknown outcome, and is not repeated", async () => {
+  for (
+    const kind of [
+      "lost-answer",
+      "reset-after",
+      "not-json",
+      "wrong-signature",
+      "wrong-padding",
+      "huge-body",
+    ] as const
+  ) {
+    await using platform = await startQuietPlatform();
+    {
+      await using client = await connectDirect(platform.info);
+      await funds(client);
+      platform.faults.arm({ kind, operation: "orders.place" });
+      await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+      assertEquals(platform.faults.struck(kind), 1, kind);
+      // The control: a read under the same fault is tried again, and gets its answer.
+      platform.faults.arm({ kind, operation: "account.funds" });
+      assertEquals((await funds(client)).accountStatus, "0", kind);
+      assertEquals(platform.faults.struck(kind), 2, kind);
+    }
+    assertEquals((await ordersAt(platform)).length, 1, kind);
+  }
+});
+
+Deno.test("a damaged answer ends the connection with a typed error", async () => {
+  const cases: [FaultKind, string][] = [
+    ["wrong-signature", "signature-bad"],
+    ["wrong-padding", "cipher-padding"],
+    ["huge-body", "frame-too-large"],
+    ["not-json", "message-damaged"],
+  ];
+  for (const [kind, code] of cases) {
+    await using platform = await startQuietPlatform();
+    await using client = await connectDirect(platform.info, {}, once);
+    const seen = eventsOf(client);
+    await funds(client);
+    platform.faults.arm({ kind, operation: "account.funds" });
+    const error = await assertRejects(() => funds(client), TransportError);
+    const { cause } = error;
+    assert(cause instanceof ProtocolError, `${kind}: ${Deno.inspect(cause)}`);
+    assertEquals(cause.code, code, kind);
+    assertEquals((await funds(client)).accountStatus, "0");
+    assert(seen.some((event) => event.type === "state" && event.phase === "lost"), kind);
+  }
+});
+
+Deno.test("frames that are split, joined or padded by the other rule are read all the same", async () => {
+  for (const kind of ["split-frame", "merged-frames", "other-padding"] as const) {
+    await using platform = await startQuietPlatform();
+    await using client = await connectDirect(platform.info, {}, once);
+    await funds(client);
+    platform.faults.arm({ kind, times: 5, ...kind === "split-frame" && { bytes: 25 } });
+    const answers = await Promise.all(Array.from({ length: 10 }, () => funds(client)));
+    assertEquals(answers.length, 10);
+    assertEquals(platform.faults.struck(kind), 5, kind);
+  }
+});
+
+Deno.test("an answer cut after any number of bytes leaves one order, and an unknown outcome", async () => {
+  await using platform = await startQuietPlatform();
+  const cuts = [0, 1, 2, 75, 150, 151, 152, 200, 246];
+  {
+    await using client = await connectDirect(platform.info);
+    for (const bytes of cuts) {
+      await funds(client);
+      platform.faults.arm({ kind: "reset-after", bytes, operation: "orders.place" });
+      await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+    }
+  }
+  assertEquals((await ordersAt(platform)).length, cuts.length);
+});
+
+Deno.test("a request cut after any number of bytes is never placed twice", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  {
+    await using client = await connectDirect(proxy.info, { reconnect: { minMs: 1, maxMs: 2 } });
+    await client.orders.place(ORDER); // the control: uncut, it is placed
+    const { length = 0 } = proxy.sent.at(-1) ?? {};
+    assert(length > 300, `a request of ${length} bytes`);
+    const cuts = [0, 1, 150, 151, 152, length - 1];
+    for (let bytes = 17; bytes < length; bytes += 41) cuts.push(bytes);
+    for (const bytes of cuts) {
+      await funds(client);
+      proxy.passBytes = bytes;
+      await assertRejects(() => client.orders.place({ ...ORDER, quantity: "900" }), OutcomeUnknownError);
+      proxy.passBytes = Infinity;
+    }
+  }
+  assertEquals((await ordersAt(platform)).length, 1);
+});
+
+Deno.test("a late answer reaches the call that asked, and no other one", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  const seen = eventsOf(client);
+  await funds(client);
+  platform.faults.arm({ kind: "delay", ms: 80, operation: "orders.place" });
+  const late = Promise.withResolvers<LateAnswer>();
+  const error = await assertRejects(
+    () => client.orders.place(ORDER, { timeoutMs: 30, onLateAnswer: late.resolve }),
+    OutcomeUnknownError,
+  );
+  assertEquals(error.code, "timeout");
+  const second = await client.orders.place({ ...ORDER, quantity: "200" });
+  const { operation, result } = await late.promise;
+  const orders = await client.orders.today({ market: "hk" }).toArray();
+  const idOf = (quantity: string) => orders.find((order) => order.quantity === quantity)?.orderId;
+  assertEquals({ operation, result }, { operation: "orders.place", result: { orderId: idOf("100")! } });
+  assertEquals(second, { orderId: idOf("200")! });
+  const told = seen.filter(({ type }) => type === "late-answer");
+  assertEquals(told.length, 1);
+});
+
+Deno.test("signal gives a call up: a write after it was sent has an unknown outcome", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  await funds(client);
+  const gone = new Error("no longer wanted");
+  platform.faults.arm({ kind: "delay", ms: 60, times: 2 });
+  const write = new AbortController();
+  const placing = client.orders.place(ORDER, { signal: write.signal });
+  await wait(20);
+  write.abort(gone);
+  const error = await assertRejects(() => placing, OutcomeUnknownError);
+  assertEquals(error.code, "aborted");
+  const read = new AbortController();
+  const reading = client.account.funds({ market: "hk" }, { signal: read.signal });
+  await wait(20);
+  read.abort(gone);
+  assertEquals(await assertRejects(() => reading, Error), gone);
+  // Given up before anything is sent: nothing is.
+  assertEquals(
+    await assertRejects(() => client.orders.place(ORDER, { signal: AbortSignal.abort(gone) }), Error),
+    gone,
+  );
+  await wait(60);
+  assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
+});
+
+Deno.test("timeoutMs is each call's own", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info, {}, once);
+  await funds(client);
+  platform.faults.arm({ kind: "unanswered", operation: "account.funds" });
+  const slow = assertRejects(() => client.account.funds({ market: "hk" }, { timeoutMs: 40 }), TransportError);
+  await wait(5);
+  await funds(client);
+  assertEquals((await slow).code, "timeout");
+  assertEquals(client.transport.state("trade").phase, "ready");
+});
+
+Deno.test("a link that is silent for three intervals is dead, and the read gets through on the next one", async () => {
+  await using platform = await startQuietPlatform({ heartbeatIntervalSec: 1 });
+  await using client = await connectDirect(platform.info, { heartbeatMs: 40 });
+  const seen = eventsOf(client);
+  await funds(client);
+  platform.faults.arm({ kind: "silence", operation: "account.funds" });
+  const began = performance.now();
+  assertEquals((await funds(client)).accountStatus, "0");
+  const took = performance.now() - began;
+  assert(took >= 120 && took < 1000, `noticed after ${took} ms`);
+  const lost = seen.find((event) => event.type === "state" && event.phase === "lost");
+  assert(lost?.type === "state" && lost.error?.code === "dead-link", Deno.inspect(lost));
+});
+
+Deno.test("heartbeats keep an idle link: it outlives three intervals of the platform", async () => {
+  await using platform = await startQuietPlatform({ silenceLimitMs: 150 });
+  await using client = await connectDirect(platform.info, { heartbeatMs: 50 });
+  const seen = eventsOf(client);
+  await funds(client);
+  await wait(500);
+  assertEquals(platform.state().silenced, 0);
+  assert(!seen.some((event) => event.type === "state" && event.phase === "lost"));
+  await using mute = await connectDirect(platform.info, { heartbeatMs: 60_000 }); // the control
+  await funds(mute);
+  await wait(250);
+  assertEquals(platform.state().silenced, 1);
+});
+
+Deno.test("a write on an idle link that is half open is not sent", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  const probe = { idleMs: 10, waitMs: 60 };
+  {
+    await using client = await connectDirect(proxy.info, { probe });
+    await funds(client);
+    await wait(30);
+    proxy.frozen = true; // as after SIGSTOP: the socket stays established
+    const began = performance.now();
+    const error = await assertRejects(() => client.orders.place(ORDER), TransportError);
+    assertEquals(error.code, "dead-link");
+    assert(performance.now() - began < 500);
+  }
+  {
+    // The control: without the probe it goes into the void, and nobody knows.
+    proxy.frozen = false;
+    await using client = await connectDirect(proxy.info, { probe: false });
+    await funds(client);
+    proxy.frozen = true;
+    await assertRejects(() => client.orders.place(ORDER, { timeoutMs: 60 }), OutcomeUnknownError);
+  }
+  proxy.frozen = false;
+  await using client = await connectDirect(proxy.info, { probe });
+  await funds(client);
+  await wait(30);
+  await client.orders.place(ORDER); // a link that lives answers the probe
+  assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
+});
+
+Deno.test("an answer to nobody is a fault, and fails the only call that waits", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info, {}, once);
+  const seen = eventsOf(client);
+  const faults = () => seen.filter(({ type }) => type === "fault").length;
+  await funds(client);
+  platform.faults.arm({ kind: "unreadable-request", operation: "orders.place" });
+  await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+  assertEquals(faults(), 1);
+  platform.faults.arm({ kind: "unreadable-request", operation: "account.funds" });
+  assertEquals((await assertRejects(() => funds(client), RejectedError)).code, "1003");
+  assertEquals(faults(), 2);
+  // Of two calls it could be either one: both wait on, one for its answer, the other in vain.
+  platform.faults.arm({ kind: "delay", ms: 50, operation: "account.holdings" });
+  platform.faults.arm({ kind: "unreadable-request", operation: "account.funds" });
+  const [holdings, lost] = await Promise.allSettled([
+    client.account.holdings({ market: "hk" }),
+    client.account.funds({ market: "hk" }, { timeoutMs: 150 }),
+  ]);
+  assertEquals([holdings.status, lost.status], ["fulfilled", "rejected"]);
+  assertEquals(faults(), 3);
+});
+
+Deno.test("a session that the platform has forgotten is begun anew, and the write was not done", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  await funds(client);
+  platform.faults.arm({ kind: "second-init", operation: "orders.place" });
+  const error = await assertRejects(() => client.orders.place(ORDER), TransportError);
+  assertEquals(error.code, "1004");
+  platform.faults.arm({ kind: "second-init", operation: "account.funds" });
+  assertEquals((await funds(client)).accountStatus, "0"); // a read is tried again
+  assertEquals(await client.orders.today({ market: "hk" }).toArray(), []);
+});
+
+Deno.test("a system exception refuses a read, and leaves a write open", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  await funds(client);
+  platform.faults.arm({ kind: "system-error", times: 2 });
+  assertEquals((await assertRejects(() => funds(client), RejectedError)).code, "1001");
+  assertEquals((await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError)).code, "1001");
+});
+
+Deno.test("busy reads are tried again, busy writes are not", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  await funds(client);
+  platform.faults.arm({ kind: "busy", times: 2, operation: "account.funds" });
+  await funds(client);
+  platform.faults.arm({ kind: "busy", operation: "orders.place" });
+  await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+  assertEquals(platform.faults.struck("busy"), 3);
+});
+
+Deno.test("renewAtSerial takes a fresh connection in a quiet moment, with no call lost", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  await using client = await connectDirect(proxy.info, { renewAtSerial: 5 });
+  for (let index = 0; index < 12; index++) await funds(client);
+  const serials = proxy.sent.filter(({ type }) => type === "request").map(({ serial }) => serial);
+  assertEquals(Math.max(...serials), 5);
+  assert(serials.filter((serial) => serial === 0).length >= 3);
+});
+
+Deno.test("a platform that cannot be reached is tried less and less often", async () => {
+  await using platform = await startQuietPlatform();
+  const client = await connectDirect(platform.info, {
+    reconnect: { minMs: 10, maxMs: 80 },
+    random: () => 0.999,
+  }, once);
+  const seen = eventsOf(client);
+  await funds(client);
+  await platform.close();
+  await wait(250);
+  const waits = seen.flatMap((event) =>
+    event.type === "state" && event.phase === "waiting" ? [event.waitMs] : []
+  );
+  assertEquals(waits.slice(0, 3), [20, 40, 80]);
+  await assertRejects(() => client.orders.place(ORDER), TransportError);
+  await client.close();
+});
+
+Deno.test("close() ends calls that wait, and leaves nothing open", async () => {
+  await using platform = await startQuietPlatform();
+  const client = await connectDirect(platform.info);
+  await funds(client);
+  platform.faults.arm({ kind: "unanswered", times: 2 });
+  const placing = assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+  const reading = assertRejects(() => funds(client), TransportError);
+  await wait(20);
+  await client.close();
+  await Promise.all([placing, reading]);
+  await assertRejects(() => funds(client), TransportError, "closed");
+});

@@ -1,0 +1,215 @@
+/** Logins of the direct way: one for all who wait, none that is fought over, expiry, the states on the way. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { DisplacedError, LoginExpiredError, RejectedError } from "../../lib/errors.ts";
+import type { DirectClient } from "../../lib/client/connect.ts";
+import { describeDirectEvent, type DirectEvent } from "../../lib/transports/direct/events.ts";
+import { connectDirect, startQuietPlatform } from "../support/direct_client.ts";
+import { startDirectProxy } from "../support/direct_proxy.ts";
+
+const ORDER = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "500",
+  side: "buy",
+  orderType: "enhanced-limit",
+} as const;
+
+/** Notes events until the client is closed. */
+function eventsOf(client: DirectClient): DirectEvent[] {
+  const seen: DirectEvent[] = [];
+  const events = client.transport.events();
+  (async () => {
+    for await (const event of events) seen.push(event);
+  })();
+  return seen;
+}
+
+const loginsOf = (posted: string[]) => posted.filter((path) => path === "/hs/v2/login").length;
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+Deno.test("states() goes from the platform's token to ready, and each state can be printed", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  const seen = eventsOf(client);
+  assertEquals(client.transport.describe(), "trade: not connected\nquote: not connected");
+  await client.account.funds({ market: "hk" });
+  await client.close();
+  await wait(0);
+  assertEquals(seen.map(describeDirectEvent), [
+    "trade: logging in to the platform",
+    "trade: connecting",
+    "trade: agreeing on a key",
+    "trade: logging in for trading",
+    "trade: ready, heartbeat every 30 s, trade login made",
+    "trade: closed",
+  ]);
+});
+
+Deno.test("states() ends with the client", async () => {
+  await using platform = await startQuietPlatform();
+  const client = await connectDirect(platform.info);
+  const phases: string[] = [];
+  const reading = (async () => {
+    for await (const state of client.transport.states()) phases.push(state.phase);
+  })();
+  await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
+  await client.close();
+  await reading;
+  assertEquals(phases, ["platform-login", "connecting", "initializing", "ready", "closed"]);
+});
+
+Deno.test("one login serves 100 calls whose token runs out in the middle", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  await using client = await connectDirect(proxy.info);
+  await client.account.funds({ market: "hk" });
+  assertEquals(loginsOf(proxy.posted), 1);
+  platform.faults.arm({ kind: "expired-token", skip: 50 });
+  const calls = Array.from({ length: 100 }, () => client.account.funds({ market: "hk" }));
+  const funds = await Promise.all(calls);
+  assertEquals(funds.length, 100);
+  assertEquals(platform.faults.struck("expired-token"), 1);
+  assertEquals(loginsOf(proxy.posted), 2);
+});
+
+Deno.test("a write that meets an expired token is not repeated, and the next one goes through", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  await using client = await connectDirect(proxy.info);
+  await client.account.funds({ market: "hk" });
+  platform.faults.arm({ kind: "expired-token", operation: "orders.place" });
+  const error = await assertRejects(() => client.orders.place(ORDER), LoginExpiredError);
+  assertEquals(error.code, "1014");
+  assertEquals(await client.orders.today({ market: "hk" }).toArray(), []);
+  await client.orders.place(ORDER);
+  assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
+  assertEquals(loginsOf(proxy.posted), 2);
+});
+
+Deno.test("a trade login that has run out is made again without a new token", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  await using client = await connectDirect(proxy.info);
+  await client.account.funds({ market: "hk" });
+  platform.faults.arm({ kind: "expired-login" });
+  const calls = Array.from({ length: 20 }, () => client.account.funds({ market: "hk" }));
+  assertEquals((await Promise.all(calls)).length, 20);
+  assertEquals(platform.faults.struck("expired-login"), 1);
+  assertEquals(loginsOf(proxy.posted), 1);
+});
+
+Deno.test("a displaced login is never fought over", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  await using first = await connectDirect(proxy.info);
+  await first.account.funds({ market: "hk" });
+  await first.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
+  // Another program logs in, which displaces the first.
+  await using second = await connectDirect(platform.info);
+  await second.account.funds({ market: "hk" });
+  for (let index = 0; index < 3; index++) {
+    const error = await assertRejects(() => first.account.funds({ market: "hk" }), DisplacedError);
+    assertEquals(error.code, "1013");
+  }
+  await assertRejects(() => first.account.exchangeRates(), DisplacedError);
+  await wait(60); // longer than any pause between attempts
+  assertEquals(loginsOf(proxy.posted), 1);
+  assertEquals(first.transport.state("trade").phase, "stopped");
+  assertEquals(first.transport.state("quote").phase, "stopped");
+  await second.account.funds({ market: "hk" }); // the control: the winner was left alone
+  // A person may take it back.
+  assertEquals(await first.account.login(), { success: true });
+  await first.account.funds({ market: "hk" });
+  assertEquals(loginsOf(proxy.posted), 2);
+});
+
+Deno.test("a trade connection that another one takes the place of is given up", async () => {
+  await using platform = await startQuietPlatform();
+  await using first = await connectDirect(platform.info, { heartbeatMs: 30 });
+  await first.account.funds({ market: "hk" });
+  const watched = first.watch();
+  // Pushes find out by the heartbeat, which the platform answers by closing the older connection; a new one would
+  // displace the newer program in turn, and meets the token of the newer program first.
+  await using second = await connectDirect(platform.info);
+  await second.account.funds({ market: "hk" });
+  await assertRejects(async () => {
+    for await (const _ of watched);
+  }, DisplacedError);
+  await second.account.funds({ market: "hk" });
+  assertEquals(first.transport.state("trade").phase, "stopped");
+});
+
+Deno.test("a token is judged by the clock that never jumps", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  let [wall, steady] = [1_755_000_000_000, 0];
+  await using client = await connectDirect(proxy.info, {
+    now: () => wall,
+    monotonic: () => steady,
+    heartbeatMs: 60_000,
+  });
+  const hour = 3_600_000;
+  const call = () => client.account.funds({ market: "hk" });
+  await call();
+  wall += 10 * hour; // the wall clock jumps forward, and back
+  await call();
+  wall -= 20 * hour;
+  steady += 2 * hour;
+  await call(); // each call gives the token three more hours
+  steady += 2 * hour;
+  await call();
+  assertEquals(loginsOf(proxy.posted), 1);
+  steady += 3 * hour;
+  await call();
+  assertEquals(loginsOf(proxy.posted), 2);
+});
+
+Deno.test("a wrong trade password is refused once and takes nothing from the market data", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info, {}, { tradePassword: "wrong" });
+  const refuse = () => assertRejects(() => client.account.funds({ market: "hk" }), RejectedError);
+  const first = await refuse();
+  assert(!Deno.inspect(first).includes('wrong"'));
+  const { callsTaken } = platform.state();
+  assert(await refuse() === first);
+  assertEquals(platform.state().callsTaken, callsTaken);
+  assertEquals(client.transport.state("trade").tradeLogin, "refused");
+  await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
+  assertEquals(await client.account.login({ password: platform.info.tradePassword }), { success: true });
+  await client.account.funds({ market: "hk" });
+});
+
+Deno.test("keepLoginMs keeps the trade login, and makes it again when it is gone", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info, { keepLoginMs: 20 });
+  await client.account.funds({ market: "hk" });
+  const before = platform.state().callsTaken;
+  platform.faults.arm({ kind: "expired-login", operation: "account.keepLogin" });
+  await wait(120);
+  assertEquals(platform.faults.struck("expired-login"), 1);
+  assert(platform.state().callsTaken > before + 1);
+  assertEquals(platform.state().tradeLogin, "in");
+  await using quiet = await connectDirect(platform.info, { keepLoginMs: false }); // the control
+  await quiet.account.login();
+  const still = platform.state().callsTaken;
+  await wait(60);
+  assertEquals(platform.state().callsTaken, still);
+});
+
+Deno.test("logout() is not undone by itself", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  await client.account.funds({ market: "hk" });
+  assertEquals(await client.account.logout(), { success: true });
+  await assertRejects(() => client.account.funds({ market: "hk" }), LoginExpiredError);
+  assertEquals(platform.state().tradeLogin, "out");
+});
+
+Deno.test("trade: false has market data beside a program that trades", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info, { trade: false });
+  await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
+  await assertRejects(() => client.account.funds({ market: "hk" }), Error, "without the trade connection");
+  assertEquals(platform.state().tradeConnections, 0);
+});
