@@ -492,6 +492,18 @@ Deno.test("a second InitConnect on one socket begins a new session with a new ke
   assertEquals((await askFunds(client)).code, "0000");
 });
 
+Deno.test("a second InitConnect with a serial of its own is answered under the key before", async () => {
+  await using platform = await start();
+  const { info } = platform;
+  const token = await logIn(info);
+  using client = await SocketClient.open(info.hqServer, info, token);
+  await client.request(REQUEST.initConnect, "InitConnectReq", [[1, "d"]], { serial: 1 });
+  const { code, serial, payload } = await client.answer();
+  assertEquals([code, serial], ["0000", 1]);
+  client.key = Buffer.from(payload.text(1), "base64");
+  assertEquals((await client.call(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]])).code, "0000");
+});
+
 Deno.test("platform refuses calls with the call's number, a code, a text and no payload", async () => {
   await using platform = await start();
   const { info, clock } = platform;

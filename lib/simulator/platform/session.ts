@@ -7,7 +7,7 @@ import { ProtocolError } from "../../errors.ts";
 import type { Params } from "../../operations/operation.ts";
 import type { platform } from "../../operations/platform.ts";
 import type { Envelopes, Payload, Request } from "../../wire/envelope.ts";
-import type { BodyFault } from "../../wire/faults.ts";
+import { wireError } from "../../wire/faults.ts";
 import type { Frame } from "../../wire/framing.ts";
 import type { SealingOptions } from "../../wire/sealing.ts";
 import type { Clock } from "../clock.ts";
@@ -25,8 +25,8 @@ import { TradeLogin, type TradeLoginState } from "../doors/trade_login.ts";
 import type { Access } from "./access.ts";
 import { CallFaults } from "./call_faults.ts";
 import { FrameSender } from "./frame_sender.ts";
+import { Refusals } from "./refusals.ts";
 import {
-  errorNumber,
   openConnection,
   operationOf,
   readPayload,
@@ -63,18 +63,8 @@ export interface SessionOptions {
   onError: (error: unknown) => void;
 }
 
-/** Codes of refusals that are about the session rather than the call: system exceptions, so to speak. */
-const systemCodes: ReadonlySet<string | undefined> = new Set(
-  ["112", "1001", "1002", "1003", "1004", "1010", "1011", "1012", "1013", "1014"],
-);
-
-/** What a request that cannot be read is refused with. */
-const unreadable: Partial<Record<BodyFault, [code: string, text: string]>> = {
-  "signature-missing": ["1002", "signature error"],
-  "signature-bad": ["1002", "signature error"],
-  "cipher-key": ["1004", "socket not initialized"],
-  "message-damaged": ["1010", "illegal request"],
-};
+/** What a fault pretends. */
+const unreadable = wireError("cipher-segment", "Cannot decrypt: a fault says so");
 
 /** Who is told how a session begins. */
 export interface SessionListener {
@@ -101,6 +91,7 @@ export class Session implements Disposable {
   readonly #lane: PushLane;
   readonly #feed: QuoteFeed;
   readonly #faults: CallFaults;
+  readonly #refusals: Refusals;
   readonly #listener: SessionListener;
   #isOpen = false;
   #isDisplaced = false;
@@ -134,6 +125,8 @@ export class Session implements Disposable {
       subscriptions,
       send: (type, data) => this.#lane.send(type, bodies.market(type, data)),
     });
+    const { envelopes, onError } = options;
+    this.#refusals = new Refusals({ envelopes, clock, sender, onError });
     this.#faults = new CallFaults({
       faults,
       tokens,
@@ -174,22 +167,20 @@ export class Session implements Disposable {
   take(frame: Frame): void {
     if (frame.type === "heartbeat") return this.#beat();
     const { serial } = frame;
-    if (frame.type !== "request") return this.#refuseUnread(["1010", "illegal request"], serial);
+    if (frame.type !== "request") return this.#refusals.sendIllegal(serial);
     let request: Request;
     try {
       request = this.#options.envelopes.decodeRequest(this.#sender.open(frame).body);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      // Every code of these errors is a fault of the wire; those that are not listed are about encryption.
-      const why = unreadable[error.code as BodyFault] ?? ["1003", "data encryption error"];
-      return this.#refuseUnread(why, serial);
+      return this.#refusals.sendUnread(error, serial);
     }
     this.#tasks.add(this.#answer(request, serial));
   }
 
   /** Says that the bytes are no frames, and closes: nothing that follows can be read. */
   refuseStream(): void {
-    this.#refuseUnread(["1010", "illegal request"], 0);
+    this.#refusals.sendIllegal(0);
     this.#sender.end();
   }
 
@@ -237,14 +228,14 @@ export class Session implements Disposable {
       if (late !== undefined) await late;
       const verdict = this.#faults.before(operation);
       if (verdict === "dealt-with") return;
-      if (verdict === "unreadable") return this.#refuseUnread(["1003", "data encryption error"], serial);
+      if (verdict === "unreadable") return this.#refusals.sendUnread(unreadable, serial);
       if (verdict !== "go-on") {
         isSystem = verdict.isSystem ?? false;
         throw verdict.refusal;
       }
       await this.#call(operation, request, serial);
     } catch (error) {
-      this.#refuse(error, { request, serial, operation, isSystem });
+      this.#refusals.send(error, { request, serial, operation, isSystem });
     }
   }
 
@@ -298,40 +289,5 @@ export class Session implements Disposable {
     const late = this.#faults.late(operation, "answer");
     if (late !== undefined) await late;
     this.#faults.answer(operation, serial, body);
-  }
-
-  /** Answers with a code: as a business exception where the call itself is refused, as a system one otherwise. */
-  #refuse(
-    error: unknown,
-    { request, serial, operation, isSystem }: {
-      request: Request;
-      serial: number;
-      operation: SocketOperation | undefined;
-      isSystem: boolean;
-    },
-  ): void {
-    const refusal = error instanceof Refusal
-      ? error
-      : error instanceof ProtocolError && error.code === "message-damaged"
-      ? new Refusal("1010", "illegal request")
-      : new Refusal("1001", "unknown system error");
-    if (refusal.code === "1001" && !(error instanceof Refusal)) this.#options.onError(error);
-    // Some refusals of the broker are known by their text alone, and the answer needs a code.
-    const { code = "1008", text } = refusal;
-    const isError = isSystem || operation === undefined || systemCodes.has(code);
-    const type = isError ? errorNumber : responseNumberOf(operation);
-    this.#sendRefusal({ type, id: request.id, code, text }, serial);
-    if (code === "1013") this.#sender.end();
-  }
-
-  #refuseUnread([code, text]: [code: string, text: string], serial: number): void {
-    this.#sendRefusal({ type: errorNumber, id: "0", code, text }, serial);
-  }
-
-  #sendRefusal(refusal: { type: number; id: string; code: string; text: string }, serial: number): void {
-    const { envelopes, clock } = this.#options;
-    const body = envelopes.encodeResponse({ ...refusal, time: clock.now() });
-    // Without a session key only RSA is left, which goes with serial 0.
-    this.#sender.answer(this.#sender.hasSessionKey ? serial : 0, body);
   }
 }
