@@ -168,6 +168,13 @@ Deno.test("errors of the platform hold no password, phone or token", async () =>
   }
 });
 
+/** An address at which nobody listens. */
+async function closedUrl(): Promise<string> {
+  const platform = await startQuietPlatform();
+  await platform.close();
+  return platform.info.authUrl;
+}
+
 Deno.test("a refused platform login is not tried again by itself", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, { password: "wrong" });

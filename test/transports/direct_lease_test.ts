@@ -1,0 +1,117 @@
+/** The lease of the trade connection: one program of a machine, and everybody knows which. */
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { TransportError } from "../../lib/errors.ts";
+import {
+  defaultLeaseFolder,
+  leaseHolder,
+  leaseHolders,
+  leaseName,
+  takeLease,
+} from "../../lib/transports/direct/lease.ts";
+import { connectDirect, startQuietPlatform } from "../support/direct_client.ts";
+
+const now = Date.parse("2025-08-15T01:30:05Z");
+
+async function folder(): Promise<{ path: string } & AsyncDisposable> {
+  const path = await Deno.makeTempDir({ prefix: "hsgate-lease-" });
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}
+
+Deno.test("takeLease() refuses a second one, says who holds the first, and gives it free again", async () => {
+  await using temp = await folder();
+  const options = { folder: temp.path, name: "trade-1", program: "hsgate watch", now };
+  {
+    await using lease = await takeLease(options);
+    assertEquals(lease.holder, { pid: Deno.pid, program: "hsgate watch", since: "2025-08-15T01:30:05.000Z" });
+    const error = await assertRejects(() => takeLease(options), TransportError);
+    assertEquals(
+      error.message,
+      'Cannot open the trade connection: this process ("hsgate watch") holds it since 2025-08-15T01:30:05.000Z; an account has one',
+    );
+    assertEquals(error.code, "lease-held");
+    assertEquals(await leaseHolder(temp.path, "trade-1"), lease.holder);
+    await using _other = await takeLease({ ...options, name: "trade-2" }); // another account is free
+    assertEquals([...(await leaseHolders(temp.path)).keys()].sort(), ["trade-1", "trade-2"]);
+  }
+  assertEquals(await leaseHolder(temp.path, "trade-1"), undefined);
+  await using _again = await takeLease(options);
+});
+
+Deno.test("takeLease() takes over from a process that was killed", async () => {
+  await using temp = await folder();
+  const script = `${temp.path}/holder.ts`;
+  const lease = new URL("../../lib/transports/direct/lease.ts", import.meta.url).href;
+  await Deno.writeTextFile(
+    script,
+    `import { takeLease } from ${JSON.stringify(lease)};
+await takeLease({ folder: ${JSON.stringify(temp.path)}, name: "trade-1", program: "victim", now: 0 });
+console.log("held");
+setInterval(() => {}, 1000);`,
+  );
+  const config = new URL("../../deno.json", import.meta.url).pathname;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--no-check", "-A", "--config", config, script],
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  const reader = child.stdout.getReader();
+  await reader.read();
+  const options = { folder: temp.path, name: "trade-1", program: "heir", now };
+  const error = await assertRejects(() => takeLease(options), TransportError);
+  assert(error.message.includes(`process ${child.pid} ("victim")`), error.message);
+  child.kill("SIGKILL");
+  await child.status;
+  await reader.cancel();
+  // Its note is still there, and counts for nothing.
+  assertEquals(JSON.parse(await Deno.readTextFile(`${temp.path}/trade-1.json`)).program, "victim");
+  assertEquals(await leaseHolder(temp.path, "trade-1"), undefined);
+  await using heir = await takeLease(options);
+  assertEquals(heir.holder.program, "heir");
+});
+
+Deno.test("leaseHolder() may be asked while leases are taken and given back", async () => {
+  await using temp = await folder();
+  const options = { folder: temp.path, name: "trade-1", program: "hsgate", now };
+  let isDone = false;
+  const asking = (async () => {
+    while (!isDone) await leaseHolder(temp.path, "trade-1");
+  })();
+  for (let round = 0; round < 50; round++) await (await takeLease(options))[Symbol.asyncDispose]();
+  isDone = true;
+  await asking;
+});
+
+Deno.test("defaultLeaseFolder() follows XDG_STATE_HOME, then the home folder", () => {
+  const env = (values: Record<string, string>) => (name: string) => values[name];
+  assertEquals(defaultLeaseFolder(env({ XDG_STATE_HOME: "/state", HOME: "/home/me" })), "/state/hsgate");
+  assertEquals(defaultLeaseFolder(env({ HOME: "/home/me" })), "/home/me/.local/state/hsgate");
+  assertThrows(() => defaultLeaseFolder(env({})), TypeError, "option leaseFolder");
+});
+
+Deno.test("leaseName() tells accounts apart and gives nothing away", async () => {
+  const [one, other] = [await leaseName("MIGf-one"), await leaseName("MIGf-other")];
+  assert(/^trade-[0-9a-f]{12}$/.test(one) && one !== other);
+});
+
+Deno.test("a second client of the account is stopped before it takes the connection away", async () => {
+  await using temp = await folder();
+  await using platform = await startQuietPlatform();
+  const shared = { leaseFolder: temp.path };
+  {
+    await using first = await connectDirect(platform.info, { ...shared, program: "the bot" });
+    await first.account.funds({ market: "hk" });
+    await using second = await connectDirect(platform.info, shared, { retry: { attempts: 1 } });
+    const error = await assertRejects(() => second.account.funds({ market: "hk" }), TransportError);
+    assert(error.message.includes('this process ("the bot") holds it since'), error.message);
+    assertEquals(error.code, "lease-held");
+    assertEquals(platform.state().tradeConnections, 1);
+    await first.account.funds({ market: "hk" }); // not even its token was touched
+  }
+  await using third = await connectDirect(platform.info, shared);
+  await third.account.funds({ market: "hk" });
+  // Nothing that could name the account lies in the folder.
+  for await (const { name } of Deno.readDir(temp.path)) {
+    const text = await Deno.readTextFile(`${temp.path}/${name}`);
+    assert(!`${name} ${text}`.includes(platform.info.mobile));
+  }
+});

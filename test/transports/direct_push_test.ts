@@ -1,0 +1,165 @@
+/** Pushes of the direct way: two sockets, one stream, with the events and gaps of the gateway's. */
+import { assert, assertEquals } from "@std/assert";
+import type { DirectClient } from "../../lib/client/connect.ts";
+import type { TransportEvent } from "../../lib/transports/push_events.ts";
+import { connectDirect, startQuietPlatform } from "../support/direct_client.ts";
+import { startDirectProxy } from "../support/direct_proxy.ts";
+
+const TENCENT = { type: "hk-stock", symbol: "00700.HK" } as const;
+const ORDER = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "500",
+  side: "buy",
+  orderType: "enhanced-limit",
+} as const;
+
+/** Reads until an event fits, and returns all that were read. */
+async function until(events: AsyncIterator<TransportEvent>, fits: (event: TransportEvent) => boolean) {
+  const seen: TransportEvent[] = [];
+  while (true) {
+    const { value, done } = await events.next();
+    if (done) throw new Error(`the stream ended after ${JSON.stringify(seen)}`);
+    seen.push(value);
+    if (fits(value)) return seen;
+  }
+}
+
+const isConnected = (event: TransportEvent) => event.type === "connection" && event.state === "connected";
+const ofType = (type: TransportEvent["type"]) => (event: TransportEvent) => event.type === type;
+
+/** Waits until the platform has as many subscriptions. */
+async function subscribed(state: () => { subscriptions: number }, count: number): Promise<void> {
+  while (state().subscriptions !== count) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+async function place(client: DirectClient): Promise<string> {
+  const { orderId } = await client.orders.place(ORDER);
+  return String(orderId);
+}
+
+Deno.test("watch() yields orders unasked and quotes by subscription", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  const events = client.watch({ securities: [TENCENT] });
+  assertEquals((await until(events, isConnected)).length, 1);
+  await subscribed(platform.state, 1);
+  const orderId = await place(client);
+  const [order] = (await until(events, ofType("order"))).slice(-1);
+  assert(order?.type === "order");
+  assertEquals([order.data.orderId, order.data.symbol, order.data.side], [orderId, "00700.HK", "buy"]);
+  platform.clock.advance(60_000);
+  platform.round();
+  const [quote] = (await until(events, ofType("quote"))).slice(-1);
+  assert(quote?.type === "quote");
+  assertEquals(quote.data.security, TENCENT);
+  assert(Number(quote.data.quote?.lastPrice) > 0);
+});
+
+Deno.test("watch() of orders alone opens no market connection", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  const events = client.watch();
+  await until(events, isConnected);
+  const { tradeConnections, quoteConnections } = platform.state();
+  assertEquals({ tradeConnections, quoteConnections }, { tradeConnections: 1, quoteConnections: 0 });
+});
+
+Deno.test("a break of the market connection is a gap, and subscriptions are made again", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  const events = client.watch({ securities: [TENCENT] });
+  await until(events, isConnected);
+  await subscribed(platform.state, 1);
+  platform.faults.arm({ kind: "cut-push", push: "quote" });
+  const seen = await until(events, isConnected);
+  const states = seen.map((event) => event.type === "connection" ? event.state : event.type);
+  assertEquals(states, ["lost", "reconnecting", "gap", "connected"]);
+  const gap = seen.find(ofType("gap"));
+  assert(
+    gap?.type === "gap" && gap.from <= gap.to && gap.reason.includes("the market server"),
+    Deno.inspect(gap),
+  );
+  assertEquals(platform.state().subscriptions, 1);
+  platform.clock.advance(60_000);
+  platform.round();
+  await until(events, ofType("quote"));
+});
+
+Deno.test("orders come while the market connection is down", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info, { reconnect: { minMs: 150, maxMs: 200 } });
+  const events = client.watch({ securities: [TENCENT] });
+  await until(events, isConnected);
+  await subscribed(platform.state, 1);
+  platform.faults.arm({ kind: "cut-push", push: "quote" });
+  await until(events, (event) => event.type === "connection" && event.state === "reconnecting");
+  const orderId = await place(client);
+  const [order] = (await until(events, (event) => event.type === "order" || isConnected(event))).slice(-1);
+  assert(order?.type === "order", `the order came before the connection was back: ${Deno.inspect(order)}`);
+  assertEquals(order.data.orderId, orderId);
+  await until(events, isConnected);
+});
+
+Deno.test("a push stream cut at any byte of a push loses no order without a gap", async () => {
+  await using platform = await startQuietPlatform();
+  for (const bytes of [0, 1, 150, 151, 152, 300]) {
+    await using client = await connectDirect(platform.info);
+    const events = client.watch();
+    await until(events, isConnected);
+    await client.account.funds({ market: "hk" });
+    platform.faults.arm({ kind: "cut-push", push: "order", bytes });
+    // Its own answer may be lost with the connection.
+    const placing = client.orders.place(ORDER).catch((error) => error);
+    const seen = await until(events, isConnected);
+    assert(seen.some(ofType("gap")), `${bytes} bytes: ${Deno.inspect(seen)}`);
+    await placing;
+    const orderId = await place(client);
+    await until(events, (event) => event.type === "order" && event.data.orderId === orderId);
+  }
+});
+
+Deno.test("a restart of the platform's session brings everything back", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  await using client = await connectDirect(proxy.info);
+  const events = client.watch({ securities: [TENCENT] });
+  await until(events, isConnected);
+  await subscribed(platform.state, 1);
+  proxy.passBytes = 0; // the trade connection breaks at the next thing that is sent
+  await client.account.funds({ market: "hk" }).catch(() => {});
+  proxy.passBytes = Infinity;
+  await until(events, isConnected);
+  const { tradeLogin, orderPushes, subscriptions } = platform.state();
+  assertEquals({ tradeLogin, orderPushes, subscriptions }, {
+    tradeLogin: "in",
+    orderPushes: true,
+    subscriptions: 1,
+  });
+});
+
+Deno.test("watch() over a platform that is not there ends with its error", async () => {
+  const platform = await startQuietPlatform();
+  await platform.close();
+  await using client = await connectDirect(platform.info);
+  let message = "";
+  try {
+    for await (const _ of client.watch()) { /* nothing comes */ }
+  } catch (error) {
+    message = error instanceof Error ? error.message : "";
+  }
+  assert(message.includes(`no connection to ${platform.info.authUrl}`), message);
+});
+
+Deno.test("trade: false watches market data alone", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info, { trade: false });
+  const events = client.watch({ securities: [TENCENT] });
+  await until(events, isConnected);
+  await subscribed(platform.state, 1);
+  platform.clock.advance(60_000);
+  platform.round();
+  await until(events, ofType("quote"));
+  assertEquals(platform.state().tradeConnections, 0);
+});
