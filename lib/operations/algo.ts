@@ -153,10 +153,12 @@ export const algo = family("algo", {
     }, (order, wrong) => {
       checkCommon(order, wrong);
       const { strategy, settings, quantity } = order;
+      if (settings === undefined) return;
       if (strategy === "iceberg" && settings.displayQuantity === undefined) {
         wrong("settings", "a displayQuantity inside, for the iceberg strategy");
       }
-      if (settings.displayQuantity !== undefined && compare(settings.displayQuantity, quantity) > 0) {
+      const { displayQuantity } = settings;
+      if (displayQuantity !== undefined && quantity !== undefined && compare(displayQuantity, quantity) > 0) {
         wrong("settings", `a displayQuantity of at most "${quantity}"`);
       }
       if ((strategy === "pov" || strategy === "tpov") && settings.percent === undefined) {

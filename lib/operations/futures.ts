@@ -244,12 +244,13 @@ const terms = {
 };
 
 function checkValidity(
-  order: { validity: FuturesValidity; validUntil?: string },
+  order: { validity?: FuturesValidity; validUntil?: string },
   wrong: (path: string, expected: string) => void,
 ): void {
   if (order.validity === "until-date" && order.validUntil === undefined) {
     wrong("validUntil", "the last day of the order");
   }
+  if (order.validity === undefined) return;
   if (order.validity !== "until-date" && order.validUntil !== undefined) {
     wrong("validUntil", `nothing, as the order is good for "${order.validity}"`);
   }

@@ -188,18 +188,14 @@ export const orders = family("orders", {
       trailBy: optional("condTrackType", oneOf(TrailBy, ["percentage", "spread"])),
     }, (order, wrong) => {
       checkCommon(order, wrong);
-      const { orderType } = order;
-      const isConditional = conditionalTypes.includes(orderType);
-      const allowed = isConditional
-        ? conditionalTypes.filter((type) => order.market === "us" || !conditionalTypesOfUs.includes(type))
-        : typesByMarket[order.market];
-      if (!allowed.includes(orderType)) {
-        wrong("orderType", `one of ${quoted(allowed)} in market "${order.market}"`);
-      }
-      if (order.venue !== undefined && order.market !== "us") {
+      if (order.venue !== undefined && order.market !== undefined && order.market !== "us") {
         wrong("venue", "no venue outside the US market");
       }
-      checkPrice(order, isConditional, wrong);
+      const { orderType } = order;
+      if (orderType === undefined) return; // the rest hangs on the type
+      const isConditional = conditionalTypes.includes(orderType);
+      checkType(orderType, isConditional, order.market, wrong);
+      checkPrice(order.price, orderType, wrong);
       checkIceberg(order, wrong);
       checkConditional(order, isConditional, wrong);
       const hours: TradingHours[] = isConditional
@@ -380,28 +376,34 @@ export const orders = family("orders", {
 
 type Wrong = (path: string, expected: string) => void;
 
-function checkPrice(
-  order: { price?: string; orderType: OrderType },
-  isConditional: boolean,
-  wrong: Wrong,
-): void {
-  if (isConditional) return;
-  if (order.price === undefined) wrong("price", 'a price; a market order sends "0"');
-  else if (isZero(order.price) && !unpricedTypes.includes(order.orderType)) {
-    wrong("price", `a price above zero for a "${order.orderType}" order`);
+function checkType(type: OrderType, isConditional: boolean, market: Market | undefined, wrong: Wrong): void {
+  if (market === undefined) return;
+  const allowed = isConditional
+    ? conditionalTypes.filter((each) => market === "us" || !conditionalTypesOfUs.includes(each))
+    : typesByMarket[market];
+  if (!allowed.includes(type)) wrong("orderType", `one of ${quoted(allowed)} in market "${market}"`);
+}
+
+function checkPrice(price: string | undefined, orderType: OrderType, wrong: Wrong): void {
+  if (conditionalTypes.includes(orderType)) return;
+  if (price === undefined) wrong("price", 'a price; a market order sends "0"');
+  else if (isZero(price) && !unpricedTypes.includes(orderType)) {
+    wrong("price", `a price above zero for a "${orderType}" order`);
   }
 }
 
 function checkIceberg(
-  order: { displayQuantity?: string; quantity: string; orderType: OrderType },
+  order: { displayQuantity?: string; quantity?: string; orderType?: OrderType },
   wrong: Wrong,
 ): void {
-  const { displayQuantity, quantity } = order;
-  if (!icebergTypes.includes(order.orderType)) {
+  const { displayQuantity, quantity, orderType } = order;
+  if (orderType === undefined || !icebergTypes.includes(orderType)) {
     if (displayQuantity !== undefined) {
       wrong("displayQuantity", "no display quantity, as this is not an iceberg order");
     }
-  } else if (displayQuantity === undefined || compare(displayQuantity, quantity) > 0) {
+  } else if (
+    quantity !== undefined && (displayQuantity === undefined || compare(displayQuantity, quantity) > 0)
+  ) {
     wrong("displayQuantity", `a display quantity above zero and at most "${quantity}"`);
   }
 }

@@ -280,7 +280,7 @@ export const quotes = family("quotes", {
     needs: "platform-login",
     source: "API document 2.3, 4.6, 4.8",
     request: params({ security }, (query, wrong) => {
-      if (!query.security.type.startsWith("hk-")) wrong("security", "a Hong Kong security");
+      if (query.security?.type.startsWith("hk-") === false) wrong("security", "a Hong Kong security");
     }),
     response: record({
       /** The security. */
@@ -307,7 +307,7 @@ export const quotes = family("quotes", {
       /** Depth feed, US. */
       feed: optional("depthBookType", asInt(oneOf(DepthFeed))),
     }, (query, wrong) => {
-      if (query.security.type === "us-otc-stock") wrong("security", "a security that is not OTC");
+      if (query.security?.type === "us-otc-stock") wrong("security", "a security that is not OTC");
     }),
     response: record({
       /** The security. */
@@ -365,8 +365,8 @@ export const quotes = family("quotes", {
       /** Minute bars: days, by the limits of each interval. Day bars and above: bars, at most 1500. */
       limit: field("limit", int32(1, maxBars)),
     }, (query, wrong) => {
-      const days = barDayLimits[query.interval];
-      if (days !== undefined && query.limit > days) {
+      const days = query.interval === undefined ? undefined : barDayLimits[query.interval];
+      if (days !== undefined && query.limit !== undefined && query.limit > days) {
         wrong("limit", `at most ${days} days of ${query.interval} bars in one request`);
       }
     }),

@@ -84,8 +84,11 @@ export type RecordOf<F extends Fields> = Simplify<
   & { [K in keyof F as MayBeAbsent<F[K]> extends true ? K : never]?: ValueOf<F[K]> }
 >;
 
-/** Something that is wrong only in view of several parameters at once. */
-export type Refine<T> = (params: T, wrong: (path: string, expected: string) => void) => void;
+/**
+ * Something that is wrong only in view of several parameters at once. It sees those that are right by themselves,
+ * so that one mistake does not hide another.
+ */
+export type Refine<T> = (params: Partial<T>, wrong: (path: string, expected: string) => void) => void;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -112,7 +115,6 @@ export function params<F extends Fields>(
         issues.push({ path, value: shown(value), expected: "an object of parameters" });
         return;
       }
-      const before = issues.length;
       for (const name of Object.keys(value)) {
         if (!Object.hasOwn(fields, name)) {
           const known = entries.length === 0
@@ -121,17 +123,21 @@ export function params<F extends Fields>(
           issues.push({ path: [...path, name], value: shown(value[name]), expected: known });
         }
       }
+      const right: Record<string, unknown> = {};
+      const faulty = new Set<string>();
       for (const [name, { type, optional }] of entries) {
         const given = value[name];
+        const before = issues.length;
         if (given === undefined) {
           if (!optional) issues.push({ path: [...path, name], value: given, expected: type.expected });
         } else checkShown(type, given, [...path, name], issues);
+        if (issues.length > before) faulty.add(name);
+        else if (given !== undefined) right[name] = given;
       }
-      if (issues.length > before || refine === undefined) return;
-      const wrong = (name: string, expected: string) =>
-        void issues.push({ path: [...path, name], value: value[name], expected });
-      // Every field has just been checked, so the object has the shape of the parameters.
-      refine(value as ParamsOf<F>, wrong);
+      // Each member has just passed its own check, so what is there has the shape of the parameters.
+      refine?.(right as Partial<ParamsOf<F>>, (name, expected) => {
+        if (!faulty.has(name)) issues.push({ path: [...path, name], value: value[name], expected });
+      });
     },
     encode: (value) => encodeFields(entries, value as Record<string, unknown>),
     decode: (value) => decodeParams(entries, value) as ParamsOf<F>,

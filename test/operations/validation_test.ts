@@ -167,15 +167,39 @@ Deno.test(
       },
       { path: ["quantity"], value: "ten", expected: 'a decimal above zero as text, such as "100"' },
       { path: ["side"], value: "hold", expected: 'one of "buy", "sell", "short-close", "short-open"' },
+      { path: ["price"], value: undefined, expected: 'a price; a market order sends "0"' },
     ]);
     assertEquals(
-      new InvalidParamsError("place order", issues.slice(1)).message,
+      new InvalidParamsError("place order", issues.slice(1, 3)).message,
       "Cannot place order: 2 issues\n" +
         'quantity: expected a decimal above zero as text, such as "100", got "ten"\n' +
         'side: expected one of "buy", "sell", "short-close", "short-open", got "hold"',
     );
   },
 );
+
+Deno.test("a mistake in one parameter hides none that only several show", pure, () => {
+  const issues = issuesOf(orders.place, {
+    market: "hk",
+    symbol: "00700",
+    quantity: "100",
+    price: "-1",
+    side: "buy",
+    orderType: "trailing-stop-limit",
+    displayQuantity: "200",
+    validDays: 101,
+    tradingHours: "extended",
+  });
+  assertEquals(issues.map(({ path }) => path.join(".")).sort(), [
+    "displayQuantity",
+    "price",
+    "symbol",
+    "tradingHours",
+    "trailBy",
+    "triggerValue",
+    "validDays",
+  ]);
+});
 
 Deno.test("orders.amend wants a price, and the condition of a conditional order", pure, () => {
   const amendment = { market: "us", symbol: "AAPL", orderId: "7", quantity: "10" } as const;
