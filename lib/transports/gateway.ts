@@ -3,13 +3,11 @@
  *
  * @module
  */
-import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
-import { Mismatch } from "../operations/types.ts";
-import { UnmappedError } from "../errors.ts";
+import type { AnyOperation } from "../operations/operation.ts";
 import { type Address, addressOf } from "./address.ts";
-import { decodeExactly, describeMismatch, parseWithDigits } from "./json.ts";
+import { errOf, openEnvelope, rawPath, readAnswer, writeCall } from "./envelope.ts";
 import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./post_once.ts";
-import { type CallContext, rejection, unanswered, undelivered, unreadable } from "./outcome.ts";
+import { type CallContext, lost, rejection, unanswered, unreadable } from "./outcome.ts";
 import type { PushHooks, PushStream } from "./push.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
@@ -84,24 +82,8 @@ class GatewayTransport implements Transport {
 
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     const context = { operation, transport: this.name };
-    const path = gatewayPath(operation);
-    if (path === undefined) {
-      throw new UnmappedError(`Cannot call ${operation.name} over the gateway: it has no such operation`, {
-        code: "not-on-gateway",
-        operation: operation.name,
-        transport: this.name,
-      });
-    }
-    const encoded = encodeParams(operation, params);
-    await this.#encryptPasswords(operation, encoded);
-    const text = await this.#post(context, path, encoded, options);
-    const data = openEnvelope(context, text);
-    try {
-      return decodeExactly(operation.response, data, () => dataOf(parseWithDigits(text)));
-    } catch (error) {
-      if (!(error instanceof Mismatch)) throw error;
-      throw unreadable(context, describeMismatch(error), "unexpected-shape", error);
-    }
+    const { path, params: encoded } = await writeCall(context, params, this.#passwordKey);
+    return readAnswer(context, await this.#post(context, path, encoded, options));
   }
 
   async raw(
@@ -110,10 +92,7 @@ class GatewayTransport implements Transport {
     params: Record<string, unknown>,
     options: CallOptions,
   ): Promise<unknown> {
-    const path = `/${group}/${name}`;
-    if (!/^\/[\w-]+\/[\w/-]+$/.test(path)) {
-      throw new TypeError(`Cannot call "${path}": not a path of the gateway`);
-    }
+    const path = rawPath(group, name);
     const context = { operation: { name: path.slice(1), effect: "write" as const }, transport: this.name };
     return openEnvelope(context, await this.#post(context, path, params, options));
   }
@@ -126,16 +105,6 @@ class GatewayTransport implements Transport {
   /** Keep-alive connections belong to the runtime, which closes them by itself. */
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve();
-  }
-
-  async #encryptPasswords(operation: AnyOperation, encoded: Record<string, unknown>): Promise<void> {
-    for (const { wire, type } of Object.values(operation.request.fields ?? {})) {
-      const plain = encoded[wire];
-      if (type.encrypt === "trade-password" && typeof plain === "string") {
-        const { encryptTradePassword } = await import("../wire/trade_password.ts");
-        encoded[wire] = encryptTradePassword(plain, this.#passwordKey);
-      }
-    }
   }
 
   async #post(context: CallContext, path: string, params: unknown, options: CallOptions): Promise<string> {
@@ -170,21 +139,21 @@ class GatewayTransport implements Transport {
     timeout: AbortSignal,
     timeoutMs: number,
   ): unknown {
+    const { signal } = options;
+    const isSent = !(error instanceof NotConnectedError || isConnectError(error));
+    const isOurs = signal?.aborted || timeout.aborted;
+    if (error instanceof TooLargeError && !isOurs) {
+      return unreadable(context, error.message, "too-large", error);
+    }
     const reason = error instanceof Error ? lastPart(error.message) : String(error);
-    const isWrite = context.operation.effect === "write";
-    const notConnected = error instanceof NotConnectedError || isConnectError(error);
-    if (options.signal?.aborted) {
-      // A read that its caller gave up is the caller's own business; a write may have happened all the same.
-      return isWrite && !notConnected
-        ? unanswered(context, "it was given up after it was sent", "aborted", options.signal.reason)
-        : options.signal.reason;
-    }
-    if (notConnected) {
-      return undelivered(context, `no connection to ${this.#base} (${reason})`, "not-connected", error);
-    }
-    if (timeout.aborted) return unanswered(context, `no answer within ${timeoutMs} ms`, "timeout", error);
-    if (error instanceof TooLargeError) return unreadable(context, error.message, "too-large", error);
-    return unanswered(context, `the connection to ${this.#base} broke (${reason})`, "connection-lost", error);
+    return lost(context, {
+      isSent,
+      peer: this.#base,
+      reason,
+      cause: error,
+      ...signal !== undefined && { signal },
+      ...timeout.aborted && { timeoutMs },
+    });
   }
 }
 
@@ -229,37 +198,10 @@ async function readText(response: Response, most: number): Promise<string> {
 }
 
 function httpError(context: CallContext, status: number, text: string): unknown {
-  const envelope = parse(text);
-  const err = isEnvelope(envelope) && typeof envelope.err === "string" ? `: ${envelope.err}` : "";
+  const err = errOf(text);
+  const said = `HTTP ${status}${err === undefined ? "" : `: ${err}`}`;
   // A client error says that the request was not taken; after a server error nobody knows.
   return status >= 400 && status < 500
-    ? rejection(context, `HTTP ${status}${err}`, `http-${status}`)
-    : unanswered(context, `HTTP ${status}${err}`, `http-${status}`);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // the caller decides what an answer that is not JSON means
-  }
-}
-
-function isEnvelope(value: unknown): value is { ok?: unknown; err?: unknown; data?: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function dataOf(envelope: unknown): unknown {
-  return isEnvelope(envelope) ? envelope.data : undefined;
-}
-
-/** Opens `{ok, err, data}` and returns what it holds. */
-function openEnvelope(context: CallContext, text: string): unknown {
-  const envelope = parse(text);
-  if (envelope === undefined) throw unreadable(context, "it is not JSON", "not-json");
-  if (!isEnvelope(envelope) || typeof envelope.ok !== "boolean") {
-    throw unreadable(context, 'it has no "ok", so this is not the gateway', "not-an-envelope");
-  }
-  if (envelope.ok) return envelope.data;
-  throw rejection(context, typeof envelope.err === "string" ? envelope.err : "");
+    ? rejection(context, said, `http-${status}`)
+    : unanswered(context, said, `http-${status}`);
 }

@@ -115,3 +115,35 @@ export function unreadable(context: CallContext, reason: string, code: string, c
     cause,
   });
 }
+
+/** How a call ended without an answer. */
+export interface LostCall {
+  /** Whether anything may have left. */
+  isSent: boolean;
+  /** Who was called, for the message. */
+  peer: string;
+  /** What broke, in words. */
+  reason: string;
+  /** What was thrown. */
+  cause: unknown;
+  /** The caller's own signal. */
+  signal?: AbortSignal;
+  /** The limit, when it has passed. */
+  timeoutMs?: number;
+}
+
+/** What a caller is told whose call ended without an answer: it was given up, never sent, too slow, or cut off. */
+export function lost(context: CallContext, call: LostCall): unknown {
+  const { isSent, peer, reason, cause, signal, timeoutMs } = call;
+  if (signal?.aborted) {
+    // A read that its caller gave up is the caller's own business; a write may have happened all the same.
+    return context.operation.effect === "write" && isSent
+      ? unanswered(context, "it was given up after it was sent", "aborted", signal.reason)
+      : signal.reason;
+  }
+  if (!isSent) return undelivered(context, `no connection to ${peer} (${reason})`, "not-connected", cause);
+  if (timeoutMs !== undefined) {
+    return unanswered(context, `no answer within ${timeoutMs} ms`, "timeout", cause);
+  }
+  return unanswered(context, `the connection to ${peer} broke (${reason})`, "connection-lost", cause);
+}
