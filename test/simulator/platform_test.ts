@@ -406,19 +406,19 @@ Deno.test("platform sockets announce the heartbeat and close after three silent 
   using first = await SocketClient.open(usual.info.hqServer, usual.info, await logIn(usual.info));
   assertEquals(first.heartbeatSec, 30);
 
-  await using platform = await start({ heartbeatIntervalSec: 1, silenceLimitMs: 300 });
+  await using platform = await start({ heartbeatIntervalSec: 1, silenceLimitMs: 900 });
   const { info } = platform;
   using client = await SocketClient.open(info.tradeServer, info, await logIn(info));
   assertEquals(client.heartbeatSec, 1);
   for (let count = 0; count < 4; count++) {
-    await new Promise((resolve) => setTimeout(resolve, 120));
+    await new Promise((resolve) => setTimeout(resolve, 250));
     await client.beat();
     assertEquals((await client.next())?.type, 0);
   }
   const began = performance.now();
   assertEquals(await client.next(), undefined);
   const took = performance.now() - began;
-  assert(took > 250 && took < 2000, `closed after ${took} ms`);
+  assert(took > 400 && took < 5000, `closed after ${took} ms`);
   assertEquals(platform.state().silenced, 1);
 });
 
