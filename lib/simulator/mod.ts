@@ -74,3 +74,10 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const { broker, faults, clock } = core;
   return { info, gateway, platform, broker, faults, clock, round, close, [Symbol.asyncDispose]: close };
 }
+
+export { ManualClock, ShiftedClock } from "./clock.ts";
+export type { Clock } from "./clock.ts";
+export type { Fault, FaultKind } from "./doors/faults.ts";
+export { startGateway } from "./gateway/mod.ts";
+export type { GatewayInfo, GatewayOptions, SimulatedGateway } from "./gateway/mod.ts";
+export type { PlatformInfo, SimulatedPlatform } from "./platform/mod.ts";
