@@ -17,6 +17,7 @@ export { securityOf } from "./lib/client/security.ts";
 export { formatOptionCode, parseOptionCode } from "./lib/operations/option_code.ts";
 export { createClient } from "./lib/client/client.ts";
 export { gateway } from "./lib/transports/gateway.ts";
+export { describeDirectEvent, direct } from "./lib/transports/direct.ts";
 export * as decimal from "./lib/decimal.ts";
 export {
   BrokerError,
@@ -33,10 +34,11 @@ export {
 } from "./lib/errors.ts";
 
 export type { Client, ClientOptions, RetryOptions } from "./lib/client/client.ts";
-export type { ConnectOptions } from "./lib/client/connect.ts";
+export type { ConnectOptions, DirectClient, DirectConnectOptions } from "./lib/client/connect.ts";
 export type { Page, Paged, PagingOptions } from "./lib/client/paging.ts";
 export type { WatchOptions } from "./lib/client/watch.ts";
 export type { WatchedSecurity } from "./lib/client/subscriptions.ts";
 export type { TransportEvent } from "./lib/transports/push_events.ts";
 export type { GatewayOptions } from "./lib/transports/gateway.ts";
-export type { CallOptions, Transport } from "./lib/transports/transport.ts";
+export type { DirectEvent, DirectOptions, DirectState, DirectTransport } from "./lib/transports/direct.ts";
+export type { CallOptions, LateAnswer, Transport } from "./lib/transports/transport.ts";

@@ -17,6 +17,8 @@ Deno.test("mod.ts exports these names and no others: a wider public face is a de
     "connect",
     "createClient",
     "decimal",
+    "describeDirectEvent",
+    "direct",
     "formatOptionCode",
     "gateway",
     "parseOptionCode",

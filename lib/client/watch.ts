@@ -4,7 +4,7 @@
  * @module
  */
 import type { PushTopic } from "../dictionaries/push.ts";
-import { RejectedError, UnmappedError } from "../errors.ts";
+import { RejectedError, TransportError, UnmappedError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { orders } from "../operations/orders.ts";
 import { quotes } from "../operations/quotes.ts";
@@ -115,7 +115,11 @@ export class Watches {
   }
 
   async #subscribe(wanted: Watch, signal: AbortSignal | undefined): Promise<() => Promise<void>> {
-    await (this.#ordersOn ??= this.#switchOrdersOn({}));
+    // A connection that breaks under the request asks again once it is back, and so does the next watch.
+    await (this.#ordersOn ??= this.#switchOrdersOn({}).catch((error) => {
+      this.#ordersOn = undefined;
+      if (!(error instanceof TransportError)) throw error;
+    }));
     return await this.#subscriptions.add(wanted, signal);
   }
 

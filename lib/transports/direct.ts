@@ -7,6 +7,7 @@ import type { DirectTransport } from "./direct/direct_transport.ts";
 import type { DirectOptions } from "./direct/options.ts";
 
 export type { DirectTransport } from "./direct/direct_transport.ts";
+export { describeDirectEvent } from "./direct/events.ts";
 export type { ChannelName, DirectEvent, DirectState } from "./direct/events.ts";
 export type { DirectOptions } from "./direct/options.ts";
 

@@ -176,7 +176,8 @@ class SourcePushStream implements PushStream {
         await this.#pause("reconnecting", error, this.#failures, this.#closing.signal);
       }
     } catch (error) {
-      failure = error;
+      // Whoever closes the stream knows why it ends.
+      if (!this.#closing.signal.aborted) failure = error;
     } finally {
       this.#source.close?.();
       this.#end(failure);

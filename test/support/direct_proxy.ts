@@ -27,6 +27,8 @@ export interface DirectProxy extends AsyncDisposable {
   posted: string[];
   /** Bytes of the client that still pass before the connection is reset; all of them by default. */
   passBytes: number;
+  /** The trade connection is closed in answer to a heartbeat, as with one that another has taken the place of. */
+  hangsUp: boolean;
   /** Nothing passes any more, in either direction, although everything stays open. */
   frozen: boolean;
 }
@@ -56,6 +58,7 @@ export function startDirectProxy(platform: PlatformInfo): DirectProxy {
     sent: [],
     posted: [],
     passBytes: Infinity,
+    hangsUp: false,
     frozen: false,
     async [Symbol.asyncDispose]() {
       listener.close();
@@ -91,7 +94,8 @@ export function startDirectProxy(platform: PlatformInfo): DirectProxy {
         const passed = bytes.subarray(0, Math.max(0, proxy.passBytes));
         proxy.passBytes -= passed.length;
         note(passed);
-        return { passed, isCut: passed.length < bytes.length };
+        const isHungUp = proxy.hangsUp && proxy.sent.at(-1)?.type === "heartbeat";
+        return { passed, isCut: passed.length < bytes.length || isHungUp };
       }),
       pump(server, client, (passed) => ({ passed, isCut: false })),
     ]);

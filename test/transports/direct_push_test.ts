@@ -163,3 +163,18 @@ Deno.test("trade: false watches market data alone", async () => {
   await until(events, ofType("quote"));
   assertEquals(platform.state().tradeConnections, 0);
 });
+
+Deno.test("close() ends a watch without an error, while it waits for a connection as well", async () => {
+  const platform = await startQuietPlatform();
+  const client = await connectDirect(platform.info, { reconnect: { minMs: 50, maxMs: 60 } });
+  const events = client.watch();
+  await until(events, isConnected);
+  await platform.close();
+  await until(events, (event) => event.type === "connection" && event.state === "reconnecting");
+  const rest = (async () => {
+    for await (const _ of events) { /* to its end */ }
+  })();
+  await new Promise((resolve) => setTimeout(resolve, 70));
+  await client.close();
+  await rest;
+});

@@ -140,6 +140,27 @@ Deno.test("a trade connection that another one takes the place of is given up", 
   assertEquals(first.transport.state("trade").phase, "stopped");
 });
 
+Deno.test("a connection that is closed at every heartbeat is somebody else's, and is given up", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  await using client = await connectDirect(proxy.info, { heartbeatMs: 30 });
+  const seen = eventsOf(client);
+  await client.account.funds({ market: "hk" });
+  await wait(100);
+  assertEquals(client.transport.state("trade").phase, "ready"); // the control: heartbeats that are answered
+  proxy.hangsUp = true;
+  await wait(200);
+  const { phase, error } = client.transport.state("trade");
+  assertEquals([phase, error?.code], ["stopped", "hung-up"]);
+  const opened = seen.filter((event) => event.type === "state" && event.phase === "initializing").length;
+  assertEquals(opened, 2);
+  await assertRejects(
+    () => client.account.funds({ market: "hk" }),
+    DisplacedError,
+    "closed 2 times at a heartbeat",
+  );
+});
+
 Deno.test("a token is judged by the clock that never jumps", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);

@@ -154,7 +154,7 @@ Deno.test("errors of the platform hold no password, phone or token", async () =>
     await using wrong = await connectDirect(platform.info, { password: "not-the-password", parameters });
     const refusal = await assertRejects(() => wrong.account.funds({ market: "hk" }), RejectedError);
     assertEquals(refusal.code, "1008");
-    await using nobody = await connectDirect({ ...platform.info, authUrl: "http://127.0.0.1:9" }, {
+    await using nobody = await connectDirect({ ...platform.info, authUrl: await closedUrl() }, {
       parameters,
     }, {
       retry: { attempts: 1 },
@@ -230,3 +230,20 @@ async function selfSigned(): Promise<{ certificate: string; key: string }> {
     key: forge.pki.privateKeyToPem(keys.privateKey),
   };
 }
+
+Deno.test("raw() takes the broker's own spelling over the socket and over HTTP", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info);
+  await client.account.login();
+  const funds = await client.raw("trade", "TradeQueryMarginFundInfo", { exchangeType: "K" });
+  const { accountStatus } = funds as Record<string, unknown>;
+  assertEquals(accountStatus, "0");
+  const rates = await client.raw("hs", "rate/queryList", {});
+  assertEquals(typeof (rates as { USD: { HKD: unknown } }).USD.HKD, "string");
+  await assertRejects(
+    () => client.raw("trade", "AlgoAddOrder", {}),
+    UnmappedError,
+    "its number is not known",
+  );
+  await assertRejects(() => client.raw("trade", "TradeEntrust", { noSuchMember: "1" }), TransportError);
+});
