@@ -94,11 +94,17 @@ export async function takeLease({ folder, name, program, now }: LeaseOptions): P
   };
 }
 
-/** Whoever asks who holds a lease touches the lock for a moment, so one refusal is not enough. */
+/** Looks at a lock that another program has for good before it counts as held; that program may just be ending. */
+const LOOKS = 3;
+/** Most attempts while somebody merely asks who holds the lease, which shares the lock for a moment. */
+const MOST_ATTEMPTS = 200;
+
 async function tryToLock(lock: Deno.FsFile): Promise<boolean> {
-  for (let attempt = 0; attempt < 3; attempt++) {
-    if (attempt > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  for (let attempt = 0, held = 0; attempt < MOST_ATTEMPTS && held < LOOKS; attempt++) {
     if (await lock.tryLock(true)) return true;
+    if (await lock.tryLock(false)) await lock.unlock();
+    else held++;
+    await new Promise((resolve) => setTimeout(resolve, 5 + held * 10));
   }
   return false;
 }
