@@ -4,10 +4,14 @@
  * @module
  */
 import { InvalidParamsError, type Issue } from "../errors.ts";
+import { addressOf } from "../transports/address.ts";
+import { platformUrl } from "../transports/direct/options.ts";
 import { nearest } from "./nearest.ts";
 
-/** What a program needs to reach the broker. */
+/** What a program needs to reach the broker; what concerns the other way may be left out. */
 export interface Settings {
+  /** Way to the broker. */
+  transport: "gateway" | "direct";
   /** Address of the gateway's HTTP door. */
   gatewayUrl: string;
   /** Address of its push door, `host:port`; the host of `gatewayUrl` and port 11112 when absent. */
@@ -16,28 +20,68 @@ export interface Settings {
   tradePassword?: string;
   /** Key of the trade password, Base64 of 16, 24 or 32 bytes. */
   tradePasswordKey?: string;
+  /** Address of the platform, `https://…`. */
+  authUrl?: string;
+  /** Country of the login phone. */
+  countryCode?: "CHN" | "HKG";
+  /** Login phone. */
+  mobile?: string;
+  /** Login password, plain. */
+  loginPassword?: string;
+  /** MAC address of the bound device. */
+  deviceId?: string;
+  /** The developer's private key, PEM or Base64. */
+  developerPrivateKey?: string;
+  /** The platform's public key, PEM or Base64. */
+  platformPublicKey?: string;
+  /** How parameters of the platform travel; as a form when absent. */
+  parameterStyle?: "form" | "query";
+  /** Further certificates that the platform may show, PEM. */
+  caCerts?: string;
+  /** Folder of the lease of the trade connection; one of the user's own when absent. */
+  leaseFolder?: string;
   /** How long a call waits for its answer. */
   timeoutMs: number;
-  /** Way to the broker. */
-  transport: "gateway";
 }
 
 /** Name of a setting. */
 export type SettingName = keyof Settings;
+
+/** Settings that are secrets; no flag takes one. */
+export type SecretName =
+  | "tradePassword"
+  | "tradePasswordKey"
+  | "mobile"
+  | "loginPassword"
+  | "developerPrivateKey";
 
 interface Setting {
   env: string;
   expected: string;
   accepts: (text: string) => boolean;
   fallback?: string;
-  /** Never shown; may also be named by a file that holds it: `tradePasswordFile`, `HSGATE_TRADE_PASSWORD_FILE`. */
+  /** Never shown. */
   secret?: true;
+  /** May also be named by a file that holds it: `tradePasswordFile`, `HSGATE_TRADE_PASSWORD_FILE`. */
+  file?: true;
 }
 
 const anyText = (text: string) => text !== "";
+const secretText = {
+  expected: "text that is not empty",
+  accepts: anyText,
+  secret: true,
+  file: true,
+} as const;
 
 /** Every setting, once. */
 const table: Readonly<Record<SettingName, Setting>> = {
+  transport: {
+    env: "HSGATE_TRANSPORT",
+    expected: '"gateway" or "direct"',
+    accepts: (text) => text === "gateway" || text === "direct",
+    fallback: "gateway",
+  },
   gatewayUrl: {
     env: "HSGATE_GATEWAY_URL",
     expected: 'an address such as "http://127.0.0.1:11111"',
@@ -47,31 +91,57 @@ const table: Readonly<Record<SettingName, Setting>> = {
   pushAddress: {
     env: "HSGATE_PUSH_ADDRESS",
     expected: 'an address such as "127.0.0.1:11112"',
-    accepts: (text) => isPort(/^(?:[\w.-]+|\[[\da-fA-F:]+\]):(\d{1,5})$/.exec(text)?.[1]),
+    accepts: isAddress,
   },
-  tradePassword: {
-    env: "HSGATE_TRADE_PASSWORD",
-    expected: "text that is not empty",
-    accepts: anyText,
-    secret: true,
-  },
+  tradePassword: { env: "HSGATE_TRADE_PASSWORD", ...secretText },
   tradePasswordKey: {
     env: "HSGATE_TRADE_PASSWORD_KEY",
     expected: "Base64 of 16, 24 or 32 bytes",
     accepts: isKey,
     secret: true,
+    file: true,
   },
+  authUrl: {
+    env: "HSGATE_AUTH_URL",
+    expected: 'an address such as "https://host" (plain http on a loopback address alone)',
+    accepts: isPlatformUrl,
+  },
+  countryCode: {
+    env: "HSGATE_COUNTRY_CODE",
+    expected: '"CHN" or "HKG"',
+    accepts: (text) => text === "CHN" || text === "HKG",
+  },
+  mobile: { env: "HSGATE_MOBILE", ...secretText },
+  loginPassword: { env: "HSGATE_LOGIN_PASSWORD", ...secretText },
+  deviceId: {
+    env: "HSGATE_DEVICE_ID",
+    expected: 'the MAC address of the bound device, such as "aa-bb-cc-00-11-22"',
+    accepts: anyText,
+  },
+  developerPrivateKey: { env: "HSGATE_DEVELOPER_PRIVATE_KEY", ...secretText, expected: "PEM or Base64" },
+  platformPublicKey: {
+    env: "HSGATE_PLATFORM_PUBLIC_KEY",
+    expected: "PEM or Base64",
+    accepts: anyText,
+    file: true,
+  },
+  parameterStyle: {
+    env: "HSGATE_PARAMETER_STYLE",
+    expected: '"form" or "query"',
+    accepts: (text) => text === "form" || text === "query",
+  },
+  caCerts: {
+    env: "HSGATE_CA_CERTS",
+    expected: "certificates in PEM",
+    accepts: (text) => text.includes("-----BEGIN CERTIFICATE-----"),
+    file: true,
+  },
+  leaseFolder: { env: "HSGATE_LEASE_FOLDER", expected: "a folder", accepts: anyText },
   timeoutMs: {
     env: "HSGATE_TIMEOUT_MS",
     expected: "milliseconds from 1 to 3600000",
     accepts: (text) => /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 3_600_000,
     fallback: "10000",
-  },
-  transport: {
-    env: "HSGATE_TRANSPORT",
-    expected: '"gateway" ("direct" is not there yet)',
-    accepts: (text) => text === "gateway",
-    fallback: "gateway",
   },
 };
 
@@ -81,8 +151,13 @@ export const settingNames = Object.keys(table) as SettingName[];
 
 /** Environment variables that are read, for whoever grants permissions. */
 export const settingVariables: readonly string[] = settingNames.flatMap((name) =>
-  table[name].secret ? [table[name].env, `${table[name].env}_FILE`] : [table[name].env]
+  table[name].file ? [table[name].env, `${table[name].env}_FILE`] : [table[name].env]
 );
+
+/** Environment variables of a setting, in words: `HSGATE_MOBILE (or ..._FILE)`. */
+export function settingVariable(name: SettingName): string {
+  return `${table[name].env}${table[name].file ? " (or ..._FILE)" : ""}`;
+}
 
 /** A file's text, and its permission bits where the system has them. */
 export interface SettingsFile {
@@ -90,10 +165,13 @@ export interface SettingsFile {
   mode: number | null;
 }
 
+/** A MAC address that no maker gives out. */
+const SIMULATED_DEVICE = "02-00-00-00-00-01";
+
 /** Where settings are looked for. */
 export interface SettingsSources {
   /** What flags say; secrets are not taken from there. */
-  flags?: Partial<Record<Exclude<SettingName, "tradePassword" | "tradePasswordKey">, string>>;
+  flags?: Partial<Record<Exclude<SettingName, SecretName>, string>>;
   /** An environment variable. */
   env: (name: string) => string | undefined;
   /** A file; nothing when there is none. */
@@ -145,10 +223,9 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
   if (loader.issues.length > 0) {
     throw new InvalidParamsError("read the settings", loader.issues, { code: "settings" });
   }
-  const { gatewayUrl, timeoutMs, transport: _, ...rest } = values;
   return {
-    // The settings with a fallback are there, and all have been checked.
-    settings: { ...rest, gatewayUrl: gatewayUrl!, timeoutMs: Number(timeoutMs), transport: "gateway" },
+    // Those with a fallback are there, and all have been checked against the table, which says what they hold.
+    settings: { ...values, timeoutMs: Number(values.timeoutMs) } as Settings,
     origins,
     ...file !== undefined && { file: sources.path },
     warnings: loader.warnings,
@@ -175,12 +252,12 @@ class Loader {
   }
 
   async fromEnvironment(name: SettingName): Promise<Given | undefined> {
-    const { env, secret } = table[name];
+    const { env, file } = table[name];
     const text = this.#sources.env(env);
-    const path = secret ? this.#sources.env(`${env}_FILE`) : undefined;
+    const path = file ? this.#sources.env(`${env}_FILE`) : undefined;
     if (text !== undefined && path !== undefined) this.wrong(`${env}_FILE`, path, `nothing beside ${env}`);
     if (text !== undefined) return { text, origin: env };
-    return path === undefined ? undefined : await this.#fromSecretFile(path, `${env}_FILE`);
+    return path === undefined ? undefined : await this.#fromOwnFile(name, path, `${env}_FILE`);
   }
 
   async fromFile(
@@ -190,14 +267,14 @@ class Loader {
     const [text, path] = [file?.[name], file?.[`${name}File`]];
     if (text !== undefined && path !== undefined) this.wrong(`${name}File`, path, `nothing beside ${name}`);
     if (text !== undefined) return { text, origin: this.#sources.path };
-    return path === undefined ? undefined : await this.#fromSecretFile(path, `${name}File`);
+    return path === undefined ? undefined : await this.#fromOwnFile(name, path, `${name}File`);
   }
 
-  /** Reads a file that holds one secret and nothing else; the line end belongs to the file. */
-  async #fromSecretFile(path: string, origin: string): Promise<Given | undefined> {
+  /** Reads a file that holds one setting and nothing else; the line end belongs to the file. */
+  async #fromOwnFile(name: SettingName, path: string, origin: string): Promise<Given | undefined> {
     const file = await this.#sources.readFile(path);
     if (file === undefined) this.wrong(origin, path, "a file that exists");
-    else this.#warnIfOpen(path, file.mode);
+    else if (table[name].secret) this.#warnIfOpen(path, file.mode);
     return file === undefined ? undefined : { text: file.text.replace(/\r?\n$/, ""), origin };
   }
 
@@ -216,7 +293,8 @@ class Loader {
     }
     const content = await this.#parse(path, file.text);
     const secrets = settingNames.filter((name) => table[name].secret);
-    const known = [...settingNames, ...secrets.map((name) => `${name}File`)];
+    const inFiles = settingNames.filter((name) => table[name].file);
+    const known = [...settingNames, ...inFiles.map((name) => `${name}File`)];
     // The simulator's `--info` file serves as a settings file, and tells more than settings.
     const isSimulators = "seed" in content && "clock" in content;
     const out: Record<string, string> = {};
@@ -234,7 +312,8 @@ class Loader {
       else this.warnings.push(`"${path}" has "${key}", which is no setting; there are ${known.join(", ")}`);
     }
     if (secrets.some((name) => out[name] !== undefined)) this.#warnIfOpen(path, file.mode);
-    return out;
+    // The simulator asks for no bound device unless it is told to.
+    return isSimulators ? { deviceId: SIMULATED_DEVICE, ...out } : out;
   }
 
   async #parse(path: string, text: string): Promise<object> {
@@ -266,8 +345,20 @@ function isHttpUrl(text: string): boolean {
   return ["http:", "https:"].includes(protocol) && username === "" && password === "";
 }
 
-function isPort(text: string | undefined): boolean {
-  return text !== undefined && Number(text) >= 1 && Number(text) <= 65_535;
+function isPlatformUrl(text: string): boolean {
+  try {
+    return platformUrl(text) !== "";
+  } catch {
+    return false; // what it is instead may hold a password
+  }
+}
+
+function isAddress(text: string): boolean {
+  try {
+    return /^(?:[\w.-]+|\[[\da-fA-F:]+\]):/.test(text) && addressOf(text).port > 0;
+  } catch {
+    return false; // no host and port
+  }
 }
 
 function isKey(text: string): boolean {

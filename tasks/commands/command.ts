@@ -74,12 +74,13 @@ export interface RawInput {
   readonly host: Host;
 }
 
-/** Flags that every command takes. */
+/** Flags that every command takes, unless it says otherwise. */
 export const sharedFlags = {
   gateway: { type: "string", value: "URL", text: "address of the gateway (http://127.0.0.1:11111)" },
   push: { type: "string", value: "HOST:PORT", text: "address of its pushes (the same host, port 11112)" },
+  "auth-url": { type: "string", value: "URL", text: "address of the platform, for the direct transport" },
   config: { type: "string", value: "FILE", text: "settings file, YAML or JSON (hsgate.yaml)" },
-  transport: { type: "string", value: "NAME", text: 'way to the broker: "gateway"' },
+  transport: { type: "string", value: "NAME", text: 'way to the broker: "gateway" or "direct" (gateway)' },
   timeout: { type: "string", value: "SECONDS", text: "how long to wait for an answer (10)" },
   json: { type: "boolean", text: "print the result as JSON, and nothing else, on stdout" },
   help: { type: "boolean", short: "h", text: "show this text" },

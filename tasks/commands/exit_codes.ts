@@ -10,7 +10,7 @@ export const exitCodes = {
   1: "failed for a reason that no other code names",
   2: "wrong usage, parameters or settings; nothing was sent",
   3: "the broker said no",
-  4: "no answer: gateway not reachable, busy or too slow; nothing was changed",
+  4: "no answer: gateway or platform not reachable, busy or too slow; nothing was changed",
   5: "sent, and the outcome is unknown: look at today's orders before anything else",
   6: "the login is missing, has run out, or was refused",
   7: "done, and checks found differences",

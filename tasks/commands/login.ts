@@ -15,7 +15,9 @@ export const login = command({
   args: [0, 0],
   details: `The password and its key come from HSGATE_TRADE_PASSWORD and
 HSGATE_TRADE_PASSWORD_KEY, from files named by the same names with _FILE, or from
-the settings file (tradePassword, tradePasswordKey).`,
+the settings file (tradePassword, tradePasswordKey). Over the direct transport the
+password needs no key, and a login ends with its connection: there this command
+only tries whether the password is right.`,
   flags,
   exits: [3, 4, 6],
   examples: ["login", "login --logout"],

@@ -11,11 +11,17 @@ export const operations = command({
   summary: "list every operation, or explain one",
   usage: "[NAME]",
   args: [0, 1],
-  details: `A name is an operation (ours or the broker's) or a family such as "orders". With
---transport, only what that transport carries is listed. Nothing is sent.`,
+  details: `A name is an operation (ours or the broker's) or a family such as "orders". "over"
+says which transports carry it; with --transport, only what that one carries is
+listed. Nothing is sent.`,
   flags,
-  without: ["gateway", "push", "config", "timeout"],
+  without: ["gateway", "push", "auth-url", "config", "timeout"],
   exits: [],
-  examples: ["operations", "operations orders.place", "operations TradeEntrust --json"],
+  examples: [
+    "operations",
+    "operations orders.place",
+    "operations --transport direct",
+    "operations TradeEntrust --json",
+  ],
   body: async () => (await import("./bodies/operations.ts")).run,
 });

@@ -53,10 +53,10 @@ function addFlag(
   const flag = Object.hasOwn(known, name) ? known[name] : undefined;
   // Only the flag's name is ever shown: what stands behind it may be a secret.
   if (flag === undefined) {
-    if (/pass|secret|token|pin|key/i.test(name)) {
+    if (/pass|secret|token|pin|key|mobile|phone/i.test(name)) {
       throw new UsageError(
         `Cannot take a secret as a flag: everybody on this machine can read it in the process list; set ` +
-          `HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY, or the same names with _FILE, or a settings file`,
+          `HSGATE_TRADE_PASSWORD and its like, or the same names with _FILE, or a settings file`,
       );
     }
     throw new UsageError(

@@ -12,6 +12,7 @@ import {
   OutcomeUnknownError,
   ProtocolError,
   TransportError,
+  UnmappedError,
 } from "../../lib/errors.ts";
 import type { Command } from "./command.ts";
 import { exitCodeOf, InterruptedError, isMisuse, UsageError } from "./exit_codes.ts";
@@ -42,6 +43,12 @@ function isOfSystem(error: unknown): error is Error {
     Object.values(Deno.errors).some((each) => typeof each === "function" && error instanceof each);
 }
 
+const doctorTells = '"deno task hsgate doctor --transport direct" looks at each step and says what is wrong';
+
+/** The login at the platform was refused, or what came does not fit the keys. */
+const isAboutKeys = ({ operation, name }: BrokerError) =>
+  operation === "platform.login" || operation === "platform.openConnection" || name === "ProtocolError";
+
 /** Says what to do next, where there is something to do. */
 export function adviceFor(error: Error, command?: Command): string | undefined {
   if (error instanceof UsageError) {
@@ -57,6 +64,11 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
     return "Close the other program or device that uses this account, then log in again";
   }
   if (error instanceof LoginExpiredError) {
+    if (error.transport === "direct") {
+      return error.operation === "platform.login" || error.code === "1014"
+        ? doctorTells
+        : "Set HSGATE_TRADE_PASSWORD; over the direct transport it needs no key";
+    }
     return error.code === "no-password" || !/login$/.test(error.operation ?? "")
       ? 'Set HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY, or type "tradelogin" in the gateway\'s console'
       : 'Check the trade password and its key; "deno task hsgate doctor" looks at both';
@@ -64,13 +76,29 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
   if (error instanceof MarketClosedError) {
     return "The market is closed now: send it again in its trading hours";
   }
+  if (error instanceof UnmappedError) {
+    return error.code === "not-on-socket"
+      ? 'Use --transport gateway; "deno task hsgate operations" shows which transports carry what'
+      : undefined;
+  }
+  if (error instanceof TransportError && error.transport === "direct") {
+    return error.code === "lease-held"
+      ? "Close that program first, or wait until it has ended; a gateway (--transport gateway) has a login of its own"
+      : error.code === "timeout"
+      ? `Wait longer with --timeout, or see what is wrong: ${doctorTells}`
+      : doctorTells;
+  }
   if (error instanceof TransportError) {
     return error.code === "timeout"
       ? 'Wait longer with --timeout, or ask "deno task hsgate doctor" what is wrong'
       : 'Is the gateway running? "deno task hsgate doctor" looks for it and says what is wrong';
   }
+  if (error instanceof BrokerError && error.transport === "direct" && isAboutKeys(error)) return doctorTells;
   if (error instanceof ProtocolError && /not-json|not-an-envelope/.test(error.code ?? "")) {
     return 'Something else answers at this address: "deno task hsgate doctor" tells more';
+  }
+  if (isMisuse(error) && /^Cannot read (private|public) key: /.test(error.message)) {
+    return '"deno task hsgate keys check FILE" tells more about a key';
   }
   if (error instanceof InvalidParamsError && error.operation !== undefined) {
     return `"deno task hsgate operations ${error.operation}" lists its parameters`;

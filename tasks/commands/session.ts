@@ -1,10 +1,11 @@
 /**
- * From flags, environment and file to a client, for every command that talks to the gateway.
+ * From flags, environment and file to a client, for every command that talks to the broker.
  *
  * @module
  */
 import type { Client } from "../../lib/client/client.ts";
-import { type LoadedSettings, loadSettings } from "../../lib/client/settings.ts";
+import { type LoadedSettings, loadSettings, type Settings } from "../../lib/client/settings.ts";
+import type { DirectOptions } from "../../lib/transports/direct.ts";
 import type { FlagValues, sharedFlags } from "./command.ts";
 import { UsageError } from "./exit_codes.ts";
 import type { Host } from "./host.ts";
@@ -21,6 +22,7 @@ export async function settingsOf(flags: Shared, host: Host): Promise<LoadedSetti
     flags: {
       ...flags.gateway !== undefined && { gatewayUrl: flags.gateway },
       ...flags.push !== undefined && { pushAddress: flags.push },
+      ...flags["auth-url"] !== undefined && { authUrl: flags["auth-url"] },
       ...flags.transport !== undefined && { transport: flags.transport },
       ...flags.timeout !== undefined && { timeoutMs: timeoutMs(flags.timeout) },
     },
@@ -40,13 +42,29 @@ function timeoutMs(seconds: string): string {
   return String(Math.round(Number(seconds) * 1000));
 }
 
-/**
- * Makes a client of the gateway that the settings name; it logs in by itself where a password is set.
- *
- * @param usualUrl Address of the gateway where no setting names one.
- */
-export async function clientOf(flags: Shared, host: Host, usualUrl?: string): Promise<Client> {
+/** Details of {@linkcode clientOf}. */
+export interface SessionOptions {
+  /** The command, as a second program is told it. */
+  command: string;
+  /** Address of the gateway where no setting names one. */
+  usualUrl?: string;
+}
+
+/** Makes a client over the transport of the settings; it logs in by itself where a password is set. */
+export async function clientOf(
+  flags: Shared,
+  host: Host,
+  { command, usualUrl }: SessionOptions,
+): Promise<Client> {
   const { settings, origins } = await settingsOf(flags, host);
+  const { connect } = await import("../../lib/client/connect.ts");
+  if (settings.transport === "direct") {
+    const { tradePassword } = settings;
+    const direct = await directOf(settings, host, command);
+    const { refuseWhileHeld } = await import("./account_lease.ts");
+    await refuseWhileHeld(direct.privateKey, settings, host);
+    return await connect({ direct, ...tradePassword !== undefined && { tradePassword } });
+  }
   if (origins.gatewayUrl === "default") settings.gatewayUrl = usualUrl ?? settings.gatewayUrl;
   const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey, timeoutMs } = settings;
   if (tradePassword !== undefined && tradePasswordKey === undefined) {
@@ -54,9 +72,18 @@ export async function clientOf(flags: Shared, host: Host, usualUrl?: string): Pr
       "hsgate: warning: a trade password is set and its key is not (HSGATE_TRADE_PASSWORD_KEY), so there is no login",
     );
   }
-  const { connect } = await import("../../lib/client/connect.ts");
   return await connect({
     gateway: { url: gatewayUrl, timeoutMs, ...pushAddress !== undefined && { push: pushAddress } },
     ...tradePassword !== undefined && tradePasswordKey !== undefined && { tradePassword, tradePasswordKey },
   });
+}
+
+/**
+ * Options of the direct way.
+ *
+ * @throws {InvalidParamsError} When settings are missing.
+ */
+export async function directOf(settings: Settings, host: Host, command: string): Promise<DirectOptions> {
+  const { directOptionsOf } = await import("../../lib/client/direct_settings.ts");
+  return { ...directOptionsOf(settings), program: `hsgate ${command}`, env: host.env };
 }

@@ -72,7 +72,9 @@ const refusals: [string[], string][] = [
   [["call", "account.funds", "@no.json"], 'Cannot read the parameters: there is no file "no.json"'],
   [["call", "account.funds", '{"market":"hk"}', "--all"], "account.funds answers at once, leave --all out"],
   [["call", "account.funds", '{"markt":"hk"}'], "markt: expected only market, got"],
-  [["quote", "AAPL", "--transport", "direct"], '"direct" is not there yet'],
+  [["quote", "AAPL", "--transport", "direct"], "mobile: expected it in HSGATE_MOBILE (or ..._FILE)"],
+  [["quote", "AAPL", "--transport", "drect"], 'expected "gateway" or "direct", got "drect"'],
+  [["quote", "AAPL", "--auth-url", "http://example.com"], "plain http on a loopback address alone"],
   [["quote", "AAPL", "--config", "no.yaml"], "the settings file: expected a file that exists"],
   [
     ["export", "day-book", "--markets", "hk,uk"],

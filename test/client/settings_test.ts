@@ -1,4 +1,5 @@
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { directOptionsOf } from "../../lib/client/direct_settings.ts";
 import { loadSettings, type SettingsSources } from "../../lib/client/settings.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";
 
@@ -68,6 +69,13 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
     tradePasswordKey: KEY,
     seed: 1,
     clock: "2025-08-16T12:00:00+08:00",
+    authUrl: "http://127.0.0.1:4003",
+    tradeServer: "127.0.0.1:4004",
+    hqServer: "127.0.0.1:4005",
+    developerPrivateKey: "-----BEGIN PRIVATE KEY-----\nMIIC\n-----END PRIVATE KEY-----\n",
+    platformPublicKey: "MIGf",
+    countryCode: "CHN",
+    mobile: "10000000001",
     loginPassword: "sim-2",
   });
   const { settings, warnings } = await load({
@@ -80,6 +88,14 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
     pushAddress: "127.0.0.1:4002",
     tradePassword: "sim-1",
     tradePasswordKey: KEY,
+    authUrl: "http://127.0.0.1:4003",
+    developerPrivateKey: "-----BEGIN PRIVATE KEY-----\nMIIC\n-----END PRIVATE KEY-----\n",
+    platformPublicKey: "MIGf",
+    countryCode: "CHN",
+    mobile: "10000000001",
+    loginPassword: "sim-2",
+    // Any device will do there.
+    deviceId: "02-00-00-00-00-01",
     timeoutMs: 10_000,
     transport: "gateway",
   });
@@ -126,11 +142,80 @@ Deno.test("loadSettings() warns when others can read a file with a secret, and o
   assertEquals(warnings, ['"/p" holds a secret and others can read it; run: chmod 600 "/p"']);
 });
 
+Deno.test("loadSettings() reads keys from files of their own, and minds who can read the private one", async () => {
+  const { settings, warnings } = await load({
+    env: { HSGATE_PLATFORM_PUBLIC_KEY_FILE: "/platform.pub", HSGATE_TRANSPORT: "direct" },
+    files: {
+      "/platform.pub": { text: "MIGf\n", mode: 0o644 },
+      "/developer.pem": { text: "MIIC\n", mode: 0o644 },
+      "hsgate.yaml": "developerPrivateKeyFile: /developer.pem",
+    },
+  });
+  assertEquals(settings.transport, "direct");
+  assertEquals(settings.platformPublicKey, "MIGf");
+  assertEquals(settings.developerPrivateKey, "MIIC");
+  assertEquals(warnings, [
+    '"/developer.pem" holds a secret and others can read it; run: chmod 600 "/developer.pem"',
+  ]);
+});
+
+const DIRECT = {
+  HSGATE_AUTH_URL: "https://platform.example/api",
+  HSGATE_COUNTRY_CODE: "HKG",
+  HSGATE_MOBILE: "555",
+  HSGATE_LOGIN_PASSWORD: "login",
+  HSGATE_DEVICE_ID: "aa-bb-cc-00-11-22",
+  HSGATE_DEVELOPER_PRIVATE_KEY: "MIIC",
+  HSGATE_PLATFORM_PUBLIC_KEY: "MIGf",
+};
+
+Deno.test("directOptionsOf() hands the settings to the transport", async () => {
+  const { settings } = await load({
+    env: {
+      ...DIRECT,
+      HSGATE_TRADE_PASSWORD: "trade",
+      HSGATE_PARAMETER_STYLE: "query",
+      HSGATE_CA_CERTS_FILE: "/ca.pem",
+      HSGATE_LEASE_FOLDER: "/leases",
+      HSGATE_TIMEOUT_MS: "500",
+    },
+    files: { "/ca.pem": "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----\n" },
+  });
+  assertEquals(directOptionsOf(settings), {
+    url: "https://platform.example/api",
+    country: "HKG",
+    mobile: "555",
+    password: "login",
+    deviceId: "aa-bb-cc-00-11-22",
+    privateKey: "MIIC",
+    platformKey: "MIGf",
+    timeoutMs: 500,
+    tradePassword: "trade",
+    parameters: "query",
+    caCerts: ["-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----"],
+    leaseFolder: "/leases",
+  });
+});
+
+Deno.test("directOptionsOf() names everything that is missing and where it is set, and no secret", async () => {
+  const { HSGATE_MOBILE: _, HSGATE_DEVICE_ID: __, ...env } = DIRECT;
+  const { settings } = await load({ env });
+  const error = assertThrows(() => directOptionsOf(settings), InvalidParamsError);
+  assertEquals(
+    error.message,
+    "Cannot use the direct transport: 2 issues\n" +
+      "mobile: expected it in HSGATE_MOBILE (or ..._FILE) or the settings file, got nothing\n" +
+      "deviceId: expected it in HSGATE_DEVICE_ID or the settings file, got nothing",
+  );
+});
+
 Deno.test("loadSettings() warns of a key that is nothing like a setting", async () => {
   const { warnings } = await load({ files: { "hsgate.yaml": "colour: blue" } });
   assertEquals(warnings, [
-    '"hsgate.yaml" has "colour", which is no setting; there are gatewayUrl, pushAddress, tradePassword, ' +
-    "tradePasswordKey, timeoutMs, transport, tradePasswordFile, tradePasswordKeyFile",
+    '"hsgate.yaml" has "colour", which is no setting; there are transport, gatewayUrl, pushAddress, ' +
+    "tradePassword, tradePasswordKey, authUrl, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
+    "platformPublicKey, parameterStyle, caCerts, leaseFolder, timeoutMs, tradePasswordFile, tradePasswordKeyFile, " +
+    "mobileFile, loginPasswordFile, developerPrivateKeyFile, platformPublicKeyFile, caCertsFile",
   ]);
 });
 
@@ -156,9 +241,24 @@ const refusals: [string, World, string][] = [
     'pushAddress (flag): expected an address such as "127.0.0.1:11112", got "127.0.0.1:70000"',
   ],
   [
-    "the direct transport, which is not there yet",
-    { flags: { transport: "direct" } },
-    'transport (flag): expected "gateway" ("direct" is not there yet), got "direct"',
+    "a transport that is none",
+    { flags: { transport: "memory" } },
+    'transport (flag): expected "gateway" or "direct", got "memory"',
+  ],
+  [
+    "a platform that would get passwords in the open",
+    { flags: { authUrl: "http://example.com" } },
+    'authUrl (flag): expected an address such as "https://host" (plain http on a loopback address alone), got "http',
+  ],
+  [
+    "a country that the platform does not know",
+    { env: { HSGATE_COUNTRY_CODE: "86" } },
+    'countryCode (HSGATE_COUNTRY_CODE): expected "CHN" or "HKG", got "86"',
+  ],
+  [
+    "a phone that is empty, without showing it",
+    { files: { "hsgate.yaml": 'mobile: ""' } },
+    'mobile (hsgate.yaml): expected text that is not empty, got "[hidden]"',
   ],
   [
     "a time without an end",

@@ -45,7 +45,7 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
     host.note("hsgate: nothing was sent");
     return 0;
   }
-  await using client = await clientOf(flags, host);
+  await using client = await clientOf(flags, host, { command: "call" });
   const answer = await callOnce(client, operation, params, { all: flags.all === true, isOwnLogin, host });
   const shown = flags.wire ? inWireForm(operation, answer) : answer;
   printAnswer(shown, { operation, params, isWhole: flags.all === true, asJson: flags.json === true, host });

@@ -19,7 +19,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
   if (from > to) throw new UsageError(`Cannot export from ${from} to ${to}: the first day is after the last`);
   const formats = listOf("formats", flags.formats ?? "csv,jsonl", ["csv", "jsonl"] as const);
   const out = flags.out ?? "out";
-  await using client = await clientOf(flags, host);
+  await using client = await clientOf(flags, host, { command: "export day-book" });
   const result = await exportDayBook(client, {
     markets,
     from,

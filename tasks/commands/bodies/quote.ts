@@ -12,7 +12,7 @@ import { securitiesOf } from "./securities.ts";
 /** Prints the latest quotes. */
 export async function run({ args, flags, host }: QuoteInput): Promise<number> {
   const securities = securitiesOf(args, flags.type);
-  await using client = await clientOf(flags, host);
+  await using client = await clientOf(flags, host, { command: "quote" });
   const quotes = await client.quotes.latest({ securities }, { signal: host.signal });
   if (flags.json) host.out(JSON.stringify(quotes));
   else for (const line of table(host, quoteColumns, quotes).lines) host.out(line);

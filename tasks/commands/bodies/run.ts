@@ -26,7 +26,11 @@ export async function run({ args: [name = ""], flags, host }: RunInput): Promise
     else for (const line of list(host, steps.map(({ id, uses }) => [id, uses] as const))) host.out(line);
     return 0;
   }
-  await using client = await clientOf(flags, host, recipe.connect?.gateway);
+  const usualUrl = recipe.connect?.gateway;
+  await using client = await clientOf(flags, host, {
+    command: `run ${recipe.name}`,
+    ...usualUrl !== undefined && { usualUrl },
+  });
   const result = await runRecipe(recipe, {
     client,
     now: clockOf(flags.now, host),

@@ -22,7 +22,7 @@ export async function run({ args, flags, host }: WatchInput): Promise<number> {
   const topics = topicsOf(flags.topics ?? "quote");
   const board = new Board(securities.map(({ symbol }) => symbol), topics.includes("order-book"));
   const show = flags.json ? jsonLines(host) : host.isTerminal ? redrawing(board, host) : plainLines(host);
-  await using client = await clientOf(flags, host);
+  await using client = await clientOf(flags, host, { command: "watch" });
   if (!flags.json && topics.includes("quote")) {
     // Pushes tell changes alone: what stands still would have no line.
     for (const quote of await client.quotes.latest({ securities }, { signal: host.signal })) {
