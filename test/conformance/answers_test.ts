@@ -1,0 +1,281 @@
+/**
+ * Every operation of the catalogue over every way to one account: what each says is the same, and is what the API
+ * document promises. An operation that a way does not carry has its reason, from the catalogue where it stands
+ * there, and is refused with it.
+ */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { Buffer } from "node:buffer";
+import { constants, createPrivateKey, privateDecrypt } from "node:crypto";
+import { type Client, DisplacedError, InvalidParamsError, UnmappedError } from "../../mod.ts";
+import { operations } from "../../lib/operations/mod.ts";
+import type { AnyOperation } from "../../lib/operations/operation.ts";
+import type { FieldsInfo } from "../../lib/operations/types.ts";
+import { encryptForPlatform } from "../simulator/socket_client.ts";
+import { type Case, casesOf } from "./cases.ts";
+import { type House, openHouse, TENCENT, type Way, type WayOptions, ways } from "./house.ts";
+import { at, mismatches } from "./shapes.ts";
+
+type Clients = Record<Way, Client>;
+
+const overSocketAlone = "the gateway has no path for it; the vendor's own client sends it on the socket";
+const platformAlone = "it belongs to the platform, which a gateway talks to by itself";
+
+/** Reasons that are not in the catalogue, as they lie in the way and not in what is documented of the operation. */
+const reasons: Record<string, Partial<Record<Way, string>>> = {
+  "account.keepLogin": { memory: overSocketAlone, gateway: overSocketAlone },
+  "account.shortSale": { memory: overSocketAlone, gateway: overSocketAlone },
+  "futures.resetPassword": { memory: overSocketAlone, gateway: overSocketAlone },
+  "platform.login": { memory: platformAlone, gateway: platformAlone },
+  "platform.servers": { memory: platformAlone, gateway: platformAlone },
+  "platform.claimLevel2": { memory: platformAlone, gateway: platformAlone },
+  "platform.openConnection": {
+    memory: platformAlone,
+    gateway: platformAlone,
+    direct: "the direct transport opens its connections itself",
+  },
+};
+
+/** Why a way does not carry an operation; nothing when it does. */
+function reasonOf({ name, socket, platformPath }: AnyOperation, way: Way): string | undefined {
+  const own = reasons[name]?.[way];
+  if (own !== undefined) return own;
+  // What the platform answers over HTTP is carried there.
+  return way === "direct" && "gap" in socket && platformPath === undefined ? socket.gap : undefined;
+}
+
+function operationOf(name: string): AnyOperation {
+  const operation = operations.get(name);
+  assert(operation !== undefined, name);
+  return operation;
+}
+
+/** One answer, or one page. */
+function call(client: Client, name: string, params: Record<string, unknown>): Promise<unknown> {
+  return client.call<unknown, unknown>(operationOf(name), params);
+}
+
+/** Leaves out the members that the catalogue marks as missing on the socket. */
+function withoutGaps(fields: FieldsInfo, value: unknown): unknown {
+  if (Array.isArray(value)) {
+    // A list that stands alone is described as the one member of its envelope.
+    const row = fields.rows?.type.fields ?? fields;
+    return value.map((each) => withoutGaps(row, each));
+  }
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).filter(([name]) => fields[name]?.gap === undefined)
+      .map(([name, each]) => [name, withoutGaps(fields[name]?.type.fields ?? fields, each)]),
+  );
+}
+
+/** Checks an answer in our names against the envelope that it was read from, and against what codes mean. */
+function checkMeaning({ same = [], is = [] }: Case, answer: unknown, data: unknown): void {
+  for (const [ours, wire] of same) {
+    assert(at(data, wire) !== undefined, `the answer has ${wire}`);
+    assertEquals(String(at(answer, ours)), String(at(data, wire)), `${ours} is ${wire}`);
+  }
+  for (const [ours, value] of is) assertEquals(at(answer, ours), value, ours);
+}
+
+/** Calls and compares; the way that writes is the first one. */
+class Comparison {
+  readonly seen: Record<Way, Set<string>> = { memory: new Set(), gateway: new Set(), direct: new Set() };
+  readonly #house: House;
+  readonly #clients: Clients;
+  readonly #writer: Way;
+
+  constructor(house: House, clients: Clients, writer: Way) {
+    this.#house = house;
+    this.#clients = clients;
+    this.#writer = writer;
+  }
+
+  /** Runs a case, and returns what it makes. */
+  async run(each: Case): Promise<unknown> {
+    const [name] = each.ours;
+    const operation = operationOf(name);
+    if (operation.effect === "write") return await this.#write(each);
+    const { memory: answer } = await this.each(name, each.ours[1]);
+    this.#checkExchange(each, answer);
+    return answer;
+  }
+
+  /** Asks over every way that carries it, and holds the answers against one another. */
+  async each(name: string, params: Record<string, unknown>): Promise<Partial<Record<Way, unknown>>> {
+    const { response } = operationOf(name);
+    const answers: Partial<Record<Way, unknown>> = {};
+    for (const way of ways) {
+      if (reasonOf(operationOf(name), way) !== undefined) continue;
+      answers[way] = await call(this.#clients[way], name, params);
+      this.seen[way].add(name);
+    }
+    assertEquals(answers.gateway, answers.memory, `${name}: gateway and memory`);
+    if (answers.direct !== undefined && answers.memory !== undefined) {
+      const told = withoutGaps(response.fields ?? {}, answers.memory);
+      assertEquals(answers.direct, told, `${name}: direct and memory`);
+    }
+    return answers;
+  }
+
+  /** A write is done once, by the way whose turn it is, or by memory where that cannot. */
+  async #write(each: Case): Promise<unknown> {
+    const [name, params] = each.ours;
+    const cannot = reasonOf(operationOf(name), this.#writer) !== undefined;
+    const way = cannot ? "memory" : this.#writer;
+    const answer = await call(this.#clients[way], name, params);
+    this.seen[way].add(name);
+    if (way === "memory") this.#checkExchange(each, answer);
+    else checkMeaning({ ...each, same: [] }, answer, undefined);
+    return answer;
+  }
+
+  #checkExchange(each: Case, answer: unknown): void {
+    const exchange = this.#house.memory.exchanges.at(-1)!;
+    assertEquals([exchange.path, exchange.params], [each.path, each.wire]);
+    assertEquals([exchange.answer.ok, exchange.answer.err], [true, ""]);
+    assertEquals(mismatches(exchange.answer.data, each.data), []);
+    checkMeaning(each, answer, exchange.answer.data);
+  }
+}
+
+async function connectAll(house: House, options: WayOptions = {}): Promise<Clients> {
+  const clients = {} as Clients; // filled on the next line, one for each way
+  for (const way of ways) clients[way] = await house.connect(way, options);
+  return clients;
+}
+
+for (const writer of ways) {
+  Deno.test(`call() gives the same answers over every way while ${writer} writes`, async (t) => {
+    // As much history as the cases count on.
+    await using house = await openHouse({ days: undefined, fillsPerDay: undefined });
+    const clients = await connectAll(house);
+    try {
+      const comparison = new Comparison(house, clients, writer);
+      for (const way of ways) {
+        assertEquals(await clients[way].account.login(), { success: true });
+        comparison.seen[way].add("account.login");
+      }
+      const made: Record<string, string> = {};
+      for (let index = 0; index < casesOf(made).length; index++) {
+        const each = casesOf(made)[index]!;
+        const isLogout = each.ours[0] === "account.logout";
+        if (isLogout) await t.step("what the cases leave out", () => rest(comparison, house, clients));
+        await t.step(`${each.ours[0]} (${each.path})`, async () => {
+          const answer = await comparison.run(each);
+          if (each.makes !== undefined) {
+            made[each.makes] = String(at(answer, "orderId") ?? at(answer, "0"));
+          }
+          if (each.wait !== undefined) {
+            house.clock.advance(each.wait);
+            house.round();
+          }
+        });
+      }
+      for (const operation of operations.values()) {
+        const isWrite = operation.effect === "write";
+        for (const way of ways) {
+          // The ways write in turns, one account each.
+          if (isWrite && way !== writer) continue;
+          const reason = reasonOf(operation, way);
+          if (reason !== undefined) assert(/\w+ \w+/.test(reason), `${operation.name}, ${way}: no reason`);
+          assertEquals(comparison.seen[way].has(operation.name), reason === undefined, operation.name);
+        }
+      }
+    } finally {
+      for (const way of ways) await clients[way].close();
+    }
+  });
+}
+
+/** Operations of one way alone, and a special case, with what they answer written out. */
+async function rest(comparison: Comparison, { simulator }: House, clients: Clients): Promise<void> {
+  const each = (name: string, params: Record<string, unknown> = {}) => comparison.each(name, params);
+  assertEquals(await each("account.keepLogin"), { direct: { success: true } });
+  const short = await each("account.shortSale", { market: "hk", symbol: "00700.HK" });
+  assertEquals(short, { direct: { supported: false, interestRate: "0" } });
+  assertEquals(await each("futures.resetPassword", { password: "folder-9" }), { direct: {} });
+  // Nothing can be cancelled any more once the first has done it, so the answers are compared by themselves.
+  const { orderId } = await clients.memory.orders.place({
+    market: "hk",
+    symbol: "00700.HK",
+    quantity: "100",
+    price: "550.00",
+    side: "buy",
+    orderType: "limit",
+  });
+  const cancelled = await call(clients.memory, "orders.cancelAll", { market: "hk" });
+  assert(orderId !== undefined);
+  assertEquals(at(cancelled, "failed"), []);
+  comparison.seen.memory.add("orders.cancelAll");
+  await each("orders.cancelAll", { market: "hk" });
+
+  const { info } = simulator;
+  const login = await each("platform.login", {
+    country: info.countryCode,
+    mobile: info.mobile,
+    password: encryptForPlatform(info, info.loginPassword),
+    deviceId: "aa-bb-cc-00-11-22",
+  });
+  const encrypted = Buffer.from(String(at(login, "direct.token")), "base64");
+  const key = { key: createPrivateKey(info.developerPrivateKey), padding: constants.RSA_PKCS1_PADDING };
+  const token = String(privateDecrypt(key, encrypted));
+  assertEquals(await each("platform.servers", { token }), {
+    direct: { tradeServer: info.tradeServer, quoteServer: info.hqServer },
+  });
+  assertEquals(await each("platform.claimLevel2", { token }), { direct: {} });
+  // That was another login of the account, which ends the transport's own: a person is told, and takes it back.
+  await assertRejects(() => clients.direct.account.login(), DisplacedError);
+  assertEquals(await clients.direct.account.login(), { success: true });
+}
+
+Deno.test("call() refuses what a way does not carry with the reason, and sends nothing", async () => {
+  await using house = await openHouse();
+  // Without a password the clients do not log in by themselves, which would arrive.
+  const clients = await connectAll(house, { tradePassword: false });
+  const { gateway, platform } = house.simulator;
+  const arrived =
+    () => [house.memory.exchanges.length, gateway.state().callsTaken, platform.state().callsTaken];
+  const given = new Map<string, Record<string, unknown>>([
+    ["account.shortSale", { market: "hk", symbol: "00700.HK" }],
+    ["futures.resetPassword", { password: "folder-9" }],
+    ["orders.cancelAll", { market: "hk" }],
+    ["platform.login", { country: "CHN", mobile: "13800000000", password: "x", deviceId: "y" }],
+    ["platform.servers", { token: "x" }],
+    ["platform.claimLevel2", { token: "x" }],
+    ["platform.openConnection", { deviceId: "y" }],
+    ...casesOf(new Proxy({}, { get: () => "1" })).map(({ ours }) => ours),
+  ]);
+  let refused = 0;
+  try {
+    for (const operation of operations.values()) {
+      for (const way of ways) {
+        const reason = reasonOf(operation, way);
+        if (reason === undefined) continue;
+        const params = given.get(operation.name) ?? {};
+        const error = await assertRejects(() => call(clients[way], operation.name, params), UnmappedError);
+        assertEquals([error.operation, error.transport], [operation.name, way]);
+        const ownWords = "gap" in operation.socket ? operation.socket.gap : "opens its connections itself";
+        assert(error.message.includes(way === "direct" ? ownWords : "the gateway has no such operation"));
+        refused++;
+      }
+    }
+    assertEquals(arrived(), [0, 0, 0]);
+    for (const way of ways) await call(clients[way], "quotes.latest", { securities: [TENCENT] });
+    assert(arrived().every((count) => count > 0), `${arrived()}`);
+  } finally {
+    for (const way of ways) await clients[way].close();
+  }
+  // 7 without a path, over memory and the gateway; 13 without a message, and the opening, over the socket.
+  assertEquals(refused, 2 * 7 + 14);
+});
+
+Deno.test("call() checks parameters before it sends, over every way", async () => {
+  await using house = await openHouse();
+  for (const way of ways) {
+    await using client = await house.connect(way);
+    const wrong = { market: "mars", symbol: "" };
+    const error = await assertRejects(() => call(client, "account.maxSell", wrong), InvalidParamsError);
+    assertEquals(error.issues.map(({ path }) => path.join(".")), ["market", "symbol"]);
+  }
+  assertEquals(house.memory.exchanges, []);
+});
