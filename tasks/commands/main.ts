@@ -25,12 +25,13 @@ export async function main(words: readonly string[], host: Host): Promise<number
       return 0;
     }
     const asked = first === "help" ? [...others, "--help"] : words;
-    command = await find(asked);
-    const rest = asked.slice(command.name.split(" ").length);
-    if (rest.includes("--help") || rest.includes("-h")) {
-      host.out(helpOf(command));
+    const found = await find(asked);
+    if (asked.includes("--help") || asked.includes("-h")) {
+      host.out(found.map(helpOf).join("\n\n"));
       return 0;
     }
+    command = found[0]!;
+    const rest = asked.slice(command.name.split(" ").length);
     if (command.passOn) return await (await command.body())({ args: rest, flags: {}, host });
     const [{ parse }, body] = await Promise.all([import("./parse.ts"), command.body()]);
     return await body({ ...parse(command, rest), host });
@@ -53,18 +54,20 @@ function flagsLast(words: readonly string[]): readonly string[] {
   return [...words.slice(at), ...words.slice(0, at)];
 }
 
-/** Finds the command that the first words name; its first word alone will do where that is clear. */
-async function find(words: readonly string[]): Promise<Command> {
+/** Finds the command that the first words name; for help its first word alone will do, of several commands too. */
+async function find(words: readonly string[]): Promise<Command[]> {
   const plain = words.slice(0, words.findIndex((word) => word.startsWith("-")) >>> 0);
   const exact = commands.find(({ name }) => name.split(" ").every((word, index) => plain[index] === word));
-  if (exact !== undefined) return exact;
+  if (exact !== undefined) return [exact];
   const wantsHelp = words.includes("--help") || words.includes("-h");
-  const begun = commands.find(({ name }) => name.split(" ")[0] === plain[0] && plain.length === 1);
-  if (begun !== undefined && wantsHelp) return { ...begun, name: begun.name };
+  const begun = commands.filter(({ name }) => name.split(" ")[0] === plain[0]);
+  if (begun.length > 0 && plain.length === 1 && wantsHelp) return begun;
   const { didYouMean } = await import("../../lib/client/nearest.ts");
   const names = commands.map(({ name }) => name);
-  const given = begun === undefined ? plain.slice(0, 1).join(" ") : plain.join(" ");
-  const hint = begun === undefined ? didYouMean(given, names) : `; did you mean "${begun.name}"?`;
+  const given = plain.slice(0, begun.length === 0 ? 1 : 2).join(" ");
+  const hint = plain.length === 1 && begun.length > 0
+    ? `; did you mean ${begun.map(({ name }) => `"${name}"`).join(" or ")}?`
+    : didYouMean(given, names);
   throw new UsageError(`Cannot run "${given === "" ? words[0] : given}": no such command${hint}`);
 }
 

@@ -8,6 +8,8 @@ import type { Command } from "./command.ts";
 import { doctor } from "./doctor.ts";
 import { exportDayBook } from "./export_day_book.ts";
 import { inspect } from "./inspect.ts";
+import { keysCheck, keysNew } from "./keys.ts";
+import { lease } from "./lease.ts";
 import { login } from "./login.ts";
 import { operations } from "./operations.ts";
 import { quote } from "./quote.ts";
@@ -25,6 +27,9 @@ export const commands: readonly Command[] = [
   login,
   sim,
   doctor,
+  lease,
+  keysNew,
+  keysCheck,
   inspect,
   operations,
 ];
