@@ -384,3 +384,47 @@ Deno.test("close() ends calls that wait, and leaves nothing open", async () => {
   await Promise.all([placing, reading]);
   await assertRejects(() => funds(client), TransportError, "closed");
 });
+
+Deno.test("bodies padded by either rule are understood, both ways", async () => {
+  const rules = ["pkcs7", "mod_len", "mod_len_over_pkcs7"] as const;
+  for (const padding of rules) {
+    await using platform = await startQuietPlatform({ padding });
+    await using client = await connectDirect(platform.info, { padding }, once);
+    assertEquals((await funds(client)).accountStatus, "0", padding);
+    assertEquals(
+      (await client.fills.history({ market: "hk", from: "2025-08-11", to: "2025-08-14" }).toArray()).length >
+        0,
+      true,
+    );
+  }
+});
+
+Deno.test("an event loop that was blocked for three intervals does not lose its link", async () => {
+  await using platform = await startQuietPlatform();
+  await using client = await connectDirect(platform.info, { heartbeatMs: 40 });
+  const seen = eventsOf(client);
+  await funds(client);
+  await wait(60);
+  for (const began = performance.now(); performance.now() - began < 400;) { /* blocked */ }
+  await wait(60);
+  await funds(client);
+  assert(!seen.some((event) => event.type === "state" && event.phase === "lost"));
+});
+
+Deno.test("keys that belong to somebody else are told by typed errors that show none of them", async () => {
+  await using platform = await startQuietPlatform();
+  const { exportPrivateKey, exportPublicKey, generateKeyPair } = await import("../../lib/wire/keys.ts");
+  const strange = generateKeyPair();
+  const privateKey = exportPrivateKey(strange.privateKey);
+  await using wrongOwn = await connectDirect(platform.info, { privateKey }, once);
+  const own = await assertRejects(() => funds(wrongOwn), Error);
+  assert(own.message.includes("not encrypted for this developer key"), own.message);
+  const platformKey = exportPublicKey(strange.publicKey);
+  await using wrongTheirs = await connectDirect(platform.info, { platformKey }, once);
+  const theirs = await assertRejects(() => funds(wrongTheirs), RejectedError);
+  assertEquals(theirs.code, "1003"); // the platform cannot read the password
+  for (const text of [Deno.inspect(own), Deno.inspect(theirs)]) {
+    assert(!text.includes(privateKey.slice(40, 80)) && !text.includes(platform.info.mobile));
+  }
+  await assertRejects(() => connectDirect(platform.info, { privateKey: "no key" }), TypeError, "private key");
+});

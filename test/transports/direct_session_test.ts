@@ -234,3 +234,42 @@ Deno.test("trade: false has market data beside a program that trades", async () 
   await assertRejects(() => client.account.funds({ market: "hk" }), Error, "without the trade connection");
   assertEquals(platform.state().tradeConnections, 0);
 });
+
+Deno.test("one login and one connection serve 100 callers who come at once", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  await using client = await connectDirect(proxy.info);
+  const impatient = new AbortController();
+  const given = client.account.funds({ market: "hk" }, { signal: impatient.signal });
+  const calls = Array.from({ length: 100 }, () => client.account.funds({ market: "hk" }));
+  const gone = new Error("no longer wanted");
+  impatient.abort(gone);
+  assertEquals(await assertRejects(() => given, Error), gone);
+  assertEquals((await Promise.all(calls)).length, 100); // whoever gives up takes the login from nobody
+  assertEquals(proxy.posted, ["/hs/v2/login", "/hs/config/queryServer"]);
+  const requests = proxy.sent.filter(({ type }) => type === "request");
+  assertEquals(requests.length, 102); // InitConnect, one trade login, 100 calls
+});
+
+Deno.test("a page walk whose token runs out between two pages is whole", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  await using client = await connectDirect(proxy.info);
+  const walk = () =>
+    client.fills.history({ market: "hk", from: "2025-08-11", to: "2025-08-14", limit: 7 }).toArray();
+  const expected = await walk();
+  assert(expected.length > 14, `${expected.length} fills`);
+  platform.faults.arm({ kind: "expired-token", operation: "fills.history", skip: 1 });
+  assertEquals(await walk(), expected);
+  assertEquals(platform.faults.struck("expired-token"), 1);
+  assertEquals(loginsOf(proxy.posted), 2);
+});
+
+Deno.test("deviceId is written as the vendor's client does, and a device that is not bound is refused", async () => {
+  await using platform = await startQuietPlatform({ boundDevices: ["aa-bb-cc-00-11-22"] });
+  await using bound = await connectDirect(platform.info, { deviceId: "AA:BB:CC:00:11:22" });
+  await bound.account.funds({ market: "hk" });
+  await using other = await connectDirect(platform.info, { deviceId: "AA:BB:CC:00:11:23" });
+  const error = await assertRejects(() => other.account.funds({ market: "hk" }), RejectedError);
+  assertEquals(error.code, "1006");
+});
