@@ -49,7 +49,8 @@ const NO_STOP = new AbortController().signal;
  * @throws {DayBookError} When it stopped; it names the day, the days that are kept, and what to do.
  * @example
  * ```ts ignore
- * import { connect, exportDayBook } from "hsgate";
+ * import { connect } from "hsgate";
+ * import { exportDayBook } from "hsgate/day-book";
  *
  * await using client = await connect({ gateway: "http://127.0.0.1:11111" });
  * const book = await exportDayBook(client, {
