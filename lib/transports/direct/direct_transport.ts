@@ -5,7 +5,6 @@
  * @module
  */
 import {
-  BrokerError,
   DisplacedError,
   LoginExpiredError,
   ProtocolError,
@@ -17,12 +16,12 @@ import { account } from "../../operations/account.ts";
 import { findOperation } from "../../operations/mod.ts";
 import { type AnyOperation, encodeParams } from "../../operations/operation.ts";
 import { platform } from "../../operations/platform.ts";
-import { type Envelopes, loadEnvelopes, type Payload, type Response } from "../../wire/envelope.ts";
+import { type Envelopes, loadEnvelopes, type Payload } from "../../wire/envelope.ts";
 import { exportPublicKey, publicKeyOf, readPrivateKey, readPublicKey } from "../../wire/keys.ts";
 import type { PublicKey } from "../../wire/keys.ts";
 import { type CallContext, undelivered } from "../outcome.ts";
 import { type PushHooks, type PushStream, pushStreamOf } from "../push.ts";
-import type { CallOptions, LateAnswer, LoginKeeper, Transport } from "../transport.ts";
+import type { CallOptions, Transport } from "../transport.ts";
 import { Channel, type ChannelOptions } from "./channel.ts";
 import {
   type ChannelName,
@@ -35,11 +34,13 @@ import { defaultLeaseFolder, type Lease, leaseName, takeLease } from "./lease.ts
 import { CallLimits } from "./limits.ts";
 import type { Link } from "./link.ts";
 import { deviceNumber, type DirectOptions, type World, worldOf } from "./options.ts";
-import { checkCode, decodeAnswer, encodePayload, requestNumber } from "./payloads.ts";
+import { Logins, needsLogin, type Way } from "./logins.ts";
+import { checkCode, encodePayload } from "./payloads.ts";
 import { PlatformHttp } from "./platform_http.ts";
 import { PlatformSession, type Token } from "./platform_session.ts";
 import { directSource } from "./pushes.ts";
-import { type MadeLogin, TradeLogin } from "./trade_login.ts";
+import { SocketCalls } from "./socket_calls.ts";
+import { TradeLogin } from "./trade_login.ts";
 
 /** The transport of the direct way, and what it tells about itself. */
 export interface DirectTransport extends Transport {
@@ -56,16 +57,6 @@ export interface DirectTransport extends Transport {
 const TOKEN_MS = 3 * 60 * 60 * 1000;
 const KEEP_LOGIN_MS = 60_000;
 const RENEW_AT_SERIAL = 0xf000_0000;
-/** A token this young that is refused with "not logged in" is not what is missing. */
-const YOUNG_MS = 60_000;
-
-/** What a call goes out with. */
-interface Way {
-  link: Link;
-  token: Token;
-  made: MadeLogin | undefined;
-}
-
 /** Makes the transport. Nothing is sent before the first call. */
 export async function createDirectTransport(options: DirectOptions): Promise<DirectTransport> {
   return new Direct(options, await loadEnvelopes());
@@ -73,7 +64,8 @@ export async function createDirectTransport(options: DirectOptions): Promise<Dir
 
 class Direct implements DirectTransport {
   readonly name = "direct";
-  readonly logins: LoginKeeper;
+  readonly logins: Logins;
+  readonly #calls: SocketCalls;
   readonly #options: DirectOptions;
   readonly #envelopes: Envelopes;
   readonly #world: World;
@@ -87,8 +79,6 @@ class Direct implements DirectTransport {
   readonly #trade: Channel | undefined;
   readonly #quote: Channel;
   #lease: Lease | undefined;
-  #generation = 0;
-  #renewing: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
   readonly #closing = new AbortController();
 
@@ -129,6 +119,23 @@ class Direct implements DirectTransport {
         if (this.#trade?.link !== undefined) this.#trade.tellReady();
       },
     });
+    this.logins = new Logins({
+      session: this.#session,
+      tradeLogin: this.#tradeLogin,
+      onRenewed: () => {
+        for (const channel of [this.#trade, this.#quote]) {
+          if (channel?.link !== undefined) channel.tellReady();
+        }
+      },
+    });
+    this.#calls = new SocketCalls({
+      messages: envelopes.messages,
+      feed: this.#feed,
+      now: this.#world.now,
+      session: this.#session,
+      logins: this.logins,
+      onDisplaced: (error) => this.#displaced(error),
+    });
     const shared: Omit<ChannelOptions, "name"> = {
       session: this.#session,
       feed: this.#feed,
@@ -160,7 +167,6 @@ class Direct implements DirectTransport {
       tradeLogin: () => this.#tradeLogin.state,
     });
     this.#quote = new Channel({ ...shared, name: "quote" });
-    this.logins = this.#keeper();
   }
 
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
@@ -188,7 +194,7 @@ class Direct implements DirectTransport {
     }
     const way = this.#openWay(channel, operation) ??
       await limits.guard(context, this.#prepare(context, channel));
-    const answer = await this.#send(way, operation, payload, limits, options);
+    const answer = await this.#calls.send(way, operation, payload, limits, options);
     if (operation.name === account.logout.name) this.#tradeLogin.forget();
     return answer;
   }
@@ -231,7 +237,7 @@ class Direct implements DirectTransport {
       limits,
       onLate: () => {},
     });
-    return this.#noting(context, way, () => {
+    return this.#calls.noting(context, way, () => {
       checkCode(context, response);
       const { payload: answer } = response;
       return answer === undefined ? null : messages.decode(answer.name, answer.bytes);
@@ -323,7 +329,7 @@ class Direct implements DirectTransport {
       try {
         const link = await channel.ready();
         const token = await this.#session.token();
-        if (channel === this.#trade && this.#needsLogin(context)) await this.#tradeLogin.ensure(link, token);
+        if (channel === this.#trade && needsLogin(context)) await this.#tradeLogin.ensure(link, token);
         if (context.operation.effect === "write") await link.confirm();
         return { link, token, made: this.#tradeLogin.made };
       } catch (error) {
@@ -337,104 +343,12 @@ class Direct implements DirectTransport {
     }
   }
 
-  #needsLogin({ operation }: CallContext): boolean {
-    return !("needs" in operation) || operation.needs === "trade-login";
-  }
-
-  async #send(
-    way: Way,
-    operation: AnyOperation,
-    payload: Payload | undefined,
-    limits: CallLimits,
-    { onLateAnswer }: CallOptions,
-  ): Promise<unknown> {
-    const context = { operation, transport: this.name };
-    const response = await way.link.request({
-      type: requestNumber(operation),
-      ...payload !== undefined && { payload },
-      token: way.token.text,
-      context,
-      limits,
-      onLate: (requestId, late) => this.#late(way, operation, requestId, late, onLateAnswer),
-    });
-    return this.#take(way, operation, response);
-  }
-
-  #take(way: Way, operation: AnyOperation, response: Response): unknown {
-    const context = { operation, transport: this.name };
-    const { messages } = this.#envelopes;
-    return this.#noting(
-      context,
-      way,
-      () => decodeAnswer(operation, response, { messages, transport: this.name }),
-    );
-  }
-
-  /** Runs the reading of an answer, and draws the conclusions that concern more than this one call. */
-  #noting<T>(context: CallContext, way: Way, read: () => T): T {
-    try {
-      const answer = read();
-      this.#session.touch(way.token);
-      if (way.made !== undefined && this.#needsLogin(context)) way.made.worked = true;
-      return answer;
-    } catch (thrown) {
-      const error = this.#whoDisplaced(thrown, way.token);
-      if (error instanceof DisplacedError) this.#displaced(error);
-      else if (error instanceof LoginExpiredError) this.#expired(error, context, way);
-      else if (error instanceof BrokerError && error.code === "1004") {
-        // The other end does not know this connection: it takes a new one, and this call was not done.
-        const lost = undelivered(context, error.message, "1004", error);
-        if (lost instanceof BrokerError) way.link.fail(lost);
-        throw lost;
-      } else this.#session.touch(way.token);
-      throw error;
-    }
-  }
-
-  /** A login of our own displaces our older token too: then the call only has to go out with the newer one. */
-  #whoDisplaced(error: unknown, token: Token): unknown {
-    if (!(error instanceof DisplacedError) || this.#session.isNewest(token)) return error;
-    const { text, code, operation, transport } = error;
-    return new LoginExpiredError(
-      `Cannot complete ${operation}: a newer login of this program has taken the place of the one that it went out with`,
-      text,
-      { code, operation, transport },
-    );
-  }
-
-  /** Which of the two logins is gone; codes of the trade login are tried with that one first. */
-  #expired({ code }: LoginExpiredError, context: CallContext, { token, made }: Way): void {
-    const isTrade = code === "112" || code === "20033" || code === "1012" && this.#needsLogin(context);
-    if (!isTrade) return this.#session.invalidate(token);
-    if (made !== undefined) {
-      if (!this.#tradeLogin.expire(made)) this.#session.invalidate(token);
-    } else if (code === "1012" && this.#session.ageMs > YOUNG_MS) this.#session.invalidate(token);
-  }
-
   /** Somebody else has the account now. Logging in again would displace them, and they us, without end. */
   #displaced(error: DisplacedError): void {
     this.#session.stop(error);
     this.#trade?.stop(error);
     this.#quote.stop(error);
     void this.#releaseLease();
-  }
-
-  #late(
-    way: Way,
-    operation: AnyOperation,
-    requestId: string,
-    response: Response,
-    onLateAnswer: CallOptions["onLateAnswer"],
-  ): void {
-    const late: LateAnswer = { requestId, operation: operation.name };
-    try {
-      late.result = this.#take(way, operation, response);
-    } catch (error) {
-      late.error = error;
-    }
-    const channel = this.#channelOf(operation) === this.#quote ? "quote" : "trade";
-    this.#feed.tell({ type: "late-answer", channel, at: this.#world.now(), ...late });
-    onLateAnswer?.(late);
   }
 
   /** A person logs in for trading, and with that allows what a refusal has stopped. */
@@ -454,7 +368,9 @@ class Direct implements DirectTransport {
     // Made with the connection just now, with this very password.
     if (this.#tradeLogin.count > before && this.#tradeLogin.knows(password)) return { success: true };
     // Decoded with the operation's own type.
-    const answer = await this.#send(way, account.login, payload, limits, options) as { success: boolean };
+    const answer = await this.#calls.send(way, account.login, payload, limits, options) as {
+      success: boolean;
+    };
     if (answer.success) this.#tradeLogin.remember(password, way.link, way.token);
     return answer;
   }
@@ -475,7 +391,13 @@ class Direct implements DirectTransport {
     const { messages } = this.#envelopes;
     const payload = encodePayload(operation, params, { messages, platformKey: this.#platformKey });
     using limits = new CallLimits(this.#world.timers, this.#timeoutMs, {});
-    return await this.#send({ link, token, made: this.#tradeLogin.made }, operation, payload, limits, {});
+    return await this.#calls.send(
+      { link, token, made: this.#tradeLogin.made },
+      operation,
+      payload,
+      limits,
+      {},
+    );
   }
 
   async #overHttp(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
@@ -492,36 +414,11 @@ class Direct implements DirectTransport {
       this.#session.touch(token);
       return answer;
     } catch (thrown) {
-      const error = this.#whoDisplaced(thrown, token);
+      const error = this.logins.whoDisplaced(thrown, token);
       if (error instanceof DisplacedError) this.#displaced(error);
       else if (error instanceof LoginExpiredError) this.#session.invalidate(token);
       throw error;
     }
-  }
-
-  /** The logins as the client sees them: made with every call that needs them, renewed once for all who wait. */
-  #keeper(): LoginKeeper {
-    const generation = () => this.#generation;
-    return {
-      canLogIn: true,
-      get generation() {
-        return generation();
-      },
-      ensure: () => Promise.resolve(),
-      renew: async (seen, error) => {
-        if (seen !== this.#generation) return;
-        this.#renewing ??= this.#renew(error).finally(() => this.#renewing = undefined);
-        await this.#renewing;
-      },
-    };
-  }
-
-  async #renew(error: LoginExpiredError): Promise<void> {
-    // The refusal itself has marked what is gone. If nothing is, trying again cannot help.
-    if (this.#session.valid !== undefined && !this.#tradeLogin.isWanted) throw error;
-    await this.#session.token();
-    for (const channel of [this.#trade, this.#quote]) if (channel?.link !== undefined) channel.tellReady();
-    this.#generation++;
   }
 
   async #takeLease(): Promise<void> {

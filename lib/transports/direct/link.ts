@@ -7,19 +7,16 @@
  */
 import { type BrokerError, DisplacedError, ProtocolError, TransportError } from "../../errors.ts";
 import { platform } from "../../operations/platform.ts";
-import { Mismatch } from "../../operations/types.ts";
-import { readSessionKey } from "../../wire/cipher.ts";
 import type { Envelopes, Response } from "../../wire/envelope.ts";
 import type { Frame } from "../../wire/framing.ts";
 import { Sealing, type SealingOptions } from "../../wire/sealing.ts";
 import type { Address } from "../address.ts";
-import { describeMismatch } from "../json.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
 import { closeQuietly, openWithin, readFrames } from "../push_connection.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { type LinkCall, LinkCalls, type LinkRequest } from "./link_calls.ts";
 import type { ProbeOptions, World } from "./options.ts";
-import { requestNumber } from "./payloads.ts";
+import { readInit, requestNumber } from "./payloads.ts";
 
 /** What is told while a link is open. */
 export interface LinkHandlers {
@@ -192,7 +189,9 @@ export class Link {
     this.#onInit = (response) => {
       // The key has to be there before the next frame is read, so not in a later turn.
       try {
-        resolve(this.#takeKey(context, response));
+        const { key, heartbeatMs } = readInit(context, response, envelopes.messages);
+        this.#sealing.useSessionKey(key);
+        resolve(heartbeatMs ?? DEFAULT_HEARTBEAT_MS);
       } catch (error) {
         reject(error);
       }
@@ -224,29 +223,6 @@ export class Link {
     } finally {
       cancel();
       this.#onInit = undefined;
-    }
-  }
-
-  #takeKey(context: CallContext, response: Response): number {
-    if (response.code !== "0000") {
-      throw rejection(context, response.text, response.code === "" ? undefined : response.code);
-    }
-    const { envelopes } = this.#options;
-    const { name, bytes } = response.payload ?? { name: "nothing", bytes: new Uint8Array(0) };
-    if (name !== "InitConnectResp") {
-      throw unreadable(context, `it holds "${name}" instead of "InitConnectResp"`, "unexpected-payload");
-    }
-    try {
-      const plain = envelopes.messages.decode(name, bytes);
-      const { sessionKey, heartbeatIntervalSec } = platform.openConnection.response.decode(plain);
-      this.#sealing.useSessionKey(readSessionKey(sessionKey));
-      const isUsable = heartbeatIntervalSec >= 1 && heartbeatIntervalSec <= 3600;
-      return isUsable ? heartbeatIntervalSec * 1000 : DEFAULT_HEARTBEAT_MS;
-    } catch (error) {
-      if (error instanceof Mismatch) {
-        throw unreadable(context, describeMismatch(error), "unexpected-shape", error);
-      }
-      throw error;
     }
   }
 

@@ -6,7 +6,9 @@
 import { RequestType } from "../../dictionaries/message_type.ts";
 import { ProtocolError, UnmappedError } from "../../errors.ts";
 import { type AnyOperation, encodeParams, type SocketMapping } from "../../operations/operation.ts";
+import { platform } from "../../operations/platform.ts";
 import { Mismatch } from "../../operations/types.ts";
+import { readSessionKey } from "../../wire/cipher.ts";
 import type { Payload, Response } from "../../wire/envelope.ts";
 import type { PublicKey } from "../../wire/keys.ts";
 import type { Messages } from "../../wire/messages.ts";
@@ -113,14 +115,14 @@ export function decodeAnswer(
 ): unknown {
   const context = { operation, transport };
   checkCode(context, response);
-  const { response: expected } = mappingOf(operation);
+  const { response: expected, complete = (answer: unknown) => answer } = mappingOf(operation);
   const { payload } = response;
   try {
     if (expected === null || payload === undefined) return operation.response.decode({});
     if (payload.name !== expected) {
       throw unreadable(context, `it holds "${payload.name}" instead of "${expected}"`, "unexpected-payload");
     }
-    return operation.response.decode(messages.decode(expected, payload.bytes));
+    return complete(operation.response.decode(messages.decode(expected, payload.bytes)));
   } catch (error) {
     if (error instanceof Mismatch) {
       throw unreadable(context, describeMismatch(error), "unexpected-shape", error);
@@ -128,6 +130,34 @@ export function decodeAnswer(
     // A damaged message has an error of its own; for a write it leaves the outcome open like any other.
     if (error instanceof ProtocolError && error.operation === undefined) {
       throw unreadable(context, error.message, error.code ?? "message-damaged", error);
+    }
+    throw error;
+  }
+}
+
+/**
+ * What the answer to the first request brings: the session key, and the time between heartbeats where it is usable.
+ *
+ * @throws {BrokerError} The platform refuses, or the answer does not fit.
+ */
+export function readInit(
+  context: CallContext,
+  response: Response,
+  messages: Messages,
+): { key: Uint8Array; heartbeatMs: number | undefined } {
+  checkCode(context, response);
+  const { name, bytes } = response.payload ?? { name: "nothing", bytes: new Uint8Array(0) };
+  if (name !== "InitConnectResp") {
+    throw unreadable(context, `it holds "${name}" instead of "InitConnectResp"`, "unexpected-payload");
+  }
+  try {
+    const answer = platform.openConnection.response.decode(messages.decode(name, bytes));
+    const { sessionKey, heartbeatIntervalSec: seconds } = answer;
+    const isUsable = seconds >= 1 && seconds <= 3600;
+    return { key: readSessionKey(sessionKey), heartbeatMs: isUsable ? seconds * 1000 : undefined };
+  } catch (error) {
+    if (error instanceof Mismatch) {
+      throw unreadable(context, describeMismatch(error), "unexpected-shape", error);
     }
     throw error;
   }

@@ -1,0 +1,109 @@
+/**
+ * Calls on the sockets: sent on an open way, their answers read, and what an answer says beyond its own call.
+ *
+ * @module
+ */
+import { BrokerError, DisplacedError, LoginExpiredError } from "../../errors.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
+import type { Payload, Response } from "../../wire/envelope.ts";
+import type { Messages } from "../../wire/messages.ts";
+import { type CallContext, undelivered } from "../outcome.ts";
+import type { CallOptions, LateAnswer } from "../transport.ts";
+import type { EventFeed } from "./events.ts";
+import type { CallLimits } from "./limits.ts";
+import { type Logins, needsLogin, type Way } from "./logins.ts";
+import { decodeAnswer, requestNumber } from "./payloads.ts";
+import type { PlatformSession } from "./platform_session.ts";
+
+/** Options of {@linkcode SocketCalls}. */
+export interface SocketCallsOptions {
+  messages: Messages;
+  feed: EventFeed;
+  /** Unix milliseconds. */
+  now: () => number;
+  session: PlatformSession;
+  logins: Logins;
+  /** The account was logged in elsewhere. */
+  onDisplaced(error: DisplacedError): void;
+}
+
+const transport = "direct";
+
+/** Makes the calls of both sockets. */
+export class SocketCalls {
+  readonly #options: SocketCallsOptions;
+
+  constructor(options: SocketCallsOptions) {
+    this.#options = options;
+  }
+
+  /** Sends an operation, and resolves to the answer in our names. */
+  async send(
+    way: Way,
+    operation: AnyOperation,
+    payload: Payload | undefined,
+    limits: CallLimits,
+    { onLateAnswer }: CallOptions,
+  ): Promise<unknown> {
+    const context = { operation, transport };
+    const response = await way.link.request({
+      type: requestNumber(operation),
+      ...payload !== undefined && { payload },
+      token: way.token.text,
+      context,
+      limits,
+      onLate: (requestId, late) => this.#late(way, operation, requestId, late, onLateAnswer),
+    });
+    return this.#take(way, operation, response);
+  }
+
+  #take(way: Way, operation: AnyOperation, response: Response): unknown {
+    const context = { operation, transport };
+    const { messages } = this.#options;
+    return this.noting(
+      context,
+      way,
+      () => decodeAnswer(operation, response, { messages, transport }),
+    );
+  }
+
+  /** Runs the reading of an answer, and draws the conclusions that concern more than this one call. */
+  noting<T>(context: CallContext, way: Way, read: () => T): T {
+    try {
+      const answer = read();
+      this.#options.session.touch(way.token);
+      if (way.made !== undefined && needsLogin(context)) way.made.worked = true;
+      return answer;
+    } catch (thrown) {
+      const error = this.#options.logins.whoDisplaced(thrown, way.token);
+      if (error instanceof DisplacedError) this.#options.onDisplaced(error);
+      else if (error instanceof LoginExpiredError) this.#options.logins.expired(error, context, way);
+      else if (error instanceof BrokerError && error.code === "1004") {
+        // The other end does not know this connection: it takes a new one, and this call was not done.
+        const lost = undelivered(context, error.message, "1004", error);
+        if (lost instanceof BrokerError) way.link.fail(lost);
+        throw lost;
+      } else this.#options.session.touch(way.token);
+      throw error;
+    }
+  }
+
+  #late(
+    way: Way,
+    operation: AnyOperation,
+    requestId: string,
+    response: Response,
+    onLateAnswer: CallOptions["onLateAnswer"],
+  ): void {
+    const late: LateAnswer = { requestId, operation: operation.name };
+    try {
+      late.result = this.#take(way, operation, response);
+    } catch (error) {
+      late.error = error;
+    }
+    const { feed, now } = this.#options;
+    const channel = operation.group === "hq" ? "quote" : "trade";
+    feed.tell({ type: "late-answer", channel, at: now(), ...late });
+    onLateAnswer?.(late);
+  }
+}
