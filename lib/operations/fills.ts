@@ -8,6 +8,7 @@ import { family, operation } from "./operation.ts";
 import { orderFields } from "./orders.ts";
 import { type Field, field, key, params, record, type RecordOf, rows } from "./records.ts";
 import { checkCommon, cursorPaging, dateRange, market } from "./shared.ts";
+import { completeFees } from "./socket_fees.ts";
 import { decimal } from "./types.ts";
 
 type FeeFields = Record<FeeItem, Field<string, false, "required">>;
@@ -54,7 +55,11 @@ export const fills = family("fills", {
     request: params({ market, ...cursorPaging }),
     response: rows("data", fillRecord, { proto: ["TradeQueryRealDeliverListResponse"] }),
     paging: { style: "cursor", last: "short" },
-    socket: { request: "TradeQueryRealDeliverListRequest", response: "TradeQueryRealDeliverListResponse" },
+    socket: {
+      request: "TradeQueryRealDeliverListRequest",
+      response: "TradeQueryRealDeliverListResponse",
+      complete: completeFees,
+    },
   }),
 
   /** Yields the fills of past days with their fees. Hong Kong fills are merged and do not map to orders one to one. */
@@ -70,6 +75,7 @@ export const fills = family("fills", {
     socket: {
       request: "TradeQueryHistoryDeliverListRequest",
       response: "TradeQueryHistoryDeliverListResponse",
+      complete: completeFees,
     },
   }),
 });

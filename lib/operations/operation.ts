@@ -32,6 +32,9 @@ export interface SocketMapping {
   readonly requestType?: string;
   /** Name of the answer number without its suffix; as the request's by default. */
   readonly responseType?: string;
+  /** Adds members that the answer's message has no field for, where the others tell them exactly. */
+  // deno-lint-ignore no-explicit-any -- the answer of its own operation, as in `AnyOperation`
+  readonly complete?: (answer: any) => unknown;
 }
 
 /** How an operation hands out long lists. */

@@ -1,0 +1,74 @@
+/** The day book over the platform's sockets: the same bytes as over the gateway, of the same account. */
+import { assert, assertEquals } from "@std/assert";
+import { exportDayBook } from "../../lib/day_book/mod.ts";
+import { type House, openHouse, type Way } from "../conformance/house.ts";
+import { readTree } from "./scripted_gateway.ts";
+import { FRIDAY_MORNING, SATURDAY, temporaryFolder } from "./simulated.ts";
+
+const WEEK = { from: "2025-08-13", to: "2025-08-15" };
+const MARKETS = ["hk", "us", "shanghai", "shenzhen"] as const;
+
+/** What an export of a way comes to: every file, each day's status, and whether all of it tied. */
+async function exported(house: House, way: Way) {
+  await using client = await house.connect(way);
+  using folder = temporaryFolder();
+  const result = await exportDayBook(client, {
+    ...WEEK,
+    out: folder.path,
+    markets: MARKETS,
+    now: () => house.clock.now(),
+  });
+  const { [".day-book.lock"]: _, ...files } = readTree(folder.path);
+  return { files, days: result.days.map(({ day, status }) => `${day} ${status}`), ok: result.ok };
+}
+
+async function assertSame(house: House, days: string[]): Promise<Record<string, string>> {
+  const expected = await exported(house, "gateway");
+  assertEquals(expected.days, days);
+  assert(expected.ok, "the day book ties over the gateway");
+  for (const way of ["direct", "memory"] as const) {
+    const other = await exported(house, way);
+    assertEquals(Object.keys(other.files).sort(), Object.keys(expected.files).sort());
+    for (const [name, text] of Object.entries(expected.files)) assertEquals(other.files[name], text, name);
+    assertEquals(other, expected);
+  }
+  return expected.files;
+}
+
+Deno.test("exportDayBook() writes the same bytes of final days over every transport", async () => {
+  await using house = await openHouse({ at: SATURDAY, days: 3, fillsPerDay: 30 });
+  const files = await assertSame(house, WEEK_FINAL);
+  // The control: there was something to get wrong, the fees without a number on the socket above all.
+  const rows = files["2025-08-14/fills.jsonl"]!.trimEnd().split("\n").map((line) => JSON.parse(line));
+  assertEquals(rows.length, 4 * 30);
+  const of = (market: string) => rows.filter((row) => row.market === market);
+  assert(of("hk").every((row) => /^\d+\.\d\d$/.test(row.disputeCouncilLevy)), "Hong Kong has the levy");
+  assert(of("us").every((row) => /^\d+\.\d\d$/.test(row.auditTrailFee)), "New York has the audit trail fee");
+  assert(of("hk").some((row) => row.disputeCouncilLevy !== "0.00"));
+});
+
+const WEEK_FINAL = ["2025-08-13 final", "2025-08-14 final", "2025-08-15 final"];
+
+Deno.test("exportDayBook() writes the same bytes of a provisional day over every transport", async () => {
+  await using house = await openHouse({ at: FRIDAY_MORNING, days: 3, fillsPerDay: 5 });
+  await using client = await house.connect("gateway");
+  // Two orders on the running day: one fills above the market, one rests below it.
+  const order = {
+    market: "hk",
+    symbol: "00700.HK",
+    quantity: "100",
+    side: "buy",
+    orderType: "limit",
+  } as const;
+  await client.orders.place({ ...order, price: "600.00" });
+  await client.orders.place({ ...order, price: "550.00" });
+  house.clock.advance(60_000);
+  house.round();
+  const files = await assertSame(house, [
+    "2025-08-13 final",
+    "2025-08-14 final",
+    "2025-08-15 provisional",
+  ]);
+  const lines = (list: string) => files[`2025-08-15/${list}.jsonl`]!.trimEnd().split("\n").length;
+  assertEquals([lines("orders"), lines("fills")], [2, 1]);
+});
