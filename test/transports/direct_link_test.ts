@@ -66,7 +66,7 @@ Deno.test("serials start at 0 for InitConnect, then 1, 2, 3 per call, and again 
   const calls = first.filter(({ type }) => type === "request").map(({ serial }) => serial);
   assertEquals(calls, [0, 1, 2, 3]); // InitConnect, trade login, two calls
   const beats = first.filter(({ type }) => type === "heartbeat");
-  assert(beats.length >= 1 && beats.length <= 3, `${beats.length} heartbeats`);
+  assert(beats.length >= 1, `${beats.length} heartbeats`);
   for (const { serial, signed, length } of beats) {
     assertEquals({ serial, signed, length }, { serial: 0, signed: false, length: 151 });
   }
@@ -240,22 +240,22 @@ Deno.test("a link that is silent for three intervals is dead, and the read gets 
   const began = performance.now();
   assertEquals((await funds(client)).accountStatus, "0");
   const took = performance.now() - began;
-  assert(took >= 120 && took < 1000, `noticed after ${took} ms`);
+  assert(took >= 120 && took < 5000, `noticed after ${took} ms`);
   const lost = seen.find((event) => event.type === "state" && event.phase === "lost");
   assert(lost?.type === "state" && lost.error?.code === "dead-link", Deno.inspect(lost));
 });
 
 Deno.test("heartbeats keep an idle link: it outlives three intervals of the platform", async () => {
-  await using platform = await startQuietPlatform({ silenceLimitMs: 150 });
+  await using platform = await startQuietPlatform({ silenceLimitMs: 300 });
   await using client = await connectDirect(platform.info, { heartbeatMs: 50 });
   const seen = eventsOf(client);
   await funds(client);
-  await wait(500);
+  await wait(700);
   assertEquals(platform.state().silenced, 0);
   assert(!seen.some((event) => event.type === "state" && event.phase === "lost"));
   await using mute = await connectDirect(platform.info, { heartbeatMs: 60_000 }); // the control
   await funds(mute);
-  await wait(250);
+  for (let left = 300; left > 0 && platform.state().silenced === 0; left--) await wait(10);
   assertEquals(platform.state().silenced, 1);
 });
 
@@ -271,7 +271,7 @@ Deno.test("a write on an idle link that is half open is not sent", async () => {
     const began = performance.now();
     const error = await assertRejects(() => client.orders.place(ORDER), TransportError);
     assertEquals(error.code, "dead-link");
-    assert(performance.now() - began < 500);
+    assert(performance.now() - began < 5000, "long before the call's own limit");
   }
   {
     // The control: without the probe it goes into the void, and nobody knows.
@@ -363,7 +363,13 @@ Deno.test("a platform that cannot be reached is tried less and less often", asyn
   const seen = eventsOf(client);
   await funds(client);
   await platform.close();
-  await wait(250);
+  for (
+    let left = 300;
+    left > 0 && seen.filter((event) => event.type === "state" && event.phase === "waiting").length < 3;
+    left--
+  ) {
+    await wait(10);
+  }
   const waits = seen.flatMap((event) =>
     event.type === "state" && event.phase === "waiting" ? [event.waitMs] : []
   );

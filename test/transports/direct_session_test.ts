@@ -26,6 +26,11 @@ function eventsOf(client: DirectClient): DirectEvent[] {
 }
 
 const loginsOf = (posted: string[]) => posted.filter((path) => path === "/hs/v2/login").length;
+/** Waits until something holds, for at most five seconds. */
+async function soon(holds: () => boolean): Promise<void> {
+  for (let left = 500; left > 0 && !holds(); left--) await wait(10);
+}
+
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 Deno.test("states() goes from the platform's token to ready, and each state can be printed", async () => {
@@ -149,7 +154,7 @@ Deno.test("a connection that is closed at every heartbeat is somebody else's, an
   await wait(100);
   assertEquals(client.transport.state("trade").phase, "ready"); // the control: heartbeats that are answered
   proxy.hangsUp = true;
-  await wait(200);
+  await soon(() => client.transport.state("trade").phase === "stopped");
   const { phase, error } = client.transport.state("trade");
   assertEquals([phase, error?.code], ["stopped", "hung-up"]);
   const opened = seen.filter((event) => event.type === "state" && event.phase === "initializing").length;
@@ -186,6 +191,22 @@ Deno.test("a token is judged by the clock that never jumps", async () => {
   assertEquals(loginsOf(proxy.posted), 2);
 });
 
+Deno.test("a newer login of our own is not taken for somebody else's", async () => {
+  await using platform = await startQuietPlatform();
+  let steady = 0;
+  await using client = await connectDirect(platform.info, { monotonic: () => steady, heartbeatMs: 60_000 });
+  await client.account.funds({ market: "hk" });
+  platform.faults.arm({ kind: "delay", ms: 80, when: "request", operation: "account.holdings" });
+  const early = client.account.holdings({ market: "hk" }); // goes out with the first token
+  await wait(20);
+  steady += 3 * 3_600_000;
+  await client.account.exchangeRates(); // logs in again, which displaces the first token
+  assert((await early).length > 0);
+  assertEquals(platform.faults.struck("delay"), 1);
+  await client.account.funds({ market: "hk" });
+  assertEquals(client.transport.state("trade").phase, "ready");
+});
+
 Deno.test("a wrong trade password is refused once and takes nothing from the market data", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, {}, { tradePassword: "wrong" });
@@ -207,7 +228,8 @@ Deno.test("keepLoginMs keeps the trade login, and makes it again when it is gone
   await client.account.funds({ market: "hk" });
   const before = platform.state().callsTaken;
   platform.faults.arm({ kind: "expired-login", operation: "account.keepLogin" });
-  await wait(120);
+  await soon(() => platform.faults.struck("expired-login") === 1 && platform.state().tradeLogin === "in");
+  await soon(() => platform.state().callsTaken > before + 1);
   assertEquals(platform.faults.struck("expired-login"), 1);
   assert(platform.state().callsTaken > before + 1);
   assertEquals(platform.state().tradeLogin, "in");
@@ -249,6 +271,21 @@ Deno.test("one login and one connection serve 100 callers who come at once", asy
   assertEquals(proxy.posted, ["/hs/v2/login", "/hs/config/queryServer"]);
   const requests = proxy.sent.filter(({ type }) => type === "request");
   assertEquals(requests.length, 102); // InitConnect, one trade login, 100 calls
+});
+
+Deno.test("one login serves both connections and the platform's own operations", async () => {
+  await using platform = await startQuietPlatform();
+  await using proxy = startDirectProxy(platform.info);
+  await using client = await connectDirect(proxy.info);
+  await Promise.all([
+    client.account.funds({ market: "hk" }),
+    client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] }),
+    client.account.exchangeRates(),
+  ]);
+  assertEquals(proxy.posted.filter((path) => path !== "/hs/rate/queryList"), [
+    "/hs/v2/login",
+    "/hs/config/queryServer",
+  ]);
 });
 
 Deno.test("a page walk whose token runs out between two pages is whole", async () => {
