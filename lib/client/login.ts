@@ -56,22 +56,25 @@ export class Login implements LoginKeeper {
         transport: this.#transport.name,
       });
     }
-    const answer = await this.#send(plain, options);
-    if (!answer.success) await this.#confirm(answer, options);
-    this.#generation++;
-    return { ...answer, success: true };
-  }
-
-  async #send(password: string, options: CallOptions): Promise<Result<typeof account.login>> {
     this.#refusal = undefined;
     try {
-      const answer = await this.#transport.call(account.login, { password }, options);
-      // The transport answers with the result type of the operation that it was given.
-      return answer as Result<typeof account.login>;
+      const answer = await this.#send(plain, options);
+      this.#generation++;
+      return answer;
     } catch (error) {
       if (error instanceof RejectedError && !(error instanceof BusyError)) this.#refusal = error;
       throw error;
     }
+  }
+
+  async #send(password: string, options: CallOptions): Promise<Result<typeof account.login>> {
+    // The transport answers with the result type of the operation that it was given.
+    const answer = await this.#transport.call(account.login, { password }, options) as Result<
+      typeof account.login
+    >;
+    // A wrong password may come as an answer without success as well as in a refusal.
+    if (!answer.success) await this.#confirm(answer, options);
+    return { ...answer, success: true };
   }
 
   /** Some gateways answer with a text alone; a cheap query then tells whether the login holds. */
