@@ -1,0 +1,124 @@
+/** Calls that take too long, are given up, or are many: alike over every way. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { OutcomeUnknownError, TransportError } from "../../mod.ts";
+import { conformance, ORDER, TENCENT } from "./house.ts";
+
+const SECURITIES = ["00700.HK", "00005.HK", "00941.HK", "02318.HK"].map((symbol) => (
+  { type: "hk-stock", symbol } as const
+));
+
+conformance("timeout: a read fails, a write is of unknown outcome and stands once", async (desk) => {
+  const { client, simulator: { faults } } = desk;
+  await client.account.login();
+  const read = desk.count("account.funds");
+  faults.arm({ kind: "delay", ms: 400, operation: "account.funds", times: 3 });
+  const slow = await assertRejects(
+    () => client.account.funds({ market: "hk" }, { timeoutMs: 60 }),
+    TransportError,
+  );
+  const write = desk.count("orders.place");
+  faults.arm({ kind: "delay", ms: 400, operation: "orders.place", times: 3 });
+  const open = await assertRejects(() => client.orders.place(ORDER, { timeoutMs: 60 }), OutcomeUnknownError);
+  assertEquals([slow.code, open.code], ["timeout", "timeout"]);
+  // The control beside the one order: a read under the same conditions is sent three times.
+  assertEquals([read(), write(), (await desk.orderIds()).length], [3, 1, 1]);
+});
+
+conformance("timeout: a late answer reaches nobody else", async ({ client, simulator, orderIds }) => {
+  await client.account.login();
+  simulator.faults.arm({ kind: "delay", ms: 150, operation: "orders.place" });
+  await assertRejects(() => client.orders.place(ORDER, { timeoutMs: 40 }), OutcomeUnknownError);
+  const prices = ["551.00", "552.00", "553.00"];
+  const placed = [];
+  for (const price of prices) placed.push((await client.orders.place({ ...ORDER, price })).orderId);
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  const rows = await client.orders.today({ market: "hk" }).toArray();
+  const priceOf = new Map(rows.map((row) => [row.orderId, row.price]));
+  assertEquals(placed.map((id) => Number(priceOf.get(id))), prices.map(Number));
+  assertEquals((await orderIds()).length, 4);
+});
+
+conformance(
+  "abort: a read rejects with the reason, a write that was sent is of unknown outcome",
+  async (desk) => {
+    const { client, simulator: { faults } } = desk;
+    await client.account.login();
+    faults.arm({ kind: "delay", ms: 400, operation: "account.funds" });
+    faults.arm({ kind: "delay", ms: 400, operation: "orders.place" });
+    const reason = new Error("the caller has gone home");
+    const soon = () => {
+      const controller = new AbortController();
+      setTimeout(() => controller.abort(reason), 50);
+      return { signal: controller.signal };
+    };
+    const thrown = await client.account.funds({ market: "hk" }, soon()).catch((error) => error);
+    assert(thrown === reason, String(thrown));
+    const open = await assertRejects(() => client.orders.place(ORDER, soon()), OutcomeUnknownError);
+    assertEquals([open.code, faults.struck("delay")], ["aborted", 2]);
+    assertEquals((await desk.orderIds()).length, 1);
+  },
+);
+
+conformance("abort: what is given up before it is sent is not sent", async (desk) => {
+  const { client } = desk;
+  await client.account.login();
+  const sent = desk.count("orders.place");
+  const reason = new Error("never mind");
+  const signal = AbortSignal.abort(reason);
+  const thrown = await client.orders.place(ORDER, { signal }).catch((error) => error);
+  assert(thrown === reason, String(thrown));
+  assertEquals([sent(), await desk.orderIds()], [0, []]);
+  await client.orders.place(ORDER);
+  assertEquals(sent(), 1); // the control
+});
+
+conformance("many calls at once: each gets its own answer, whatever their order", async (desk) => {
+  const { client, simulator: { faults } } = desk;
+  faults.arm({ kind: "delay", ms: 60, operation: "quotes.latest", times: 20 });
+  faults.arm({ kind: "delay", ms: 20, operation: "quotes.latest", times: 20, skip: 30 });
+  const asked = Array.from({ length: 80 }, (_, index) => SECURITIES[index % 4]!);
+  const answers = await Promise.all(asked.map((each) => client.quotes.latest({ securities: [each] })));
+  assertEquals(answers.map(([quote]) => quote?.security?.symbol), asked.map(({ symbol }) => symbol));
+  assertEquals(faults.struck("delay"), 40);
+});
+
+conformance(
+  "many writes at once: each order stands once, under the number that its call was told",
+  async (desk) => {
+    const { client } = desk;
+    const prices = Array.from({ length: 25 }, (_, index) => `${530 + index}.00`);
+    const placed = await Promise.all(prices.map((price) => client.orders.place({ ...ORDER, price })));
+    const rows = await client.orders.today({ market: "hk" }).toArray();
+    const priceOf = new Map(rows.map((row) => [row.orderId, Number(row.price)]));
+    assertEquals(placed.map(({ orderId }) => priceOf.get(orderId)), prices.map(Number));
+    assertEquals((await desk.orderIds()).length, 25);
+  },
+);
+
+conformance("a client that is closed sends nothing", async (desk) => {
+  const sent = desk.count("quotes.latest");
+  await desk.client.quotes.latest({ securities: [TENCENT] });
+  await desk.client.close();
+  const error = await assertRejects(
+    () => desk.client.quotes.latest({ securities: [TENCENT] }),
+    TransportError,
+  );
+  assertEquals([error.code, sent()], ["closed", 1]);
+});
+
+conformance("a connection that breaks: a read gets through, a write is of unknown outcome", async (desk) => {
+  const { client, simulator: { faults } } = desk;
+  await client.account.login();
+  for (const kind of ["lost-answer", "lost-request", "reset-after"] as const) {
+    const before = (await desk.orderIds()).length;
+    faults.arm({ kind, operation: "account.funds" });
+    await client.account.funds({ market: "hk" });
+    const sent = desk.count("orders.place");
+    faults.arm({ kind, operation: "orders.place", times: 3 });
+    await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+    const stands = kind === "lost-request" ? 0 : 1;
+    assertEquals([kind, sent(), (await desk.orderIds()).length - before], [kind, 1, stands]);
+    assert(faults.struck(kind) >= 2, `${kind} struck ${faults.struck(kind)} times`);
+    faults.clear();
+  }
+});
