@@ -5,6 +5,7 @@
  */
 import { call } from "./call.ts";
 import type { Command } from "./command.ts";
+import { demo } from "./demo.ts";
 import { doctor } from "./doctor.ts";
 import { exportDayBook } from "./export_day_book.ts";
 import { inspect } from "./inspect.ts";
@@ -26,6 +27,7 @@ export const commands: readonly Command[] = [
   watch,
   login,
   sim,
+  demo,
   doctor,
   lease,
   keysNew,

@@ -3,6 +3,9 @@ import { cli, envOf, simulate, spawned, start } from "./support.ts";
 
 const NOW = "2025-08-16T12:00:00+08:00";
 
+/** The last five trading days before that. */
+const FIVE_DAYS = ["2025-08-11", "2025-08-12", "2025-08-13", "2025-08-14", "2025-08-15"];
+
 /** A folder that is gone afterwards. */
 async function folder(): Promise<{ path: string } & AsyncDisposable> {
   const path = await Deno.makeTempDir({ prefix: "hsgate-cli-" });
@@ -116,7 +119,45 @@ Deno.test("demo finishes within 30 seconds and says where the files are", async 
     for (const row of rows) assertStringIncludes(row, "all ok  final");
   }
   assertStringIncludes(text, `Files: ${out.path}/`);
+  assertEquals((await namesIn(out.path)).filter((name) => /^\d/.test(name)), FIVE_DAYS);
   for (const line of text.split("\n")) assertEquals(line.length <= 80 || line.includes(out.path), true, line);
+});
+
+/** Every file under a folder, by its path, with its bytes. */
+async function filesUnder(path: string, below = ""): Promise<Map<string, Uint8Array>> {
+  const files = new Map<string, Uint8Array>();
+  for await (const { name, isDirectory } of Deno.readDir(`${path}/${below}`)) {
+    if (!isDirectory) files.set(below + name, await Deno.readFile(`${path}/${below}${name}`));
+    else for (const each of await filesUnder(path, `${below}${name}/`)) files.set(...each);
+  }
+  return files;
+}
+
+Deno.test("demo writes the same bytes over the direct transport as over the gateway", async () => {
+  await using gateway = await folder();
+  await using direct = await folder();
+  const over = async (transport: string, out: string) => {
+    const words = ["--transport", transport, "demo", "--out", out, "--json"];
+    const { code, out: text, err } = await cli(words);
+    assertEquals({ code, err }, { code: 0, err: "" });
+    return JSON.parse(text);
+  };
+  const result = await over("gateway", gateway.path);
+  assertEquals((await over("direct", direct.path)).rows, result.rows);
+  const [expected, actual] = [await filesUnder(gateway.path), await filesUnder(direct.path)];
+  assertEquals([...actual.keys()].sort(), [...expected.keys()].sort());
+  assertEquals(expected.size > 50, true, `${expected.size} files`);
+  for (const [name, bytes] of expected) assertEquals(actual.get(name), bytes, name);
+});
+
+Deno.test("demo says over what it ran, and refuses what is no transport", async () => {
+  await using out = await folder();
+  const { code, out: text } = await cli(["demo", "--transport", "direct", "--out", out.path]);
+  assertEquals(code, 0);
+  assertStringIncludes(text, "Simulated platform at http://127.0.0.1:");
+  const wrong = await cli(["demo", "--transport", "pigeon"]);
+  assertEquals(wrong.code, 2);
+  assertStringIncludes(wrong.err, 'Cannot run the demo over "pigeon": there are "gateway" and "direct"');
 });
 
 Deno.test("sim starts on free ports, serves the other commands through its --info file, and stops at Ctrl-C", async () => {
