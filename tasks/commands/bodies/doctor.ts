@@ -13,10 +13,10 @@ import { UsageError } from "../exit_codes.ts";
 import { wrap } from "../help.ts";
 import type { Host } from "../host.ts";
 import { type Color, paint } from "../print.ts";
-import { settingsOf } from "../session.ts";
+import { directOf, settingsOf } from "../session.ts";
+import type { Finding, Patience } from "./finding.ts";
 import {
   configFindings,
-  type Finding,
   gatewayFinding,
   portFinding,
   proxyFindings,
@@ -54,8 +54,12 @@ export async function run({ flags, host }: DoctorInput): Promise<number> {
 async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator<Finding> {
   const loaded = await settingsOf(flags, host);
   const file = flags["config-xml"];
+  if (file !== undefined && loaded.settings.transport === "direct") {
+    throw new UsageError("Cannot use --config-xml over the direct transport: it is the gateway's file");
+  }
   const configured = file === undefined ? [] : await readConfig(file, loaded, host);
   const { settings } = loaded;
+  if (settings.transport === "direct") return yield* examineDirect(loaded, host);
   yield* settingsFinding(loaded);
   yield* configured;
   yield* proxyFindings(host.env, settings);
@@ -100,6 +104,48 @@ async function* askGateway(
     },
   );
   yield* await tradeLoginFindings(client, settings, signal);
+}
+
+/** The same for the platform itself. Logs in last, as a login ends any other of the account. */
+async function* examineDirect(loaded: LoadedSettings, host: Host): AsyncGenerator<Finding> {
+  const { settings } = loaded;
+  const before = await import("./platform_findings.ts");
+  const found = before.directSettingsFinding(loaded);
+  yield found;
+  if (found.state === "failed") return;
+  const keys = before.keyFindings(settings);
+  yield* keys;
+  const hasKeys = keys.every(({ state }) => state === "ok");
+  const lease = hasKeys ? await before.leaseFinding(settings, host) : undefined;
+  if (lease !== undefined) yield lease;
+  yield* before.platformProxyFindings(host.env, settings);
+  const patience: Patience = {
+    timeoutMs: Math.min(settings.timeoutMs, PATIENCE_MS),
+    signal: host.signal,
+  };
+  let isReached = true;
+  for await (const finding of before.wayFindings(settings, patience)) {
+    yield finding;
+    isReached &&= finding.state === "ok";
+  }
+  if (!isReached) return;
+  for await (const finding of before.httpFindings(settings, host.now, patience)) {
+    yield finding;
+    isReached &&= finding.state !== "failed";
+  }
+  if (!isReached || lease?.state !== "ok") return;
+  const [{ connect }, { sessionFindings }] = await Promise.all([
+    import("../../../lib/client/connect.ts"),
+    import("./direct_findings.ts"),
+  ]);
+  const { tradePassword } = settings;
+  const { timeoutMs } = patience;
+  await using client = await connect({
+    direct: { ...await directOf(settings, host, "doctor"), timeoutMs, connectTimeoutMs: timeoutMs },
+    ...tradePassword !== undefined && { tradePassword },
+    retry: { attempts: 1 },
+  });
+  yield* sessionFindings(client, { ...patience, hasPassword: tradePassword !== undefined });
 }
 
 /** Reads the gateway's own settings; its addresses count where nobody has said anything else. */

@@ -14,34 +14,7 @@ import {
   TransportError,
 } from "../../../lib/errors.ts";
 import type { ExitCode } from "../exit_codes.ts";
-
-/** What one check found. */
-export interface Finding {
-  /** What was looked at. */
-  check: string;
-  state: "ok" | "warning" | "failed";
-  /** What was found. */
-  text: string;
-  /** What to do about it. */
-  advice?: string;
-  /** How the program ends when this is the first failure. */
-  exitCode?: ExitCode;
-}
-
-const ok = (check: string, text: string): Finding => ({ check, state: "ok", text });
-const warning = (check: string, text: string, advice: string): Finding => ({
-  check,
-  state: "warning",
-  text,
-  advice,
-});
-const failed = (check: string, text: string, advice: string, exitCode: ExitCode): Finding => ({
-  check,
-  state: "failed",
-  text,
-  advice,
-  exitCode,
-});
+import { failed, type Finding, ok, warning } from "./finding.ts";
 
 /** Where the settings come from; secrets as set or missing. */
 export function settingsFinding({ settings, origins, file }: LoadedSettings): Finding[] {
