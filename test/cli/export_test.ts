@@ -1,16 +1,10 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { cli, envOf, simulate, spawned, start } from "./support.ts";
+import { cli, envOf, folder, simulate, spawned, start } from "./support.ts";
 
 const NOW = "2025-08-16T12:00:00+08:00";
 
 /** The last five trading days before that. */
 const FIVE_DAYS = ["2025-08-11", "2025-08-12", "2025-08-13", "2025-08-14", "2025-08-15"];
-
-/** A folder that is gone afterwards. */
-async function folder(): Promise<{ path: string } & AsyncDisposable> {
-  const path = await Deno.makeTempDir({ prefix: "hsgate-cli-" });
-  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
-}
 
 const namesIn = async (path: string) =>
   (await Array.fromAsync(Deno.readDir(path))).map(({ name }) => name).sort();

@@ -2,13 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { exportPublicKey, publicKeyOf, readPrivateKey } from "../../lib/wire/keys.ts";
-import { cli } from "./support.ts";
-
-/** A folder that is gone afterwards. */
-async function folder(): Promise<{ path: string } & AsyncDisposable> {
-  const path = await Deno.makeTempDir({ prefix: "hsgate-keys-" });
-  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
-}
+import { cli, folder } from "./support.ts";
 
 const developer = generateKeyPairSync("rsa", { modulusLength: 1024 });
 const pem = (key: KeyObject, type: "pkcs1" | "pkcs8" | "spki") => String(key.export({ type, format: "pem" }));

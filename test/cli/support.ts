@@ -5,6 +5,12 @@
  */
 import { ManualClock } from "../../lib/simulator/clock.ts";
 import { type GatewayOptions, type SimulatedGateway, startGateway } from "../../lib/simulator/gateway/mod.ts";
+import {
+  type PlatformInfo,
+  type PlatformOptions,
+  type SimulatedPlatform,
+  startPlatform,
+} from "../../lib/simulator/platform/mod.ts";
 import type { FileText, Host } from "../../tasks/commands/host.ts";
 import { main } from "../../tasks/commands/main.ts";
 
@@ -48,6 +54,8 @@ export interface World {
   /** Columns of the terminal; none is written to without it. */
   columns?: number;
   signal?: AbortSignal;
+  /** The time; it stands still at {@linkcode MORNING} otherwise. */
+  now?: () => number;
   /** Told about each line on stdout. */
   onLine?: (line: string) => void;
 }
@@ -61,7 +69,7 @@ export interface Outcome {
 
 /** Runs a command line in this process. */
 export async function cli(words: readonly string[], world: World = {}): Promise<Outcome> {
-  const { env = {}, stdin, files = {}, answer, columns, signal, onLine } = world;
+  const { env = {}, stdin, files = {}, answer, columns, signal, now, onLine } = world;
   const outcome = { code: -1, out: "", err: "" };
   const host: Host = {
     env: (name) => env[name],
@@ -85,7 +93,7 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
       return Promise.resolve(typeof file === "string" ? { text: file, mode: 0o600 } : file);
     },
     signal: signal ?? new AbortController().signal,
-    now: () => MORNING,
+    now: now ?? (() => MORNING),
   };
   outcome.code = await main(words, host);
   return outcome;
@@ -134,4 +142,38 @@ function inherited(): Record<string, string> {
     const value = Deno.env.get(name);
     return value === undefined ? [] : [[name, value]];
   }));
+}
+
+/** A simulated platform whose market stands still but for `round()`. */
+export async function simulatePlatform(options: Partial<PlatformOptions> = {}): Promise<SimulatedPlatform> {
+  return await startPlatform({
+    seed: 7,
+    days: 5,
+    clock: new ManualClock(MORNING),
+    tradePassword: PASSWORD,
+    pushIntervalMs: 0,
+    ...options,
+  });
+}
+
+/** Environment that leads to a platform directly; `leases` is a folder for this test alone. */
+export function directEnvOf(info: PlatformInfo, leases: string): Record<string, string> {
+  return {
+    HSGATE_TRANSPORT: "direct",
+    HSGATE_AUTH_URL: info.authUrl,
+    HSGATE_COUNTRY_CODE: info.countryCode,
+    HSGATE_MOBILE: info.mobile,
+    HSGATE_LOGIN_PASSWORD: info.loginPassword,
+    HSGATE_DEVICE_ID: "AA:BB:CC:00:11:22",
+    HSGATE_DEVELOPER_PRIVATE_KEY: info.developerPrivateKey,
+    HSGATE_PLATFORM_PUBLIC_KEY: info.platformPublicKey,
+    HSGATE_TRADE_PASSWORD: info.tradePassword,
+    HSGATE_LEASE_FOLDER: leases,
+  };
+}
+
+/** A folder that is gone afterwards. */
+export async function folder(): Promise<{ path: string } & AsyncDisposable> {
+  const path = await Deno.makeTempDir({ prefix: "hsgate-cli-" });
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
 }
