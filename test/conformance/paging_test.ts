@@ -98,7 +98,7 @@ conformance("a page that is refused as busy is asked for again, each row once", 
 conformance("a cursor that repeats, runs backwards or is missing ends the walk", async (desk) => {
   const { faults } = desk.simulator;
   const kinds = {
-    "cursor-repeat": "cursor-repeated",
+    "cursor-repeat": "cursor-backwards",
     "cursor-backward": "cursor-backwards",
     "cursor-empty": "cursor-missing",
   } as const;

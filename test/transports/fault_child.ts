@@ -1,0 +1,66 @@
+/**
+ * A simulator in a process of its own, so that it can be stopped, and runs on while the test's own event loop stands
+ * still. Started as a script it prints one line of JSON; options come as JSON in the first argument.
+ *
+ * @module
+ */
+import { ShiftedClock } from "../../lib/simulator/clock.ts";
+import { type SimulatorInfo, startSimulator } from "../../lib/simulator/mod.ts";
+import type { PlatformPortOptions } from "../../lib/simulator/platform/mod.ts";
+
+/** A running child. */
+export interface FaultChild extends AsyncDisposable {
+  info: SimulatorInfo;
+  /** Stops it as a whole: its sockets stay open, and nothing in it runs. Resolves when that is so. */
+  stop(): Promise<void>;
+  /** Lets it run on. */
+  goOn(): void;
+  /** Asks it for its state. */
+  state(): Promise<{ platform: { silenced: number; callsTaken: number }; callsTaken: number }>;
+}
+
+/** Starts a simulator whose clock runs. */
+export async function startFaultChild(platform: PlatformPortOptions = {}): Promise<FaultChild> {
+  const script = new URL(import.meta.url).pathname;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", script, JSON.stringify(platform)],
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!text.includes("\n")) text += (await reader.read()).value ?? "\n";
+  // Its own line of JSON, written below.
+  const info = JSON.parse(text) as SimulatorInfo;
+  return {
+    info,
+    async stop() {
+      child.kill("SIGSTOP");
+      const isStopped = async () => /^State:\s+T/m.test(await Deno.readTextFile(`/proc/${child.pid}/status`));
+      while (!await isStopped()) await new Promise((resolve) => setTimeout(resolve, 2));
+    },
+    goOn: () => child.kill("SIGCONT"),
+    async state() {
+      const response = await fetch(`${info.gatewayUrl}/control/state`);
+      return (await response.json()).data;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await reader.cancel();
+      await child.status;
+    },
+  };
+}
+
+if (import.meta.main) {
+  const platform: PlatformPortOptions = JSON.parse(Deno.args[0] ?? "{}");
+  const simulator = await startSimulator({
+    seed: 7,
+    clock: new ShiftedClock(Date.parse("2025-08-15T10:30:00+08:00")),
+    days: 2,
+    fillsPerDay: 2,
+    gateway: { pushIntervalMs: 20 },
+    platform: { pushIntervalMs: 20, ...platform },
+  });
+  await Deno.stdout.write(new TextEncoder().encode(`${JSON.stringify(simulator.info)}\n`));
+}

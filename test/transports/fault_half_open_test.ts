@@ -1,0 +1,161 @@
+/** F15 and F16: a far end that stands still with its sockets open, and an event loop of ours that does. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { connect, OutcomeUnknownError, TransportError } from "../../mod.ts";
+import { openPushStream } from "../../lib/transports/push.ts";
+import { isConnected, ORDER, TENCENT, until } from "../conformance/house.ts";
+import { connectDirect } from "../support/direct_client.ts";
+import { startFaultChild } from "./fault_child.ts";
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const once = { retry: { attempts: 1 } };
+
+/** Lets nothing in this process run. */
+function block(ms: number): void {
+  for (const end = performance.now() + ms; performance.now() < end;);
+}
+
+/** Resolves to the first value that is not undefined, within two seconds. */
+async function eventually<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (const end = performance.now() + 2000; performance.now() < end; await wait(20)) {
+    const found = await look();
+    if (found !== undefined) return found;
+  }
+  throw new Error("it did not come about within two seconds");
+}
+
+Deno.test("a gateway that is stopped: a read times out, a write is of unknown outcome and stands at most once", async () => {
+  await using child = await startFaultChild();
+  const { gatewayUrl, tradePassword, tradePasswordKey } = child.info;
+  await using client = await connect({ gateway: gatewayUrl, tradePassword, tradePasswordKey, ...once });
+  await client.account.login();
+  await child.stop();
+  const began = performance.now();
+  const read = await assertRejects(
+    () => client.account.funds({ market: "hk" }, { timeoutMs: 150 }),
+    TransportError,
+  );
+  const write = await assertRejects(
+    () => client.orders.place(ORDER, { timeoutMs: 150 }),
+    OutcomeUnknownError,
+  );
+  assertEquals([read.code, write.code], ["timeout", "timeout"]);
+  assert(performance.now() - began < 1500, "detected within the limits of the calls");
+  child.goOn();
+  // The kernel had taken the request; once the gateway goes on, it does what it was told, and the list says so.
+  const rows = () => client.orders.today({ market: "hk" }).toArray();
+  await eventually(async () => (await rows()).length > 0 ? true : undefined);
+  await wait(100);
+  assertEquals((await rows()).length, 1);
+});
+
+Deno.test("a push port that is stopped is noticed by its silence, where a limit is set", async () => {
+  await using child = await startFaultChild();
+  const [hostname = "", port] = child.info.pushAddress.split(":");
+  await using stream = openPushStream({
+    hostname,
+    port: Number(port),
+    now: Date.now,
+    random: Math.random,
+    idleTimeoutMs: 200,
+    reconnect: { minMs: 10, maxMs: 20 },
+  });
+  const events = stream.events();
+  await stream.connected();
+  await child.stop();
+  const began = performance.now();
+  const lost = await until(events, (event) => event.type === "connection" && event.state === "lost");
+  assert(performance.now() - began < 1000);
+  assert(lost.some((event) => event.type === "connection" && event.error?.code === "idle"));
+  await events.return?.();
+});
+
+Deno.test("a platform that is stopped: a write is refused by the probe, sent by nobody, and the link is made anew", async () => {
+  await using child = await startFaultChild();
+  await using client = await connectDirect(child.info, {
+    heartbeatMs: 100,
+    probe: { idleMs: 30, waitMs: 100 },
+    connectTimeoutMs: 300,
+  }, once);
+  await client.account.funds({ market: "hk" });
+  await child.stop();
+  await wait(60); // longer than a link is trusted with a write
+  const write = await assertRejects(() => client.orders.place(ORDER), TransportError);
+  assertEquals([write.code, write.operation], ["dead-link", "orders.place"]);
+  child.goOn();
+  const funds = await eventually(() => client.account.funds({ market: "hk" }).catch(() => undefined));
+  assertEquals(funds.accountStatus, "0");
+  await wait(100);
+  assertEquals(await client.orders.today({ market: "hk" }).toArray(), []);
+  // The control: the same write on the new link is one order.
+  await client.orders.place(ORDER);
+  assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
+});
+
+Deno.test("a platform that is stopped under an idle link is noticed after three silent intervals", async () => {
+  await using child = await startFaultChild();
+  await using client = await connectDirect(child.info, { heartbeatMs: 60 });
+  await client.account.funds({ market: "hk" });
+  await child.stop();
+  const began = performance.now();
+  await eventually(() =>
+    Promise.resolve(client.transport.state("trade").phase === "ready" ? undefined : true)
+  );
+  const took = performance.now() - began;
+  assert(took > 100 && took < 1000, `noticed after ${Math.round(took)} ms`);
+  child.goOn();
+});
+
+Deno.test("an event loop that is blocked for three intervals keeps the link when the platform does", async () => {
+  await using child = await startFaultChild();
+  await using client = await connectDirect(child.info, { heartbeatMs: 100 });
+  await client.account.funds({ market: "hk" });
+  const phases: string[] = [];
+  const states = client.transport.states();
+  (async () => {
+    for await (const { phase } of states) phases.push(phase);
+  })();
+  block(350);
+  await wait(150);
+  await client.account.funds({ market: "hk" });
+  assertEquals(phases.filter((phase) => phase === "lost"), []);
+});
+
+Deno.test("an event loop that is blocked for longer than the platform waits: a clean new beginning", async () => {
+  await using child = await startFaultChild({ silenceLimitMs: 300 });
+  await using client = await connectDirect(child.info, { heartbeatMs: 100, keepLoginMs: false });
+  const events = client.watch();
+  await until(events, isConnected);
+  await client.orders.place(ORDER);
+  const phases: string[] = [];
+  const states = client.transport.states();
+  (async () => {
+    for await (const { phase, channel } of states) if (channel === "trade") phases.push(phase);
+  })();
+  block(700);
+  const after = await until(events, isConnected);
+  assert(after.some(({ type }) => type === "gap"));
+  const { platform } = await child.state();
+  assert(platform.silenced >= 1, "the platform had given the link up");
+  assert(phases.includes("lost") && phases.at(-1) === "ready", phases.join(", "));
+  // First request, trade login and calls: everything works again, and the order stands once.
+  assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
+  await client.orders.place({ ...ORDER, price: "551.00" });
+  assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 2);
+  await events.return?.();
+});
+
+Deno.test("an event loop that is blocked loses no push of the gateway: they wait in the socket", async () => {
+  await using child = await startFaultChild();
+  const { gatewayUrl: url, pushAddress: push, tradePassword, tradePasswordKey } = child.info;
+  await using client = await connect({ gateway: { url, push, tradePasswordKey }, tradePassword });
+  const events = client.watch({ securities: [TENCENT] });
+  await until(events, ({ type }) => type === "quote");
+  // Sent, but its answer and its push wait until the loop turns again.
+  const placed = client.orders.place(ORDER);
+  block(350);
+  const seen = await until(events, ({ type }) => type === "order");
+  const pushed = seen.flatMap((event) => event.type === "order" ? [event.data.orderId] : []);
+  assertEquals(pushed, [(await placed).orderId]);
+  assertEquals(seen.filter(({ type }) => type === "gap" || type === "connection"), []);
+  await events.return?.();
+});
