@@ -45,6 +45,11 @@ function isOfSystem(error: unknown): error is Error {
 
 const doctorTells = '"deno task hsgate doctor --transport direct" looks at each step and says what is wrong';
 
+const checkPassword =
+  "Check the trade password against the broker's app; too many wrong tries can lock the account";
+
+const isDirect = ({ transport }: BrokerError) => transport === "direct";
+
 /** The login at the platform was refused, or what came does not fit the keys. */
 const isAboutKeys = ({ operation, name }: BrokerError) =>
   operation === "platform.login" || operation === "platform.openConnection" || name === "ProtocolError";
@@ -63,12 +68,16 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
   if (error instanceof DisplacedError) {
     return "Close the other program or device that uses this account, then log in again";
   }
+  if (error instanceof BrokerError && error.code === "login-failed" && isDirect(error)) {
+    return checkPassword;
+  }
+  if (error instanceof LoginExpiredError && isDirect(error)) {
+    if (error.operation === "platform.login" || error.code === "1014") return doctorTells;
+    return error.operation === "account.login" && error.code !== "no-password"
+      ? checkPassword
+      : "Set HSGATE_TRADE_PASSWORD; over the direct transport it needs no key";
+  }
   if (error instanceof LoginExpiredError) {
-    if (error.transport === "direct") {
-      return error.operation === "platform.login" || error.code === "1014"
-        ? doctorTells
-        : "Set HSGATE_TRADE_PASSWORD; over the direct transport it needs no key";
-    }
     return error.code === "no-password" || !/login$/.test(error.operation ?? "")
       ? 'Set HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY, or type "tradelogin" in the gateway\'s console'
       : 'Check the trade password and its key; "deno task hsgate doctor" looks at both';
@@ -81,7 +90,7 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
       ? 'Use --transport gateway; "deno task hsgate operations" shows which transports carry what'
       : undefined;
   }
-  if (error instanceof TransportError && error.transport === "direct") {
+  if (error instanceof TransportError && isDirect(error)) {
     return error.code === "lease-held"
       ? "Close that program first, or wait until it has ended; a gateway (--transport gateway) has a login of its own"
       : error.code === "timeout"
@@ -93,7 +102,7 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
       ? 'Wait longer with --timeout, or ask "deno task hsgate doctor" what is wrong'
       : 'Is the gateway running? "deno task hsgate doctor" looks for it and says what is wrong';
   }
-  if (error instanceof BrokerError && error.transport === "direct" && isAboutKeys(error)) return doctorTells;
+  if (error instanceof BrokerError && isDirect(error) && isAboutKeys(error)) return doctorTells;
   if (error instanceof ProtocolError && /not-json|not-an-envelope/.test(error.code ?? "")) {
     return 'Something else answers at this address: "deno task hsgate doctor" tells more';
   }

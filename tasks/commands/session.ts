@@ -48,15 +48,17 @@ export interface SessionOptions {
   command: string;
   /** Address of the gateway where no setting names one. */
   usualUrl?: string;
+  /** The settings, where the command has loaded them already. */
+  loaded?: LoadedSettings;
 }
 
 /** Makes a client over the transport of the settings; it logs in by itself where a password is set. */
 export async function clientOf(
   flags: Shared,
   host: Host,
-  { command, usualUrl }: SessionOptions,
+  { command, usualUrl, loaded }: SessionOptions,
 ): Promise<Client> {
-  const { settings, origins } = await settingsOf(flags, host);
+  const { settings, origins } = loaded ?? await settingsOf(flags, host);
   const { connect } = await import("../../lib/client/connect.ts");
   if (settings.transport === "direct") {
     const { tradePassword } = settings;

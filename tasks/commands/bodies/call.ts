@@ -4,6 +4,7 @@
  * @module
  */
 import type { Client } from "../../../lib/client/client.ts";
+import type { Settings } from "../../../lib/client/settings.ts";
 import { paged } from "../../../lib/client/paging.ts";
 import { InvalidParamsError, type Issue } from "../../../lib/errors.ts";
 import { account } from "../../../lib/operations/account.ts";
@@ -19,7 +20,7 @@ import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
 import { printAnswer } from "./answer.ts";
 import { namedOperation } from "./named_operation.ts";
-import { clientOf } from "../session.ts";
+import { clientOf, settingsOf } from "../session.ts";
 
 type Given = Record<string, unknown>;
 
@@ -32,20 +33,24 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
   // A login without parameters takes the password of the settings, so there is nothing to check.
   const isOwnLogin = operation.name === account.login.name && json === undefined;
   if (!isOwnLogin) check(operation, params);
+  const loaded = await settingsOf(flags, host);
+  const { transport } = loaded.settings;
   if (flags["dry-run"]) {
-    host.out(
-      isOwnLogin ? "{}" : JSON.stringify(whatIsSent(operation, params), undefined, flags.json ? 0 : 2),
-    );
+    const sent = isOwnLogin ? {} : await whatIsSent(operation, params, transport);
+    host.out(JSON.stringify(sent, undefined, flags.json ? 0 : 2));
     return 0;
   }
   if (flags.all && operation.paging === undefined) {
     throw new UsageError(`Cannot walk pages: ${operation.name} answers at once, leave --all out`);
   }
-  if (operation.effect === "write" && !flags.yes && host.canAsk && !await confirm(operation, params, host)) {
-    host.note("hsgate: nothing was sent");
-    return 0;
+  if (operation.effect === "write" && !flags.yes && host.canAsk) {
+    const sent = await whatIsSent(operation, params, transport);
+    if (!await confirm(operation, sent, host)) {
+      host.note("hsgate: nothing was sent");
+      return 0;
+    }
   }
-  await using client = await clientOf(flags, host, { command: "call" });
+  await using client = await clientOf(flags, host, { command: `call ${operation.name}`, loaded });
   const answer = await callOnce(client, operation, params, { all: flags.all === true, isOwnLogin, host });
   const shown = flags.wire ? inWireForm(operation, answer) : answer;
   printAnswer(shown, { operation, params, isWhole: flags.all === true, asJson: flags.json === true, host });
@@ -87,19 +92,55 @@ function check(operation: AnyOperation, params: unknown): void {
   }
 }
 
-function whatIsSent(operation: AnyOperation, params: unknown): { path: string | undefined; params: Given } {
-  const encoded = encodeParams(operation, params);
+/** A request as it would go out. */
+interface Sent {
+  /** Path at the gateway, or at the platform. */
+  path?: string | undefined;
+  /** Message on the socket; none for a request without a payload. */
+  message?: string | null;
+  params: Given;
+}
+
+/**
+ * A request as it would go out, its secrets hidden.
+ *
+ * @throws {UnmappedError} When the transport does not carry it.
+ */
+async function whatIsSent(
+  operation: AnyOperation,
+  params: unknown,
+  transport: Settings["transport"],
+): Promise<Sent> {
+  const { group, platformPath } = operation;
+  const isOnSocket = transport === "direct" && platformPath === undefined;
+  if (transport === "gateway" && group === null) {
+    throw new UsageError(`Cannot call ${operation.name} over the gateway: it does not offer it`);
+  }
+  if (!isOnSocket) {
+    const path = transport === "direct" ? platformPath : gatewayPath(operation);
+    return { path, params: hidden(operation, encodeParams(operation, params)) };
+  }
+  const { mappingOf, plainParams } = await import("../../../lib/transports/direct/payloads.ts");
+  const { request } = mappingOf(operation);
+  return { message: request, params: hidden(operation, plainParams(operation, params)) };
+}
+
+function hidden(operation: AnyOperation, encoded: Given): Given {
   for (const { wire, type } of Object.values(operation.request.fields ?? {})) {
     if (type.secret && encoded[wire] !== undefined) encoded[wire] = "[secret]";
   }
-  return { path: gatewayPath(operation), params: encoded };
+  return encoded;
 }
 
-async function confirm(operation: AnyOperation, params: unknown, host: Host): Promise<boolean> {
-  const sent = whatIsSent(operation, params);
-  host.note(`This changes the account. It would send to ${sent.path}:`);
-  host.note(JSON.stringify(sent.params, undefined, 2));
-  return /^y(es)?$/i.test(await host.ask(`Send ${operation.name}? [y/N] `));
+async function confirm(
+  { name }: AnyOperation,
+  { path, message, params }: Sent,
+  host: Host,
+): Promise<boolean> {
+  const what = path === undefined ? `send ${message ?? name} over the trade socket` : `send to ${path}`;
+  host.note(`This changes the account. It would ${what}:`);
+  host.note(JSON.stringify(params, undefined, 2));
+  return /^y(es)?$/i.test(await host.ask(`Send ${name}? [y/N] `));
 }
 
 /** Reads the parameters from the command line, stdin or a file. */

@@ -79,6 +79,8 @@ interface Parameter {
   type: string;
   required: boolean;
   fallback?: unknown;
+  /** Why the direct transport has no member for it. */
+  notDirect?: string;
   text?: string;
   values?: readonly string[];
   fields?: Parameter[];
@@ -90,8 +92,10 @@ async function detailOf(operation: AnyOperation) {
   const comments = new FieldComments(sources);
   const text = docOf(operation.name);
   const { source, variantOf, paging } = operation;
+  const notDirect = gapOf(operation);
   return {
     ...summaryOf(operation),
+    ...notDirect !== undefined && { notDirect },
     ...text !== undefined && { text: sentences(text) },
     source,
     ...variantOf !== undefined && { variantOf },
@@ -99,6 +103,12 @@ async function detailOf(operation: AnyOperation) {
     params: parametersOf(comments, `${operation.name}.request`, operation.request.fields ?? {}),
     result: Object.keys(resultFieldsOf(operation)),
   };
+}
+
+/** Why the direct transport does not carry it; nothing where it does. */
+function gapOf(operation: AnyOperation): string | undefined {
+  if (carriedBy("direct")(operation) || !("gap" in operation.socket)) return undefined;
+  return operation.socket.gap;
 }
 
 /** Fields of the answer, of one row for lists. */
@@ -113,7 +123,7 @@ const sentences = (doc: string) => doc.replace(/\n?@[\s\S]*$/, "").trim();
 
 function parametersOf(comments: FieldComments, place: string, fields: FieldsInfo): Parameter[] {
   return Object.entries(fields).map(([name, field]) => {
-    const { wire, type, optional, fallback } = field;
+    const { wire, type, optional, fallback, gap } = field;
     const [text, values] = [comments.of(place, name, fields), namesOf(field)];
     return {
       name,
@@ -121,6 +131,7 @@ function parametersOf(comments: FieldComments, place: string, fields: FieldsInfo
       type: type.name,
       required: !optional,
       ...fallback !== undefined && { fallback },
+      ...gap !== undefined && { notDirect: gap },
       ...text !== undefined && { text: sentences(text) },
       ...values !== undefined && { values },
       ...type.fields !== undefined && { fields: parametersOf(comments, `${place}.${name}`, type.fields) },
@@ -137,6 +148,7 @@ function namesOf({ type }: FieldInfo): readonly string[] | undefined {
 function printDetail(detail: Awaited<ReturnType<typeof detailOf>>, host: Host): void {
   const { name, wire, path, effect, needs, transports, text, source, params, result, variantOf, pages } =
     detail;
+  const { notDirect } = detail;
   host.out(paint(host, "bold", name));
   if (text !== undefined) { for (const line of wrap(text, 80)) host.out(line); }
   host.out("");
@@ -146,6 +158,7 @@ function printDetail(detail: Awaited<ReturnType<typeof detailOf>>, host: Host): 
     ["effect", effect],
     ["needs", needs],
     ["transports", transports.join(", ") || "none"],
+    ...notDirect === undefined ? [] : [["not over direct", notDirect] as [string, string]],
     ["source", source],
   ];
   if (pages !== undefined) facts.push(["pages", `by ${pages}; --all walks them`]);
@@ -161,7 +174,7 @@ function printDetail(detail: Awaited<ReturnType<typeof detailOf>>, host: Host): 
 }
 
 function printParameters(params: readonly Parameter[], host: Host, indent: string): void {
-  for (const { name, wire, type, required, fallback, text, values, fields } of params) {
+  for (const { name, wire, type, required, fallback, notDirect, text, values, fields } of params) {
     const notes = [
       name === wire ? "" : wire,
       values === undefined ? type : "",
@@ -172,6 +185,7 @@ function printParameters(params: readonly Parameter[], host: Host, indent: strin
     );
     const more = [
       text,
+      notDirect === undefined ? undefined : `Over the gateway alone: ${notDirect}.`,
       values === undefined ? undefined : values.map((each) => JSON.stringify(each)).join(" "),
     ];
     for (const each of more) {
