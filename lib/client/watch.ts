@@ -108,7 +108,8 @@ export class Watches {
 
   /** Ends the stream and with it every watch. */
   async close(): Promise<void> {
-    const stream = await this.#stream;
+    // Whoever watched was told that there is none.
+    const stream = await this.#stream?.catch(() => undefined);
     this.#stream = undefined;
     this.#ordersOn = undefined;
     await stream?.close();
