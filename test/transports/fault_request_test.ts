@@ -1,0 +1,82 @@
+/** F03: a request that is cut on its way, at every byte, over the gateway; over the socket see `direct_link_test.ts`. */
+import { assert, assertEquals } from "@std/assert";
+import { OutcomeUnknownError } from "../../mod.ts";
+import { createClient } from "../../lib/client/client.ts";
+import { gateway } from "../../lib/transports/gateway.ts";
+import { openHouse, ORDER } from "../conformance/house.ts";
+
+/** Passes so many bytes of the client, then hangs up on both sides; answers pass unless the request was cut. */
+function startCutter(address: { hostname: string; port: number }) {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const state = { port: listener.addr.port, passBytes: Infinity, withAnswer: true, connections: 0, seen: 0 };
+  const running: Promise<void>[] = [];
+  const accepting = (async () => {
+    for await (const client of listener) running.push(serve(client));
+  })();
+  async function serve(client: Deno.TcpConn): Promise<void> {
+    state.connections++;
+    const server = await Deno.connect(address);
+    const buffer = new Uint8Array(65_536);
+    let left = state.passBytes;
+    const answers = (async () => {
+      const answer = new Uint8Array(65_536);
+      for (let count; (count = await server.read(answer).catch(() => null)) !== null;) {
+        if (state.withAnswer) await client.write(answer.subarray(0, count)).catch(() => 0);
+      }
+    })();
+    while (left > 0) {
+      const count = await client.read(buffer).catch(() => null);
+      if (count === null) break;
+      state.seen += count;
+      const passed = buffer.subarray(0, Math.min(count, left));
+      left -= passed.length;
+      for (let at = 0; at < passed.length;) at += await server.write(passed.subarray(at));
+    }
+    // What was passed is let through to the end: a half of a request is what the gateway has to deal with.
+    await server.closeWrite().catch(() => {});
+    await answers;
+    for (const conn of [client, server]) conn.close();
+  }
+  return Object.assign(state, {
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      await accepting;
+      await Promise.all(running);
+    },
+  });
+}
+
+Deno.test("a request that is cut after any number of bytes stands nowhere, and is sent once", async () => {
+  await using house = await openHouse();
+  const { gatewayUrl, tradePassword, tradePasswordKey } = house.simulator.info;
+  const { hostname, port } = new URL(gatewayUrl);
+  await using cutter = startCutter({ hostname, port: Number(port) });
+  const url = `http://127.0.0.1:${cutter.port}`;
+  await using client = createClient(gateway({ url, tradePasswordKey }), { tradePassword });
+  await client.account.login();
+  await client.orders.place(ORDER);
+  // The length of a request, seen once whole.
+  const before = cutter.seen;
+  await client.orders.place(ORDER);
+  const length = cutter.seen - before;
+  assert(length > 200, `${length} bytes`);
+  const sent = house.count("orders.place");
+  const connections = cutter.connections;
+  cutter.withAnswer = false;
+  for (let bytes = 1; bytes < length; bytes++) {
+    cutter.passBytes = bytes;
+    const error = await client.orders.place(ORDER).catch((thrown: unknown) => thrown);
+    assert(error instanceof OutcomeUnknownError, `cut after ${bytes} bytes: ${error}`);
+  }
+  assertEquals([sent(), (await house.orderIds()).length], [0, 2]);
+  assertEquals(
+    cutter.connections - connections,
+    length - 1,
+    "each was sent once, on a connection of its own",
+  );
+  // The control: with its last byte the order stands, and the caller cannot know that any better.
+  cutter.passBytes = length;
+  const error = await client.orders.place(ORDER).catch((thrown: unknown) => thrown);
+  assert(error instanceof OutcomeUnknownError);
+  assertEquals([sent(), (await house.orderIds()).length], [1, 3]);
+});

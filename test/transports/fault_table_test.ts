@@ -1,0 +1,142 @@
+/**
+ * Which test shows which fault on which transport. "All" are tests of the conformance suite, written once and run
+ * over memory, gateway and direct. Every one of them has its control beside it: the count of strikes, the same call
+ * under the same fault with the other outcome, or the state of the process that was stopped.
+ *
+ * F01 response cut after the order was accepted
+ * - all: conformance/limits_test.ts "a connection that breaks: a read gets through, a write is of unknown outcome"
+ * - gateway: client/faults_test.ts "reset-after: an answer cut at every byte never passes for a whole one"
+ * - direct: transports/direct_link_test.ts "an answer cut after any number of bytes leaves one order, and an unknown outcome"
+ *
+ * F02 response after the timeout, or for an older request
+ * - all: conformance/limits_test.ts "timeout: a late answer reaches nobody else"
+ * - gateway: transports/gateway_test.ts "a slow answer reaches its own call when many are under way"
+ * - direct: transports/direct_link_test.ts "a late answer reaches the call that asked, and no other one"
+ *
+ * F03 reset after k bytes of the request
+ * - memory: none: a call is one function call, which cannot be cut
+ * - gateway: transports/fault_request_test.ts "a request that is cut after any number of bytes stands nowhere, and is sent once"
+ * - gateway: transports/gateway_test.ts "a write on a connection that has been used before is sent once, although fetch would send it again"
+ * - direct: transports/direct_link_test.ts "a request cut after any number of bytes is never placed twice"
+ *
+ * F04 streams cut at every byte, single bytes, many frames at once
+ * - memory: none: pushes are handed in as whole bodies
+ * - gateway: wire/framing_test.ts "FrameDecoder finds the same frames when the stream is cut at any byte"
+ * - gateway: transports/push_test.ts "events() yields the vendor's own push frames, sent byte by byte"
+ * - direct: wire/sealing_test.ts "Sealing opens all frames out of one read, and out of reads of one byte"
+ * - direct: transports/direct_link_test.ts "frames that are split, joined or padded by the other rule are read all the same"
+ * - direct: transports/direct_push_test.ts "a push stream cut at any byte of a push loses no order without a gap"
+ *
+ * F05 damaged headers, lengths, signatures, padding, keys
+ * - all: conformance/errors_test.ts "an answer that cannot be read: a read says so, a write is of unknown outcome"
+ * - gateway: transports/push_test.ts "events() names what is wrong with a header, and connects again"
+ * - gateway: client/faults_test.ts "huge-body: an answer above the limit is refused, announced or chunked"
+ * - direct: transports/direct_link_test.ts "a damaged answer ends the connection with a typed error"
+ * - direct: transports/fault_restart_test.ts "a platform that comes back with other keys is refused with a typed error, and not stormed"
+ *
+ * F06 killed between intent and answer
+ * - memory: none: a journal of intents is not a transport's; the day book's own is in day_book/kill_test.ts
+ * - gateway: none: as above, a transport keeps nothing that a kill could tear
+ * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
+ *
+ * F13 login lost in a batch, a page walk, a login, under 100 callers
+ * - all: conformance/login_test.ts "a lost login under 100 reads: all are answered, after one login"
+ * - all: conformance/login_test.ts "a lost login in the middle of a page walk: every row comes once"
+ * - all: conformance/login_test.ts "a login that is lost while it is being made is reported, without a loop"
+ * - all: conformance/login_test.ts "a write that meets a lost login is reported and not repeated"
+ * - direct: transports/direct_session_test.ts "one login serves 100 calls whose token runs out in the middle"
+ *
+ * F14 displaced login, second connection, trade login gone while the token is good
+ * - all: conformance/login_test.ts "a displaced login is reported and not fought over"
+ * - direct: transports/direct_session_test.ts "a displaced login is never fought over"
+ * - direct: transports/direct_session_test.ts "a trade connection that another one takes the place of is given up"
+ * - direct: transports/direct_session_test.ts "a trade login that has run out is made again without a new token"
+ * - direct: transports/direct_lease_test.ts "a second client of the account is stopped before it takes the connection away"
+ *
+ * F15 half-open: the far end stands still with its sockets open
+ * - memory: none: there is no far end; a door that never answers is conformance/limits_test.ts's timeout
+ * - gateway: transports/fault_half_open_test.ts "a gateway that is stopped: a read times out, a write is of unknown outcome and stands at most once"
+ * - gateway: transports/fault_half_open_test.ts "a push port that is stopped is noticed by its silence, where a limit is set"
+ * - direct: transports/fault_half_open_test.ts "a platform that is stopped: a write is refused by the probe, sent by nobody, and the link is made anew"
+ * - direct: transports/fault_half_open_test.ts "a platform that is stopped under an idle link is noticed after three silent intervals"
+ *
+ * F16 event loop blocked for three intervals
+ * - memory: none: nothing beats there
+ * - gateway: transports/fault_half_open_test.ts "an event loop that is blocked loses no push of the gateway: they wait in the socket"
+ * - direct: transports/fault_half_open_test.ts "an event loop that is blocked for three intervals keeps the link when the platform does"
+ * - direct: transports/fault_half_open_test.ts "an event loop that is blocked for longer than the platform waits: a clean new beginning"
+ *
+ * F17 the far end restarts
+ * - memory: none: a door has no process; a line that ends is conformance/pushes_test.ts's cut stream
+ * - gateway: transports/fault_restart_test.ts "a gateway that restarts: one login, a gap, subscriptions again, and the lists tell the fill"
+ * - gateway: transports/fault_restart_test.ts "a write that is the first thing after a restart is reported over the gateway, and not repeated"
+ * - direct: transports/fault_restart_test.ts "a platform that restarts: a new token and session, one trade login, and the lists tell the fill"
+ *
+ * F18 one fill withheld while everything else goes on. No transport can notice it, as pushes bear no numbers: what
+ * the toolkit offers today is the lists, which whoever keeps books has to ask now and then.
+ * - all: conformance/pushes_test.ts "one fill that is withheld, with nothing else amiss, is in the lists"
+ *
+ * F19 pushes twice, in another order, before the answer
+ * - all: conformance/pushes_test.ts "pushes that come twice or in another order change nothing at the broker"
+ * - all: conformance/pushes_test.ts "a push may come before the answer to its order, with the number that the answer gives"
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+
+interface Row {
+  fault: string;
+  transport: string;
+  /** File and name of a test, or a reason in the place of one. */
+  test?: { file: string; name: string };
+}
+
+function rowsOf(comment: string): Row[] {
+  const rows: Row[] = [];
+  let fault = "";
+  for (const line of comment.split("\n")) {
+    fault = /^ \* (F\d\d) /.exec(line)?.[1] ?? fault;
+    const [, transport, rest = ""] = /^ \* - (\w+): (.*)$/.exec(line) ?? [];
+    if (transport === undefined) continue;
+    const [, file, name] = /^(\S+) "(.*)"$/.exec(rest) ?? [];
+    assert(file !== undefined || /^none: \w+ \w+/.test(rest), `${fault} ${transport}: no test and no reason`);
+    rows.push({ fault, transport, ...file !== undefined && name !== undefined && { test: { file, name } } });
+  }
+  return rows;
+}
+
+Deno.test("the table of faults names a test or a reason for each transport, and the tests are there", async () => {
+  const source = await Deno.readTextFile(new URL(import.meta.url));
+  const rows = rowsOf(source.slice(0, source.indexOf("*/")));
+  const expected = [
+    "F01",
+    "F02",
+    "F03",
+    "F04",
+    "F05",
+    "F06",
+    "F13",
+    "F14",
+    "F15",
+    "F16",
+    "F17",
+    "F18",
+    "F19",
+  ];
+  assertEquals([...new Set(rows.map(({ fault }) => fault))], expected);
+  for (const fault of expected) {
+    const named = new Set(rows.filter((row) => row.fault === fault).map(({ transport }) => transport));
+    for (const transport of ["memory", "gateway", "direct"]) {
+      assert(named.has("all") || named.has(transport), `${fault} says nothing about ${transport}`);
+    }
+  }
+  const sources = new Map<string, string>();
+  for (const { fault, test } of rows) {
+    if (test === undefined) continue;
+    const text = sources.get(test.file) ??
+      await Deno.readTextFile(new URL(`../${test.file}`, import.meta.url));
+    sources.set(test.file, text);
+    const called = text.replaceAll(/\(\s+"/g, '("');
+    assert(called.includes(`("${test.name}"`), `${fault}: ${test.file} has no test "${test.name}"`);
+  }
+});

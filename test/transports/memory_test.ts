@@ -1,0 +1,132 @@
+/** What a door in memory is handed, and what becomes of what it answers; the rest is the conformance suite's. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import {
+  OutcomeUnknownError,
+  ProtocolError,
+  RejectedError,
+  TransportError,
+  UnmappedError,
+} from "../../mod.ts";
+import { createClient } from "../../lib/client/client.ts";
+import { memory, type MemoryDoor, type MemoryLine, type MemoryOptions } from "../../lib/transports/memory.ts";
+import { isConnected, until } from "../conformance/house.ts";
+
+const order = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "350.20",
+  side: "buy",
+  orderType: "limit",
+} as const;
+const ok = (data: unknown) => ({ ok: true, err: "", data });
+const clientOf = (door: MemoryDoor, options: MemoryOptions = {}) =>
+  createClient(memory(door, options), { retry: { attempts: 2, waitMs: 1 } });
+
+Deno.test("memory() hands the door a path and parameters in the broker's spelling", async () => {
+  const calls: unknown[] = [];
+  await using client = clientOf((path, params, { timeoutMs, signal }) => {
+    calls.push({ path, params, timeoutMs, aborted: signal.aborted });
+    return ok({ data: "9" });
+  });
+  assertEquals(await client.orders.place(order, { timeoutMs: 700 }), { orderId: "9" });
+  const params = {
+    exchangeType: "K",
+    stockCode: "00700.HK",
+    entrustAmount: "100",
+    entrustPrice: "350.20",
+    entrustBs: "1",
+    entrustType: "3",
+    clientType: 0,
+  };
+  assertEquals(calls, [{ path: "/trade/TradeEntrust", params, timeoutMs: 700, aborted: false }]);
+  assertEquals(await client.raw("trade", "Later", { a: 1, b: undefined }), { data: "9" });
+  assertEquals((calls[1] as { params: unknown }).params, { a: 1 });
+});
+
+Deno.test("memory() encrypts the trade password as the gateway transport does", async () => {
+  const seen: unknown[] = [];
+  await using client = clientOf((path, params) => {
+    seen.push(path, params);
+    return ok({ success: true });
+  }, { tradePasswordKey: "MDEyMzQ1Njc4OWFiY2RlZg==" });
+  await client.account.login({ password: "sesame-123" });
+  assertEquals(seen, ["/trade/TradeLogin", { password: "FSWBnHkrmTcvs+dhT9KhCQ==" }]);
+});
+
+Deno.test("memory() keeps every digit of an answer that is text", async () => {
+  await using client = clientOf(() =>
+    '{"ok":true,"err":"","data":{"assetBalance":12345678901234567890.123456789}}'
+  );
+  assertEquals((await client.account.funds({ market: "hk" })).totalAssets, "12345678901234567890.123456789");
+});
+
+Deno.test("memory() tells a call that was not taken from one that may have been", async () => {
+  const refuse: MemoryDoor = () => {
+    throw new TransportError("Cannot go in: the door is locked");
+  };
+  await using locked = clientOf(refuse);
+  const unsent = await assertRejects(() => locked.orders.place(order), TransportError);
+  assertEquals([unsent.code, unsent.transport], ["not-connected", "memory"]);
+  await using broken = clientOf(() => Promise.reject(new Error("the roof came down")));
+  const open = await assertRejects(
+    () => broken.orders.place(order),
+    OutcomeUnknownError,
+    "the roof came down",
+  );
+  assertEquals(open.code, "connection-lost");
+});
+
+Deno.test("memory() reads refusals and answers that do not fit as the gateway transport does", async () => {
+  const answers: Record<string, [text: unknown, kind: new (...args: never[]) => Error]> = {
+    refusal: [{ ok: false, err: "1016 no such thing", data: null }, RejectedError],
+    html: ["<html>", ProtocolError],
+    list: ["[1]", ProtocolError],
+    shape: [{ ok: true, err: "", data: { data: 7 } }, ProtocolError],
+  };
+  for (const [name, [answer, kind]] of Object.entries(answers)) {
+    // The door answers what no type allows, as a far end may.
+    await using client = clientOf(() => answer as string);
+    const thrown = await client.orders.today({ market: "hk" }).toArray().catch((error: unknown) => error);
+    assert(thrown instanceof kind, `${name}: ${thrown}`);
+  }
+});
+
+Deno.test("memory() tells the door when nobody waits any more", async () => {
+  const aborted = Promise.withResolvers<void>();
+  await using client = clientOf((_path, _params, { signal }) => {
+    signal.addEventListener("abort", () => aborted.resolve());
+    return new Promise(() => {});
+  });
+  await assertRejects(() => client.orders.place(order, { timeoutMs: 20 }), OutcomeUnknownError);
+  await aborted.promise;
+});
+
+Deno.test("memory() has pushes where it is given some, and says so where not", async () => {
+  await using without = clientOf(() => ok({}));
+  await assertRejects(() => until(without.watch(), () => false), UnmappedError, "no pushes");
+
+  const lines: MemoryLine[] = [];
+  let stopped = 0;
+  await using client = clientOf(() => ok({ success: true }), {
+    pushes(line) {
+      lines.push(line);
+      return () => void stopped++;
+    },
+  });
+  const events = client.watch();
+  await until(events, isConnected);
+  lines[0]!.end("somebody pulled the plug");
+  const after = await until(events, isConnected);
+  const gap = after.find(({ type }) => type === "gap");
+  assert(gap?.type === "gap" && gap.reason.includes("somebody pulled the plug"));
+  // A body that is no push breaks the line like a damaged frame.
+  lines[1]!.push(new Uint8Array([255, 255, 255]));
+  const again = await until(events, isConnected);
+  assert(again.some((event) => event.type === "connection" && event.error instanceof ProtocolError));
+  assertEquals([lines.length, stopped], [3, 2]);
+  lines[0]!.push(new Uint8Array(0)); // a line that has ended is not listened to
+  await events.return?.();
+  await client.close();
+  assertEquals(stopped, 3);
+});
