@@ -39,7 +39,7 @@ export function directOptionsOf(settings: Settings): DirectOptions {
   }
   const { authUrl, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, platformPublicKey } =
     settings;
-  const { tradePassword, parameterStyle, caCerts, leaseFolder, timeoutMs } = settings;
+  const { tradeServer, hqServer, tradePassword, parameterStyle, caCerts, leaseFolder, timeoutMs } = settings;
   return {
     // None of these is missing.
     url: authUrl!,
@@ -50,6 +50,8 @@ export function directOptionsOf(settings: Settings): DirectOptions {
     privateKey: developerPrivateKey!,
     platformKey: platformPublicKey!,
     timeoutMs,
+    ...tradeServer !== undefined && { tradeServer },
+    ...hqServer !== undefined && { quoteServer: hqServer },
     ...tradePassword !== undefined && { tradePassword },
     ...parameterStyle !== undefined && { parameters: parameterStyle },
     ...caCerts !== undefined && { caCerts: [caCerts] },

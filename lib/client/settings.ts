@@ -22,6 +22,10 @@ export interface Settings {
   tradePasswordKey?: string;
   /** Address of the platform, `https://…`. */
   authUrl?: string;
+  /** Address of the trade server, `host:port`; what the platform says when absent. */
+  tradeServer?: string;
+  /** Address of the market server, `host:port`; what the platform says when absent. */
+  hqServer?: string;
   /** Country of the login phone. */
   countryCode?: "CHN" | "HKG";
   /** Login phone. */
@@ -66,6 +70,7 @@ interface Setting {
   file?: true;
 }
 
+const anAddress = 'an address such as "127.0.0.1:11112"';
 const anyText = (text: string) => text !== "";
 const secretText = {
   expected: "text that is not empty",
@@ -90,7 +95,7 @@ const table: Readonly<Record<SettingName, Setting>> = {
   },
   pushAddress: {
     env: "HSGATE_PUSH_ADDRESS",
-    expected: 'an address such as "127.0.0.1:11112"',
+    expected: anAddress,
     accepts: isAddress,
   },
   tradePassword: { env: "HSGATE_TRADE_PASSWORD", ...secretText },
@@ -106,6 +111,8 @@ const table: Readonly<Record<SettingName, Setting>> = {
     expected: 'an address such as "https://host" (plain http on a loopback address alone)',
     accepts: isPlatformUrl,
   },
+  tradeServer: { env: "HSGATE_TRADE_SERVER", expected: anAddress, accepts: isAddress },
+  hqServer: { env: "HSGATE_HQ_SERVER", expected: anAddress, accepts: isAddress },
   countryCode: {
     env: "HSGATE_COUNTRY_CODE",
     expected: '"CHN" or "HKG"',

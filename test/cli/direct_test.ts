@@ -48,6 +48,32 @@ Deno.test("--transport stands before the command too, and prevails over the envi
   assertStringIncludes(over.err, "http://127.0.0.1:1");
 });
 
+Deno.test("tradeServer and hqServer prevail over what the platform says", async () => {
+  await using at = await world();
+  const { info } = at.platform;
+  // A platform that names servers which nobody can reach from here.
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const response = await fetch(`${info.authUrl}${new URL(request.url).pathname}`, {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: await request.text(),
+    });
+    const text = (await response.text()).replace(info.tradeServer, "127.0.0.1:1").replace(
+      info.hqServer,
+      "127.0.0.1:1",
+    );
+    return new Response(text);
+  });
+  const env = { ...at.env, HSGATE_AUTH_URL: `http://127.0.0.1:${server.addr.port}` };
+  const trade = { ...env, HSGATE_TRADE_SERVER: info.tradeServer };
+  assertEquals((await cli(["call", "account.funds", '{"market":"hk"}'], { env: trade })).code, 0);
+  assertEquals((await cli(["quote", "AAPL"], { env: trade })).code, 4); // the control: that one is named wrong still
+  assertEquals(
+    (await cli(["quote", "AAPL"], { env: { ...trade, HSGATE_HQ_SERVER: info.hqServer } })).code,
+    0,
+  );
+});
+
 for (const style of ["form", "query"]) {
   Deno.test(`parameterStyle "${style}" reaches the platform`, async () => {
     await using at = await world();

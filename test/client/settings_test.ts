@@ -89,6 +89,8 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
     tradePassword: "sim-1",
     tradePasswordKey: KEY,
     authUrl: "http://127.0.0.1:4003",
+    tradeServer: "127.0.0.1:4004",
+    hqServer: "127.0.0.1:4005",
     developerPrivateKey: "-----BEGIN PRIVATE KEY-----\nMIIC\n-----END PRIVATE KEY-----\n",
     platformPublicKey: "MIGf",
     countryCode: "CHN",
@@ -173,6 +175,8 @@ Deno.test("directOptionsOf() hands the settings to the transport", async () => {
   const { settings } = await load({
     env: {
       ...DIRECT,
+      HSGATE_TRADE_SERVER: "trade.example:9001",
+      HSGATE_HQ_SERVER: "hq.example:9002",
       HSGATE_TRADE_PASSWORD: "trade",
       HSGATE_PARAMETER_STYLE: "query",
       HSGATE_CA_CERTS_FILE: "/ca.pem",
@@ -190,6 +194,8 @@ Deno.test("directOptionsOf() hands the settings to the transport", async () => {
     privateKey: "MIIC",
     platformKey: "MIGf",
     timeoutMs: 500,
+    tradeServer: "trade.example:9001",
+    quoteServer: "hq.example:9002",
     tradePassword: "trade",
     parameters: "query",
     caCerts: ["-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----"],
@@ -213,7 +219,7 @@ Deno.test("loadSettings() warns of a key that is nothing like a setting", async 
   const { warnings } = await load({ files: { "hsgate.yaml": "colour: blue" } });
   assertEquals(warnings, [
     '"hsgate.yaml" has "colour", which is no setting; there are transport, gatewayUrl, pushAddress, ' +
-    "tradePassword, tradePasswordKey, authUrl, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
+    "tradePassword, tradePasswordKey, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
     "platformPublicKey, parameterStyle, caCerts, leaseFolder, timeoutMs, tradePasswordFile, tradePasswordKeyFile, " +
     "mobileFile, loginPasswordFile, developerPrivateKeyFile, platformPublicKeyFile, caCertsFile",
   ]);

@@ -19,6 +19,7 @@ import { platform } from "../../operations/platform.ts";
 import { type Envelopes, loadEnvelopes, type Payload } from "../../wire/envelope.ts";
 import { exportPublicKey, publicKeyOf, readPrivateKey, readPublicKey } from "../../wire/keys.ts";
 import type { PublicKey } from "../../wire/keys.ts";
+import { addressOf } from "../address.ts";
 import { type CallContext, undelivered } from "../outcome.ts";
 import { type PushHooks, type PushStream, pushStreamOf } from "../push.ts";
 import type { CallOptions, Transport } from "../transport.ts";
@@ -105,6 +106,10 @@ class Direct implements DirectTransport {
       platformKey: this.#platformKey,
       tokenMs: options.tokenMs ?? TOKEN_MS,
       claimLevel2: options.claimLevel2 ?? false,
+      ownServers: {
+        ...options.tradeServer !== undefined && { trade: addressOf(options.tradeServer) },
+        ...options.quoteServer !== undefined && { quote: addressOf(options.quoteServer) },
+      },
       signal: this.#closing.signal,
       onLogin: () => this.#tellLogin(),
       world: this.#world,

@@ -25,6 +25,10 @@ export interface ProbeOptions {
 export interface DirectOptions {
   /** Address of the platform, `https://…`; plain HTTP is taken on a loopback address alone. */
   url: string;
+  /** Address of the trade server, `host:port`; what the platform says by default. */
+  tradeServer?: string;
+  /** Address of the market server, `host:port`; what the platform says by default. */
+  quoteServer?: string;
   /** Country of the login phone. */
   country: Extract<Country, "CHN" | "HKG">;
   /** Login phone. A secret. */

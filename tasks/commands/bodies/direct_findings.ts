@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Settings } from "../../../lib/client/settings.ts";
 import { securityOf } from "../../../lib/client/security.ts";
 import type { DirectClient } from "../../../lib/client/connect.ts";
 import {
@@ -23,7 +24,8 @@ import { portFinding } from "./findings.ts";
 /** Logs in and goes on from there; what rests on a failed step is not tried. */
 export async function* sessionFindings(
   client: DirectClient,
-  { hasPassword, ...patience }: Patience & { hasPassword: boolean },
+  settings: Settings,
+  patience: Patience,
 ): AsyncGenerator<Finding> {
   const { signal } = patience;
   const login = await attempt("login", signal, async () => {
@@ -33,20 +35,22 @@ export async function* sessionFindings(
   });
   if ("finding" in login) return yield login.finding;
   yield ok("login", "the platform takes the login, and its token can be read");
-  const { tradeServer, quoteServer } = login.value;
-  const servers = [["market server", quoteServer], ["trade server", tradeServer]] as const;
+  const { tradeServer = login.value.tradeServer, hqServer = login.value.quoteServer } = settings;
+  const servers = [["market server", hqServer], ["trade server", tradeServer]] as const;
   const open = new Set<string>();
   for (const [check, address] of servers) {
     const port = await portFinding(check, addressOf(address), {
       ...patience,
-      advice: "The platform names this server; a firewall on the way out may close its port",
+      advice:
+        "The platform names this server, unless a setting does (tradeServer, hqServer); a firewall on the way out " +
+        "may close its port",
       exitCode: 4,
     });
     if (port.state === "ok") open.add(check);
     yield port;
   }
   if (open.has("market server")) yield await marketFinding(client, signal);
-  if (open.has("trade server")) yield await tradeFinding(client, hasPassword, signal);
+  if (open.has("trade server")) yield await tradeFinding(client, settings, signal);
 }
 
 async function marketFinding(client: DirectClient, signal: AbortSignal): Promise<Finding> {
@@ -58,11 +62,11 @@ async function marketFinding(client: DirectClient, signal: AbortSignal): Promise
 
 async function tradeFinding(
   client: DirectClient,
-  hasPassword: boolean,
+  { tradePassword }: Settings,
   signal: AbortSignal,
 ): Promise<Finding> {
   const check = "trade login";
-  if (!hasPassword) {
+  if (tradePassword === undefined) {
     return warning(
       check,
       "not tried: no trade password is set; market data works without",

@@ -145,7 +145,7 @@ async function* examineDirect(loaded: LoadedSettings, host: Host): AsyncGenerato
     ...tradePassword !== undefined && { tradePassword },
     retry: { attempts: 1 },
   });
-  yield* sessionFindings(client, { ...patience, hasPassword: tradePassword !== undefined });
+  yield* sessionFindings(client, settings, patience);
 }
 
 /** Reads the gateway's own settings; its addresses count where nobody has said anything else. */
