@@ -36,19 +36,15 @@ export function countTests(output: string, success: boolean): Counts {
 export async function runTests({ args = [], paths }: RunTestsOptions): Promise<Counts> {
   const flags = args.filter((arg) => arg.startsWith("-"));
   const chosen = args.filter((arg) => !arg.startsWith("-"));
-  const temporary = Deno.env.get("TMPDIR") ?? Deno.env.get("TEMP") ?? "/tmp";
   const child = new Deno.Command(Deno.execPath(), {
     cwd: root,
     args: [
       "test",
       "--frozen",
       "--parallel",
-      // Servers of the tests listen on loopback; one listens everywhere, to see that its control routes are off.
-      "--allow-net=127.0.0.1,localhost,0.0.0.0",
-      "--allow-read",
-      `--allow-write=${temporary}`,
-      "--allow-env",
-      `--allow-run=${Deno.execPath()}`,
+      // Tests freeze processes and look at them, fill disks, and ask for names that do not exist. What must do with
+      // less says so itself: the pure rooms run with no permissions at all.
+      "--allow-all",
       "--ignore=test/bench",
       ...flags,
       ...(chosen.length > 0 ? chosen : paths),
