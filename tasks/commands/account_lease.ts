@@ -44,9 +44,10 @@ export async function refuseWhileHeld(
   const holder = await accountHolder(developerPrivateKey, settings, host);
   if (holder === undefined) return;
   throw new TransportError(
-    `Cannot log in: ${
+    `Cannot log in: the account's one trade connection is taken, ${
       describeHolder(holder)
-    }, the account's one trade connection; a second login would end its own`,
+    }; a second login would ` +
+      "end that one's",
     { code: "lease-held", transport: "direct" },
   );
 }

@@ -157,6 +157,17 @@ Deno.test("call ends with 5 when a write went unanswered, and says to look first
   assertEquals(JSON.parse(today.out).length, 1);
 });
 
+Deno.test("call at Ctrl-C in the middle of a write over the socket ends with 5", async () => {
+  await using at = await world();
+  at.platform.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
+  const process = start(["call", "orders.place", ORDER], { env: at.env });
+  while (at.platform.faults.struck("delay") === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  process.kill("SIGINT");
+  const { code, stdout, stderr } = await process.output();
+  assertEquals({ code, out: stdout.length }, { code: 5, out: 0 });
+  assertStringIncludes(new TextDecoder().decode(stderr), "Do not repeat it: first read today's orders");
+});
+
 Deno.test("call ends with 6 without a trade password, and says that it needs no key", async () => {
   await using at = await world();
   const { HSGATE_TRADE_PASSWORD: _, ...env } = at.env;

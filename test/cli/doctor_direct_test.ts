@@ -352,7 +352,7 @@ Deno.test("doctor says that the trade password is wrong, tries it once, and ends
   await using at = await world();
   const found = await doctor({ ...at.env, HSGATE_TRADE_PASSWORD: "999999" });
   assertEquals([found.code, statesOf(found)["market data"]], [6, "ok"]);
-  assertStringIncludes(found.of("trade login"), "the trade login is refused (");
+  assertStringIncludes(found.of("trade login"), "the trade login is refused (without a reason)");
   assertStringIncludes(found.of("trade login"), "too many wrong tries can lock the account");
 });
 
@@ -394,7 +394,10 @@ Deno.test("doctor says which process has the trade connection, and does not take
   await using lease = await takeLease({ folder: at.leases, name, program: "hsgate run", now: 0 });
   const found = await doctor(at.env);
   assertEquals([found.code, statesOf(found).lease, statesOf(found).login], [4, "failed", undefined]);
-  assertStringIncludes(found.of("lease"), `("hsgate run") holds it since ${lease.holder.since}`);
+  assertStringIncludes(
+    found.of("lease"),
+    `connection is taken: this process ("hsgate run") holds it since ${lease.holder.since}`,
+  );
   assertEquals(at.platform.state().callsTaken, 0);
 });
 

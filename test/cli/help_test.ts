@@ -13,13 +13,19 @@ Deno.test("hsgate --help lists every command with one line, and the exit codes",
     "watch",
     "login",
     "sim",
+    "demo",
     "doctor",
+    "lease",
+    "keys new",
+    "keys check",
+    "inspect",
     "operations",
   ];
   for (const name of names) assertStringIncludes(out, `\n  ${name} `);
   for (const exit of ["0", "1", "2", "3", "4", "5", "6", "7", "130"]) {
     assert(new RegExp(`\\n  ${exit} +\\S`).test(out), `exit code ${exit} is explained`);
   }
+  for (const line of out.split("\n")) assert(line.length <= 80, `"${line}" is too long`);
 });
 
 for (const { name } of commands) {
@@ -36,6 +42,15 @@ for (const { name } of commands) {
     assertEquals((await cli(["help", ...name.split(" ")])).out, out);
   });
 }
+
+Deno.test("hsgate shows the help of all commands that begin with a word, and runs none of them", async () => {
+  const { code, out } = await cli(["keys", "--help"]);
+  assertEquals(code, 0);
+  assertStringIncludes(out, "Usage: deno task hsgate keys new ");
+  assertStringIncludes(out, "Usage: deno task hsgate keys check ");
+  assertStringIncludes((await cli(["export", "--help"])).out, "Usage: deno task hsgate export day-book ");
+  assertStringIncludes((await cli(["keys"])).err, 'did you mean "keys new" or "keys check"?');
+});
 
 for (const name of ["run", "export day-book", "call", "quote", "watch", "login", "doctor", "operations"]) {
   Deno.test(`hsgate ${name} takes --json and --transport`, async () => {

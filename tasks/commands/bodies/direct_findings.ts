@@ -95,8 +95,10 @@ async function attempt<T>(
 /** Says in words why a step failed. */
 export function explain(check: string, error: BrokerError): Finding {
   const root = rootOf(error);
-  const words = `"${root instanceof RejectedError ? root.text : root.message}"`;
-  const code = root.code === undefined ? "" : `respCode ${root.code}, `;
+  const said = root instanceof RejectedError ? root.text : root.message;
+  const words = said === "" ? "without a reason" : `"${said}"`;
+  // Codes of our own are words, and the sentence around them says the same.
+  const code = /^\d+$/.test(root.code ?? "") ? `respCode ${root.code}, ` : "";
   if (root instanceof DisplacedError) {
     return failed(
       check,

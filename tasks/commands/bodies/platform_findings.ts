@@ -57,7 +57,7 @@ export async function leaseFinding(settings: Settings, host: Host): Promise<Find
   }
   return failed(
     check,
-    `${describeHolder(holder)}, the account's one trade connection`,
+    `the account's one trade connection is taken: ${describeHolder(holder)}`,
     "No login was tried, as it would end that program's. Close it and run doctor again to look at the rest",
     4,
   );
