@@ -1,7 +1,7 @@
 /** The scripts of the README run as they stand, with the permissions that they name, against the simulator. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { ShiftedClock } from "../../lib/simulator/clock.ts";
-import { startGateway } from "../../lib/simulator/gateway/mod.ts";
+import { startSimulator } from "../../lib/simulator/mod.ts";
 
 const root = new URL("../../", import.meta.url);
 const readme = Deno.readTextFileSync(new URL("README.md", root));
@@ -15,6 +15,7 @@ const expected: Record<string, RegExp[]> = {
   funds: [/^assets \d+\.\d\d HKD, available \d+\.\d\d HKD$/m, /00\d{3}\.HK/],
   fees: [/^2025-08-1\d (buy|sell) \d+ AAPL at \d+/m, /^fees \d+\.\d\d USD$/m],
   order: [/^order \d+ is placed$/m, /^00700\.HK filled 100 \d+/m],
+  direct: [/^assets \d+\.\d\d HKD over direct$/m],
 };
 
 Deno.test("README has the scripts that are run here", () => {
@@ -23,13 +24,13 @@ Deno.test("README has the scripts that are run here", () => {
 
 for (const { name, text, flags } of scripts) {
   Deno.test(`README script ${name}.ts runs with the permissions that it names`, async () => {
-    await using gateway = await startGateway({
+    await using simulator = await startSimulator({
       seed: 1,
       clock: new ShiftedClock(Date.parse("2025-08-15T10:00:00+08:00")),
       days: 30,
-      pushIntervalMs: 200,
+      gateway: { pushIntervalMs: 200 },
     });
-    const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey } = gateway.info;
+    const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey, ...platform } = simulator.info;
     const { host, port } = new URL(gatewayUrl);
     const folder = await Deno.makeTempDir({ prefix: "hsgate-readme-" });
     const file = `${folder}/${name}.ts`;
@@ -50,9 +51,15 @@ for (const { name, text, flags } of scripts) {
         ...flags.map(inReadme),
         file,
       ],
+      cwd: folder,
       env: {
         HSGATE_TRADE_PASSWORD: tradePassword,
         HSGATE_TRADE_PASSWORD_KEY: tradePasswordKey,
+        HSGATE_AUTH_URL: platform.authUrl,
+        HSGATE_MOBILE: platform.mobile,
+        HSGATE_LOGIN_PASSWORD: platform.loginPassword,
+        HSGATE_DEVELOPER_PRIVATE_KEY: platform.developerPrivateKey,
+        HSGATE_PLATFORM_PUBLIC_KEY: platform.platformPublicKey,
         NO_COLOR: "1",
       },
     }).output();
