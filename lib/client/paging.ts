@@ -142,6 +142,7 @@ function cursorOf(row: unknown): string | undefined {
 async function* byNumber<Row>(walk: Walk): AsyncGenerator<Page<Row>> {
   const limit = Number(walk.params.limit);
   const last = walk.operation.paging?.last;
+  let before: string | undefined;
   for (let number = 1, wanted = Number(walk.params.page ?? 1);; number++, wanted++) {
     checkPageCount(walk, number);
     const answer = await walk.call(walk.operation, { ...walk.params, page: wanted }, walk.options);
@@ -152,11 +153,21 @@ async function* byNumber<Row>(walk: Walk): AsyncGenerator<Page<Row>> {
     if (page !== 0 && page !== wanted) {
       fault(walk, "page-repeated", `page ${wanted} was asked for and page ${page} came`);
     }
+    if (page === 0) {
+      // The answer does not say which page it is, so its content has to.
+      const content = JSON.stringify(rows);
+      if (rows.length > 0 && content === before) {
+        fault(walk, "page-repeated", `page ${wanted} is the one before`);
+      }
+      before = content;
+    }
     const isShort = rows.length < limit;
+    // Without a number of pages, as with a member at zero that is left out, only a short page tells the end.
+    const total = Number(totalPages) || undefined;
     const isLast = last === "mark"
       ? marked === true || isShort
-      : last === "total"
-      ? wanted >= Number(totalPages) || rows.length === 0
+      : last === "total" && total !== undefined
+      ? wanted >= total || rows.length === 0
       : isShort;
     yield { rows, number, isLast };
     if (isLast) return;

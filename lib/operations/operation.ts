@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type FieldsInfo, Mismatch, type ValueType } from "./types.ts";
+import { type FieldsInfo, InexactNumber, Mismatch, type ValueType } from "./types.ts";
 
 /** Whether repeating a call could do something twice. A `session` call changes the login or the pushes only. */
 export type Effect = "read" | "write" | "session";
@@ -166,7 +166,7 @@ function fromEither(type: ValueType<unknown>, value: unknown, mayBeOurs: boolean
     return type.decode(value);
   } catch (error) {
     // What cannot be read stays as it was given, so that the check that follows names it.
-    if (error instanceof Mismatch) return value;
+    if (error instanceof Mismatch || error instanceof InexactNumber) return value;
     throw error;
   }
 }

@@ -170,7 +170,9 @@ function decodeParams(entries: [string, FieldInfo][], value: unknown): Record<st
   for (const [name, { wire, type, fallback }] of entries) {
     const given = value[wire];
     const present = given !== undefined && given !== null && given !== "";
-    if (present) out[name] = within(name, () => type.decode(given));
+    // Some clients write whole numbers where text belongs; whoever serves them reads those all the same.
+    const isLoose = Number.isSafeInteger(given) && type.proto.includes("string");
+    if (present) out[name] = within(name, () => type.decode(isLoose ? String(given) : given));
     else if (fallback !== undefined) out[name] = fallback;
   }
   return out;

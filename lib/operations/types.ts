@@ -161,6 +161,12 @@ function plainDigits(value: Decimal): Decimal {
   return /^-?\d+(\.\d+)?$/.test(value) ? value : add(value);
 }
 
+/** A number of JSON is a double by now, and even a whole one may have been another: only its text will do. */
+function decimalOf(value: unknown): Decimal {
+  if (typeof value === "number") throw new InexactNumber();
+  return textOf(value);
+}
+
 /** A decimal number as text, of any sign; exact. */
 export const decimal: ValueType<Decimal, false> = scalar<Decimal>({
   name: "decimal",
@@ -168,7 +174,7 @@ export const decimal: ValueType<Decimal, false> = scalar<Decimal>({
   proto: ["string"],
   accepts: isDecimal,
   encode: plainDigits,
-  decode: textOf,
+  decode: decimalOf,
 });
 
 const isPositive = (value: unknown) =>
@@ -181,7 +187,7 @@ export const positiveDecimal: ValueType<Decimal, false> = scalar<Decimal>({
   proto: ["string"],
   accepts: isPositive,
   encode: plainDigits,
-  decode: textOf,
+  decode: decimalOf,
 });
 
 /** A decimal of zero or more, for prices (a market order sends `"0"`). */
@@ -191,7 +197,7 @@ export const priceDecimal: ValueType<Decimal, false> = scalar<Decimal>({
   proto: ["string"],
   accepts: (value) => isDecimal(value) && !value.startsWith("-"),
   encode: plainDigits,
-  decode: textOf,
+  decode: decimalOf,
 });
 
 /** A whole number of 32 bits within bounds. */
@@ -412,7 +418,7 @@ export const rateMap: ValueType<Record<string, Record<string, Decimal>>, false> 
   proto: [],
   accepts: (value) => typeof value === "object" && value !== null,
   decode: (value) => {
-    const inner = (rates: unknown) => mapValues(rates, textOf);
+    const inner = (rates: unknown) => mapValues(rates, decimalOf);
     return mapValues(value, inner);
   },
 });

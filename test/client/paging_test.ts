@@ -148,12 +148,27 @@ Deno.test("page numbers run to the number of pages, to the mark, or to a short p
   await using second = await connect({ gateway: mark.url });
   assertEquals((await second.futures.fillsHistory({ ...range, limit: 2 }).toArray()).length, 4);
 
-  const algo = { orderId: "1", stockCode: "00700.HK" };
+  const algo = (id: string) => ({ orderId: id, stockCode: "00700.HK" });
   await using short = farEnd(({ body }) =>
-    ok({ algoOrderList: body.params.pageNo === "3" ? [algo] : [algo, algo] })
+    ok({
+      algoOrderList: ["a", "b"].slice(0, body.params.pageNo === "3" ? 1 : 2).map((id) =>
+        algo(id + body.params.pageNo)
+      ),
+    })
   );
   await using third = await connect({ gateway: short.url });
   assertEquals((await third.algo.list({ ...range, limit: 2 }).toArray()).length, 5);
+});
+
+Deno.test("without a number of pages only a short page ends the list", async () => {
+  const row = (id: number) => ({ condOrderId: String(id), stockCode: "00700.HK" });
+  await using end = farEnd(({ body }) => {
+    const page = Number(body.params.pageNo);
+    return ok({ data: page < 3 ? [row(page * 2), row(page * 2 + 1)] : [row(6)], curPageNo: page });
+  });
+  await using client = await connect({ gateway: end.url });
+  const list = client.conditionalOrders.today({ market: "hk", limit: 2 });
+  assertEquals([(await list.toArray()).length, list.isComplete, end.arrived.length], [5, true, 3]);
 });
 
 Deno.test("a server that gives the same page again is noticed", async () => {
@@ -167,6 +182,11 @@ Deno.test("a server that gives the same page again is noticed", async () => {
     "page 2 was asked for and page 1 came",
   );
   assertEquals(error.code, "page-repeated");
+
+  await using mute = farEnd(() => ok({ algoOrderList: [{ orderId: "1", stockCode: "00700.HK" }] }));
+  await using other = await connect({ gateway: mute.url });
+  const again = await assertRejects(() => other.algo.list({ ...range, limit: 1 }).toArray(), ProtocolError);
+  assertEquals([again.code, mute.arrived.length], ["page-repeated", 2]);
 });
 
 Deno.test("a refusal in the middle of a walk keeps its class", async () => {

@@ -81,14 +81,22 @@ Deno.test("numbers beyond a double's reach arrive digit by digit", async () => {
 });
 
 Deno.test("an amount that is written as a JSON number keeps every digit", async () => {
-  const body =
-    '{"ok":true,"err":"","data":{"assetBalance":1234567890123456789.123456789,"enableBalance":0.10,"cashOnHold":1e-330}}';
-  await withClient(() => json(body), async (client) => {
-    const funds = await client.account.funds({ market: "hk" });
-    assertEquals(funds.totalAssets, "1234567890123456789.123456789");
-    assertEquals(funds.available, "0.10");
-    assertEquals(funds.frozenByOrders, "1e-330");
-  });
+  const literals = [
+    "1234567890123456789.123456789",
+    "0.10",
+    "300.00",
+    "1e-330",
+    "9007199254740990.6",
+    "4503599627370497.25",
+    "100.00000000000000001",
+    "-0.000000000000000000000000001",
+  ];
+  for (const literal of literals) {
+    const body = `{"ok":true,"err":"","data":{"assetBalance":${literal}}}`;
+    await withClient(() => json(body), async (client) => {
+      assertEquals((await client.account.funds({ market: "hk" })).totalAssets, literal);
+    });
+  }
 });
 
 Deno.test("a write whose answer is lost is sent once and has an unknown outcome; a read is tried three times", async () => {

@@ -29,7 +29,9 @@ function decode(operation: AnyOperation, wire: unknown): unknown {
     if (error instanceof Mismatch) {
       throw invalid(describe(error, operation.request.fields ?? {}));
     }
-    if (error instanceof InexactNumber) throw invalid("a number is too long to be exact, write it as text");
+    if (error instanceof InexactNumber) {
+      throw invalid("an amount or a price is text, write its number as text");
+    }
     throw error;
   }
 }
