@@ -5,6 +5,7 @@
  */
 import { BusyError, InvalidParamsError, type Issue, TransportError } from "../errors.ts";
 import { account } from "../operations/account.ts";
+import { quotes } from "../operations/quotes.ts";
 import { catalogue } from "../operations/mod.ts";
 import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
 import type { TransportEvent } from "../transports/push_events.ts";
@@ -119,25 +120,57 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
     close,
     [Symbol.asyncDispose]: close,
   };
-  return Object.assign(methodsOf(calls), base);
+  return Object.assign(methodsOf(calls, rememberedBy(calls, watches)), base);
 }
 
+/** Methods of operations whose effect the client has to remember: the login and the subscriptions. */
+type Remembered = ReadonlyMap<string, (params?: unknown, options?: CallOptions) => Promise<unknown>>;
+
+function rememberedBy(calls: Calls, watches: Watches): Remembered {
+  const checked = <P, R>(
+    operation: Operation<P, R>,
+    run: (params: P, options: CallOptions) => Promise<unknown>,
+  ) => {
+    const method = async (params: unknown = {}, options: CallOptions = {}) => {
+      calls.check(operation, params);
+      return await run(params as P, options); // the check has just held it against the parameters' own type
+    };
+    return [operation.name, method] as const;
+  };
+  const [loginName, logIn] = checked(
+    account.login,
+    ({ password }, options) => calls.logIn(password, options),
+  );
+  return new Map([
+    // Without a password the client's own is used, so there is nothing to check.
+    [
+      loginName,
+      (params = {}, options = {}) =>
+        isEmpty(params) ? calls.logIn(undefined, options) : logIn(params, options),
+    ],
+    checked(quotes.subscribe, (params, options) => watches.subscribe(params, options).then(() => ({}))),
+    checked(quotes.unsubscribe, (params, options) => watches.unsubscribe(params, options).then(() => ({}))),
+  ]);
+}
+
+const isEmpty = (params: unknown) =>
+  typeof params === "object" && params !== null && Object.values(params).every((each) => each === undefined);
+
 /** Plain objects rather than a proxy, so that editors, notebooks and `Object.keys` see what there is. */
-function methodsOf(calls: Calls): Methods {
+function methodsOf(calls: Calls, remembered: Remembered): Methods {
   const families = Object.entries(catalogue).map(([name, family]) => {
     const methods = Object.entries<AnyOperation>(family).map((
       [key, operation],
-    ) => [key, methodOf(calls, operation)]);
+    ) => [key, methodOf(calls, remembered, operation)]);
     return [name, Object.fromEntries(methods)];
   });
   // The same keys as the catalogue, each with the function that `methodOf` makes of its entry.
   return Object.fromEntries(families) as Methods;
 }
 
-function methodOf(calls: Calls, operation: AnyOperation) {
-  if (operation.name === account.login.name) {
-    return (params: { password?: string } = {}, options: CallOptions = {}) => calls.logIn(params, options);
-  }
+function methodOf(calls: Calls, remembered: Remembered, operation: AnyOperation) {
+  const special = remembered.get(operation.name);
+  if (special !== undefined) return special;
   if (operation.paging === undefined) {
     return (params: unknown = {}, options: CallOptions = {}) => calls.call(operation, params, options);
   }
@@ -168,14 +201,7 @@ class Calls {
   }
 
   async call<P, R>(operation: Operation<P, R>, params: P, options: CallOptions): Promise<R> {
-    const issues: Issue[] = [];
-    operation.request.check(params, [], issues);
-    if (issues.length > 0) {
-      throw new InvalidParamsError(`call ${operation.name}`, issues, {
-        operation: operation.name,
-        transport: this.#transport.name,
-      });
-    }
+    this.check(operation, params);
     if (this.#closed.signal.aborted) {
       throw new TransportError(`Cannot send ${operation.name}: the client is closed`, {
         code: "closed",
@@ -189,11 +215,18 @@ class Calls {
     return answer as R;
   }
 
-  logIn({ password }: { password?: string }, options: CallOptions): Promise<Result<typeof account.login>> {
-    if (password === undefined) return this.#login.logIn(undefined, options);
+  /** Refuses wrong parameters, all of them at once. */
+  check(operation: AnyOperation, params: unknown): void {
     const issues: Issue[] = [];
-    account.login.request.check({ password }, [], issues);
-    if (issues.length > 0) throw new InvalidParamsError(`call ${account.login.name}`, issues);
+    operation.request.check(params, [], issues);
+    if (issues.length === 0) return;
+    throw new InvalidParamsError(`call ${operation.name}`, issues, {
+      operation: operation.name,
+      transport: this.#transport.name,
+    });
+  }
+
+  logIn(password: string | undefined, options: CallOptions): Promise<Result<typeof account.login>> {
     return this.#login.logIn(password, options);
   }
 

@@ -117,6 +117,22 @@ export class Subscriptions {
   }
 
   /**
+   * Ends what one {@linkcode Subscriptions.add} began, by what it named; what nobody holds is unsubscribed all
+   * the same, as the gateway may know more than we do.
+   */
+  remove(watch: Watch, signal?: AbortSignal): Promise<void> {
+    return this.#inTurn(async () => {
+      const wanted = entriesOf(watch);
+      const held = wanted.filter(({ key }) => this.#entries.has(key));
+      const strange = wanted.filter((each) => !held.includes(each)).map(({ entry }) => entry);
+      await this.#release(held.map(({ key }) => key), signal);
+      for (const [topic, securities] of byTopic(strange)) {
+        await this.#senders.unsubscribe(topic, securities, signal);
+      }
+    });
+  }
+
+  /**
    * Subscribes to everything again, after a new connection. Every topic is tried, so that one that the broker
    * refuses does not keep the others silent; the first error is thrown at the end.
    */

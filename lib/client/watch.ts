@@ -5,7 +5,7 @@
  */
 import type { PushTopic } from "../dictionaries/push.ts";
 import { RejectedError, TransportError, UnmappedError } from "../errors.ts";
-import type { AnyOperation } from "../operations/operation.ts";
+import type { AnyOperation, Params } from "../operations/operation.ts";
 import { orders } from "../operations/orders.ts";
 import { quotes } from "../operations/quotes.ts";
 import type { PushStream } from "../transports/push.ts";
@@ -104,6 +104,22 @@ export class Watches {
       // Without a stream the gateway pushes nothing, and forgets by itself.
       if (stream.state !== "closed") await end?.().catch(ignoreRefusal);
     }
+  }
+
+  /** Subscribes without a watch: the securities count as the others do, and come back after a break. */
+  async subscribe(
+    { topic, securities }: Params<typeof quotes.subscribe>,
+    options: CallOptions,
+  ): Promise<void> {
+    await this.#subscriptions.add({ topics: [topic], securities }, options.signal);
+  }
+
+  /** Ends what `subscribe` began. */
+  async unsubscribe(
+    { topic, securities }: Params<typeof quotes.unsubscribe>,
+    options: CallOptions,
+  ): Promise<void> {
+    await this.#subscriptions.remove({ topics: [topic], securities }, options.signal);
   }
 
   /** Ends the stream and with it every watch. */

@@ -115,6 +115,35 @@ Deno.test("more than 200 securities are refused with the reason", async () => {
   });
 });
 
+Deno.test("quotes.subscribe() counts with the watches, and its securities are subscribed again after a break", async () => {
+  await withDesk(async ({ client, gateway }) => {
+    const invented = Array.from({ length: 199 }, (_, i) => ({ type: "us-stock" as const, symbol: `S${i}` }));
+    await client.quotes.subscribe({ topic: "quote", securities: [tencent, hsbc] });
+    await assertRejects(
+      () => client.quotes.subscribe({ topic: "tick", securities: invented }),
+      InvalidParamsError,
+      "at most 200 securities",
+    );
+    assertEquals(gateway.state().subscriptions, 2);
+    await client.quotes.unsubscribe({ topic: "quote", securities: [hsbc] });
+    assertEquals(gateway.state().subscriptions, 1);
+    await assertRejects(
+      () => client.quotes.subscribe({ topic: "quote", securities: [] }),
+      InvalidParamsError,
+      "securities",
+    );
+
+    const events = client.watch({});
+    await until(events, isConnected);
+    gateway.faults.arm({ kind: "cut-push" });
+    await client.orders.place(resting);
+    await until(events, ({ type }) => type === "gap");
+    await until(events, isConnected);
+    assertEquals(gateway.state().subscriptions, 1);
+    await events.return?.();
+  });
+});
+
 Deno.test('"cut-push": the stream comes back by itself, subscribes again and tells the gap', async () => {
   await withDesk(async ({ client, clock, gateway }) => {
     const events = client.watch({ securities: [tencent] });
