@@ -80,11 +80,15 @@ export class Login implements LoginKeeper {
   /** Some gateways answer with a text alone; a cheap query then tells whether the login holds. */
   async #confirm(answer: Result<typeof account.login>, options: CallOptions): Promise<void> {
     if (answer.text === undefined) {
-      throw new LoginExpiredError("Cannot log in: the broker answered without success", "", {
-        code: "login-failed",
-        operation: account.login.name,
-        transport: this.#transport.name,
-      });
+      throw new LoginExpiredError(
+        "Cannot log in: the broker answered without success; most likely the trade password is wrong",
+        "",
+        {
+          code: "login-failed",
+          operation: account.login.name,
+          transport: this.#transport.name,
+        },
+      );
     }
     await this.#transport.call(account.funds, { market: "hk" }, options);
   }

@@ -78,9 +78,12 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
       : "Set HSGATE_TRADE_PASSWORD; over the direct transport it needs no key";
   }
   if (error instanceof LoginExpiredError) {
-    return error.code === "no-password" || !/login$/.test(error.operation ?? "")
-      ? 'Set HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY, or type "tradelogin" in the gateway\'s console'
-      : 'Check the trade password and its key; "deno task hsgate doctor" looks at both';
+    if (error.operation === "account.login" && error.code !== "no-password") {
+      return 'Check the trade password and its key; "deno task hsgate doctor" looks at both';
+    }
+    return "Set HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY and log in with " +
+      '"deno task hsgate login", or type "tradelogin" in the gateway\'s console. Nothing was done: send it again ' +
+      "if it is still wanted";
   }
   if (error instanceof MarketClosedError) {
     return "The market is closed now: send it again in its trading hours";
