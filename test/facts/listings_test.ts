@@ -38,3 +38,48 @@ Deno.test("lotSize() follows the date where the exchange changed the lot", pure,
   assertEquals(lotSize("AAPL", "2025-08-15"), 1);
   assertThrows(() => lotSize("NOPE", "2025-08-15"), RangeError, "not listed");
 });
+
+/** Shares per board lot, copied from the exchanges' lists; one line for a lot that never changed. */
+const LOTS: Record<string, number> = {
+  "00001.HK": 500,
+  "00005.HK": 400,
+  "00027.HK": 1000,
+  "00388.HK": 100,
+  "00700.HK": 100,
+  "00823.HK": 100,
+  "00939.HK": 1000,
+  "00941.HK": 500,
+  "00981.HK": 500,
+  "01299.HK": 200,
+  "01398.HK": 1000,
+  "01810.HK": 200,
+  "02020.HK": 200,
+  "02318.HK": 500,
+  "03690.HK": 100,
+  "09618.HK": 50,
+  "09988.HK": 100,
+  "09999.HK": 100,
+  "600519.SH": 100,
+  "600036.SH": 100,
+  "601318.SH": 100,
+  "600900.SH": 100,
+  "601888.SH": 100,
+  "000333.SZ": 100,
+  "000858.SZ": 100,
+  "002415.SZ": 100,
+  "002594.SZ": 100,
+  AAPL: 1,
+  AMZN: 1,
+  GOOGL: 1,
+  MSFT: 1,
+};
+
+Deno.test("lotSize() knows the lot of every listing, years back and ahead", pure, () => {
+  for (const [symbol, lot] of Object.entries(LOTS)) {
+    for (const date of ["2010-01-04", "2025-08-15", "2030-12-31"]) {
+      assertEquals(lotSize(symbol, date), lot, `${symbol} on ${date}`);
+    }
+  }
+  assertEquals([lotSize("01211.HK", "2010-01-04"), lotSize("01211.HK", "2030-12-31")], [500, 100]);
+  assertEquals(listings.map(({ symbol }) => symbol).sort(), [...Object.keys(LOTS), "01211.HK"].sort());
+});

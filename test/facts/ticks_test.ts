@@ -1,5 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import { onTick, tickSize } from "../../lib/facts/ticks.ts";
+import type { Market } from "../../lib/facts/listings.ts";
+import { onTick, tickSize, tickTable } from "../../lib/facts/ticks.ts";
 
 const pure = { permissions: "none" } as const;
 
@@ -34,4 +35,87 @@ Deno.test("onTick() takes the nearest step, halves away from zero", pure, () => 
   assertEquals(onTick("hk", "2024-08-16", "37.475"), "37.500");
   assertEquals(onTick("hk", "2025-08-15", "37.454"), "37.460");
   assertEquals(onTick("us", "2025-08-15", "230.824"), "230.82");
+});
+
+// The upper edges of the bands with their steps, copied from the exchanges' notices; `*` is an open end.
+const HK_2006 = "0.01<0.25:0.001 0.50:0.005 10:0.010 20:0.020 100:0.050 200:0.100 500:0.200 1000:0.500 " +
+  "2000:1.000 5000:2.000 9995:5.000";
+const HK_2025 = "0.01<0.25:0.001 0.50:0.005 10:0.010 20:0.010 50:0.020 100:0.050 200:0.100 500:0.200 " +
+  "1000:0.500 2000:1.000 5000:2.000 9995:5.000";
+const HK_2026 = "0.01<0.25:0.001 0.50:0.005 10:0.005 20:0.010 50:0.020 100:0.050 200:0.100 500:0.200 " +
+  "1000:0.500 2000:1.000 5000:2.000 9995:5.000";
+const HK_ETF = "0.01<1:0.001 5:0.002 10:0.005 20:0.010 100:0.020 200:0.050 500:0.100 1000:0.200 2000:0.500 " +
+  "5000:1.000 9999:1.000";
+/** Every step table, with the first and the last day on which it holds. */
+const TABLES: readonly [Market, kind: string, steps: string, from: string, to: string][] = [
+  ["hk", "stock", HK_2006, "2006-07-24", "2025-08-03"],
+  ["hk", "reit", HK_2006, "2006-07-24", "2025-08-03"],
+  ["hk", "warrant", HK_2006, "2006-07-24", "2025-08-03"],
+  ["hk", "stock", HK_2025, "2025-08-04", "2026-08-02"],
+  ["hk", "reit", HK_2025, "2025-08-04", "2026-08-02"],
+  ["hk", "stock", HK_2026, "2026-08-03", "2099-12-31"],
+  ["hk", "reit", HK_2026, "2026-08-03", "2099-12-31"],
+  ["hk", "warrant", HK_2006, "2025-08-04", "2099-12-31"],
+  ["hk", "etf", HK_ETF, "2020-06-01", "2099-12-31"],
+  ["hk", "future", "0<*:1", "2000-01-03", "2099-12-31"],
+  ["us", "stock", "0<0.9999:0.0001 *:0.01", "2000-01-03", "2099-12-31"],
+  ["us", "etf", "0<0.9999:0.0001 *:0.01", "2000-01-03", "2099-12-31"],
+  ["us", "reit", "0<0.9999:0.0001 *:0.01", "2000-01-03", "2099-12-31"],
+  ["us", "option-standard", "0<2.99:0.05 *:0.10", "2000-01-03", "2099-12-31"],
+  ["us", "option", "0<2.99:0.01 *:0.05", "2000-01-03", "2099-12-31"],
+  ["shanghai", "stock", "0<*:0.01", "2000-01-03", "2099-12-31"],
+  ["shenzhen", "reit", "0<*:0.01", "2000-01-03", "2099-12-31"],
+  ["shenzhen", "etf", "0<*:0.001", "2000-01-03", "2099-12-31"],
+];
+
+Deno.test("tickTable() holds every published band, on the first and the last day of its table", pure, () => {
+  for (const [market, kind, steps, from, to] of TABLES) {
+    for (const date of [from, to]) {
+      let edge = "";
+      const written = tickTable(market, date, kind).map(({ over, upTo, tick }, index) => {
+        if (index > 0) assertEquals(over, edge, `${market} ${kind} ${date}: a hole between bands`);
+        edge = upTo ?? "*";
+        return `${index === 0 ? `${over}<` : ""}${edge}:${tick}`;
+      });
+      assertEquals(written.join(" "), steps, `${market} ${kind} ${date}`);
+    }
+  }
+  assertThrows(() => tickTable("hk", "2006-07-23"), RangeError, "unknown");
+  assertThrows(() => tickTable("hk", "2020-05-31", "etf"), RangeError, "unknown");
+});
+
+Deno.test("tickSize() changes just above each edge of the Hong Kong table of 2025", pure, () => {
+  const at = (price: string) => tickSize("hk", "2025-08-15", price);
+  assertEquals(["0.25", "0.251", "0.50", "0.505", "10", "10.01"].map(at), [
+    "0.001",
+    "0.005",
+    "0.005",
+    "0.010",
+    "0.010",
+    "0.010",
+  ]);
+  assertEquals(["20", "20.01", "50", "50.02", "100", "100.05"].map(at), [
+    "0.010",
+    "0.020",
+    "0.020",
+    "0.050",
+    "0.050",
+    "0.100",
+  ]);
+  assertEquals(["200", "200.1", "500", "500.2", "1000", "1000.5"].map(at), [
+    "0.100",
+    "0.200",
+    "0.200",
+    "0.500",
+    "0.500",
+    "1.000",
+  ]);
+  assertEquals(["2000", "2001", "5000", "5002", "9995", "10000"].map(at), [
+    "1.000",
+    "2.000",
+    "2.000",
+    "5.000",
+    "5.000",
+    "5.000",
+  ]);
 });

@@ -4,7 +4,9 @@ import { account } from "../../lib/operations/account.ts";
 import { algo } from "../../lib/operations/algo.ts";
 import { conditionalOrders } from "../../lib/operations/conditional_orders.ts";
 import { fills } from "../../lib/operations/fills.ts";
+import { fundJournal } from "../../lib/operations/fund_journal.ts";
 import { futures } from "../../lib/operations/futures.ts";
+import { operations } from "../../lib/operations/mod.ts";
 import {
   type AnyOperation,
   encodeParams,
@@ -351,6 +353,80 @@ Deno.test("futures.place ties the last day to its validity", pure, () => {
   assertEquals(short(futures.place, { ...order, validUntil: "2025-12-30" }), [
     'validUntil: nothing, as the order is good for "day"',
   ]);
+});
+
+/** What each bounded parameter may be, written down from the API document: operation, path, least, most. */
+const BOUNDS: readonly [AnyOperation, path: string, least: number, most: number][] = [
+  [orders.place, "validDays", 1, 100],
+  [orders.amend, "validDays", 1, 100],
+  [orders.today, "limit", 1, 99],
+  [orders.history, "limit", 1, 99],
+  [fills.today, "limit", 1, 99],
+  [fills.history, "limit", 1, 99],
+  [fundJournal.today, "limit", 1, 99],
+  [fundJournal.history, "limit", 1, 99],
+  [conditionalOrders.today, "page", 1, 1_000_000],
+  [conditionalOrders.today, "limit", 1, 99],
+  [conditionalOrders.history, "page", 1, 1_000_000],
+  [conditionalOrders.history, "limit", 1, 99],
+  [algo.place, "settings.percent", 1, 99],
+  [algo.place, "settings.intervalSec", 1, 86_400],
+  [algo.amend, "settings.percent", 1, 99],
+  [algo.amend, "settings.intervalSec", 1, 86_400],
+  [algo.list, "page", 1, 1_000_000],
+  [algo.list, "limit", 1, 99],
+  [futures.ordersHistory, "page", 1, 1_000_000],
+  [futures.ordersHistory, "limit", 1, 99],
+  [futures.fillsHistory, "page", 1, 1_000_000],
+  [futures.fillsHistory, "limit", 1, 99],
+  [quotes.ticks, "limit", 1, 1000],
+  [quotes.bars, "limit", 1, 1500],
+];
+
+Deno.test("every bounded number takes both its limits and nothing beyond", pure, () => {
+  for (const [operation, path, least, most] of BOUNDS) {
+    const wrong = (value: number) => {
+      const params = path.split(".").reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
+      // Other fields are missing on purpose; what is wrong with this one's kind is asked alone.
+      return short(operation, params).filter((line) => line.startsWith(`${path}: a whole number`));
+    };
+    const expected = [`${path}: a whole number from ${least} to ${most}`];
+    assertEquals([wrong(least), wrong(most)], [[], []], `${operation.name} ${path}`);
+    for (const value of [least - 1, most + 1, least + 0.5, -most]) {
+      assertEquals(wrong(value), expected, `${operation.name} ${path} ${value}`);
+    }
+  }
+});
+
+Deno.test("BOUNDS names every bounded number of the catalogue", pure, () => {
+  const bounded = (operation: AnyOperation) => {
+    const found: string[] = [];
+    const walk = (fields: Readonly<Record<string, { type: unknown }>>, path: string) => {
+      for (const [name, { type }] of Object.entries(fields)) {
+        // A value type tells its bounds by its name, and a record has fields of its own.
+        const { name: kind, fields: inner } = type as { name?: string; fields?: typeof fields };
+        if (inner !== undefined) walk(inner, `${path}${name}.`);
+        else if (/^whole number -?\d/.test(kind ?? "")) found.push(`${operation.name} ${path}${name}`);
+      }
+    };
+    walk(operation.request.fields ?? {}, "");
+    return found;
+  };
+  const named = BOUNDS.map(([operation, path]) => `${operation.name} ${path}`);
+  assertEquals([...operations.values()].flatMap(bounded).sort(), named.sort());
+});
+
+Deno.test("lists take as many entries as the broker does, and not one more", pure, () => {
+  const rows: [AnyOperation, path: string, most: number, of: (index: number) => unknown][] = [
+    [orders.today, "orderIds", 100, (index) => `${index}`],
+    [quotes.subscribe, "securities", 200, (index) => ({ type: "us-stock", symbol: `A${index}` })],
+  ];
+  for (const [operation, path, most, of] of rows) {
+    const wrong = (count: number) =>
+      short(operation, { [path]: Array.from({ length: count }, (_, index) => of(index)) })
+        .filter((line) => line.startsWith(`${path}: `)).length;
+    assertEquals([wrong(0), wrong(1), wrong(most), wrong(most + 1)], [1, 0, 0, 1], operation.name);
+  }
 });
 
 Deno.test("account.login never shows what it was given, however it was misspelt", pure, () => {
