@@ -14,9 +14,13 @@ import type { Market } from "../../lib/dictionaries/market.ts";
 import { ManualClock } from "../../lib/simulator/clock.ts";
 import { startGateway } from "../../lib/simulator/gateway/mod.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
+import { report } from "./harness.ts";
 
 /** A Saturday at noon in Hong Kong: every day before is cleared. */
 const NOW = Date.parse("2025-08-16T12:00:00+08:00");
+
+const MOST_RATIO = 2;
+const MOST_MB = 200;
 
 interface Job {
   url: string;
@@ -73,7 +77,19 @@ async function main(): Promise<void> {
     const ours = await child("ours", { ...job, out: `${out}/ours` });
     if (ours.rows !== floor.rows) throw new Error(`the export has ${ours.rows} rows, the loop ${floor.rows}`);
     const ratio = Math.round((ours.seconds / floor.seconds) * 100) / 100;
-    console.log(JSON.stringify({ bench: "export", fills: ours.fills, rows: ours.rows, floor, ours, ratio }));
+    report({
+      name: `export of ${ours.fills} fills, ${perDay} a day, beside a bare loop over the same pages`,
+      unit: "s",
+      floor: floor.seconds,
+      ours: ours.seconds,
+      ratio,
+      target: `at most ${MOST_RATIO} times the loop, peak at most ${MOST_MB} MB`,
+      ok: ratio <= MOST_RATIO && ours.peakMb <= MOST_MB,
+      peakMb: { floor: floor.peakMb, ours: ours.peakMb },
+      bytes: { floor: floor.bytes, ours: ours.bytes },
+      fills: ours.fills,
+      rows: ours.rows,
+    });
   } finally {
     await simulator.stdin.close();
     await simulator.status;

@@ -87,6 +87,27 @@ Deno.test("DigestCounts counts like a map, also when it grows", () => {
   assertEquals(expected.size, 6007);
 });
 
+Deno.test("DigestCounts counts beyond what a byte holds, and takes back", () => {
+  const counts = new DigestCounts();
+  const [same, other] = [new Digest().add("same"), new Digest().add("other")];
+  for (let count = 1; count <= 600; count++) assertEquals(counts.next(same), count);
+  assertEquals([counts.next(other), counts.next(same)], [1, 601]);
+  for (let left = 601; left > 0; left--) assertEquals(counts.take(same), true);
+  assertEquals([counts.take(same), counts.take(new Digest().add("never"))], [false, false]);
+  assertEquals([counts.next(same), counts.take(other), counts.take(other)], [1, true, false]);
+});
+
+Deno.test("DigestCounts tells a million rows apart", () => {
+  const counts = new DigestCounts();
+  const digest = new Digest();
+  let repeated = 0;
+  for (let index = 0; index < 1_000_000; index++) {
+    if (counts.next(digest.reset().add(`12508150${index}`).add("00700.HK")) > 1) repeated++;
+  }
+  assertEquals(repeated, 0);
+  assertEquals(counts.next(digest.reset().add("12508150999999").add("00700.HK")), 2);
+});
+
 Deno.test("checkFees() adds the items up exactly", () => {
   assertEquals(checkFees(["0.1", "0.2"], "0.30"), undefined);
   assertEquals(checkFees([], "0"), undefined);
