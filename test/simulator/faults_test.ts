@@ -40,20 +40,15 @@ async function orderIds(gateway: SimulatedGateway): Promise<string[]> {
   return data.data.map(({ entrustId }: { entrustId: string }) => entrustId);
 }
 
-async function elapsed(work: () => Promise<unknown>): Promise<number> {
-  const began = performance.now();
-  await work();
-  return performance.now() - began;
-}
-
 Deno.test("fault delay waits before the answer, and for the named operation alone", async () => {
   await using gateway = await start();
   gateway.faults.arm({ kind: "delay", ms: 80, operation: "quotes.latest" });
-  const other = await elapsed(() => call(gateway, "/hq/OrderBook", { security: TENCENT }));
-  assertEquals(gateway.faults.struck("delay"), 0);
-  const struck = await elapsed(() => call(gateway, "/hq/BasicQot", QUOTE));
-  assert(struck >= 80, `answered after ${struck} ms`);
-  assert(other < 80, `the other operation was answered after ${other} ms`);
+  await call(gateway, "/hq/OrderBook", { security: TENCENT });
+  assertEquals(gateway.faults.struck("delay"), 0, "the other operation was let through");
+  const began = performance.now();
+  await call(gateway, "/hq/BasicQot", QUOTE);
+  const took = performance.now() - began;
+  assert(took >= 80, `answered after ${took} ms`);
   assertEquals(gateway.faults.struck("delay"), 1);
 });
 
