@@ -4,9 +4,9 @@
  * Each day has a folder of its own, `<out>/2025-08-15/`, which is there whole or not at all. Days are read one
  * after the other and never held in memory; a run that stops, however it stops, is repeated with the same call.
  *
- * A day is final when every market's rows come from the broker's history, every fill has its total of fees and the
- * session is over; without fills, once the market's next date has begun. Anything else is provisional, and the next
- * export writes it anew. Final days are kept as they are, except the last session's: the broker may still book
+ * A day is final when every market's rows come from the broker's history, every fill has its total of fees, the
+ * session is over and everything adds up; without fills, once the market's next date has begun. Anything else is
+ * provisional, and the next export writes it anew. Final days are kept as they are, except the last session's: the broker may still book
  * something on its evening, so it is read again and replaced when it has changed.
  *
  * @module
@@ -28,7 +28,7 @@ import { KEPT_DIFFERENCES } from "./part.ts";
 import { readDay } from "./read_day.ts";
 import { type KeptDay, keptDay } from "./kept_day.ts";
 import { Shelf } from "./shelf.ts";
-import { marketResults, type Settings } from "./summary.ts";
+import { isSettled, marketResults, type Settings } from "./summary.ts";
 import type {
   DayBookEvent,
   DayBookFormat,
@@ -183,7 +183,7 @@ class Export {
     }
     const before = keptDay(shelf.path(day), settings);
     const isRecent = markets.some((market) => market.isRecent);
-    if (before?.isWhole && before.summary.status === "final" && !isRecent && !this.#options.refresh) {
+    if (before?.isWhole && isSettled(before.summary) && !isRecent && !this.#options.refresh) {
       return this.#dayResult(before, shelf.path(day), "kept");
     }
     before?.refuseNarrower();
@@ -234,11 +234,13 @@ class Export {
       return this.#dayResult(written, path, "unchanged");
     }
     if (
-      before?.isWhole && before.isSame && before.summary.status === "final" &&
+      before?.isWhole && before.isSame && isSettled(before.summary) &&
       written.summary.status !== "final"
     ) {
       shelf.discard(day);
-      return this.#dayResult(before, path, "kept-final");
+      const { differences, checks } = written.summary;
+      const summary = { ...before.summary, differences, checks };
+      return this.#dayResult({ summary, differences: written.differences }, path, "kept-final");
     }
     shelf.publish(day, onStage);
     return this.#dayResult(written, path, before === undefined ? "written" : "replaced");

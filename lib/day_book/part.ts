@@ -6,12 +6,15 @@
 import type { Client } from "../client/client.ts";
 import type { PagingOptions } from "../client/paging.ts";
 import type { Market } from "../dictionaries/market.ts";
+import { isDecimal } from "../decimal.ts";
 import { ProtocolError } from "../errors.ts";
 import { type AnyRow, currencyOfMarket, dayBookColumns, type RowContext } from "./columns.ts";
 import { ahead, type ListSpec, type Source } from "./lists.ts";
 import { csvRecord, rowEncoder, TextFile } from "./row_file.ts";
 import { Digest, DigestCounts } from "./row_keys.ts";
+import { readRows } from "./row_reader.ts";
 import { look, type Looking, newTally, type RowFinding, type Tally } from "./tally.ts";
+import { netOf, sideOfFill, sideOfLine, type TradeRow } from "./trades.ts";
 import type { DayBookFormat, DayBookMarket, Difference, Origin } from "./types.ts";
 
 /** What a part is read from, and where it goes. */
@@ -115,6 +118,19 @@ export class Part {
       for (const file of [this.#csv, this.#jsonl, this.#findings]) file?.close();
     }
     return this;
+  }
+
+  /** Reads the trades back from the files: fills with amount, side and fees, or journal lines of trades. */
+  *trades(): Generator<TradeRow> {
+    const form = this.#options.formats.includes("jsonl") ? "jsonl" : "csv";
+    for (const row of readRows(this.path(form), form)) {
+      const { rowKey, fillAmount, total, amount } = row as Record<string, string | undefined>; // text throughout
+      if (rowKey === undefined) continue;
+      const [fill, line] = [sideOfFill(row.side), sideOfLine(row.type)];
+      if (isDecimal(fillAmount) && isDecimal(total) && fill !== undefined) {
+        yield { rowKey, side: fill, net: netOf(fill, fillAmount, total) };
+      } else if (isDecimal(amount) && line !== undefined) yield { rowKey, side: line, net: amount };
+    }
   }
 
   async #readPages(source: Source): Promise<void> {

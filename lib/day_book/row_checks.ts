@@ -47,9 +47,12 @@ export interface AmountInput {
 /** Half a cent: an amount is written with two decimals in every currency of the account. */
 const HALF_CENT = "0.005";
 
+/** No market's ticks have more decimals; a price that has more is a mean. */
+const TICK_DECIMALS = 3;
+
 /**
- * Compares the amount with price times quantity. The amount may be rounded to the cent; a mean price may besides be
- * rounded in its last decimal, at the least in its second, which counts times the quantity.
+ * Compares the amount with price times quantity. The amount may be rounded to the cent; a mean price that is off
+ * the grid may besides be rounded in its last decimal, which counts times the quantity.
  */
 export function checkAmount(input: AmountInput): Disagreement | undefined {
   const { symbol, market, merged, price, quantity, amount } = input;
@@ -58,7 +61,10 @@ export function checkAmount(input: AmountInput): Disagreement | undefined {
   if (isProduct(price, units, amount)) return undefined;
   const expected = multiply(price, units);
   const off = absolute(subtract(amount, expected));
-  const slack = merged ? add(HALF_CENT, multiply(halfUnit(price), absolute(units))) : HALF_CENT;
+  const decimals = decimalsOf(price);
+  const slack = merged && decimals > TICK_DECIMALS
+    ? add(HALF_CENT, multiply(`0.${"0".repeat(decimals)}5`, absolute(units)))
+    : HALF_CENT;
   if (compare(off, slack) <= 0) return undefined;
   const times = isOption ? `, times ${optionMultiplier}` : "";
   return {
@@ -68,8 +74,6 @@ export function checkAmount(input: AmountInput): Disagreement | undefined {
   };
 }
 
-/** Half of a price's last decimal, at most half of its second one. */
-function halfUnit(price: Decimal): Decimal {
-  const decimals = Math.max(2, price.split(/e/i)[0]!.split(".")[1]?.length ?? 0);
-  return `0.${"0".repeat(decimals)}5`;
+function decimalsOf(price: Decimal): number {
+  return price.split(/e/i)[0]!.split(".")[1]?.length ?? 0;
 }

@@ -119,7 +119,11 @@ export function totalsOf(parts: readonly Part[], markets: readonly Market[]): Re
 }
 
 /** Says why a market's day can still change; an empty list means that it is final. */
-export function provisionalReasons(day: MarketDay, parts: readonly Part[]): string[] {
+export function provisionalReasons(
+  day: MarketDay,
+  parts: readonly Part[],
+  checks: readonly CheckRecord[],
+): string[] {
   if (!day.hasBegun) return ["the day has not begun in this market"];
   const reasons: string[] = [];
   if (!day.isOver) reasons.push("the session is not over");
@@ -134,12 +138,36 @@ export function provisionalReasons(day: MarketDay, parts: readonly Part[]): stri
   if (isRunning && day.isOver && (rows === 0 || day.market === "futures")) {
     reasons.push("it is still this date in the market, and no fees show that the day was cleared");
   }
+  const differences = checks.reduce((sum, each) => sum + each.differences, 0);
+  if (differences > 0) {
+    reasons.push(`${differences} ${differences === 1 ? "difference was" : "differences were"} found`);
+  }
+  if (reasons.length === 0) {
+    // A broken day must not be taken for a finished one.
+    for (const { check, detail } of openTies(checks)) reasons.push(`${check} cannot be compared: ${detail}`);
+  }
   return reasons;
 }
 
+/** Comparisons of lists that could not be made. */
+function openTies(checks: readonly CheckRecord[]): CheckRecord[] {
+  return checks.filter(({ check, result }) =>
+    (check === "journal" || check === "orders") && result === "not-checkable"
+  );
+}
+
+/** Tells whether a day is done with: it is final, everything was compared, and everything adds up. */
+export function isSettled({ status, differences, checks }: Summary): boolean {
+  return status === "final" && differences === 0 && openTies(checks).length === 0;
+}
+
 /** Describes one market of a day. */
-export function marketRecord(day: MarketDay, parts: readonly Part[]): MarketRecord {
-  const provisionalBecause = provisionalReasons(day, parts);
+export function marketRecord(
+  day: MarketDay,
+  parts: readonly Part[],
+  checks: readonly CheckRecord[],
+): MarketRecord {
+  const provisionalBecause = provisionalReasons(day, parts, checks);
   return {
     session: sessionText(day),
     status: provisionalBecause.length === 0 ? "final" : "provisional",
@@ -160,6 +188,7 @@ export function marketResults({ markets, checks }: Summary): DayResult["markets"
       status,
       rows,
       differences: own.reduce((sum, each) => sum + each.differences, 0),
+      notCheckable: own.filter(({ result }) => result === "not-checkable").length,
     }] as const;
   });
   return Object.fromEntries(results);

@@ -7,6 +7,7 @@
 import { DecimalSum, isDecimal } from "../decimal.ts";
 import { type AnyRow, dayBookColumns } from "./columns.ts";
 import { checkAmount, checkFees } from "./row_checks.ts";
+import { netOf, sideOfFill, sideOfLine, TradePrint } from "./trades.ts";
 import type { CheckName, DayBookList, DayBookMarket, Difference } from "./types.ts";
 
 /** A difference before it is known which day, market and list it belongs to. */
@@ -49,6 +50,8 @@ export interface Tally {
   repeated: number;
   /** `bought`, `sold`, and each fee by its name. */
   readonly money: Sums;
+  /** Fills with amount, side and fees, or journal lines of trades. */
+  readonly trades: TradePrint;
   /** Filled quantity by symbol and side. */
   readonly filled: Sums;
   /** Amount by journal type. */
@@ -70,6 +73,7 @@ export function newTally(): Tally {
     withoutMoney: 0,
     repeated: 0,
     money: new Sums(),
+    trades: new TradePrint(),
     filled: new Sums(),
     journal: new Sums(),
     journalLines: new Map(),
@@ -77,9 +81,6 @@ export function newTally(): Tally {
     checks: { fees: noCount(), amounts: noCount(), journal: noCount(), orders: noCount(), values: noCount() },
   };
 }
-
-const isOut = (side: unknown) => side === "buy" || side === "short-close";
-const isIn = (side: unknown) => side === "sell" || side === "short-open";
 
 const isMarketName = (market: unknown) => typeof market === "string" && !market.startsWith("unlisted:");
 
@@ -158,9 +159,13 @@ function lookAtFill(tally: Tally, row: AnyRow, looking: Looking, findings: RowFi
   const amount = decimalOf(row, "fillAmount", findings);
   const symbol = String(row.symbol);
   if (quantity !== undefined) tally.filled.add(`${symbol} ${row.side}`, quantity);
-  lookAtFees(tally, row.fees as AnyRow | undefined, findings); // the catalogue's record of fees
-  if (amount === undefined || !(isOut(row.side) || isIn(row.side))) tally.withoutMoney++;
-  else tally.money.add(isOut(row.side) ? "bought" : "sold", amount);
+  const total = lookAtFees(tally, row.fees as AnyRow | undefined, findings); // the catalogue's record of fees
+  const side = sideOfFill(row.side);
+  if (amount === undefined || side === undefined) tally.withoutMoney++;
+  else {
+    tally.money.add(side, amount);
+    if (total !== undefined) tally.trades.add(side, netOf(side, amount, total));
+  }
   if (price === undefined || quantity === undefined || amount === undefined) {
     tally.checks.amounts.notCheckable++;
     return;
@@ -177,7 +182,8 @@ function lookAtFill(tally: Tally, row: AnyRow, looking: Looking, findings: RowFi
   else findings.push({ check: "amounts", ...wrong });
 }
 
-function lookAtFees(tally: Tally, fees: AnyRow | undefined, findings: RowFinding[]): void {
+/** Returns the total of the fees, where there is one. */
+function lookAtFees(tally: Tally, fees: AnyRow | undefined, findings: RowFinding[]): string | undefined {
   const items: string[] = [];
   let total: string | undefined;
   for (const name in fees) {
@@ -190,11 +196,12 @@ function lookAtFees(tally: Tally, fees: AnyRow | undefined, findings: RowFinding
   if (total === undefined) {
     tally.withoutFees++;
     tally.checks.fees.notCheckable++;
-    return;
+    return undefined;
   }
   const wrong = checkFees(items, total);
   if (wrong === undefined) tally.checks.fees.passed++;
   else findings.push({ check: "fees", ...wrong });
+  return total;
 }
 
 function lookAtOrder(tally: Tally, row: AnyRow, findings: RowFinding[]): void {
@@ -206,5 +213,8 @@ function lookAtLine(tally: Tally, row: AnyRow, findings: RowFinding[]): void {
   const type = typeof row.type === "string" ? row.type : "unnamed";
   tally.journalLines.set(type, (tally.journalLines.get(type) ?? 0) + 1);
   const amount = decimalOf(row, "amount", findings);
-  if (amount !== undefined) tally.journal.add(type, amount);
+  if (amount === undefined) return;
+  tally.journal.add(type, amount);
+  const side = sideOfLine(type);
+  if (side !== undefined) tally.trades.add(side, amount);
 }

@@ -46,7 +46,7 @@ export interface DayBookOptions {
    */
   concurrency?: number;
   /**
-   * Exports final days again too.
+   * Exports final days again too. Days with differences are never final, and are always exported again.
    *
    * @default false
    */
@@ -63,7 +63,7 @@ export type DayAction =
   | "unchanged"
   /** It was there and final, and was not asked for again. */
   | "kept"
-  /** It was there and final, and what came now was only provisional. */
+  /** It was there and final, and what came now was only provisional; differences are those of what came now. */
   | "kept-final";
 
 /** Whether a day can still change. */
@@ -116,7 +116,7 @@ export type CheckName =
   | "fees"
   /** The amount of each fill is price times quantity. */
   | "amounts"
-  /** Fills and journal tell of the same money. */
+  /** Fills and journal tell of the same money, line by line where the broker books each fill as a line. */
   | "journal"
   /** Fills and orders tell of the same quantities. */
   | "orders"
@@ -129,6 +129,8 @@ export interface MarketResult {
   /** Rows of each list. */
   rows: Partial<Record<DayBookList, number>>;
   differences: number;
+  /** Checks that could not be made, at least not for every row. */
+  notCheckable: number;
 }
 
 /** One day of an export. */

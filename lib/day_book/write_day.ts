@@ -52,6 +52,7 @@ export function listsFor(settings: Settings): DayBookList[] {
 export async function writeDay(options: WriteDayOptions): Promise<WrittenDay> {
   const { day, markets, parts, folder, settings } = options;
   const lists = listsFor(settings);
+  const between = markets.flatMap((market) => checksBetween(market, parts)); // reads the parts, which go away now
   const names: string[] = [];
   for (const list of lists) {
     for (const form of settings.formats) {
@@ -61,7 +62,6 @@ export async function writeDay(options: WriteDayOptions): Promise<WrittenDay> {
       names.push(name);
     }
   }
-  const between = markets.flatMap((market) => checksBetween(market, parts));
   const differences = [
     ...parts.flatMap((part) => part.differences),
     ...between.flatMap(({ differences }) => differences),
@@ -80,7 +80,14 @@ export async function writeDay(options: WriteDayOptions): Promise<WrittenDay> {
 
   const checks = [...parts.flatMap(checksOfRows), ...between.map(({ record }) => record)];
   const records = markets.map((market) =>
-    [market.market, marketRecord(market, parts.filter((part) => part.market === market.market))] as const
+    [
+      market.market,
+      marketRecord(
+        market,
+        parts.filter((part) => part.market === market.market),
+        checks.filter((check) => check.market === market.market),
+      ),
+    ] as const
   );
   const incomplete = parts.filter(({ mayBeCut }) => mayBeCut).map(({ spec, tally }) =>
     `${spec.list}: the broker answers with no more than the ${tally.rows} rows that came`
@@ -156,8 +163,8 @@ interface Between {
 
 /** Checks of a market that compare its lists. */
 function checksBetween({ market, day, hasBegun }: MarketDay, parts: readonly Part[]): Between[] {
-  const tallyOf = (list: DayBookList) =>
-    parts.find((part) => part.market === market && part.spec.list === list)?.tally;
+  const partOf = (list: DayBookList) =>
+    parts.find((part) => part.market === market && part.spec.list === list);
   const between = (
     check: CheckName,
     list: DayBookList,
@@ -168,19 +175,29 @@ function checksBetween({ market, day, hasBegun }: MarketDay, parts: readonly Par
   });
   if (!hasBegun) return [];
   if (market === "futures") {
-    const [fills, orders] = [tallyOf("futures_fills"), tallyOf("futures_orders")];
+    const [fills, orders] = [partOf("futures_fills"), partOf("futures_orders")];
     if (fills === undefined || orders === undefined) return [];
     const unknown = "fills of futures carry no fees, no amount and no multiplier";
     return [
-      between("orders", "futures_fills", checkOrders(fills, orders)),
+      between("orders", "futures_fills", checkOrders(fills.tally, orders.tally)),
       between("amounts", "futures_fills", { result: "not-checkable", detail: unknown, findings: [] }),
     ];
   }
-  const [fills, orders, journal] = [tallyOf("fills"), tallyOf("orders"), tallyOf("fund_journal")];
+  const [fills, orders, journal] = [partOf("fills"), partOf("orders"), partOf("fund_journal")];
   if (fills === undefined || orders === undefined || journal === undefined) return [];
   return [
-    between("orders", "fills", checkOrders(fills, orders)),
-    between("journal", "fund_journal", checkJournal(fills, journal, currencyOfMarket[market])),
+    between("orders", "fills", checkOrders(fills.tally, orders.tally)),
+    between(
+      "journal",
+      "fund_journal",
+      checkJournal({
+        fills: fills.tally,
+        journal: journal.tally,
+        currency: currencyOfMarket[market],
+        fillRows: () => fills.trades(),
+        lineRows: () => journal.trades(),
+      }),
+    ),
   ];
 }
 
@@ -189,7 +206,7 @@ const detailOf: Readonly<Record<string, string>> = {
   amounts: "the amount of each fill is price times quantity, to half a cent",
   values: "numbers can be read, day and market are those that were asked for",
 };
-const MERGED = "; mean prices of merged fills may be rounded in their last decimal";
+const MERGED = "; mean prices with more than three decimals may be rounded in their last one";
 
 function checksOfRows(part: Part): CheckRecord[] {
   const { spec: { list }, market, tally } = part;

@@ -122,19 +122,23 @@ Deno.test("checkFees() adds the items up exactly", () => {
   });
 });
 
-Deno.test("checkAmount() allows half a cent, and a mean price half of its last decimal for each share", () => {
+Deno.test("checkAmount() allows half a cent, and a mean price off the grid half of its last decimal for each share", () => {
   const check = (price: string, quantity: string, amount: string, merged = false) =>
     checkAmount({ symbol: "00700.HK", market: "hk", merged, price, quantity, amount }) === undefined;
   assertEquals(check("0.333", "5", "1.665"), true);
   assertEquals(check("0.333", "5", "1.67"), true);
   assertEquals(check("0.333", "5", "1.66"), true);
   assertEquals(check("0.333", "5", "1.671"), false);
-  // 1000 shares: half of 0.001 is 0.50 and half a cent.
-  assertEquals(check("10.333", "1000", "10333.505", true), true);
-  assertEquals(check("10.333", "1000", "10333.506", true), false);
-  assertEquals(check("10.333", "1000", "10332.495", true), true);
-  assertEquals(check("10.333", "1000", "10333.50", false), false);
-  // A price without decimals may still be a mean to the cent.
-  assertEquals(check("10", "100", "1000.50", true), true);
-  assertEquals(check("10", "100", "1000.51", true), false);
+  // 1000 shares: half of 0.0001 is 0.05, and half a cent.
+  assertEquals(check("10.3333", "1000", "10333.30", true), true);
+  assertEquals(check("10.3333", "1000", "10333.355", true), true);
+  assertEquals(check("10.3333", "1000", "10333.356", true), false);
+  assertEquals(check("10.3333", "1000", "10333.245", true), true);
+  assertEquals(check("10.3333", "1000", "10333.244", true), false);
+  assertEquals(check("10.3333", "1000", "10333.355", false), false);
+  // Ticks have three decimals at the most, so these are no means that were rounded.
+  assertEquals(check("10.333", "1000", "10333.005", true), true);
+  assertEquals(check("10.333", "1000", "10333.01", true), false);
+  assertEquals(check("10", "100", "1000.01", true), false);
+  assertEquals(check("10", "100", "999.99", true), false);
 });

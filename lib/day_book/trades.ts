@@ -1,0 +1,121 @@
+/**
+ * Fills and journal lines as what they have in common: a side, and the money that it moved.
+ *
+ * @module
+ */
+import { type Decimal, DecimalSum, negate, normalize } from "../decimal.ts";
+import { Digest, DigestCounts } from "./row_keys.ts";
+
+/** Whether money left for a purchase or came from a sale. */
+export type TradeSide = "bought" | "sold";
+
+const sideOfType: Readonly<Record<string, TradeSide>> = {
+  "buy-securities": "bought",
+  "buy-securities-98": "bought",
+  bought: "bought",
+  "sell-securities": "sold",
+  "sell-securities-99": "sold",
+  sold: "sold",
+};
+
+/** Journal types that a trade is booked under. The broker's table has three names for each side. */
+export const tradeTypes: readonly string[] = Object.keys(sideOfType);
+
+/** Side of a journal line; `undefined` when it is not about a trade. */
+export function sideOfLine(type: unknown): TradeSide | undefined {
+  return typeof type === "string" && Object.hasOwn(sideOfType, type) ? sideOfType[type] : undefined;
+}
+
+/** Side of a fill; `undefined` when the broker's code for it is unknown. */
+export function sideOfFill(side: unknown): TradeSide | undefined {
+  if (side === "buy" || side === "short-close") return "bought";
+  return side === "sell" || side === "short-open" ? "sold" : undefined;
+}
+
+/** Money that a fill moved: its amount with the sign of its side, less its fees. */
+export function netOf(side: TradeSide, amount: Decimal, fees: Decimal): Decimal {
+  const sum = new DecimalSum().add(amount);
+  return side === "bought" ? negate(sum.add(fees).toString()) : sum.add(negate(fees)).toString();
+}
+
+/** Takes in the side and the money of a trade; money that is equal by value is equal here. */
+function digestOf(digest: Digest, side: TradeSide, net: Decimal): Digest {
+  return digest.reset().add(side).add(normalize(net));
+}
+
+/**
+ * The trades of a list, as one number for all of them that does not depend on their order: two lists with the same
+ * number and the same counts hold the same trades. It tells whether they do, in no memory; which rows are alone is
+ * read from the files afterwards.
+ */
+export class TradePrint {
+  bought = 0;
+  sold = 0;
+  #high = 0;
+  #low = 0;
+  readonly #digest = new Digest();
+
+  /** Adds a trade. */
+  add(side: TradeSide, net: Decimal): void {
+    this[side]++;
+    const { high, low } = digestOf(this.#digest, side, net);
+    this.#high = this.#high + mixed(high) | 0;
+    this.#low = this.#low + mixed(low) | 0;
+  }
+
+  get rows(): number {
+    return this.bought + this.sold;
+  }
+
+  /** Tells whether both have as many rows of each side. */
+  hasCountsOf(other: TradePrint): boolean {
+    return this.bought === other.bought && this.sold === other.sold;
+  }
+
+  /** Tells whether both hold the same trades. */
+  equals(other: TradePrint): boolean {
+    return this.hasCountsOf(other) && this.#high === other.#high && this.#low === other.#low;
+  }
+}
+
+/** Spreads each bit over all, so that what one trade adds is not undone by what another one lacks. */
+function mixed(half: number): number {
+  let bits = Math.imul(half ^ half >>> 16, 0x85ebca6b);
+  bits = Math.imul(bits ^ bits >>> 13, 0xc2b2ae35);
+  return bits ^ bits >>> 16;
+}
+
+/** A row with its key. */
+export interface TradeRow {
+  rowKey: string;
+  side: TradeSide;
+  net: Decimal;
+}
+
+/** Reads the trades of a list; it may be asked for more than once. */
+export type TradeRows = () => Iterable<TradeRow>;
+
+/** Counts the pairs of a fill and a line that agree in side and money. Holds 8 bytes per fill. */
+export function countPairs(fills: TradeRows, lines: TradeRows): number {
+  const { counts, digest } = counted(fills);
+  let pairs = 0;
+  for (const { side, net } of lines()) if (counts.take(digestOf(digest, side, net))) pairs++;
+  return pairs;
+}
+
+/** Finds the rows that have no partner; of equal ones, the last lines and the first fills. */
+export function findAlone(fills: TradeRows, lines: TradeRows): { fills: TradeRow[]; lines: TradeRow[] } {
+  const { counts, digest } = counted(fills);
+  const alone = { fills: [] as TradeRow[], lines: [] as TradeRow[] };
+  for (const line of lines()) {
+    if (!counts.take(digestOf(digest, line.side, line.net))) alone.lines.push(line);
+  }
+  for (const fill of fills()) if (counts.take(digestOf(digest, fill.side, fill.net))) alone.fills.push(fill);
+  return alone;
+}
+
+function counted(rows: TradeRows): { counts: DigestCounts; digest: Digest } {
+  const [counts, digest] = [new DigestCounts(), new Digest()];
+  for (const { side, net } of rows()) counts.next(digestOf(digest, side, net));
+  return { counts, digest };
+}

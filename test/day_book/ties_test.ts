@@ -1,0 +1,269 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { checkJournal, checkOrders } from "../../lib/day_book/day_checks.ts";
+import { type DayBookFormat, exportDayBook } from "../../lib/day_book/mod.ts";
+import { look, newTally } from "../../lib/day_book/tally.ts";
+import { sideOfFill, sideOfLine, type TradeRow } from "../../lib/day_book/trades.ts";
+import { readTree, type Script, scriptedGateway, type WireRow } from "./scripted_gateway.ts";
+import { temporaryFolder } from "./simulated.ts";
+
+/** Fills as `[side, amount, fees]`, journal lines as `[type, amount]`; net of fees by hand. */
+type Fill = [side: string, amount: string, fees: string, net: string];
+type Line = [type: string, amount: string];
+
+function journalCheck(fills: Fill[], lines: Line[]) {
+  const [fillTally, journal] = [newTally(), newTally()];
+  const fillRows: TradeRow[] = [];
+  const lineRows: TradeRow[] = [];
+  for (const [index, [side, fillAmount, total, net]] of fills.entries()) {
+    const row = { symbol: "00700.HK", side, fillAmount, fees: { total } };
+    look(fillTally, row, { list: "fills", market: "hk", day: "2025-08-15", merged: true });
+    fillRows.push({ rowKey: `fill ${index}`, side: sideOfFill(side)!, net });
+  }
+  for (const [index, [type, amount]] of lines.entries()) {
+    look(journal, { type, amount }, { list: "fund_journal", market: "hk", day: "2025-08-15", merged: false });
+    const side = sideOfLine(type);
+    if (side !== undefined) lineRows.push({ rowKey: `line ${index}`, side, net: amount });
+  }
+  const { result, detail, findings } = checkJournal({
+    fills: fillTally,
+    journal,
+    currency: "HKD",
+    fillRows: () => fillRows,
+    lineRows: () => lineRows,
+  });
+  return { result, detail, rows: findings.map(({ rowKey, actual }) => rowKey ?? `sum ${actual}`) };
+}
+
+const three: Fill[] = [
+  ["buy", "1000.00", "5.00", "-1005.00"],
+  ["buy", "2000.00", "6.00", "-2006.00"],
+  ["sell", "3000.00", "7.00", "2993.00"],
+];
+
+Deno.test("checkJournal() finds the line of each fill, whatever the order and however it is written", () => {
+  const lines: Line[] = [
+    ["sold", "2993"],
+    ["interest-for-client", "0.01"],
+    ["buy-securities", "-2006.000"],
+    ["buy-securities", "-1005.0"],
+  ];
+  assertEquals(journalCheck(three, lines), {
+    result: "passed",
+    detail: "-18.000 HKD in the fills net of fees and in buy-securities, sold, line by line",
+    rows: [],
+  });
+});
+
+Deno.test("checkJournal() names the rows when two lines are wrong by opposite amounts", () => {
+  const { result, detail, rows } = journalCheck(three, [
+    ["buy-securities", "-905.00"],
+    ["buy-securities", "-2106.00"],
+    ["sell-securities", "2993.00"],
+  ]);
+  assertEquals([result, rows], ["differs", ["fill 0", "fill 1", "line 0", "line 1"]]);
+  assertEquals(
+    detail,
+    "2 fills without their line, 2 lines without their fill; the sums are equal, -18.00 HKD",
+  );
+});
+
+Deno.test("checkJournal() finds a cent too much and a cent too little", () => {
+  for (const amount of ["2993.01", "2992.99"]) {
+    const { result, rows } = journalCheck(three, [
+      ["buy-securities", "-1005.00"],
+      ["buy-securities", "-2006.00"],
+      ["sell-securities", amount],
+    ]);
+    assertEquals([result, rows], ["differs", ["fill 2", "line 2"]], amount);
+    const summed = journalCheck(three, [["buy-securities", "-3011.00"], ["sell-securities", amount]]);
+    assertEquals([summed.result, summed.rows.length], ["differs", 1], `${amount}, one line for each side`);
+  }
+});
+
+Deno.test("checkJournal() names a line that is missing, and one that has no fill", () => {
+  const few = journalCheck(three, [["buy-securities", "-1005.00"], ["sell-securities", "2993.00"]]);
+  assertEquals([few.result, few.rows], ["differs", ["fill 1"]]);
+  const more: Line[] = [
+    ["buy-securities", "-1005.00"],
+    ["buy-securities", "-1005.00"],
+    ["buy-securities", "-2006.00"],
+    ["sell-securities", "2993.00"],
+  ];
+  assertEquals(journalCheck(three, more).rows, ["line 1"]);
+  assertEquals(journalCheck([], [["buy-securities", "-1.00"], ["sell-securities", "1.00"]]).rows, [
+    "line 0",
+    "line 1",
+  ]);
+});
+
+Deno.test("checkJournal() tells sides apart", () => {
+  const { result, rows } = journalCheck(three, [
+    ["buy-securities", "-1005.00"],
+    ["sell-securities", "-2006.00"],
+    ["sell-securities", "2993.00"],
+  ]);
+  // The sums are equal.
+  assertEquals([result, rows], ["differs", ["fill 1", "line 1"]]);
+  const two: Fill[] = [["sell", "10.00", "0", "10.00"], ["buy", "10.00", "0", "-10.00"]];
+  assertEquals(
+    journalCheck(two, [["buy-securities", "10.00"], ["sell-securities", "-10.00"]]).rows.length,
+    4,
+  );
+});
+
+Deno.test("checkJournal() takes the sums where the broker does not book fill by fill, and says so", () => {
+  const { result, detail, rows } = journalCheck(three, [["buy-securities", "-3011.00"], [
+    "sell-securities",
+    "2993.00",
+  ]]);
+  assertEquals([result, rows], ["passed", []]);
+  assertStringIncludes(detail, "as sums: 3 fills and 2 lines do not match one by one");
+  const off = journalCheck(three, [["buy-securities", "-3000.00"], ["sell-securities", "2982.01"]]);
+  assertEquals([off.result, off.rows], ["differs", ["sum -17.99"]]);
+  assertStringIncludes(off.detail, "come to -18.00 HKD, the journal to -17.99 (off by 0.01)");
+});
+
+Deno.test("checkJournal() calls fills without any line a difference", () => {
+  const { result, detail, rows } = journalCheck(three, [["interest-for-client", "5.00"]]);
+  assertEquals([result, rows], ["differs", ["sum no lines"]]);
+  assertEquals(
+    detail,
+    "the journal has no line for a trade; the 3 fills net of fees come to -18.00 HKD",
+  );
+  assertEquals(journalCheck([], [["interest-for-client", "5.00"]]).result, "passed");
+});
+
+Deno.test("checkOrders() finds too much and too little, and orders that are missing", () => {
+  const tallyOf = (list: "fills" | "orders", ...quantities: string[]) => {
+    const tally = newTally();
+    for (const filledQuantity of quantities) {
+      const row = { symbol: "00700.HK", side: "buy", filledQuantity };
+      look(tally, row, { list, market: "hk", day: "2025-08-15", merged: true });
+    }
+    return tally;
+  };
+  const fills = tallyOf("fills", "100", "200");
+  assertEquals(checkOrders(fills, tallyOf("orders", "300.0")).result, "passed");
+  for (const ordered of ["299", "301"]) {
+    const { result, findings } = checkOrders(fills, tallyOf("orders", ordered));
+    assertEquals([result, findings[0]?.expected, findings[0]?.actual], ["differs", ordered, "300"]);
+  }
+  assertEquals(checkOrders(fills, tallyOf("orders")).result, "differs");
+  assertEquals(checkOrders(tallyOf("fills"), tallyOf("orders")).result, "passed");
+});
+
+const DAY = "2025-08-15";
+const fill: WireRow = {
+  stockCode: "00700.HK",
+  stockName: 'Two\r\nlines, "quoted"',
+  exchangeType: "K",
+  entrustId: "1",
+  entrustBs: "1",
+  businessPrice: "10.00",
+  businessAmount: "100",
+  businessBalance: "1000.00",
+  date: "20250815",
+  fareVo: { fare0: "5.00", faret: "5.00" },
+};
+const fills = [fill, { ...fill, entrustId: "2", businessBalance: "1000.00" }, {
+  ...fill,
+  entrustId: "3",
+  businessAmount: "200",
+  businessBalance: "2000.00",
+}];
+const lines = ["-1005.00", "-1005.00", "-2005.00"].map((businessBalance) => ({ businessBalance, type: "5" }));
+
+const scriptOf = (journal: WireRow[], orders: WireRow[] = fills): Script => ({
+  "TradeQueryHistoryDeliverList K 20250815": fills,
+  "TradeQueryHistoryEntrustList K 20250815": orders,
+  "TradeQueryHistoryFundJourList K 20250815": journal,
+});
+
+function exporting(script: Script, formats?: DayBookFormat[]) {
+  const broker = scriptedGateway(script);
+  const folder = temporaryFolder();
+  return {
+    broker,
+    folder,
+    again: async (refresh = false) => {
+      const { days: [day], ...result } = await exportDayBook(broker.client, {
+        markets: ["hk"],
+        from: DAY,
+        to: DAY,
+        out: folder.path,
+        now: () => Date.parse("2025-08-20T10:00:00+08:00"),
+        refresh,
+        ...(formats && { formats }),
+      });
+      return { ...result, day: day! };
+    },
+    async [Symbol.asyncDispose]() {
+      await broker[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+for (
+  const [what, spoiled, check] of [
+    ["journal", scriptOf([]), "journal"],
+    ["orders", scriptOf(lines, []), "orders"],
+  ] as const
+) {
+  Deno.test(`exportDayBook() with no ${what} is not ok and not final, and is put right by the next run`, async () => {
+    await using book = exporting(spoiled);
+    const first = await book.again();
+    assertEquals(first.differences.map((each) => each.check), [check]);
+    assertEquals([first.ok, first.day.status, first.day.action], [false, "provisional", "written"]);
+    assertEquals(first.day.provisionalBecause, ["hk: 1 difference was found"]);
+    book.broker.script = scriptOf(lines);
+    const second = await book.again();
+    assertEquals([second.ok, second.day.status, second.day.action], [true, "final", "replaced"]);
+    assertEquals((await book.again()).day.action, "kept");
+  });
+}
+
+for (const formats of [["csv"], ["jsonl"]] as DayBookFormat[][]) {
+  Deno.test(`exportDayBook() names fills and lines that do not match by their keys, from ${formats}`, async () => {
+    const swapped = [{ ...lines[0], businessBalance: "-1105.00" }, lines[1]!, {
+      ...lines[2],
+      businessBalance: "-1905.00",
+    }];
+    await using book = exporting(scriptOf(swapped), formats);
+    const { ok, differences } = await book.again();
+    assertEquals(ok, false);
+    assertEquals(differences.map(({ list, expected, actual }) => [list, expected, actual]), [
+      ["fills", "-1005.00", "no line"],
+      ["fills", "-2005.00", "no line"],
+      ["fund_journal", "no line", "-1105.00"],
+      ["fund_journal", "no line", "-1905.00"],
+    ]);
+    const text = Object.entries(readTree(book.folder.path)).filter(([name]) =>
+      /(fills|journal)\./.test(name)
+    );
+    for (const { rowKey } of differences) {
+      assertEquals(text.filter(([, rows]) => rows.includes(rowKey!)).length, 1, rowKey);
+    }
+  });
+}
+
+Deno.test("exportDayBook() keeps a final day when a refresh brings something worse, and says what that was", async () => {
+  await using book = exporting(scriptOf(lines));
+  assertEquals((await book.again()).day.action, "written");
+  const before = readTree(book.folder.path);
+  book.broker.script = scriptOf([]);
+  const { ok, day, differenceCount } = await book.again(true);
+  assertEquals([ok, day.action, day.status, differenceCount], [false, "kept-final", "final", 1]);
+  assertEquals(readTree(book.folder.path), before);
+});
+
+Deno.test("exportDayBook() reads a day again that an older export called final without comparing it", async () => {
+  await using book = exporting(scriptOf(lines));
+  await book.again();
+  const path = `${book.folder.path}/${DAY}/summary.json`;
+  const summary = JSON.parse(Deno.readTextFileSync(path));
+  for (const each of summary.checks) if (each.check === "journal") each.result = "not-checkable";
+  Deno.writeTextFileSync(path, JSON.stringify(summary));
+  assertEquals((await book.again()).day.action, "replaced");
+  assertEquals((await book.again()).day.action, "kept");
+});
