@@ -1,6 +1,6 @@
 /**
- * From bytes to typed events against bare splitting and protobuf decoding of the same bytes: from memory, and from
- * a real loopback socket through the whole stream with its queue. The receiver runs on one core.
+ * From bytes to typed events against frames cut by hand and bare protobuf decoding of the same bytes: from memory,
+ * and from a real loopback socket through the whole stream with its queue. The receiver runs on one core.
  *
  * @module
  */
@@ -8,6 +8,7 @@ import { openPushStream } from "../../lib/transports/push.ts";
 import { createPushReader } from "../../lib/transports/push_reader.ts";
 import { loadEnvelopes } from "../../lib/wire/envelope.ts";
 import { FrameDecoder } from "../../lib/wire/framing.ts";
+import { bareQuoteReader, splitByHand } from "./bare_quotes.ts";
 import { inTurns, report, rounded } from "./harness.ts";
 import { quoteFrames, startSender } from "./push_frames.ts";
 
@@ -17,36 +18,36 @@ const TARGET = "at least 0.5 of the floor and 300000 frames/s";
 
 const bytes = await quoteFrames(FRAMES);
 const envelopes = await loadEnvelopes();
-const readNotify = envelopes.messages.reader("PBNotify");
-const readQuote = envelopes.messages.reader("BasicQotNotify");
+const readBare = bareQuoteReader();
 
-/** What nobody can do without: both protobuf messages of a frame. */
-function bareDecode(body: Uint8Array): unknown {
-  const { payload } = readNotify(body);
-  // The benchmark's own frames all carry an Any.
-  return readQuote((payload as { value: Uint8Array }).value);
+/** Reads the bytes by hand until enough frames have been decoded. */
+function bareMemory(): void {
+  const view = new DataView(bytes.buffer);
+  let count = 0;
+  while (count < WANTED) {
+    splitByHand(view, { from: 0, to: bytes.length }, (_header, body, end) => {
+      if (readBare(bytes.subarray(body, end)) === undefined) throw new Error("a frame gave nothing");
+      count++;
+    });
+  }
 }
 
-/** Runs the bytes through a decoder until enough frames have been handled. */
-function fromMemory(handle: (body: Uint8Array) => unknown): void {
+/** Runs the bytes through a decoder and a reader until enough frames have become events. */
+function oursMemory(): void {
   const decoder = new FrameDecoder();
   for (let count = 0; count < WANTED; count += FRAMES) {
     decoder.write(bytes);
     for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) {
-      if (handle(frame.body) === undefined) throw new Error("a frame gave nothing");
+      const event = read(frame.body);
+      if (event.type !== "quote") throw new Error(`a frame gave "${event.type}"`);
     }
   }
 }
 
 const read = createPushReader(envelopes);
 const memory = await inTurns({
-  floor: () => Promise.resolve(fromMemory(bareDecode)),
-  ours: () =>
-    Promise.resolve(fromMemory((body) => {
-      const event = read(body);
-      if (event.type !== "quote") throw new Error(`a frame gave "${event.type}"`);
-      return event;
-    })),
+  floor: () => Promise.resolve(bareMemory()),
+  ours: () => Promise.resolve(oursMemory()),
 }, { warmup: 5, rounds: 15 });
 reportRates("push/memory", memory);
 
@@ -55,14 +56,18 @@ const address = { hostname: "127.0.0.1", port: sender.port };
 
 async function bareSocket(): Promise<void> {
   using connection = await Deno.connect(address);
-  const decoder = new FrameDecoder();
-  for (let count = 0; count < WANTED;) {
-    const length = await connection.read(decoder.room());
+  const buffer = new Uint8Array(256 * 1024);
+  const view = new DataView(buffer.buffer);
+  for (let count = 0, kept = 0; count < WANTED;) {
+    const length = await connection.read(buffer.subarray(kept));
     if (length === null) throw new Error("the sender closed");
-    decoder.filled(length);
-    for (let frame = decoder.next(); frame !== undefined; frame = decoder.next(), count++) {
-      bareDecode(frame.body);
-    }
+    const to = kept + length;
+    const rest = splitByHand(view, { from: 0, to }, (_header, body, end) => {
+      readBare(buffer.subarray(body, end));
+      count++;
+    });
+    buffer.copyWithin(0, rest, to);
+    kept = to - rest;
   }
 }
 
