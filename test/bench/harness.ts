@@ -44,20 +44,23 @@ export function rounded(value: number, digits = 3): number {
   return Number(value.toPrecision(digits + 1));
 }
 
-/** Measures two ways in turns and returns the median time of each in milliseconds. */
-export async function inTurns(
-  ways: { floor: () => Promise<unknown>; ours: () => Promise<unknown> },
+/** Measures ways in turns and returns the median time of each in milliseconds. */
+export async function inTurns<Way extends string>(
+  ways: Record<Way, () => Promise<unknown>>,
   { warmup, rounds }: { warmup: number; rounds: number },
-): Promise<{ floor: number; ours: number }> {
-  const times = { floor: [] as number[], ours: [] as number[] };
+): Promise<Record<Way, number>> {
+  // The keys of a record are its own type's; `Object.keys` says text.
+  const names = Object.keys(ways) as Way[];
+  const times = new Map(names.map((name): [Way, number[]] => [name, []]));
   for (let round = -warmup; round < rounds; round++) {
-    for (const way of ["floor", "ours"] as const) {
+    for (const name of names) {
       const start = performance.now();
-      await ways[way]();
-      if (round >= 0) times[way].push(performance.now() - start);
+      await ways[name]();
+      if (round >= 0) times.get(name)!.push(performance.now() - start);
     }
   }
-  return { floor: median(times.floor), ours: median(times.ours) };
+  // Each way has its times.
+  return Object.fromEntries(names.map((name) => [name, median(times.get(name)!)])) as Record<Way, number>;
 }
 
 /** What the simulator says when it is ready. */

@@ -6,8 +6,17 @@
 import { loadEnvelopes } from "../../lib/wire/envelope.ts";
 import { encodeFrame } from "../../lib/wire/framing.ts";
 
-/** Makes quote frames of 200 securities with all the members that a stock's quote has, one after the other. */
-export async function quoteFrames(count: number): Promise<Uint8Array<ArrayBuffer>> {
+/** Puts the body of a push into its frame. */
+export type FrameMaker = (body: Uint8Array, index: number) => Uint8Array<ArrayBuffer>;
+
+/**
+ * Makes quote frames of 200 securities with all the members that a stock's quote has, one after the other; plain
+ * and unsigned unless told how.
+ */
+export async function quoteFrames(
+  count: number,
+  frameOf: FrameMaker = (body) => encodeFrame({ type: "push" }, body),
+): Promise<Uint8Array<ArrayBuffer>> {
   const { messages, encodeNotify } = await loadEnvelopes();
   const frames = Array.from({ length: count }, (_, index) => {
     const security = { dataType: 10000, code: `${String(index % 200).padStart(5, "0")}.HK` };
@@ -36,10 +45,7 @@ export async function quoteFrames(count: number): Promise<Uint8Array<ArrayBuffer
     });
     const payload = { name: "BasicQotNotify", bytes };
     const id = "7b0c2b1e-0000-1000-8000-000000000002";
-    return encodeFrame(
-      { type: "push" },
-      encodeNotify({ type: 20003, id, time: 1_763_625_599_002 + index, payload }),
-    );
+    return frameOf(encodeNotify({ type: 20003, id, time: 1_763_625_599_002 + index, payload }), index);
   });
   return new Uint8Array(await new Blob(frames).arrayBuffer());
 }

@@ -1,0 +1,136 @@
+/**
+ * Signed pushes under the session key, as the direct socket sends them, from bytes to typed events. Each ends with
+ * a check of an RSA signature, which is most of the work, so its cost stands apart: the same frames without the
+ * check, and plain pushes, are measured in the same turns.
+ *
+ * @module
+ */
+import { createDecipheriv, verify } from "node:crypto";
+import { createPushReader } from "../../lib/transports/push_reader.ts";
+import { SessionCipher } from "../../lib/wire/cipher.ts";
+import { loadEnvelopes } from "../../lib/wire/envelope.ts";
+import { type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
+import { generateKeyPair } from "../../lib/wire/keys.ts";
+import { readings } from "../../lib/wire/padding.ts";
+import { Sealing } from "../../lib/wire/sealing.ts";
+import { bareQuoteReader, SIGNATURE_AT, SIGNATURE_END, splitByHand } from "./bare_quotes.ts";
+import { inTurns, report, rounded } from "./harness.ts";
+import { quoteFrames } from "./push_frames.ts";
+
+const FRAMES = 300;
+const ROUNDS = Deno.args.includes("--short") ? 5 : 15;
+/** Frames of one measurement: a check takes tens of microseconds, all the rest a few. */
+const WANTED = { signed: 1_500, unchecked: 15_000 };
+
+const developer = generateKeyPair();
+const platform = generateKeyPair();
+const sessionKey = crypto.getRandomValues(new Uint8Array(16));
+using client = new Sealing({ privateKey: developer.privateKey, publicKey: platform.publicKey });
+using server = new Sealing({ privateKey: platform.privateKey, publicKey: developer.publicKey });
+client.useSessionKey(sessionKey);
+server.useSessionKey(sessionKey);
+
+const plain = await quoteFrames(FRAMES);
+const sealed = await quoteFrames(
+  FRAMES,
+  (body, index) => server.seal({ type: "push", serial: index + 1, body }),
+);
+const read = createPushReader(await loadEnvelopes());
+const readBare = bareQuoteReader();
+
+/** By hand: cut, and do with each frame what is told. */
+function bare(bytes: Uint8Array<ArrayBuffer>, wanted: number, bodyOf: BareBody): Promise<void> {
+  const view = new DataView(bytes.buffer);
+  let count = 0;
+  while (count < wanted) {
+    splitByHand(view, { from: 0, to: bytes.length }, (header, body, end) => {
+      readBare(bodyOf(bytes.subarray(body, end), header));
+      count++;
+    });
+  }
+  return Promise.resolve();
+}
+type BareBody = (body: Uint8Array, header: number) => Uint8Array;
+
+/** Through the toolkit: the frames' decoder, what opens a frame, and the reader of pushes. */
+function ours(bytes: Uint8Array, wanted: number, bodyOf: (frame: Frame) => Uint8Array): Promise<void> {
+  const decoder = new FrameDecoder();
+  for (let count = 0; count < wanted; count += FRAMES) {
+    decoder.write(bytes);
+    for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) {
+      const event = read(bodyOf(frame));
+      if (event.type !== "quote") throw new Error(`a frame gave "${event.type}"`);
+    }
+  }
+  return Promise.resolve();
+}
+
+// One cipher for all, as ours has it: a cipher for each frame would be an easy floor.
+const decipher = createDecipheriv("aes-128-ecb", sessionKey, null).setAutoPadding(false);
+function decrypt(body: Uint8Array): Uint8Array {
+  const padded = decipher.update(body);
+  return padded.subarray(0, padded.length - padded[padded.length - 1]!);
+}
+const key = platform.publicKey.handle;
+function decryptAndVerify(body: Uint8Array, header: number): Uint8Array {
+  const opened = decrypt(body);
+  const signature = sealed.subarray(header + SIGNATURE_AT, header + SIGNATURE_END);
+  if (!verify("RSA-SHA1", opened, key, signature)) throw new Error("not verified");
+  return opened;
+}
+using session = new SessionCipher(sessionKey);
+/** What `Sealing` does before it verifies; the toolkit itself never hands out such a body. */
+function decryptOnly(frame: Frame): Uint8Array {
+  const padded = session.decrypt(frame.body);
+  return padded.subarray(0, readings(padded)[0]);
+}
+
+const { signed, unchecked } = WANTED;
+const times = await inTurns({
+  floorSigned: () => bare(sealed, signed, decryptAndVerify),
+  oursSigned: () => ours(sealed, signed, (frame) => client.open(frame).body),
+  floorUnchecked: () => bare(sealed, unchecked, decrypt),
+  oursUnchecked: () => ours(sealed, unchecked, decryptOnly),
+  floorPlain: () => bare(plain, unchecked, (body) => body),
+  oursPlain: () => ours(plain, unchecked, (frame) => frame.body),
+}, { warmup: 4, rounds: ROUNDS });
+decipher.final();
+
+/** Microseconds of one frame. */
+const each = {
+  floorSigned: times.floorSigned * 1000 / signed,
+  oursSigned: times.oursSigned * 1000 / signed,
+  floorUnchecked: times.floorUnchecked * 1000 / unchecked,
+  oursUnchecked: times.oursUnchecked * 1000 / unchecked,
+  floorPlain: times.floorPlain * 1000 / unchecked,
+  oursPlain: times.oursPlain * 1000 / unchecked,
+};
+
+function reportRate(
+  name: string,
+  way: "Signed" | "Unchecked" | "Plain",
+  least: number,
+  details: Record<string, unknown> = {},
+): void {
+  const [floor, own] = [1e6 / each[`floor${way}`], 1e6 / each[`ours${way}`]];
+  report({
+    name,
+    unit: "frames/s, median",
+    floor: rounded(floor),
+    ours: rounded(own),
+    ratio: rounded(own / floor),
+    target: `at least ${least} of the floor`,
+    ok: own / floor >= least,
+    ...details,
+  });
+}
+
+// The check is the same call on both sides, so little else may be lost beside it.
+reportRate("push/signed", "Signed", 0.85, {
+  frameBytes: sealed.length / FRAMES,
+  verifyMicroseconds: rounded(each.oursSigned - each.oursUnchecked),
+  verifyShare: rounded(1 - each.oursUnchecked / each.oursSigned),
+  floorVerifyShare: rounded(1 - each.floorUnchecked / each.floorSigned),
+});
+reportRate("push/signed-without-verify", "Unchecked", 0.5);
+reportRate("push/signed-beside-plain", "Plain", 0.5, { frameBytes: plain.length / FRAMES });
