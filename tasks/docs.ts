@@ -36,7 +36,12 @@ async function readOr(url: URL, otherwise: string): Promise<string> {
 }
 
 const errors = await Deno.readTextFile(new URL("../lib/errors.ts", import.meta.url));
-const pages = referencePages(errors);
+const suiteFolder = new URL("../test/conformance/", import.meta.url);
+const suite = new Map<string, string>();
+for await (const { name } of Deno.readDir(suiteFolder)) {
+  if (name.endsWith("_test.ts")) suite.set(name, await Deno.readTextFile(new URL(name, suiteFolder)));
+}
+const pages = referencePages({ errors, suite });
 const stale: string[] = [];
 if (!isCheck) await Deno.mkdir(folder, { recursive: true });
 for (const [name, text] of pages) {

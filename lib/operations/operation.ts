@@ -75,6 +75,8 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   paging?: P;
   /** How the socket carries it. */
   socket: SocketMapping | Gap;
+  /** Why the direct transport makes this call by itself alone, and takes it from nobody. */
+  kept?: string;
 }
 
 /** An operation of the catalogue, with the name that its place gives it. */

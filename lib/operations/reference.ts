@@ -8,56 +8,47 @@ import { barDayLimits } from "../dictionaries/bar.ts";
 import type { Dictionary } from "../dictionaries/dictionary.ts";
 import { FeeItem } from "../dictionaries/fee_item.ts";
 import { dictionaries } from "../dictionaries/mod.ts";
+import { conformancePage } from "./conformance_page.ts";
 import { FieldComments } from "./doc_comments.ts";
 import { exampleCall } from "./examples.ts";
 import { catalogue, operations } from "./mod.ts";
-import { type AnyOperation, gatewayPath } from "./operation.ts";
+import type { AnyOperation } from "./operation.ts";
 import { pushes } from "./pushes.ts";
+import { anchorOf, carriers, fileOf, linkTo, notice, table } from "./reference_text.ts";
 import { docOf, docOfFamily, sources } from "./sources.ts";
 import type { FieldInfo, FieldsInfo, ValueType } from "./types.ts";
 
-const notice = "<!-- Written by `deno task docs` from the catalogue in lib/operations: edit there. -->\n";
 const comments = new FieldComments(sources);
 const tableNames = new Map<Dictionary, string>(
   Object.entries(dictionaries).map(([name, table]) => [table, name]),
 );
 
+/** Texts that pages are made from and that stand outside the catalogue. */
+export interface ReferenceSources {
+  /** The module of the error classes. */
+  errors: string;
+  /** Test files of the conformance suite, by their names. */
+  suite: ReadonlyMap<string, string>;
+}
+
 /** Every reference page by its file name. */
-export function referencePages(errorsSource: string): Map<string, string> {
+export function referencePages({ errors, suite }: ReferenceSources): Map<string, string> {
   const pages = new Map<string, string>([["README.md", indexPage()]]);
   for (const [family, entries] of Object.entries(catalogue)) {
     pages.set(`${fileOf(family)}.md`, familyPage(family, Object.values<AnyOperation>(entries)));
   }
   pages.set("pushes.md", pushesPage());
   pages.set("dictionaries.md", dictionariesPage());
-  pages.set("errors.md", errorsPage(errorsSource));
+  pages.set("errors.md", errorsPage(errors));
+  pages.set("conformance.md", conformancePage(suite));
   return pages;
-}
-
-const fileOf = (family: string) => family.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const anchorOf = (heading: string) =>
-  heading.toLowerCase().replaceAll(/[^a-z0-9 -]/g, "").replaceAll(" ", "-");
-
-/** How a transport carries an operation, or why it does not. */
-function carriers(operation: AnyOperation): { gateway: string; direct: string } {
-  const { socket, platformPath } = operation;
-  const path = gatewayPath(operation);
-  return {
-    gateway: path === undefined ? "no: not offered by the gateway" : `\`${path}\``,
-    direct: !("gap" in socket)
-      ? "socket"
-      : platformPath !== undefined
-      ? `platform, \`${platformPath}\``
-      : `no: ${socket.gap}`,
-  };
 }
 
 function indexPage(): string {
   const rows = [...operations.values()].map((operation) => {
-    const [family = ""] = operation.name.split(".");
     const { gateway, direct } = carriers(operation);
     return [
-      `[\`${operation.name}\`](${fileOf(family)}.md#${anchorOf(operation.name)})`,
+      linkTo(operation),
       `\`${operation.wire}\``,
       operation.effect,
       gateway,
@@ -83,6 +74,7 @@ function indexPage(): string {
       "- [pushes](pushes.md): what the broker sends without being asked",
       "- [dictionaries](dictionaries.md): the code tables",
       "- [errors](errors.md): the error classes",
+      "- [conformance](conformance.md): which way carries which operation, and what the tests hold it to",
     ].join("\n"),
     "## Operations",
     table(
@@ -264,10 +256,4 @@ function errorsPage(source: string): string {
     "One class per thing that a caller would do differently. No message holds a password, token, key or phone number.",
     ...sections,
   ].join("\n\n");
-}
-
-function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
-  return [line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n");
 }

@@ -1,3 +1,4 @@
+/** Every operation through the command line: what is sent, name by name, and what is shown of the answer. */
 import { assert, assertEquals } from "@std/assert";
 import { cli, ENCRYPTED, envOf, PASSWORD, simulate } from "../cli/support.ts";
 import { type Case, casesOf } from "./cases.ts";

@@ -8,8 +8,13 @@ import { orders } from "../../lib/operations/orders.ts";
 import { referencePages } from "../../lib/operations/reference.ts";
 import { docOf, docOfFamily, sources } from "../../lib/operations/sources.ts";
 import { text } from "../../lib/operations/types.ts";
+import { reasonOf } from "../conformance/skips.ts";
 
 const pure = { permissions: "none" } as const;
+const suite = new Map([["a_test.ts", "/**\n * What is\n * tested.\n */\nimport x;"], [
+  "B_test.ts",
+  "/** Other. */",
+]]);
 
 const source = `
 /**
@@ -135,12 +140,13 @@ Deno.test("exampleCall() writes calls that the catalogue accepts, and no secret"
 });
 
 Deno.test("referencePages() writes a page for each family, the code tables and the errors", pure, () => {
-  const pages = referencePages(errors);
+  const pages = referencePages({ errors, suite });
   assertEquals([...pages.keys()].toSorted(), [
     "README.md",
     "account.md",
     "algo.md",
     "conditional_orders.md",
+    "conformance.md",
     "dictionaries.md",
     "errors.md",
     "fills.md",
@@ -172,4 +178,61 @@ Deno.test("referencePages() writes a page for each family, the code tables and t
     "## OutcomeUnknownError\n\nExtends `BrokerError`.\n\nA write was sent",
   );
   assertStringIncludes(page("errors.md"), "| `issues` | `readonly Issue[]` | Everything that is wrong");
+});
+
+/** Cells of the row of an operation on the conformance page, without its link. */
+function conformanceRow(page: string, name: string): string[] {
+  const row = page.split("\n").find((line) => line.startsWith(`| [\`${name}\`]`));
+  return row!.split(" | ").slice(1).map((cell) => cell.replace(/ \|$/, "").trim());
+}
+
+Deno.test(
+  "referencePages() tells for each operation who carries it, why not, and what is compared",
+  pure,
+  () => {
+    const page = referencePages({ errors, suite }).get("conformance.md")!;
+    const row = (name: string) => conformanceRow(page, name);
+    const all = ["carried", "carried", "carried"];
+    assertEquals(row("orders.place"), ["write", ...all, "same effect", ""]);
+    assertEquals(row("quotes.orderBook").slice(0, 5), ["read", ...all, "same answer"]);
+    assertEquals(row("algo.place"), [
+      "write",
+      "carried",
+      "carried",
+      "no: message definition and number not published",
+      "same effect",
+      "",
+    ]);
+    assertEquals(row("account.buyingPower").at(-1), "`optionLongMargin`, `optionShortMargin`");
+    const gateway = "no: not offered by the gateway";
+    assertEquals(row("platform.login"), ["session", gateway, gateway, "carried", "answer written out", ""]);
+    assertEquals(row("platform.openConnection"), [
+      "session",
+      gateway,
+      gateway,
+      "no: the direct transport opens its connections itself",
+      "the refusal alone",
+      "",
+    ]);
+    // As the broker calls them: 53 paths and one special case on the gateway, 13 without a message on the socket.
+    assertStringIncludes(page, "| memory | 54 | 7 |\n| gateway | 54 | 7 |\n| direct | 47 | 14 |");
+    assertStringIncludes(
+      page,
+      "- [B_test.ts](../../test/conformance/B_test.ts): Other.\n" +
+        "- [a_test.ts](../../test/conformance/a_test.ts): What is tested.",
+    );
+    const silent = new Map([["a_test.ts", "import x;"]]);
+    assertThrows(() => referencePages({ errors, suite: silent }), TypeError, '"a_test.ts" does not say');
+  },
+);
+
+Deno.test("referencePages() says carried just where the conformance suite expects an answer", pure, () => {
+  const page = referencePages({ errors, suite }).get("conformance.md")!;
+  for (const operation of operations.values()) {
+    const [, ...told] = conformanceRow(page, operation.name).slice(0, 4);
+    const expected = (["memory", "gateway", "direct"] as const).map((way) => reasonOf(operation, way));
+    const carried = expected.map((reason) => reason === undefined);
+    assertEquals(told.map((cell) => cell === "carried"), carried, operation.name);
+    if (expected[2] !== undefined) assertEquals(told[2], `no: ${expected[2]}`, operation.name);
+  }
 });

@@ -15,7 +15,6 @@ import { RequestType } from "../../dictionaries/message_type.ts";
 import { account } from "../../operations/account.ts";
 import { findOperation } from "../../operations/mod.ts";
 import { type AnyOperation, encodeParams } from "../../operations/operation.ts";
-import { platform } from "../../operations/platform.ts";
 import { type Envelopes, loadEnvelopes, type Payload } from "../../wire/envelope.ts";
 import { exportPublicKey, publicKeyOf, readPrivateKey, readPublicKey } from "../../wire/keys.ts";
 import type { PublicKey } from "../../wire/keys.ts";
@@ -176,9 +175,9 @@ class Direct implements DirectTransport {
 
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     if (operation.platformPath !== undefined) return await this.#overHttp(operation, params, options);
-    if (operation.name === platform.openConnection.name) {
+    if (operation.kept !== undefined) {
       throw new UnmappedError(
-        `Cannot call ${operation.name}: the direct transport opens its connections itself`,
+        `Cannot call ${operation.name}: ${operation.kept}`,
         { code: "kept-by-transport", operation: operation.name, transport: this.name },
       );
     }
