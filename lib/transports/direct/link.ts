@@ -186,6 +186,7 @@ export class Link {
     const context: CallContext = { operation: platform.openConnection, transport: "direct" };
     const { promise, resolve, reject } = Promise.withResolvers<number>();
     this.#initId = world.randomId();
+    this.#calls.issue(this.#initId);
     this.#onInit = (response) => {
       // The key has to be there before the next frame is read, so not in a later turn.
       try {
@@ -279,6 +280,16 @@ export class Link {
     const about = `${code === "" ? "no code" : `code ${code}`}${
       text === "" ? "" : `, "${text.slice(0, 200)}"`
     }`;
+    // It was answered before, so it says nothing new, and is about none of the calls that wait.
+    if (this.#calls.isIssued(id)) {
+      return this.#fault(
+        new ProtocolError(`Cannot take an answer again: id "${id.slice(0, 40)}", ${about}`, {
+          code: "answer-repeated",
+          transport: "direct",
+          cause,
+        }),
+      );
+    }
     const nobody: CallContext = { operation: { name: "a request", effect: "read" }, transport: "direct" };
     const refusal = rejection(nobody, text, code);
     this.#fault(

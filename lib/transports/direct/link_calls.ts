@@ -34,6 +34,8 @@ export interface LinkCall extends LinkRequest {
 
 /** Calls that were given up are remembered so that a late answer finds them; the oldest are forgotten first. */
 const MOST_GIVEN_UP = 4096;
+/** Ids are remembered beyond their calls, so that an answer that comes again is known as such. */
+const MOST_ISSUED = 65_536;
 
 /** Keeps the calls of one connection. */
 export class LinkCalls {
@@ -41,6 +43,7 @@ export class LinkCalls {
   readonly #unsent: LinkCall[] = [];
   readonly #outstanding = new Outstanding<LinkCall>();
   readonly #givenUp = new Map<string, LinkCall>();
+  readonly #issued = new Set<string>();
 
   /** Calls that wait for an answer, written or not. */
   get size(): number {
@@ -57,9 +60,21 @@ export class LinkCalls {
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const call: LinkCall = { ...request, id, resolve, reject, sent: false };
     this.#outstanding.add(id, call);
+    this.issue(id);
     this.#unsent.push(call);
     request.limits.onEnd((ending) => this.#giveUp(call, ending));
     return promise;
+  }
+
+  /** Notes an id as one of this connection's own. */
+  issue(id: string): void {
+    this.#issued.add(id);
+    if (this.#issued.size > MOST_ISSUED) this.#issued.delete(this.#issued.keys().next().value!);
+  }
+
+  /** Whether this connection has given the id to a request, whatever became of that. */
+  isIssued(id: string): boolean {
+    return this.#issued.has(id);
   }
 
   /** Hands out the next call that is to be written and still wanted; from here on it counts as sent. */
@@ -88,11 +103,15 @@ export class LinkCalls {
     this.#outstanding.take(response.id).resolve(response);
   }
 
-  /** The call that waits when there is exactly one and it was sent: what an answer to nobody can only be about. */
+  /**
+   * The call that waits when there is exactly one and it was sent: what an answer to nobody can only be about. Should
+   * its own answer come all the same, that is a late one, and the order id in it is not lost.
+   */
   takeOnly(): LinkCall | undefined {
     const only = this.#outstanding.only;
     if (only === undefined || !only.sent) return undefined;
     this.#outstanding.forget(only.id);
+    this.#keepGivenUp(only);
     return only;
   }
 
@@ -109,8 +128,7 @@ export class LinkCalls {
       this.#unsent.splice(this.#unsent.indexOf(call), 1);
       return call.reject(call.limits.unsent(call.context, ending));
     }
-    this.#givenUp.set(call.id, call);
-    if (this.#givenUp.size > MOST_GIVEN_UP) this.#givenUp.delete(this.#givenUp.keys().next().value!);
+    this.#keepGivenUp(call);
     call.reject(
       ending === "timeout"
         ? unanswered(call.context, `no answer within ${call.limits.timeoutMs} ms`, "timeout")
@@ -119,6 +137,11 @@ export class LinkCalls {
         // A read that its caller gave up is the caller's own business.
         : call.limits.reason,
     );
+  }
+
+  #keepGivenUp(call: LinkCall): void {
+    this.#givenUp.set(call.id, call);
+    if (this.#givenUp.size > MOST_GIVEN_UP) this.#givenUp.delete(this.#givenUp.keys().next().value!);
   }
 }
 

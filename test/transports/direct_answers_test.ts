@@ -1,0 +1,89 @@
+/** Answers that fit no call: none is taken for another call's, and what an order was answered with is never lost. */
+import { assertEquals, assertRejects } from "@std/assert";
+import { connect, type DirectClient } from "../../lib/client/connect.ts";
+import { OutcomeUnknownError } from "../../lib/errors.ts";
+import type { DirectEvent } from "../../lib/transports/direct/events.ts";
+import { type DirectFarEnd, directFarEnd, type FarCall } from "./direct_far_end.ts";
+
+const ORDER = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "500",
+  side: "buy",
+  orderType: "enhanced-limit",
+} as const;
+const [PLACE, MAX_BUY] = [16, 19];
+
+function connectTo({ options }: DirectFarEnd): Promise<DirectClient> {
+  return connect({ direct: options, retry: { attempts: 1 } });
+}
+
+function eventsOf(client: DirectClient): DirectEvent[] {
+  const seen: DirectEvent[] = [];
+  const events = client.transport.events();
+  (async () => {
+    for await (const event of events) seen.push(event);
+  })();
+  return seen;
+}
+
+const faultsOf = (events: DirectEvent[]) =>
+  events.flatMap((event) => event.type === "fault" ? [event.error.code] : []);
+const lateOf = (events: DirectEvent[]) =>
+  events.flatMap((event) => event.type === "late-answer" ? [[event.operation, event.result]] : []);
+
+const orderIs = ({ answer }: FarCall, data: string) => answer({ told: ["CommonStringResponse", { data }] });
+const quantityIs = ({ answer }: FarCall, data: number) => answer({ told: ["CommonIntResponse", { data }] });
+const maxBuy = (client: DirectClient) =>
+  client.account.maxBuy({ market: "hk", symbol: "00700.HK", price: "500" });
+
+Deno.test("one answer to nobody shifts no later answer off its call, and no order id is lost", async () => {
+  let placed = 0;
+  await using farEnd = await directFarEnd({
+    async onCall(call) {
+      if (call.request.type === MAX_BUY) return await call.send(quantityIs(call, 700));
+      const answer = orderIs(call, `A${++placed}`);
+      await call.send(...placed === 1 ? [call.answer({ id: "0", code: "1003", text: "stray" })] : [], answer);
+    },
+  });
+  await using client = await connectTo(farEnd);
+  const seen = eventsOf(client);
+  const first = await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+  assertEquals(first.code, "answer-unasked");
+  const others = [];
+  for (let index = 0; index < 3; index++) others.push(await client.orders.place(ORDER));
+  assertEquals(others, [{ orderId: "A2" }, { orderId: "A3" }, { orderId: "A4" }]);
+  assertEquals(lateOf(seen), [["orders.place", { orderId: "A1" }]]);
+  assertEquals(faultsOf(seen), ["1003"]);
+  assertEquals(await maxBuy(client), { quantity: "700" });
+});
+
+Deno.test("an answer that comes again does nothing to the one call that waits", async () => {
+  let firstAnswer: Uint8Array | undefined;
+  await using farEnd = await directFarEnd({
+    async onCall(call) {
+      if (call.request.type === PLACE) return await call.send(firstAnswer = orderIs(call, "A1"));
+      await call.send(firstAnswer!, firstAnswer!);
+      await call.send(quantityIs(call, 700));
+    },
+  });
+  await using client = await connectTo(farEnd);
+  const seen = eventsOf(client);
+  assertEquals(await client.orders.place(ORDER), { orderId: "A1" });
+  assertEquals(await maxBuy(client), { quantity: "700" });
+  assertEquals(faultsOf(seen), ["answer-repeated", "answer-repeated"]);
+});
+
+Deno.test("an answer with an id that this client never gave is to nobody, and fails the only call that waits", async () => {
+  await using farEnd = await directFarEnd({
+    async onCall(call) {
+      await call.send(call.answer({ id: "somebody-else", code: "1003", text: "stray" }), orderIs(call, "A1"));
+    },
+  });
+  await using client = await connectTo(farEnd);
+  const seen = eventsOf(client);
+  await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+  while (lateOf(seen).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  assertEquals(lateOf(seen), [["orders.place", { orderId: "A1" }]]);
+});

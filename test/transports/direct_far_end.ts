@@ -1,0 +1,185 @@
+/**
+ * A platform for answers that no well-behaved one gives: it logs anybody in, agrees on a key, and lets the test write
+ * every answer itself.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import { encryptSegments } from "../../lib/wire/cipher.ts";
+import { type Envelopes, loadEnvelopes, type Request, type Response } from "../../lib/wire/envelope.ts";
+import { FrameDecoder } from "../../lib/wire/framing.ts";
+import { exportPrivateKey, exportPublicKey, generateKeyPair } from "../../lib/wire/keys.ts";
+import { Sealing } from "../../lib/wire/sealing.ts";
+import type { DirectOptions } from "../../lib/transports/direct.ts";
+
+const SESSION_KEY = new Uint8Array(16).fill(7);
+const [developer, platform, stranger] = [generateKeyPair(), generateKeyPair(), generateKeyPair()];
+
+/** A message of an answer, by the wire's names. */
+export type Told = [name: string, members: Record<string, unknown>];
+
+/** What a test may change of an answer. */
+export type Answer = Partial<Omit<Response, "payload">> & { told?: Told };
+
+/** One request, and the connection that it came on. */
+export interface FarCall {
+  kind: "trade" | "quote";
+  request: Request;
+  /** Makes the frame of an answer: code 0000, the id of the request, the number of the request. */
+  answer(answer?: Answer): Uint8Array;
+  /** Sends frames in one go. */
+  send(...frames: Uint8Array[]): Promise<void>;
+}
+
+/** What the far end does. */
+export interface FarEndOptions {
+  /** Answers a request other than the first one and the trade login. */
+  onCall(call: FarCall): void | Promise<void>;
+  /** Whether a connection is closed at a heartbeat. */
+  hangsUp?(kind: "trade" | "quote"): boolean;
+  /** Sent in one write with the answer to the first request. */
+  afterInit?: Uint8Array;
+  /** The platform signs with a key of its own that the client does not know. */
+  signsStrangely?: boolean;
+  /** Tokens are encrypted for somebody else. */
+  encryptsStrangely?: boolean;
+}
+
+/** A far end that runs. */
+export interface DirectFarEnd extends AsyncDisposable {
+  /** What a client needs to reach it. */
+  options: DirectOptions;
+  /** Paths that were asked over HTTP. */
+  posted: string[];
+  /** First requests, by connection. */
+  opened: ("trade" | "quote")[];
+}
+
+/** Starts a far end on free ports. */
+export async function directFarEnd(options: FarEndOptions): Promise<DirectFarEnd> {
+  const envelopes = await loadEnvelopes();
+  const listeners = { trade: listen(), quote: listen() };
+  const open = new Set<Deno.TcpConn>();
+  const running: Promise<void>[] = [];
+  const posted: string[] = [];
+  const opened: ("trade" | "quote")[] = [];
+  for (const kind of ["trade", "quote"] as const) {
+    running.push((async () => {
+      for await (const connection of listeners[kind]) {
+        open.add(connection);
+        running.push(serve(connection, kind, { options, envelopes, opened }));
+      }
+    })());
+  }
+  const http = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    await request.text();
+    posted.push(pathname);
+    const { publicKey } = options.encryptsStrangely ? stranger : developer;
+    const token = Buffer.from(encryptSegments(new TextEncoder().encode("a token"), publicKey));
+    const data = pathname === "/hs/v2/login"
+      ? { nickName: "nobody", mobile: "1", token: token.toString("base64") }
+      : { tradeServer: addressOf(listeners.trade), hqServer: addressOf(listeners.quote) };
+    return globalThis.Response.json({ respCode: "0000", data });
+  });
+  return {
+    options: {
+      url: `http://127.0.0.1:${http.addr.port}`,
+      country: "CHN",
+      mobile: "13000000000",
+      password: "login-secret",
+      deviceId: "AA:BB:CC:00:11:22",
+      privateKey: exportPrivateKey(developer.privateKey),
+      platformKey: exportPublicKey(platform.publicKey),
+      tradePassword: "trade-secret",
+      leaseFolder: false,
+      keepLoginMs: false,
+      reconnect: { minMs: 5, maxMs: 20 },
+    },
+    posted,
+    opened,
+    async [Symbol.asyncDispose]() {
+      listeners.trade.close();
+      listeners.quote.close();
+      for (const connection of open) close(connection);
+      for (let index = 0; index < running.length; index++) await running[index];
+      await http.shutdown();
+    },
+  };
+}
+
+interface Shared {
+  options: FarEndOptions;
+  envelopes: Envelopes;
+  opened: ("trade" | "quote")[];
+}
+
+async function serve(
+  connection: Deno.TcpConn,
+  kind: "trade" | "quote",
+  { options, envelopes, opened }: Shared,
+): Promise<void> {
+  const { privateKey } = options.signsStrangely ? stranger : platform;
+  // Frames of the client are opened with the platform's own key, whatever it signs with.
+  using reading = new Sealing({ privateKey: platform.privateKey, publicKey: developer.publicKey });
+  using writing = new Sealing({ privateKey, publicKey: developer.publicKey });
+  const decoder = new FrameDecoder();
+  const buffer = new Uint8Array(65_536);
+  let serial = 0;
+  const send = async (...frames: Uint8Array[]) => {
+    const bytes = Buffer.concat(frames);
+    for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+  };
+  const seal = (request: Request, { told, ...answer }: Answer = {}) => {
+    const payload = told && { name: told[0], bytes: envelopes.messages.encode(told[0], told[1]) };
+    const { type, id } = request;
+    const response = { type, id, time: 0, code: "0000", text: "", ...answer, payload };
+    const body = envelopes.encodeResponse(response);
+    return writing.seal({ type: "response", serial: serial++, body });
+  };
+  try {
+    for (let count; (count = await connection.read(buffer)) !== null;) {
+      decoder.write(buffer.subarray(0, count));
+      for (let frame; (frame = decoder.next()) !== undefined;) {
+        if (frame.type === "heartbeat") {
+          if (options.hangsUp?.(kind)) return close(connection);
+          await send(writing.seal({ type: "heartbeat", serial: 0, body: new Uint8Array(0) }));
+          continue;
+        }
+        const request = envelopes.decodeRequest(Uint8Array.from(reading.open(frame).body));
+        if (request.type === 0) {
+          opened.push(kind);
+          const encryptedKey = Buffer.from(SESSION_KEY).toString("base64");
+          const told: Told = ["InitConnectResp", { encryptedKey, heartbeatIntervalSec: 30 }];
+          await send(seal(request, { told }), options.afterInit ?? new Uint8Array(0));
+          reading.useSessionKey(SESSION_KEY);
+          writing.useSessionKey(SESSION_KEY);
+        } else if (request.type === 14) {
+          await send(seal(request, { told: ["CommonBoolResponse", { success: true }] }));
+        } else await options.onCall({ kind, request, send, answer: (answer) => seal(request, answer) });
+      }
+    }
+  } catch (error) {
+    const { BadResource, BrokenPipe, ConnectionReset, Interrupted } = Deno.errors;
+    if (![BadResource, BrokenPipe, ConnectionReset, Interrupted].some((each) => error instanceof each)) {
+      throw error;
+    }
+  }
+  close(connection);
+}
+
+function listen(): Deno.TcpListener {
+  return Deno.listen({ hostname: "127.0.0.1", port: 0 });
+}
+
+function addressOf({ addr }: Deno.TcpListener): string {
+  return `127.0.0.1:${addr.port}`;
+}
+
+function close(connection: Deno.TcpConn): void {
+  try {
+    connection.close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.BadResource)) throw error; // closed by the client, or with the far end
+  }
+}
