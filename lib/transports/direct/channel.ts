@@ -52,7 +52,7 @@ export class Channel {
   /** Failed attempts, and connections that did not last, in a row. */
   #failures = 0;
   #mayOpenAt = -Infinity;
-  /** Connections in a row that the other end closed in answer to a heartbeat. */
+  /** Trade connections in a row that the other end closed in answer to a heartbeat. */
   #hangUps = 0;
   /** What stopped it for good. */
   #stopped: BrokerError | undefined;
@@ -245,9 +245,10 @@ export class Channel {
     this.#link = undefined;
     if (this.#stopped !== undefined) return;
     this.tell("lost", { error });
-    this.#hangUps = link.isHungUp ? this.#hangUps + 1 : 0;
-    if (this.#hangUps >= MOST_HANG_UPS) return this.#options.onDisplaced(hungUp(this.#options.name, error));
-    const { reconnect } = this.#options;
+    const { name, reconnect } = this.#options;
+    // The platform holds one trade connection for each account; a market connection is nobody's place to take.
+    this.#hangUps = link.isHungUp && name === "trade" ? this.#hangUps + 1 : 0;
+    if (this.#hangUps >= MOST_HANG_UPS) return this.#options.onDisplaced(hungUp(error));
     // One that broke soon is a failed attempt: two programs that take turns must slow each other down.
     if (lastedMs >= longestPause(reconnect)) this.#failures = 0;
     this.#plan(error);
@@ -271,9 +272,9 @@ export class Channel {
 /** Hang-ups in a row after which somebody else is taken to hold the connection. */
 const MOST_HANG_UPS = 2;
 
-function hungUp(name: ChannelName, cause: BrokerError): DisplacedError {
+function hungUp(cause: BrokerError): DisplacedError {
   return new DisplacedError(
-    `Cannot keep the ${name} connection: it was closed ${MOST_HANG_UPS} times at a heartbeat, ` +
+    `Cannot keep the trade connection: it was closed ${MOST_HANG_UPS} times at a heartbeat, ` +
       "as platforms do with one whose place another program has taken; account.login() takes it back",
     cause.message,
     { code: "hung-up", transport: "direct", cause },
