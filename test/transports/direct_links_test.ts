@@ -1,6 +1,9 @@
 /** What connections leave behind, and what their ends mean for the session. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, type DirectClient } from "../../lib/client/connect.ts";
+import { Heartbeat } from "../../lib/transports/direct/heartbeat.ts";
+import type { Timers } from "../../lib/transports/direct/options.ts";
+import { TransportError } from "../../lib/errors.ts";
 import { type DirectFarEnd, directFarEnd, type FarCall } from "./direct_far_end.ts";
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -36,4 +39,51 @@ Deno.test("a market connection that is closed at every heartbeat is opened again
   assertEquals(await maxBuy(client), { quantity: "700" });
   assertEquals(farEnd.opened.filter((kind) => kind === "trade").length, 1);
   assertEquals(farEnd.posted.filter((path) => path === "/hs/v2/login").length, 1);
+});
+
+/** Timers of the runtime that can be counted. */
+function countedTimers(): Timers & { running: Set<unknown> } {
+  const running = new Set<unknown>();
+  return {
+    running,
+    after(ms, callback) {
+      const timer = setTimeout(() => {
+        running.delete(timer);
+        callback();
+      }, ms);
+      running.add(timer);
+      return () => {
+        running.delete(timer);
+        clearTimeout(timer);
+      };
+    },
+  };
+}
+
+Deno.test("Heartbeat does nothing any more once it is disposed of", async () => {
+  const timers = countedTimers();
+  let sent = 0;
+  let steady = 0;
+  const world = { monotonic: () => steady, timers };
+  const heartbeat = new Heartbeat(world, { send: () => sent++, dead() {} }, { idleMs: 10, waitMs: 20 });
+  heartbeat.start(1000);
+  assertEquals(timers.running.size, 2); // the control: a beat and a tick
+  heartbeat[Symbol.dispose]();
+  assertEquals(timers.running.size, 0);
+  heartbeat.start(1000);
+  steady = 50;
+  await assertRejects(() => heartbeat.confirm(), TransportError, "it was closed");
+  assertEquals([timers.running.size, sent], [0, 0]);
+});
+
+Deno.test("close() leaves no timer of a link that broke with the answer to its first request", async () => {
+  const timers = countedTimers();
+  await using farEnd = await directFarEnd({
+    onCall: answerReads,
+    afterInit: new TextEncoder().encode("no frame at all"),
+  });
+  const client = await connectTo(farEnd, { timers });
+  await assertRejects(() => maxBuy(client), TransportError);
+  await client.close();
+  assertEquals(timers.running.size, 0);
 });

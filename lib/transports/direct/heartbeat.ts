@@ -47,8 +47,9 @@ export class Heartbeat implements Disposable {
     this.#receivedAt = world.monotonic();
   }
 
-  /** Begins to beat. */
+  /** Begins to beat; a connection that has ended in the meantime does not. */
   start(intervalMs: number): void {
+    if (this.#disposed) return;
     this.#intervalMs = intervalMs;
     this.sent();
     this.#wait(intervalMs);
@@ -74,6 +75,7 @@ export class Heartbeat implements Disposable {
    * @throws {TransportError} When no sign of life comes in time; the connection ends with it.
    */
   async confirm(): Promise<void> {
+    if (this.#disposed) throw closed();
     if (this.#probe === undefined) return;
     if (this.#world.monotonic() - this.#receivedAt <= this.#probe.idleMs) return;
     this.#asking ??= this.#ask(this.#probe.waitMs);
@@ -85,7 +87,7 @@ export class Heartbeat implements Disposable {
     this.#cancelBeat();
     this.#cancelTick();
     this.#cancelAsking();
-    this.#asking?.failed(new TransportError("Cannot tell whether the link lives: it was closed"));
+    this.#asking?.failed(closed());
   }
 
   #ask(waitMs: number) {
@@ -118,6 +120,7 @@ export class Heartbeat implements Disposable {
 
   /** Silence is counted in ticks: after a long block of the event loop a clock would call the link dead at once. */
   #tick(): void {
+    if (this.#disposed) return;
     this.#silentTicks = this.#isAlive ? 0 : this.#silentTicks + 1;
     this.#isAlive = false;
     if (this.#silentTicks >= TICKS * MOST_SILENT) {
@@ -144,4 +147,11 @@ export class Heartbeat implements Disposable {
     this.sent();
     this.#wait(this.#intervalMs);
   }
+}
+
+function closed(): TransportError {
+  return new TransportError("Cannot tell whether the link lives: it was closed", {
+    code: "closed",
+    transport: "direct",
+  });
 }
