@@ -87,3 +87,41 @@ Deno.test("close() leaves no timer of a link that broke with the answer to its f
   await client.close();
   assertEquals(timers.running.size, 0);
 });
+
+/** Counts the listeners of all signals while something runs; gives the most that any signal is left with. */
+async function listenersLeft(run: () => Promise<void>): Promise<number> {
+  const counts = new Map<EventTarget, number>();
+  const { addEventListener: add, removeEventListener: remove } = EventTarget.prototype;
+  const count = (target: EventTarget, by: number) => {
+    if (target instanceof AbortSignal) counts.set(target, (counts.get(target) ?? 0) + by);
+  };
+  AbortSignal.prototype.addEventListener = function (...given: Parameters<typeof add>) {
+    count(this, 1);
+    add.apply(this, given);
+  };
+  AbortSignal.prototype.removeEventListener = function (...given: Parameters<typeof remove>) {
+    count(this, -1);
+    remove.apply(this, given);
+  };
+  try {
+    await run();
+  } finally {
+    // What was put before the inherited ones.
+    Reflect.deleteProperty(AbortSignal.prototype, "addEventListener");
+    Reflect.deleteProperty(AbortSignal.prototype, "removeEventListener");
+  }
+  return Math.max(0, ...counts.values());
+}
+
+Deno.test("a connection that is opened again and again gathers no listeners", async () => {
+  await using farEnd = await directFarEnd({ onCall: answerReads, hangsUp: (kind) => kind === "quote" });
+  await using client = await connectTo(farEnd, { heartbeatMs: 10 });
+  let opened = 0;
+  const left = await listenersLeft(async () => {
+    await quote(client);
+    await soon(() => farEnd.opened.length >= 8);
+    opened = farEnd.opened.length;
+  });
+  assert(opened >= 8, `${opened} connections`);
+  assert(left <= 2, `${left} listeners left`);
+});

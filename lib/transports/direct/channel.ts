@@ -211,11 +211,13 @@ export class Channel {
     const { signal } = this.#closing;
     if (waitMs > 0) {
       await new Promise<void>((resolve) => {
-        const cancel = world.timers.after(waitMs, resolve);
-        signal.addEventListener("abort", () => {
+        const done = () => {
           cancel();
+          signal.removeEventListener("abort", done);
           resolve();
-        });
+        };
+        const cancel = world.timers.after(waitMs, done);
+        signal.addEventListener("abort", done);
       });
     }
     if (this.#stopped !== undefined) throw this.#stopped;
