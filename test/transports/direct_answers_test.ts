@@ -1,7 +1,7 @@
 /** Answers that fit no call: none is taken for another call's, and what an order was answered with is never lost. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { connect, type DirectClient } from "../../lib/client/connect.ts";
-import { OutcomeUnknownError } from "../../lib/errors.ts";
+import { OutcomeUnknownError, ProtocolError } from "../../lib/errors.ts";
 import type { DirectEvent } from "../../lib/transports/direct/events.ts";
 import { type DirectFarEnd, directFarEnd, type FarCall } from "./direct_far_end.ts";
 
@@ -86,4 +86,27 @@ Deno.test("an answer with an id that this client never gave is to nobody, and fa
   await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
   while (lateOf(seen).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   assertEquals(lateOf(seen), [["orders.place", { orderId: "A1" }]]);
+});
+
+Deno.test("an answer without its payload is no empty list, and leaves a write open", async () => {
+  await using farEnd = await directFarEnd({ onCall: (call) => call.send(call.answer()) });
+  await using client = await connectTo(farEnd);
+  for (
+    const read of [
+      () => client.account.holdings({ market: "hk" }),
+      () => client.account.funds({ market: "hk" }),
+      () => client.orders.today({ market: "hk" }).toArray(),
+      () => maxBuy(client),
+    ]
+  ) assertEquals((await assertRejects(read, ProtocolError)).code, "no-payload");
+  const error = await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+  assertEquals(error.code, "no-payload");
+});
+
+Deno.test("an empty list that is there is an empty list", async () => {
+  await using farEnd = await directFarEnd({
+    onCall: (call) => call.send(call.answer({ told: ["StockQueryHoldsListResponse", {}] })),
+  });
+  await using client = await connectTo(farEnd);
+  assertEquals(await client.account.holdings({ market: "hk" }), []);
 });

@@ -118,7 +118,9 @@ export function decodeAnswer(
   const { response: expected, complete = (answer: unknown) => answer } = mappingOf(operation);
   const { payload } = response;
   try {
-    if (expected === null || payload === undefined) return operation.response.decode({});
+    if (expected === null) return operation.response.decode({});
+    // An empty list is a payload too; nothing at all would read as "no holdings", "no orders".
+    if (payload === undefined) throw unreadable(context, `it lacks its "${expected}"`, "no-payload");
     if (payload.name !== expected) {
       throw unreadable(context, `it holds "${payload.name}" instead of "${expected}"`, "unexpected-payload");
     }
