@@ -6,7 +6,13 @@
 import type { DayBookResult } from "../../../lib/day_book/types.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
-import { compileRecipe, type RecipeEvent, type RecipeResult, runRecipe } from "../../../lib/steps/mod.ts";
+import {
+  type CompiledRecipe,
+  compileRecipe,
+  type RecipeEvent,
+  type RecipeResult,
+  runRecipe,
+} from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { FileText, Host } from "../host.ts";
 import { list, paint } from "../print.ts";
@@ -26,7 +32,7 @@ export async function run({ args: [name = ""], flags, host }: RunInput): Promise
     else for (const line of list(host, steps.map(({ id, uses }) => [id, uses] as const))) host.out(line);
     return 0;
   }
-  await using client = await clientOf(flags, host, recipe.connect?.gateway);
+  await using client = await clientOf(flags, host, gatewayOf(recipe));
   const result = await runRecipe(recipe, {
     client,
     now: clockOf(flags.now, host),
@@ -37,6 +43,11 @@ export async function run({ args: [name = ""], flags, host }: RunInput): Promise
   if (flags.json) host.out(JSON.stringify(result));
   else printSteps(result, host);
   return result.ok ? 0 : 7;
+}
+
+/** The gateway that a recipe names, where it names one. */
+function gatewayOf({ connect }: CompiledRecipe): string | undefined {
+  return connect?.to === "gateway" ? connect.url : undefined;
 }
 
 /** Finds a recipe by its file, or by its name among the recipes. */
@@ -66,21 +77,26 @@ export function tell(event: RecipeEvent, host: Pick<Host, "note">): void {
   if (event.type === "step-started") {
     host.note(`hsgate: step ${event.index + 1} of ${event.steps}, ${event.step}`);
   }
-  if (event.type === "day-book" && event.event.type === "day-started") {
-    host.note(`hsgate:   ${event.event.day} (${event.event.index + 1} of ${event.event.days})`);
+  if (event.type === "progress" && event.done !== event.total) {
+    const place = event.done === undefined ? "" : ` (${event.done + 1} of ${event.total})`;
+    host.note(`hsgate:   ${event.text}${place}`);
   }
 }
 
 /** Prints what each step came to. */
 export function printSteps({ steps }: RecipeResult, host: Host): void {
-  for (const { id, uses, output } of steps) {
+  for (const { id, uses, output, skipped } of steps) {
     if (steps.length > 1) host.out(paint(host, "bold", id));
+    if (skipped) {
+      host.out("left out");
+      continue;
+    }
     const operation = findOperation(uses);
     if (operation !== undefined) {
       printAnswer(output, { operation, params: {}, isWhole: true, asJson: false, host });
-    } else {
-      // Every other step is an export.
+    } else if (uses === "export-day-book") {
+      // This step answers with the result of an export.
       for (const line of dayTable(output as DayBookResult, host)) host.out(line);
-    }
+    } else host.out(JSON.stringify(output, null, 2));
   }
 }
