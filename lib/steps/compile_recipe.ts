@@ -101,9 +101,13 @@ async function compileValue(
   }
   const notices = isFine("notify") ? await compileNotices(source, { ...around, earlier }, late) : [];
   const recipeClass = classOf(steps);
-  if (isFine("misfire") && isFine("overlap") && isFine("steps")) {
-    late.push(...findUnsafe({ source, recipeClass, schedules, window, steps, now: options.now?.() }));
-  }
+  const sound = {
+    ...source,
+    steps: list,
+    ...!isFine("misfire") && { misfire: undefined },
+    ...!isFine("overlap") && { overlap: undefined },
+  };
+  late.push(...findUnsafe({ source: sound, recipeClass, schedules, window, steps, now: options.now?.() }));
   if (found.length + late.length > 0) return { found: [...found, ...late] };
   const defaults = Object.fromEntries(Object.entries(params).map(([name, { value }]) => [name, value]));
   const secretNames = new Set([...steps, ...notices.map(({ secretNames }) => ({ secretNames }))]

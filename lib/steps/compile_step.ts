@@ -49,15 +49,13 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
   const condition = compileCondition(source.if, found);
   const needs = needsOf(source, around, found);
   for (const { path, expression } of template.expressions) {
-    checkNames(expression, { path: ["with", ...path], around, needs, found });
+    checkNames(expression, { id, path: ["with", ...path], around, needs, found });
   }
-  if (condition !== undefined) checkNames(condition, { path: ["if"], around, needs, found });
-  for (const name of template.secretNames) {
+  if (condition !== undefined) checkNames(condition, { id, path: ["if"], around, needs, found });
+  for (const { path, name } of template.secrets) {
     if (around.secrets !== undefined && !around.secrets.includes(name)) {
-      found.push({
-        path: ["with"],
-        message: `there is no secret "${name}"${didYouMean(name, around.secrets)}`,
-      });
+      const message = `there is no secret "${name}"${didYouMean(name, around.secrets)}`;
+      found.push({ path: ["with", ...path], message });
     }
   }
   const maker = await findMaker(uses, { folder: around.folder });
@@ -78,7 +76,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
   const wrong = maker.check(given, mayDiffer);
   found.push(...wrong.map((issue) => ({ ...issue, path: ["with", ...issue.path] })));
   const known = await otherRecipe(source, around, found);
-  const effect = known === undefined ? maker.effect : known.class === "write" ? "write" : "read";
+  const { effect } = maker;
   if (source.fresh && effect !== "read" && effect !== "write") {
     found.push(
       expected(["fresh"], "not fresh: only a step that reads can be run again when a run is resumed"),
@@ -94,7 +92,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     needs: [...needs],
     needsAccount: known?.needsAccount ?? maker.needsAccount(given),
     fresh: source.fresh ?? false,
-    secretNames: template.secretNames,
+    secretNames: new Set(template.secrets.map(({ name }) => name)),
     ...maker.keepAlive && { keepAlive: true },
     ...source.timeout !== undefined && { timeoutMs: durationOf(source.timeout) },
     ...source.retry !== undefined && {
@@ -108,7 +106,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
   return { step, found };
 }
 
-/** What `run` may do is what the other recipe may do; what nobody can tell counts as a write. */
+/** What is known of the recipe that `run` names; one that writes needs a slot of its own. */
 async function otherRecipe(
   { uses, with: given = {} }: StepSource,
   { findRecipe }: StepSurroundings,
@@ -122,6 +120,11 @@ async function otherRecipe(
     const known = await findRecipe(name);
     if (known === undefined) {
       found.push(expected(["with", "recipe"], "the name of a recipe in the same folder"));
+    }
+    if (known?.class === "write") {
+      found.push(
+        expected(["with", "recipe"], "a recipe that does not write: that one needs a slot of its own"),
+      );
     }
     return known;
   } catch (error) {
@@ -158,12 +161,13 @@ function needsOf({ id, needs = [] }: StepSource, around: StepSurroundings, found
 
 function stepProblem(name: string, { earlier, all }: StepSurroundings, id?: string): string | undefined {
   if (earlier.includes(name)) return undefined;
-  if (name === id) return `step "${name}" cannot wait for itself`;
+  if (name === id) return `step "${name}" cannot depend on itself`;
   if (all.includes(name)) return `step "${name}" comes later: move it before this one`;
   return `there is no step "${name}"${didYouMean(name, earlier)}`;
 }
 
 interface NameCheck {
+  id: string;
   path: Found["path"];
   around: StepSurroundings;
   /** Steps whose outputs are read are needed. */
@@ -171,15 +175,11 @@ interface NameCheck {
   found: Found[];
 }
 
-function checkNames({ outputs, params }: Expression, { path, around, needs, found }: NameCheck): void {
+function checkNames({ outputs, params }: Expression, { id, path, around, needs, found }: NameCheck): void {
   for (const name of outputs) {
-    const problem = stepProblem(name, around);
+    const problem = stepProblem(name, around, id);
     if (problem === undefined) needs.add(name);
-    else {
-      const dashed = around.earlier.find((each) => each.startsWith(`${name}-`));
-      const hint = dashed === undefined ? "" : `; write outputs["${dashed}"], as a hyphen would subtract`;
-      found.push({ path, message: dashed === undefined ? problem : `there is no step "${name}"${hint}` });
-    }
+    else found.push({ path, message: problem });
   }
   for (const name of params) {
     if (!around.params.includes(name)) {

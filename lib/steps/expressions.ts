@@ -73,6 +73,12 @@ function makeEnvironment(): Environment {
     "decimalRound(string, int): string",
     (value: string, places: bigint) => round(value, Number(places), "half-up"),
   );
+  // From a given day, never from today.
+  made.registerFunction(
+    "daysBefore(string, int): string",
+    (date: string, days: bigint) =>
+      Temporal.PlainDate.from(date.slice(0, 10)).subtract({ days: Number(days) }).toString(),
+  );
   return made;
 }
 
@@ -166,6 +172,8 @@ function collect(node: ASTNode, into: { outputs: Set<string>; params: Set<string
   if (node.op === "id" && (node.args === "outputs" || node.args === "params")) {
     return `name the member of "${node.args}" that is meant, such as ${node.args}["name"]`;
   }
+  const dashed = node.op === "-" ? dashedName(node.args) : undefined;
+  if (dashed !== undefined) return `write ${dashed}, as a hyphen outside quotes subtracts`;
   const member = memberOf(node);
   if (member !== undefined) {
     into[member.of].add(member.name);
@@ -176,6 +184,15 @@ function collect(node: ASTNode, into: { outputs: Set<string>; params: Set<string
     if (wrong !== undefined) return wrong;
   }
   return undefined;
+}
+
+/** A name with a hyphen that was read as a subtraction: `outputs.day-book.ok`. */
+function dashedName([left, right]: readonly [ASTNode, ASTNode]): string | undefined {
+  const member = memberOf(left);
+  let first = right;
+  while (first.op === "." || first.op === "[]") first = first.args[0];
+  if (member === undefined || first.op !== "id" || first.args in variables) return undefined;
+  return `${member.of}["${member.name}-${first.args}"]`;
 }
 
 function memberOf(node: ASTNode): { of: "outputs" | "params"; name: string } | undefined {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { calendarZone, type Mic } from "../calendars/mod.ts";
+import { calendarZone, type Mic, type Session } from "../calendars/mod.ts";
 import type { SessionMoment } from "./compiled.ts";
 import { readDuration } from "./durations.ts";
 
@@ -54,6 +54,22 @@ export function readSpan(text: string): SessionSpan | { expected: string } {
     (rank(from.moment) === rank(to.moment) && from.moment.offsetMs >= to.moment.offsetMs);
   if (runsBackwards) return { expected: "a span that ends after it starts" };
   return { mic, from: from.moment, to: to.moment };
+}
+
+/**
+ * How long the closing auction goes on after continuous trading. Hong Kong's ends at random between 16:08 and 16:10,
+ * and on half-days between 12:08 and 12:10; those of the others lie before the close.
+ */
+const auctionMs: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000 };
+
+/** When a moment of a session is, Unix milliseconds. */
+export function momentIn(
+  mic: Mic,
+  { openAt, closeAt }: Pick<Session, "openAt" | "closeAt">,
+  { anchor, offsetMs }: SessionMoment,
+): number {
+  if (anchor === "open") return openAt + offsetMs;
+  return closeAt + offsetMs + (anchor === "auction-close" ? auctionMs[mic] ?? 0 : 0);
 }
 
 const rank = ({ anchor }: SessionMoment) => ["open", "close", "auction-close"].indexOf(anchor);

@@ -52,7 +52,7 @@ export interface CompileOptions {
   /** Parameters in place of the defaults. */
   params?: Readonly<Record<string, unknown>>;
   /**
-   * What another recipe may do, for the step `run`. Without it such a step counts as a write.
+   * What another recipe may do, for the step `run`. Without it the runner alone refuses one that writes.
    */
   findRecipe?: (
     name: string,

@@ -74,7 +74,7 @@ export function findUnsafe(recipe: {
   const { source, recipeClass, schedules, window, now } = recipe;
   const found: Found[] = [];
   for (const [index, step] of source.steps.entries()) {
-    const effect = recipe.steps.find(({ id }) => id === step.id)?.effect;
+    const effect = recipe.steps.find(({ id }) => id === step?.id)?.effect;
     if (effect !== "write") continue;
     if (step.retry !== undefined) {
       found.push(

@@ -20,6 +20,7 @@ export async function compileSchedules(
   const list = Array.isArray(source) ? source : [source];
   const schedules: CompiledSchedule[] = [];
   const found: Found[] = [];
+  const ids = new Set<string>();
   for (const [index, each] of list.entries()) {
     const path = Array.isArray(source) ? ["schedule", index] : ["schedule"];
     if (each.id === undefined && list.length > 1) {
@@ -30,9 +31,10 @@ export async function compileSchedules(
       });
     }
     const id = each.id ?? "main";
-    if (schedules.some((other) => other.id === id)) {
+    if (each.id !== undefined && ids.has(id)) {
       found.push(expected([...path, "id"], `another id: "${id}" is taken by an earlier schedule`));
     }
+    ids.add(id);
     const compiled = await compileOne(each);
     if ("found" in compiled) {
       found.push(...compiled.found.map((issue) => ({ ...issue, path: [...path, ...issue.path] })));

@@ -12,12 +12,9 @@ import { expected, type Found } from "./schema_issues.ts";
 export interface Template {
   /** The parameters as they were written. */
   source: unknown;
-  /** Where a hole stands whose value can be of any type. */
-  holes: readonly Issue["path"][];
-  /** Where a secret stands. */
-  secretPaths: readonly Issue["path"][];
+  /** Which secrets it refers to, and where. */
+  secrets: readonly { path: Issue["path"]; name: string }[];
   expressions: readonly { path: Issue["path"]; expression: Expression }[];
-  secretNames: ReadonlySet<string>;
   /** Fills the holes. Secrets are asked for last, and only here. */
   fill(scope: StepScope, secret: (name: string) => Promise<string>): Promise<unknown>;
 }
@@ -34,13 +31,10 @@ export function isHole(value: unknown): boolean {
 /** Finds the holes of parameters and checks each. */
 export function readTemplate(source: unknown, at: Issue["path"]): { template: Template; found: Found[] } {
   const found: Found[] = [];
-  const holes: Issue["path"][] = [];
-  const secretPaths: Issue["path"][] = [];
+  const secrets: { path: Issue["path"]; name: string }[] = [];
   const expressions: { path: Issue["path"]; expression: Expression }[] = [];
-  const secretNames = new Set<string>();
   const fillers = new Map<string, Filler>();
   walk(source, [], (text, path) => {
-    if (isHole(text)) holes.push(path);
     if (!text.includes("${")) return;
     const parts = partsOf(text);
     for (const part of parts) {
@@ -49,8 +43,7 @@ export function readTemplate(source: unknown, at: Issue["path"]): { template: Te
           found.push(expected([...at, ...path], '"${{ … }}" or "${secret:name}", closed'));
         }
       } else if ("secret" in part) {
-        secretPaths.push(path);
-        secretNames.add(part.secret);
+        secrets.push({ path, name: part.secret });
         if (!/^[a-z0-9][a-z0-9-]*$/.test(part.secret)) {
           found.push(expected([...at, ...path], "the name of a secret in small letters, digits and hyphens"));
         }
@@ -61,10 +54,8 @@ export function readTemplate(source: unknown, at: Issue["path"]): { template: Te
   });
   const template: Template = {
     source,
-    holes,
-    secretPaths,
+    secrets,
     expressions,
-    secretNames,
     fill: async (scope, secret) => await fill(source, [], { fillers, scope, secret }),
   };
   return { template, found };

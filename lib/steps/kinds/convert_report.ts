@@ -12,7 +12,9 @@ import { stepKind } from "./kind.ts";
 const FORM = /\.(jsonl|csv|json|md)$/;
 
 const params = z.strictObject({
-  from: z.string().regex(/\.(jsonl|csv|json)$/, "a file that ends in .jsonl, .csv or .json"),
+  from: z.string().regex(/\.(jsonl|csv|json)$/, "a file that ends in .jsonl, .csv or .json").optional(),
+  rows: z.array(z.record(z.string(), z.unknown())).optional()
+    .meta({ description: "Rows in place of a file, such as the output of an earlier step" }),
   to: z.string().regex(FORM, "a file that ends in .jsonl, .csv, .json or .md"),
   columns: z.array(z.string().min(1)).min(1).optional().meta({ description: "Which, and in which order" }),
   title: z.string().optional().meta({ description: "Heading of a Markdown file" }),
@@ -23,12 +25,16 @@ type Row = Record<string, unknown>;
 /** Reads rows and writes them again; every value stays as it was written. */
 export const convertReport = stepKind<z.infer<typeof params>, { ok: boolean; path: string; rows: number }>({
   name: "convert-report",
-  summary: "Writes the rows of a .jsonl, .csv or .json file as .csv, .jsonl, .json or a Markdown table",
+  summary: "Writes the rows of a file, or of an earlier step, as .csv, .jsonl, .json or a Markdown table",
   effect: "local",
   needsAccount: () => false,
   params,
-  async run({ from, to, columns, title }, context) {
-    const rows = readRows(pathIn(context, from), await Deno.readTextFile(pathIn(context, from)));
+  check({ from, rows }, wrong) {
+    if ((from === undefined) === (rows === undefined)) wrong([], "either from or rows");
+  },
+  async run({ from, rows: given, to, columns, title }, context) {
+    const path = pathIn(context, from ?? "");
+    const rows = given ?? readRows(path, await Deno.readTextFile(path));
     const chosen = columns === undefined ? rows : rows.map((row) => pick(row, columns));
     const file = await writeWhole(pathIn(context, to), write(to, chosen, { columns, title }));
     context.artifact({ dataset: "report", businessDay: context.session?.date, final: true, ...file });

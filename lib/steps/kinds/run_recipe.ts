@@ -11,12 +11,14 @@ const params = z.strictObject({
   params: z.record(z.string(), z.unknown()).default({}),
 });
 
-/** Runs another recipe and answers with what it answered. What it may do decides what this step may do. */
+/**
+ * Runs another recipe and answers with the outputs of its steps. One that writes is refused, here where it is known
+ * and by the runner in any case: it needs a slot and a window of its own.
+ */
 export const runRecipeStep = stepKind<z.infer<typeof params>, unknown>({
   name: "run",
   summary: "Runs another recipe as a step of this one",
-  // The compiler lowers this to what the other recipe really does, once it knows it.
-  effect: "write",
+  effect: "read",
   needsAccount: () => true,
   params,
   run: ({ recipe, params }, context) => context.runRecipe(recipe, params),

@@ -11,7 +11,7 @@ import { orders } from "../../operations/orders.ts";
 import { quotes } from "../../operations/quotes.ts";
 import type { StepContext } from "../compiled.ts";
 import { durationOf, showDuration } from "../durations.ts";
-import { readMoment } from "../moments.ts";
+import { momentIn, readMoment } from "../moments.ts";
 import { calendar } from "../recipe_schema.ts";
 import { day, decimalText, duration, market, markets, security, securityFrom } from "./fields.ts";
 import { pause } from "./files.ts";
@@ -193,8 +193,7 @@ function lookAtSession(
     });
   }
   // The schema has read it before.
-  const { anchor, offsetMs } = readMoment(moment)!;
-  const at = (anchor === "open" ? session.openAt : session.closeAt) + offsetMs;
+  const at = momentIn(mic, session, readMoment(moment)!);
   const inMs = at - context.now();
   return { done: inMs <= 0, seen: { at: Temporal.Instant.fromEpochMilliseconds(at).toString(), inMs } };
 }

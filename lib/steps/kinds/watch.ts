@@ -10,7 +10,7 @@ import { BrokerError } from "../../errors.ts";
 import type { TransportEvent } from "../../transports/push_events.ts";
 import type { StepContext } from "../compiled.ts";
 import { durationOf } from "../durations.ts";
-import { readMoment } from "../moments.ts";
+import { momentIn, readMoment } from "../moments.ts";
 import { calendar } from "../recipe_schema.ts";
 import { duration, folder, security, securityFrom } from "./fields.ts";
 import { pathIn, pause, sha256 } from "./files.ts";
@@ -53,7 +53,7 @@ export const watch = stepKind<Params, Recorded>({
   params,
   check(given, wrong) {
     if ((given.for === undefined) === (given.until === undefined)) wrong([], "either for or until");
-    if (given.securities.length === 0 && !given.orders) wrong(["securities"], "securities, or orders: true");
+    if (given.securities?.length === 0 && !given.orders) wrong(["securities"], "securities, or orders: true");
   },
   async run(given, context) {
     const day = context.session?.date ?? context.slot.slice(0, 10);
@@ -96,8 +96,7 @@ function endOf(given: Params, day: string, context: StepContext): number {
     });
   }
   // The schema has read it before.
-  const { anchor, offsetMs } = readMoment(moment)!;
-  return (anchor === "open" ? session.openAt : session.closeAt) + offsetMs;
+  return momentIn(mic, session, readMoment(moment)!);
 }
 
 interface Recording {
