@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import { sessionOn } from "../../calendars/mod.ts";
-import { compare, isDecimal } from "../../decimal.ts";
+import { add, compare, isDecimal } from "../../decimal.ts";
 import { BrokerError } from "../../errors.ts";
 import { orders } from "../../operations/orders.ts";
 import { quotes } from "../../operations/quotes.ts";
@@ -24,7 +24,10 @@ const often = {
 
 const params = z.strictObject({
   feesCleared: z.strictObject({ markets, day: day.optional() }).optional()
-    .meta({ description: "Every fill of a day has its fees; the day of the session by default" }),
+    .meta({
+      description:
+        "Every fill of a day has its fees, as a day without fills has; the session's day by default",
+    }),
   orderDone: z.strictObject({ market, orderId: z.string().min(1) }).optional()
     .meta({ description: "An order of today is filled, cancelled or refused" }),
   price: z.strictObject({ security, atLeast: decimalText.optional(), atMost: decimalText.optional() })
@@ -116,21 +119,23 @@ async function lookAtFees(
     });
   }
   const client = await context.client();
+  const { signal } = context;
   let fills = 0;
   let without = 0;
   for (const market of markets) {
-    let cleared = 0;
+    let [past, todays] = ["0", "0"];
     for await (
-      const { fees } of client.fills.history({ market, from: date, to: date }, { signal: context.signal })
+      const { fees, filledQuantity } of client.fills.history({ market, from: date, to: date }, { signal })
     ) {
-      cleared++;
+      fills++;
+      past = add(past, filledQuantity);
       if (fees?.total === undefined) without++;
     }
-    fills += cleared;
-    // Until the broker has moved the day into its history, the fills of today are those without fees.
-    for await (const fill of client.fills.today({ market }, { signal: context.signal })) {
-      if (fill.date === date && fill.fees?.total === undefined && cleared === 0) without++;
+    for await (const { date: ofFill, filledQuantity } of client.fills.today({ market }, { signal })) {
+      if (ofFill === date) todays = add(todays, filledQuantity);
     }
+    // Hong Kong's fills are merged in the history, so rows cannot be compared, but quantities can.
+    if (compare(todays, past) > 0) without++;
   }
   return { done: without === 0, seen: { day: date, fills, without } };
 }
