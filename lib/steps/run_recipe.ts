@@ -28,6 +28,13 @@ export interface RecipeContext {
   /** Runs another recipe. @default refuses */
   runRecipe?: StepContext["runRecipe"];
   onProgress?: (event: RecipeEvent) => void;
+  /**
+   * Lets a recipe write. Nothing here keeps its window, or a second run from beginning while the first is under way:
+   * that takes the runner and its ledger.
+   *
+   * @default false
+   */
+  allowWrites?: boolean;
 }
 
 /** What a running recipe tells. */
@@ -58,8 +65,17 @@ export interface RecipeResult {
   ok: boolean;
 }
 
-/** Runs the steps one after the other; the first error ends the run. Nothing is tried again. */
+/**
+ * Runs the steps one after the other; the first error ends the run. Nothing is tried again.
+ *
+ * @throws {TypeError} For a recipe that writes, unless that is allowed.
+ */
 export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext): Promise<RecipeResult> {
+  if (recipe.class === "write" && !context.allowWrites) {
+    throw new TypeError(
+      `Cannot run recipe "${recipe.name}" here: it writes, which takes the runner and its ledger`,
+    );
+  }
   const { now, out = "", signal = new AbortController().signal } = context;
   const slot = context.slot ?? Temporal.Instant.fromEpochMilliseconds(now()).toString();
   const outputs: Record<string, unknown> = {};

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { DayBookResult } from "../../lib/day_book/mod.ts";
 import type { CancelledOrders, OpenOrder } from "../../lib/steps/kinds/cancel_open_orders.ts";
 import type { LoginKept } from "../../lib/steps/kinds/keep_login.ts";
@@ -214,12 +214,17 @@ Deno.test("recipes/cancel_at_close.yaml cancels what is open, once each, and sho
     (await client.orders.place({ ...order, price })).orderId,
   ];
   const recipe = await loadRecipe(`${FOLDER}cancel_at_close.yaml`, { now });
+  await assertRejects(
+    () => runReady("cancel_at_close", broker),
+    TypeError,
+    "it writes, which takes the runner",
+  );
   const planned = await recipe.steps[0]!.plan!(stepContext(broker));
   assertEquals(
     (planned as { cancel: OpenOrder[] }).cancel.map(({ orderId }) => orderId).toSorted(),
     ids.toSorted(),
   );
-  const { ok, steps } = await runReady("cancel_at_close", broker);
+  const { ok, steps } = await runReady("cancel_at_close", broker, { allowWrites: true });
   const result = steps[0]!.output as CancelledOrders; // the output of this step
   assertEquals([ok, result.cancelled.toSorted(), result.refused, result.stillOpen], [
     true,

@@ -52,7 +52,7 @@ function gatewayOf({ connect }: CompiledRecipe): string | undefined {
 
 /** Finds a recipe by its file, or by its name among the recipes. */
 async function findRecipe(name: string, host: Host): Promise<FileText & { path: string }> {
-  for (const path of [name, `recipes/${name}.yaml`]) {
+  for (const path of [name, `recipes/${name}.yaml`, `recipes/${name.replaceAll("-", "_")}.yaml`]) {
     const file = await host.readFile(path);
     if (file !== undefined) return { ...file, path };
   }
