@@ -5,7 +5,7 @@
  */
 import { BrokerError } from "../errors.ts";
 import { compileText } from "./compile_recipe.ts";
-import type { CompiledRecipe } from "./compiled.ts";
+import type { CompiledRecipe, CompiledSchedule } from "./compiled.ts";
 import { loadFile } from "./load_recipe.ts";
 import { type CompileOptions, RecipeError, type RecipeIssue } from "./recipe.ts";
 
@@ -16,30 +16,39 @@ export interface CheckedFile {
   text?: string;
 }
 
-/** One time at which a recipe would run, or why it would not. */
-export interface SlotPreview {
-  scheduleId: string;
-  /** ISO 8601 in UTC. */
-  slot: string;
-  /** The session that it belongs to. */
+/** An instant that a schedule names, as the runner computes it. */
+export interface NamedSlot {
+  /** Epoch milliseconds. */
+  at: number;
+  /** Date of the session that it belongs to. */
   session?: string;
-  /** Why it would be skipped. */
+  /** Why there is nothing to do. */
   skipped?: string;
-  /** What the clocks do at that time: a gap moves the slot, a fold has it twice. */
-  clockChange?: "gap" | "fold";
+  /** The calendar does not cover the day. */
+  assumed?: true;
+}
+
+/** A wall-clock time that a change of the clocks leaves out or repeats, as the runner finds it. */
+export interface NamedClockChange {
+  kind: "gap" | "fold";
+  /** Wall-clock time, `2027-03-14T02:30`. */
+  wall: string;
+  zone: string;
+  /** When it runs, epoch milliseconds: once, twice or not at all. */
+  runsAt: readonly number[];
 }
 
 /** What a check of recipes is told. */
 export interface CheckOptions {
   /** The time, Unix milliseconds. */
   now: () => number;
-  /** Lists the next slots of a recipe. @default none are listed */
-  nextSlots?: (recipe: CompiledRecipe, options: { from: number; count: number }) => readonly SlotPreview[];
-  /** Lists the slots of a recipe that meet a change of the clocks. @default none are listed */
+  /** The next slots of a schedule, those between at which there is nothing to do included. @default none are listed */
+  nextSlots?: (schedule: CompiledSchedule, after: number, count: number) => readonly NamedSlot[];
+  /** The slots of a schedule that meet a change of the clocks. @default none are listed */
   clockChangeSlots?: (
-    recipe: CompiledRecipe,
-    options: { from: number; to: number },
-  ) => readonly SlotPreview[];
+    schedule: CompiledSchedule,
+    span: { after: number; months: number },
+  ) => readonly NamedClockChange[];
 }
 
 /** What became of one file. */
@@ -48,8 +57,10 @@ export interface FileReport {
   /** Absent when the recipe is wrong. */
   recipe?: CompiledRecipe;
   issues: readonly RecipeIssue[];
-  next: readonly SlotPreview[];
-  clockChanges: readonly SlotPreview[];
+  /** Until the tenth at which there is something to do, over all schedules. */
+  next: readonly (NamedSlot & { scheduleId: string })[];
+  /** Of the next 24 months. */
+  clockChanges: readonly (NamedClockChange & { scheduleId: string })[];
 }
 
 /** What became of all of them. */
@@ -81,26 +92,34 @@ export async function checkAll(files: readonly CheckedFile[], options: CheckOpti
 }
 
 async function checkFile({ path, text }: CheckedFile, options: CheckOptions): Promise<FileReport> {
-  const { now, nextSlots, clockChangeSlots } = options;
   const nothing = { path, issues: [], next: [], clockChanges: [] };
-  const compileOptions: CompileOptions = { now };
+  const compileOptions: CompileOptions = { now: options.now };
   try {
     const recipe = text === undefined
       ? await loadFile(path, compileOptions)
       : await compileText({ text, fileName: path }, compileOptions);
-    const from = now();
-    const to = Temporal.Instant.fromEpochMilliseconds(from).toZonedDateTimeISO("UTC")
-      .add({ months: CLOCK_CHANGE_MONTHS }).epochMilliseconds;
-    return {
-      ...nothing,
-      recipe,
-      next: nextSlots?.(recipe, { from, count: NEXT }) ?? [],
-      clockChanges: clockChangeSlots?.(recipe, { from, to }) ?? [],
-    };
+    return { ...nothing, recipe, ...previews(recipe, options) };
   } catch (error) {
     if (error instanceof RecipeError) return { ...nothing, issues: error.issues };
     // A calendar that ends too early is a finding about the recipe, not the end of the check.
     if (!(error instanceof BrokerError)) throw error;
     return { ...nothing, issues: [{ line: 1, column: 1, path: [], message: error.message }] };
   }
+}
+
+function previews(
+  { schedules }: CompiledRecipe,
+  { now, nextSlots, clockChangeSlots }: CheckOptions,
+): Pick<FileReport, "next" | "clockChanges"> {
+  const after = now();
+  const of = <T>(list: (schedule: CompiledSchedule) => readonly T[] | undefined) =>
+    schedules.flatMap((schedule) =>
+      (list(schedule) ?? []).map((each) => ({ ...each, scheduleId: schedule.id }))
+    );
+  const slots = of((schedule) => nextSlots?.(schedule, after, NEXT)).sort((a, b) => a.at - b.at);
+  const tenth = slots.filter(({ skipped }) => skipped === undefined)[NEXT - 1];
+  return {
+    next: tenth === undefined ? slots : slots.filter(({ at }) => at <= tenth.at),
+    clockChanges: of((schedule) => clockChangeSlots?.(schedule, { after, months: CLOCK_CHANGE_MONTHS })),
+  };
 }

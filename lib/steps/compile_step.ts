@@ -4,13 +4,14 @@
  * @module
  */
 import { didYouMean } from "../client/nearest.ts";
+import { InvalidParamsError } from "../errors.ts";
 import type { CompiledStep, RecipeClass, StepContext, StepScope } from "./compiled.ts";
 import { durationOf } from "./durations.ts";
 import { compileExpression, type Expression } from "./expressions.ts";
 import type { StepSource } from "./recipe_schema.ts";
 import { expected, type Found } from "./schema_issues.ts";
 import { findMaker } from "./step_source.ts";
-import { isHole, readTemplate } from "./templates.ts";
+import { isHole, readTemplate, type Template } from "./templates.ts";
 
 /** What is known around a step. */
 export interface StepSurroundings {
@@ -99,11 +100,33 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
       retry: { attempts: source.retry.attempts, waitMs: durationOf(source.retry.wait ?? "5s") },
     },
     ...condition !== undefined && { condition: (scope: StepScope) => truthOf(condition, scope, id) },
-    run: async (context) => await maker.run(await fill(context), context),
+    run: async (context) => {
+      try {
+        return await maker.run(await fill(context), context);
+      } catch (error) {
+        throw withoutSecrets(error, { id, secrets: template.secrets });
+      }
+    },
     ...maker.plan !== undefined &&
       { plan: async (context) => await maker.plan!(await fill(context), context) },
   };
   return { step, found };
+}
+
+/** A value that does not fit is shown, unless a secret is in it. */
+function withoutSecrets(
+  error: unknown,
+  { id, secrets }: { id: string; secrets: Template["secrets"] },
+): unknown {
+  if (!(error instanceof InvalidParamsError) || secrets.length === 0) return error;
+  const issues = error.issues.map((issue) => {
+    const isNear = secrets.some(({ path }) =>
+      path.every((step, index) => index >= issue.path.length || issue.path[index] === step)
+    );
+    return isNear ? { ...issue, value: "[secret]" } : issue;
+  });
+  const { code, operation, transport } = error;
+  return new InvalidParamsError(`run step "${id}"`, issues, { code, operation, transport });
 }
 
 /** What is known of the recipe that `run` names; one that writes needs a slot of its own. */

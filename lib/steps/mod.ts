@@ -28,7 +28,14 @@ export type {
   StepScope,
 } from "./compiled.ts";
 export type { OwnStep, OwnStepContext, StepParam, StepParams, StepPermissions } from "./define_step.ts";
-export type { CheckedFile, CheckOptions, CheckReport, FileReport, SlotPreview } from "./check_recipes.ts";
+export type {
+  CheckedFile,
+  CheckOptions,
+  CheckReport,
+  FileReport,
+  NamedClockChange,
+  NamedSlot,
+} from "./check_recipes.ts";
 export type { CompileOptions, RecipeIssue } from "./recipe.ts";
 export type { RecipeSource, ScheduleSource, StepSource } from "./recipe_schema.ts";
 export type { RecipeContext, RecipeEvent, RecipeResult, StepResult } from "./run_recipe.ts";

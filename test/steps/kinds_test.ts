@@ -281,6 +281,17 @@ Deno.test("steps check once more when expressions have their values", async () =
   }]);
 });
 
+Deno.test("steps hide the value of a secret that does not fit", async () => {
+  const given = { webhook: "${secret:hook}", text: "x" };
+  const context = { secret: () => Promise.resolve("hunter2") };
+  const error = await assertRejects(
+    () => runStep(undefined, { uses: "notify", given }, context),
+    InvalidParamsError,
+  );
+  assertEquals(error.issues.map(({ path, value }) => [path, value]), [[["webhook"], "[secret]"]]);
+  assert(!error.message.includes("hunter2") && !Deno.inspect(error).includes("hunter2"));
+});
+
 Deno.test("a step of one's own runs with the permissions that it names, and calls what it may", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using folder = temporaryFolder();

@@ -288,8 +288,6 @@ Deno.test("checkRecipes() knows the recipes of a folder, and refuses circles, wr
     Object.keys(files).map((name) => ({ path: `${folder.path}/${name}` })),
     {
       now,
-      nextSlots: ({ name }, { from, count }) => [{ scheduleId: name, slot: `${from} ${count}` }],
-      clockChangeSlots: (_recipe, { to }) => [{ scheduleId: "main", slot: new Date(to).toISOString() }],
     },
   );
   assertEquals(ok, false);
@@ -308,8 +306,32 @@ Deno.test("checkRecipes() knows the recipes of a folder, and refuses circles, wr
     ["reads2.yaml", ['name: expected another name: "reads" is taken by "/reads.yaml"']],
     ["writes.yaml", []],
   ]);
-  assertEquals(reports[2]!.next, [{ scheduleId: "c", slot: `${now()} 10` }]);
-  assertEquals(reports[2]!.clockChanges, [{ scheduleId: "main", slot: "2027-08-15T12:00:00.000Z" }]);
+});
+
+Deno.test("checkRecipes() lists the next ten slots over all schedules, and those that meet a clock change", async () => {
+  const text = "name: x\nschedule:\n  - { id: a, every: 2h }\n  - { id: b, every: 3h }\n" + read;
+  const hour = 3_600_000;
+  const { files: [report] } = await checkRecipes([{ path: "x.yaml", text }], {
+    now: () => 0,
+    nextSlots: ({ id }, after, count) =>
+      Array.from({ length: count }, (_, index) => ({
+        at: after + (index + 1) * (id === "a" ? 2 : 3) * hour,
+        ...id === "b" && index === 0 && { skipped: "holiday" },
+      })),
+    clockChangeSlots: (
+      { id },
+      { after, months },
+    ) => [{ kind: "gap", wall: `${after} ${months}`, zone: id, runsAt: [] }],
+  });
+  // Of b the one at 3 h is skipped: it is shown, and does not count.
+  const shown = report!.next.map(({ scheduleId, at, skipped }) =>
+    `${scheduleId}${at / hour}${skipped ?? ""}`
+  );
+  assertEquals(shown, ["a2", "b3holiday", "a4", "a6", "b6", "a8", "b9", "a10", "a12", "b12", "a14"]);
+  assertEquals(report!.clockChanges.map(({ scheduleId, wall }) => [scheduleId, wall]), [["a", "0 24"], [
+    "b",
+    "0 24",
+  ]]);
 });
 
 Deno.test("bindParams() checks what is given against the recipe's parameters", async () => {
