@@ -27,6 +27,7 @@ export function makeJsonSchema(): Schema {
       { enum: [...stepKinds.keys()] },
       { enum: [...operations.keys()] },
       { type: "string", pattern: "^\\./.+\\.ts$" },
+      { enum: [...new Set([...operations.values()].map(({ wire }) => wire))] },
     ],
   };
   delete properties.uses.type;
@@ -41,7 +42,8 @@ export function makeJsonSchema(): Schema {
 
 function when(name: string, parameters: Schema): Schema {
   const { $schema: _, ...rest } = parameters;
-  const required = Array.isArray(rest.required) && rest.required.length > 0 ? { required: ["with"] } : {};
+  const isNeeded = [rest.required, rest.allOf].some((list) => Array.isArray(list) && list.length > 0);
+  const required = isNeeded ? { required: ["with"] } : {};
   return {
     if: { properties: { uses: { const: name } }, required: ["uses"] },
     then: { properties: { with: rest }, ...required },

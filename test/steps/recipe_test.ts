@@ -365,7 +365,7 @@ Deno.test("recipeJsonSchema() describes each step's own parameters, expressions 
         items: {
           allOf: {
             if: { properties: { uses: { const: string } } };
-            then: { properties: { with: { properties: Record<string, unknown> } } };
+            then: { required?: string[]; properties: { with: { properties: Record<string, unknown> } } };
           }[];
         };
       };
@@ -374,6 +374,15 @@ Deno.test("recipeJsonSchema() describes each step's own parameters, expressions 
     .properties.steps.items.allOf;
   const parametersOf = (uses: string) =>
     steps.find((each) => each.if.properties.uses.const === uses)!.then.properties.with.properties;
+  const needsParameters = (uses: string) =>
+    steps.find((each) => each.if.properties.uses.const === uses)!.then.required;
+  assertEquals(["account.funds", "futures.funds", "keep-login", "watch", "wait-for"].map(needsParameters), [
+    ["with"],
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
   const hole = { type: "string", pattern: "\\$\\{(\\{|secret:)" };
   assertEquals(parametersOf("account.funds").market, {
     anyOf: [{ enum: ["hk", "us", "shenzhen", "shanghai"] }, hole],
