@@ -41,14 +41,18 @@ export function listSchedule(ledger: Ledger, cursor: ScheduleCursor, options: Li
   );
   if (row === undefined) {
     beginSchedule(ledger, cursor, now);
+    cursor.lookFrom(now);
     return [];
   }
   if (row.spec !== spec) {
-    if (row.updated_at > options.loadedAt) return [];
-    editSchedule(ledger, cursor, Math.max(now, row.watermark), now);
+    if (row.updated_at <= options.loadedAt) editSchedule(ledger, cursor, Math.max(now, row.watermark), now);
+    cursor.lookFrom(Math.max(now, row.watermark));
     return [];
   }
-  if (now <= row.watermark) return [];
+  if (now <= row.watermark) {
+    cursor.lookFrom(row.watermark);
+    return [];
+  }
   const written = writeSlots(ledger, cursor, row, options);
   ledger.run(
     "update schedule set watermark = ? where recipe = ? and schedule_id = ? and watermark < ?",

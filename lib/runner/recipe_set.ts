@@ -23,10 +23,12 @@ export class RecipeSet {
   }
 
   #take(recipes: readonly CompiledRecipe[], now: number): void {
-    const byName = new Map(recipes.map((recipe) => [recipe.name, recipe]));
-    if (byName.size < recipes.length) {
-      const twice = recipes.find((recipe) => byName.get(recipe.name) !== recipe)!; // one was overwritten
-      throw new TypeError(`Cannot load the recipes: two have the name "${twice.name}"`);
+    const byName = new Map<string, CompiledRecipe>();
+    for (const recipe of recipes) {
+      if (byName.has(recipe.name)) {
+        throw new TypeError(`Cannot load the recipes: two have the name "${recipe.name}"`);
+      }
+      byName.set(recipe.name, recipe);
     }
     this.recipes = byName;
     this.cursors = recipes.flatMap((recipe) =>

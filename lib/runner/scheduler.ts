@@ -196,7 +196,9 @@ export class Scheduler implements AsyncDisposable {
     const { ledger, host, tickMs = 60_000, pollMs = 1_000 } = this.#options;
     const now = host.now();
     let next = this.#fullAt - host.monotonic() + now + tickMs;
-    for (const cursor of this.#set.cursors) next = Math.min(next, cursor.next);
+    for (const cursor of this.#set.cursors) {
+      next = Math.min(next, cursor.next > now ? cursor.next : now + pollMs);
+    }
     // What another process must give back first is asked for now and then.
     const due = ledger.get<{ at: number | null }>("select min(due_at) as at from run where state = 'due'")
       ?.at;
