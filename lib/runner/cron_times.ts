@@ -6,7 +6,8 @@
 import { Cron } from "croner";
 import type { CronSchedule } from "../steps/compiled.ts";
 
-const patterns = new WeakMap<CronSchedule, Cron>();
+/** Patterns by zone and text: croner's take some 50 kB each, and many schedules share one. */
+const patterns = new Map<string, Cron>();
 
 /**
  * Reads a pattern of five fields, or of six with seconds before them. `no-wildcard` makes lists such as `30 1,14`
@@ -19,9 +20,10 @@ export function readPattern(cron: string, timezone: string): Cron {
 
 /** Yields the times of a pattern after an instant, epoch milliseconds, oldest first. */
 export function* cronTimes(schedule: CronSchedule, after: number): Generator<number> {
-  let pattern = patterns.get(schedule);
+  const key = `${schedule.timezone} ${schedule.cron}`;
+  let pattern = patterns.get(key);
   if (pattern === undefined) {
-    patterns.set(schedule, pattern = readPattern(schedule.cron, schedule.timezone));
+    patterns.set(key, pattern = readPattern(schedule.cron, schedule.timezone));
   }
   for (let last = after;;) {
     const next = pattern.nextRun(new Date(last))?.getTime();

@@ -63,14 +63,14 @@ export function queueNotices(
   const missedWrite = row.class === "write" && row.state === "skipped" &&
     (row.reason === "misfire" || row.reason === "deadline" || row.reason === "calendar_unknown");
   let queued = 0;
-  for (const [index, { on, uses, with: options }] of (recipe.notify ?? []).entries()) {
+  for (const [index, { on, uses }] of (recipe.notify ?? []).entries()) {
     if (on !== "always" && on !== occasion && !(missedWrite && on === "failure")) continue;
     const { run_key, recipe: name, state, reason, business_day, slot_at, started_at, finished_at } = row;
     const dedupeKey = `${run_key}/${row.round}/${row.attempt}/${state}/${index}`;
     const body = redact({
       run: { runKey: run_key, recipe: name, state, reason, businessDay: business_day },
       times: { slotAt: slot_at, startedAt: started_at, finishedAt: finished_at },
-      options,
+      notice: index,
     });
     if (queueNotice(ledger, { dedupeKey, channel: uses, body }, now)) queued++;
   }
@@ -87,7 +87,7 @@ interface OutboxRow {
 /** Sends what is waiting, and resolves to how many went out. Processes that share a ledger do not send twice. */
 export async function deliverNotices(
   ledger: Ledger,
-  channels: Readonly<Record<string, Channel>>,
+  channelOf: (notice: Notice) => Channel | undefined,
   host: Pick<Host, "now">,
 ): Promise<number> {
   const waiting = ledger.all<OutboxRow>(
@@ -97,7 +97,7 @@ export async function deliverNotices(
   );
   let sent = 0;
   for (const { dedupe_key: dedupeKey, channel, body, tries } of waiting) {
-    const send = channels[channel];
+    const send = channelOf({ dedupeKey, channel, body });
     if (send === undefined) continue; // another process may know it
     const next = host.now() + Math.min(FIRST_WAIT_MS * 2 ** tries, MOST_WAIT_MS);
     const mine = ledger.run(

@@ -61,6 +61,10 @@ export async function executeRun(
   return await new Execution(recipe, claim, surroundings, stop).execute();
 }
 
+function isAmiss(output: unknown): boolean {
+  return typeof output === "object" && output !== null && "ok" in output && output.ok === false;
+}
+
 class Execution {
   readonly #recipe: CompiledRecipe;
   readonly #claim: Claim;
@@ -165,8 +169,12 @@ class Execution {
         const context = this.#context(step, attempt.attempt);
         const result = await runOnce(step, context, { host, halt: this.#keeper.halt });
         const output = redactor.json(result);
-        this.#outputs[step.id] = JSON.parse(output);
-        return this.#close(attempt, { state: "ok", output }, host.monotonic() - began);
+        const stored = this.#outputs[step.id] = JSON.parse(output);
+        // The step did its work and found that something is amiss; doing it again would find the same.
+        const amiss = isAmiss(stored)
+          ? { state: "failed" as const, error: "something does not add up" }
+          : undefined;
+        return this.#close(attempt, { state: "ok", ...amiss, output }, host.monotonic() - began);
       } catch (error) {
         if (error instanceof LeaseLostError) throw error;
         const message = this.#describe(error);
@@ -252,6 +260,7 @@ class Execution {
       attempt,
       out,
       now: () => host.now(),
+      sleep: (ms) => wait(host, ms, this.#keeper.halt),
       client: () => client(this.#recipe),
       log: (level, message, data) => this.#tell({ type: "log", step: step.id, level, message, data }),
       progress: (event) => this.#tell({ type: "step-progress", step: step.id, ...event }),

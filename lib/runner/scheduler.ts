@@ -14,6 +14,7 @@ import { judgeDue, settleOverlaps, type Skipped } from "./judging.ts";
 import { type ListingOptions, listSchedule } from "./listing.ts";
 import { runNested } from "./nested.ts";
 import { type Channel, deliverNotices, queueNotices } from "./notify.ts";
+import { noticeChannel } from "./notice_step.ts";
 import { RecipeSet } from "./recipe_set.ts";
 import { executeRun, type RunOutcome, type Surroundings } from "./run.ts";
 import { findRun } from "./run_rows.ts";
@@ -36,6 +37,7 @@ export interface SchedulerOptions extends Omit<Surroundings, "runRecipe" | "onEn
   /** How soon to look again when something is due and cannot be claimed. @default 1 s */
   pollMs?: number;
   calendarVersion?(mic: Mic): string | undefined;
+  /** Channels that stand before the steps that recipes name for their notices. */
   channels?: Readonly<Record<string, Channel>>;
   /** Asks the order journal what came of a run that was broken off while it wrote; nothing when it cannot tell. */
   recover?(runKey: string): Promise<"ok" | "failed" | "unknown" | undefined>;
@@ -260,8 +262,12 @@ export class Scheduler implements AsyncDisposable {
 
   #deliver(): void {
     const { ledger, host, channels } = this.#options;
-    if (channels === undefined || this.#delivering !== undefined) return;
-    this.#delivering = deliverNotices(ledger, channels, host)
+    if (this.#delivering !== undefined) return;
+    this.#delivering = deliverNotices(
+      ledger,
+      (notice) => channels?.[notice.channel] ?? noticeChannel(this.#set.recipes, this.#options, notice),
+      host,
+    )
       .catch((error) => this.#tell({ type: "error", at: host.now(), error }))
       .finally(() => this.#delivering = undefined);
   }

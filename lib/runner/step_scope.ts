@@ -21,6 +21,7 @@ export function scopeOf(recipe: CompiledRecipe, row: RunRow): Omit<StepScope, "o
   return {
     recipe: recipe.name,
     runKey: row.run_key,
+    ...(row.schedule_id === "" ? {} : { scheduleId: row.schedule_id }),
     slot: showInstant(row.slot_at),
     ...(hasDay && typeof day === "object" ? { session: describe(mic, day) } : {}),
     ...(hasDay ? { previousSession: describe(mic, neighbourDay(mic, row.business_day!, -1)) } : {}), // not null

@@ -35,7 +35,11 @@ if (import.meta.main) {
     if (++looks === killAt) Deno.kill(Deno.pid, "SIGKILL");
     return value;
   };
-  const pause = () => new Promise((resolve) => setTimeout(resolve, 5));
+  // Long enough that a kill often falls into a step; at the end short, so that an end comes.
+  const pause = () => new Promise((resolve) => setTimeout(resolve, Date.now() < until ? 40 : 1));
+  // A trace id takes 31 draws; one point within the transaction that needs it is enough.
+  let draws = 0;
+  const draw = () => ++draws % 31 === 0 ? look(Math.random()) : Math.random();
   const note = (file: string, line: string) =>
     Deno.writeTextFileSync(`${folder}/${file}`, `${line}\n`, { append: true });
   const shared = {
@@ -65,7 +69,7 @@ if (import.meta.main) {
   using ledger = new Ledger(`${folder}/ledger.db`);
   const scheduler = new Scheduler({
     ledger,
-    host: { ...realHost, now: () => look(Date.now()), random: () => look(Math.random()) },
+    host: { ...realHost, now: () => look(Date.now()), random: draw },
     holder,
     recipes,
     out: folder,
