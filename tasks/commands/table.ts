@@ -15,6 +15,7 @@ import { next } from "./next.ts";
 import { operations } from "./operations.ts";
 import { quote } from "./quote.ts";
 import { run } from "./run.ts";
+import { schedule } from "./schedule.ts";
 import { schema } from "./schema.ts";
 import { sim } from "./sim.ts";
 import { watch } from "./watch.ts";
@@ -23,6 +24,7 @@ import { watch } from "./watch.ts";
 export const commands: readonly Command[] = [
   run,
   check,
+  schedule,
   next,
   exportDayBook,
   call,
