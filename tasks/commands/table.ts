@@ -10,15 +10,22 @@ import type { Command } from "./command.ts";
 import { doctor } from "./doctor.ts";
 import { exportDayBook } from "./export_day_book.ts";
 import { inspect } from "./inspect.ts";
+import { ledgerBackup } from "./ledger_backup.ts";
+import { ledgerVerify } from "./ledger_verify.ts";
 import { login } from "./login.ts";
 import { next } from "./next.ts";
 import { operations } from "./operations.ts";
+import { pause } from "./pause.ts";
 import { quote } from "./quote.ts";
+import { resume } from "./resume.ts";
 import { run } from "./run.ts";
+import { runs } from "./runs.ts";
+import { runsShow } from "./runs_show.ts";
 import { schedule } from "./schedule.ts";
 import { schema } from "./schema.ts";
 import { sim } from "./sim.ts";
 import { watch } from "./watch.ts";
+import { whyCommand } from "./why.ts";
 
 /** Every command. */
 export const commands: readonly Command[] = [
@@ -26,6 +33,13 @@ export const commands: readonly Command[] = [
   check,
   schedule,
   next,
+  runsShow, // before the shorter name, as the first that fits is taken
+  runs,
+  whyCommand,
+  pause,
+  resume,
+  ledgerBackup,
+  ledgerVerify,
   exportDayBook,
   call,
   quote,

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Ledger } from "../../../lib/runner/ledger.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
+import { Ledger, LedgerError } from "../../../lib/runner/ledger.ts";
 import { UsageError } from "../exit_codes.ts";
 
 /** The ledger when none is named. */
@@ -20,8 +21,31 @@ export async function openLedger(path = LEDGER, { mustExist }: { mustExist: bool
       `Cannot open the ledger: there is no "${path}"; "schedule" makes it, --ledger names another`,
     );
   }
-  const { Ledger } = await import("../../../lib/runner/ledger.ts");
-  return new Ledger(path);
+  return readable(path, () => new Ledger(path));
+}
+
+/** Gives what SQLite itself says of a file the form of our own errors. */
+export function readable<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const isOfSqlite = error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR";
+    if (!isOfSqlite) throw error;
+    throw new LedgerError(`Cannot use the ledger "${path}": ${error.message}`, {
+      code: "sqlite",
+      cause: error,
+    });
+  }
+}
+
+/** Refuses a recipe that the ledger has never seen. @throws {UsageError} With the nearest name. */
+export function checkKnown(ledger: Ledger, recipe: string): void {
+  const names = ledger.all<{ recipe: string }>("select recipe from schedule union select recipe from run")
+    .map(({ recipe }) => recipe);
+  if (names.includes(recipe)) return;
+  throw new UsageError(
+    `Cannot find "${recipe}": the ledger knows no such recipe${didYouMean(recipe, names)}`,
+  );
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -9,6 +9,7 @@ import {
   type CheckReport,
   type CompiledRecipe,
 } from "../../../lib/steps/mod.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
 import { mayBeRecipe } from "../../../lib/steps/load_recipe.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
@@ -62,4 +63,16 @@ export async function loadRecipes(
   for (const line of issueLines(report)) host.note(`hsgate: ${line}`);
   const fine = report.files.filter(({ issues }) => issues.length === 0);
   return { recipes: fine.flatMap(({ recipe }) => recipe === undefined ? [] : [recipe]), report };
+}
+
+/** Finds a recipe by its name in a folder; others may be wrong. @throws {UsageError} With the nearest name. */
+export async function recipeNamed(
+  name: string,
+  { folder, host, now }: { folder: string | undefined; host: Pick<Host, "note">; now: () => number },
+): Promise<CompiledRecipe> {
+  const { recipes } = await loadRecipes(folder === undefined ? [] : [folder], { host, now });
+  const found = recipes.find((recipe) => recipe.name === name);
+  if (found !== undefined) return found;
+  const hint = didYouMean(name, recipes.map(({ name }) => name));
+  throw new UsageError(`Cannot find "${name}": no recipe of "${folder ?? RECIPES}" has this name${hint}`);
 }
