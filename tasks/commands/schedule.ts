@@ -26,10 +26,10 @@ are taken up within seconds, and when one is wrong the old ones go on.
 
 At Ctrl-C or SIGTERM nothing more begins, reads are given back, and a write is
 waited for up to 25 seconds; exit code 75 says that it had not ended by then. With
---once, exit code 7 says that a run failed, and 5 that the outcome of one is
+--once, exit code 1 says that a run failed, and 5 that the outcome of one is
 unknown. Log lines go to stdout, with --json one object each.`,
   flags,
-  exits: [5, 7, 75],
+  exits: [5, 75],
   examples: ["schedule", "schedule recipes --ledger hsgate.db --json", "schedule --once"],
   body: async () => (await import("./bodies/schedule.ts")).run,
 });

@@ -130,3 +130,36 @@ Deno.test("runs, why and pause refuse what is not there with exit code 2", async
     assertStringIncludes(err, reason);
   }
 });
+
+Deno.test("run --ledger runs the latest slot once, whoever starts it", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using dir = await folder({ "beat.yaml": beat });
+  const words = ["run", `${dir.path}/beat.yaml`, "--ledger", `${dir.path}/ledger.db`, "--json"];
+  const world = { env: envOf(gateway), files: { [`${dir.path}/beat.yaml`]: beat } };
+  const first = await cli(words, world);
+  assertEquals([first.code, first.err, JSON.parse(first.out)], [0, "", {
+    key: "beat/main/2025-08-15",
+    ran: true,
+    state: "ok",
+  }]);
+  const second = await cli(words, world);
+  assertEquals([second.code, JSON.parse(second.out)], [0, {
+    key: "beat/main/2025-08-15",
+    ran: false,
+    state: "ok",
+  }]);
+  // On Saturday the slot of Friday is the latest still.
+  const third = await cli([...words, "--now", "2025-08-16T12:00:00+08:00"], world);
+  assertEquals(JSON.parse(third.out).ran, false);
+});
+
+Deno.test("run refuses a recipe that is meant for the simulator before it connects", async () => {
+  await using dir = await folder({ "beat.yaml": `${beat}connect: simulator\n` });
+  const file = `${dir.path}/beat.yaml`;
+  const text = await Deno.readTextFile(file);
+  for (const more of [[], ["--ledger", `${dir.path}/ledger.db`]]) {
+    const { code, out, err } = await cli(["run", file, ...more], { files: { [file]: text } });
+    assertEquals([code, out], [2, ""]);
+    assertStringIncludes(err, 'Cannot connect recipe "beat" to "simulator"');
+  }
+});

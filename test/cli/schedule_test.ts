@@ -69,7 +69,7 @@ Deno.test("schedule goes on after kill -9 where it was, each slot once", async (
   assertEquals(new Set(rows.map(({ run_key }) => run_key)).size, rows.length);
 });
 
-Deno.test("schedule --once ends with 7 when a run fails, and shows the reason", async () => {
+Deno.test("schedule --once ends with 1 when a run fails, and shows the reason", async () => {
   await using dir = await folder({ "beat.yaml": beat.replace("30s }", "1h }") });
   const words = ["schedule", dir.path, "--ledger", `${dir.path}/ledger.db`, "--once"];
   const env = { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" };
@@ -77,7 +77,7 @@ Deno.test("schedule --once ends with 7 when a run fails, and shows the reason", 
   assertEquals((await spawned(words, { env })).code, 0);
   await new Promise((resolve) => setTimeout(resolve, 1100));
   const { code, out } = await spawned(words, { env });
-  assertEquals(code, 7);
+  assertEquals(code, 1);
   assertStringIncludes(out, "orders: failed, ");
 });
 

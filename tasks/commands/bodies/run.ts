@@ -6,13 +6,7 @@
 import type { DayBookResult } from "../../../lib/day_book/types.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
-import {
-  type CompiledRecipe,
-  compileRecipe,
-  type RecipeEvent,
-  type RecipeResult,
-  runRecipe,
-} from "../../../lib/steps/mod.ts";
+import { compileRecipe, type RecipeEvent, type RecipeResult, runRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { FileText, Host } from "../host.ts";
 import { list, paint } from "../print.ts";
@@ -21,9 +15,11 @@ import { clientOf } from "../session.ts";
 import { printAnswer } from "./answer.ts";
 import { dayTable } from "./day_table.ts";
 import { clockOf } from "./lists.ts";
+import { gatewayOf } from "./run_surroundings.ts";
 
 /** Compiles a recipe, runs its steps, and ends with 7 when something does not add up. */
-export async function run({ args: [name = ""], flags, host }: RunInput): Promise<number> {
+export async function run(input: RunInput): Promise<number> {
+  const { args: [name = ""], flags, host } = input;
   const { path, text } = await findRecipe(name, host);
   const recipe = await compileRecipe(text, path);
   if (flags["dry-run"]) {
@@ -32,6 +28,7 @@ export async function run({ args: [name = ""], flags, host }: RunInput): Promise
     else for (const line of list(host, steps.map(({ id, uses }) => [id, uses] as const))) host.out(line);
     return 0;
   }
+  if (flags.ledger !== undefined) return await (await import("./run_slot.ts")).runSlot(path, input);
   await using client = await clientOf(flags, host, gatewayOf(recipe));
   const result = await runRecipe(recipe, {
     client,
@@ -43,11 +40,6 @@ export async function run({ args: [name = ""], flags, host }: RunInput): Promise
   if (flags.json) host.out(JSON.stringify(result));
   else printSteps(result, host);
   return result.ok ? 0 : 7;
-}
-
-/** The gateway that a recipe names, where it names one. */
-function gatewayOf({ connect }: CompiledRecipe): string | undefined {
-  return connect?.to === "gateway" ? connect.url : undefined;
 }
 
 /** Finds a recipe by its file, or by its name among the recipes. */

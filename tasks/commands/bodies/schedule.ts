@@ -80,7 +80,7 @@ async function runOnce(
   await deliverNotices(options.ledger, (notice) => noticeChannel(byName, options, notice), options.host);
   if (!drained) return 75;
   if (ends.some((state) => state === "unknown" || state === "waiting_recovery")) return 5;
-  return ends.some((state) => state === "failed" || state === "lost") ? 7 : 0;
+  return ends.some((state) => state === "failed" || state === "lost") ? 1 : 0;
 }
 
 function tellStart(
