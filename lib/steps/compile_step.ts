@@ -1,81 +1,212 @@
 /**
- * Steps: what they may do, and how their parameters are checked before anything runs.
+ * Steps of a recipe: everything about one that can be known before it runs.
  *
  * @module
  */
-import type { Client } from "../client/client.ts";
-import type { Issue } from "../errors.ts";
-import { findOperation } from "../operations/mod.ts";
-import { type AnyOperation, normalizeParams } from "../operations/operation.ts";
-import { compileDayBook } from "./day_book_step.ts";
-import type { RecipeContext } from "./recipe.ts";
+import { didYouMean } from "../client/nearest.ts";
+import { InvalidParamsError } from "../errors.ts";
+import type { CompiledStep, RecipeClass, StepContext, StepScope } from "./compiled.ts";
+import { durationOf } from "./durations.ts";
+import { compileExpression, type Expression } from "./expressions.ts";
 import type { StepSource } from "./recipe_schema.ts";
+import { expected, type Found } from "./schema_issues.ts";
+import { findMaker } from "./step_source.ts";
+import { isHole, readTemplate, type Template } from "./templates.ts";
 
-/** A step that was checked. */
-export interface CompiledStep {
-  readonly id: string;
-  readonly uses: string;
-  /** Runs it. */
-  run(context: RecipeContext): Promise<StepOutcome>;
+/** What is known around a step. */
+export interface StepSurroundings {
+  /** Ids of the steps before it. */
+  earlier: readonly string[];
+  /** Ids of all steps. */
+  all: readonly string[];
+  /** Names of the recipe's parameters. */
+  params: readonly string[];
+  /** Names of the recipe's secrets; absent when the recipe does not list them. */
+  secrets: readonly string[] | undefined;
+  /** The recipe's folder. */
+  folder: URL | undefined;
+  /** What another recipe may do; absent when nobody can tell. */
+  findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
 }
 
-/** What a step came to. */
-export interface StepOutcome {
-  ok: boolean;
-  output: unknown;
+/** What is known of another recipe. */
+export interface KnownRecipe {
+  class: RecipeClass;
+  needsAccount: boolean;
 }
 
-/** What is wrong with a step, by path from the step on. */
-export interface StepIssues {
-  issues: Pick<Issue, "path" | "expected">[];
+/** A step that was compiled, as far as it goes. */
+export interface StepResult {
+  step?: CompiledStep & { keepAlive?: boolean; secretNames: ReadonlySet<string> };
+  found: Found[];
 }
 
-/** Checks a step and makes it ready to run. */
-export function compileStep(step: StepSource): CompiledStep | StepIssues {
-  if (step.uses === "export-day-book") return compileDayBook(step);
-  const operation = findOperation(step.uses);
-  if (operation === undefined) {
-    return {
-      issues: [{ path: ["uses"], expected: 'export-day-book, or an operation such as "account.funds"' }],
-    };
+const mayDiffer = (value: unknown) => typeof value === "string" && /\$\{(\{|secret:)/.test(value);
+
+/** Compiles a step; paths of what is wrong start at the step. */
+export async function compileStep(source: StepSource, around: StepSurroundings): Promise<StepResult> {
+  const { id, uses, with: given = {} } = source;
+  const { template, found } = readTemplate(given, ["with"]);
+  const condition = compileCondition(source.if, found);
+  const needs = needsOf(source, around, found);
+  for (const { path, expression } of template.expressions) {
+    checkNames(expression, { id, path: ["with", ...path], around, needs, found });
   }
-  return compileOperation(step, operation);
-}
-
-function compileOperation(step: StepSource, operation: AnyOperation): CompiledStep | StepIssues {
-  if (operation.effect !== "read") {
-    const expected =
-      `an operation that only reads: ${operation.name} changes something, which recipes may not yet`;
-    return { issues: [{ path: ["uses"], expected }] };
+  if (condition !== undefined) checkNames(condition, { id, path: ["if"], around, needs, found });
+  for (const { path, name } of template.secrets) {
+    if (around.secrets !== undefined && !around.secrets.includes(name)) {
+      const message = `there is no secret "${name}"${didYouMean(name, around.secrets)}`;
+      found.push({ path: ["with", ...path], message });
+    }
   }
-  const params = normalizeParams(operation.request.fields ?? {}, step.with ?? {});
-  const issues: Issue[] = [];
-  operation.request.check(params, [], issues);
-  if (issues.length > 0) {
-    return { issues: issues.map(({ path, expected }) => ({ path: ["with", ...path], expected })) };
+  const maker = await findMaker(uses, { folder: around.folder });
+  if ("message" in maker) return { found: [...found, maker] };
+  for (const path of maker.secretParams) {
+    const value = path.reduce<unknown>(
+      (at, key) => (at as Record<string, unknown> | undefined)?.[key],
+      given,
+    );
+    if (
+      value !== undefined && !(typeof value === "string" && isHole(value) && value.startsWith("${secret:"))
+    ) {
+      found.push(
+        expected(["with", ...path], 'a reference such as "${secret:name}": a recipe holds no secrets'),
+      );
+    }
   }
-  return {
-    id: step.id,
-    uses: operation.name,
-    run: async ({ client, signal }) => ({
-      ok: true,
-      output: await callRead(client, operation, params, signal),
-    }),
+  const wrong = maker.check(given, mayDiffer);
+  found.push(...wrong.map((issue) => ({ ...issue, path: ["with", ...issue.path] })));
+  const known = await otherRecipe(source, around, found);
+  const { effect } = maker;
+  if (source.fresh && effect !== "read" && effect !== "write") {
+    found.push(
+      expected(["fresh"], "not fresh: only a step that reads can be run again when a run is resumed"),
+    );
+  }
+  const fill = async (context: StepContext) =>
+    // The source is a map, and a filled map is one.
+    await template.fill(context, context.secret) as Record<string, unknown>;
+  const step: StepResult["step"] = {
+    id,
+    uses: maker.name,
+    effect,
+    needs: [...needs],
+    needsAccount: known?.needsAccount ?? maker.needsAccount(given),
+    fresh: source.fresh ?? false,
+    secretNames: new Set(template.secrets.map(({ name }) => name)),
+    ...maker.keepAlive && { keepAlive: true },
+    ...source.timeout !== undefined && { timeoutMs: durationOf(source.timeout) },
+    ...source.retry !== undefined && {
+      retry: { attempts: source.retry.attempts, waitMs: durationOf(source.retry.wait ?? "5s") },
+    },
+    ...condition !== undefined && { condition: (scope: StepScope) => truthOf(condition, scope, id) },
+    run: async (context) => {
+      try {
+        return await maker.run(await fill(context), context);
+      } catch (error) {
+        throw withoutSecrets(error, { id, secrets: template.secrets });
+      }
+    },
+    ...maker.plan !== undefined &&
+      { plan: async (context) => await maker.plan!(await fill(context), context) },
   };
+  return { step, found };
 }
 
-/** Calls by name; lists are walked to their end. */
-async function callRead(
-  client: Client,
-  operation: AnyOperation,
-  params: unknown,
-  signal: AbortSignal | undefined,
-): Promise<unknown> {
-  if (operation.paging === undefined) return await client.call(operation, params, { signal });
-  const [family = "", method = ""] = operation.name.split(".");
-  // The client has one function for each operation of the catalogue, under the same names.
-  const families = client as unknown as Record<string, Record<string, ListMethod>>;
-  return await families[family]![method]!(params, { signal }).toArray();
+/** A value that does not fit is shown, unless a secret is in it. */
+function withoutSecrets(
+  error: unknown,
+  { id, secrets }: { id: string; secrets: Template["secrets"] },
+): unknown {
+  if (!(error instanceof InvalidParamsError) || secrets.length === 0) return error;
+  const issues = error.issues.map((issue) => {
+    const isNear = secrets.some(({ path }) =>
+      path.every((step, index) => index >= issue.path.length || issue.path[index] === step)
+    );
+    return isNear ? { ...issue, value: "[secret]" } : issue;
+  });
+  const { code, operation, transport } = error;
+  return new InvalidParamsError(`run step "${id}"`, issues, { code, operation, transport });
 }
 
-type ListMethod = (params: unknown, options: { signal?: AbortSignal }) => { toArray(): Promise<unknown[]> };
+/** What is known of the recipe that `run` names; one that writes needs a slot of its own. */
+async function otherRecipe(
+  { uses, with: given = {} }: StepSource,
+  { findRecipe }: StepSurroundings,
+  found: Found[],
+): Promise<KnownRecipe | undefined> {
+  const name = given.recipe;
+  if (uses !== "run" || findRecipe === undefined || typeof name !== "string" || mayDiffer(name)) {
+    return undefined;
+  }
+  try {
+    const known = await findRecipe(name);
+    if (known === undefined) {
+      found.push(expected(["with", "recipe"], "the name of a recipe in the same folder"));
+    }
+    if (known?.class === "write") {
+      found.push(
+        expected(["with", "recipe"], "a recipe that does not write: that one needs a slot of its own"),
+      );
+    }
+    return known;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    found.push({ path: ["with", "recipe"], message: error.message });
+    return undefined;
+  }
+}
+
+function compileCondition(source: StepSource["if"], found: Found[]): Expression | undefined {
+  if (source === undefined) return undefined;
+  const text = String(source).trim();
+  const compiled = compileExpression(isHole(text) ? text.slice(3, -2).trim() : text);
+  if ("evaluate" in compiled) return compiled;
+  found.push({ path: ["if"], message: compiled.problem });
+  return undefined;
+}
+
+function truthOf(condition: Expression, scope: StepScope, id: string): boolean {
+  const value = condition.evaluate(scope);
+  if (typeof value === "boolean") return value;
+  throw new TypeError(`Cannot tell whether to run step "${id}": "${condition.source}" is not true or false`);
+}
+
+function needsOf({ id, needs = [] }: StepSource, around: StepSurroundings, found: Found[]): Set<string> {
+  const named = typeof needs === "string" ? [needs] : needs;
+  for (const [index, need] of named.entries()) {
+    const path = typeof needs === "string" ? ["needs"] : ["needs", index];
+    const problem = stepProblem(need, around, id);
+    if (problem !== undefined) found.push({ path, message: problem });
+  }
+  return new Set(named);
+}
+
+function stepProblem(name: string, { earlier, all }: StepSurroundings, id?: string): string | undefined {
+  if (earlier.includes(name)) return undefined;
+  if (name === id) return `step "${name}" cannot depend on itself`;
+  if (all.includes(name)) return `step "${name}" comes later: move it before this one`;
+  return `there is no step "${name}"${didYouMean(name, earlier)}`;
+}
+
+interface NameCheck {
+  id: string;
+  path: Found["path"];
+  around: StepSurroundings;
+  /** Steps whose outputs are read are needed. */
+  needs: Set<string>;
+  found: Found[];
+}
+
+function checkNames({ outputs, params }: Expression, { id, path, around, needs, found }: NameCheck): void {
+  for (const name of outputs) {
+    const problem = stepProblem(name, around, id);
+    if (problem === undefined) needs.add(name);
+    else found.push({ path, message: problem });
+  }
+  for (const name of params) {
+    if (!around.params.includes(name)) {
+      found.push({ path, message: `there is no parameter "${name}"${didYouMean(name, around.params)}` });
+    }
+  }
+}

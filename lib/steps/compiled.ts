@@ -90,7 +90,44 @@ export interface CompiledRecipe {
   params: Readonly<Record<string, unknown>>;
   /** In an order in which each step's needs come before it. */
   steps: readonly CompiledStep[];
-  notify?: readonly { on: "success" | "failure" | "skip" | "always"; uses: string; with: unknown }[];
+  notify?: readonly CompiledNotice[];
+  /** Where the recipe wants to be connected to; whoever runs it has the addresses and logins. */
+  connect?: RecipeConnection;
+  /** Where the values of its secrets come from, for those that the recipe tells. */
+  secrets?: Readonly<Record<string, SecretOrigin>>;
+  /** Every secret that a step refers to. */
+  secretNames?: readonly string[];
+  /** What `params` may hold; `bindParams` checks others against it. */
+  paramTypes?: Readonly<Record<string, ParamType>>;
+}
+
+/** Something to tell once a run is over. */
+export interface CompiledNotice {
+  on: "success" | "failure" | "skip" | "always";
+  uses: string;
+  with: unknown;
+  /** Tells it; `outcome` of its context says what became of the run. */
+  step: CompiledStep;
+}
+
+/** Where a recipe wants to be connected to. */
+export type RecipeConnection =
+  | { to: "gateway"; url?: string }
+  | { to: "direct" }
+  | { to: "simulator"; seed?: number; at?: string };
+
+/** Where the value of a secret comes from. */
+export type SecretOrigin =
+  | { env: string }
+  | { file: string }
+  | { command: readonly string[] };
+
+/** What a parameter of a recipe may hold. */
+export interface ParamType {
+  type: "text" | "number" | "integer" | "boolean" | "decimal" | "date" | "list";
+  description?: string;
+  /** Must be given, as it has no default. */
+  required: boolean;
 }
 
 /** One step, ready to run. */
@@ -100,6 +137,8 @@ export interface CompiledStep {
   uses: string;
   effect: StepEffect;
   needs: readonly string[];
+  /** Whether it touches the trade login, which one run at a time may hold. */
+  needsAccount?: boolean;
   timeoutMs?: number;
   /** Reads and local steps alone. */
   retry?: { attempts: number; waitMs: number };
@@ -107,7 +146,10 @@ export interface CompiledStep {
   fresh: boolean;
   /** Whether to run, from what is known before it. */
   condition?: (scope: StepScope) => boolean;
-  /** Does it; the output is plain data that JSON can hold. */
+  /**
+   * Does it; the output is plain data that JSON can hold. One with `ok: false` says that the step did its work and
+   * found that something is missing or does not add up.
+   */
   run(context: StepContext): Promise<unknown>;
   /** What it would do, for a dry run. */
   plan?(context: StepContext): Promise<unknown>;
@@ -117,6 +159,8 @@ export interface CompiledStep {
 export interface StepScope {
   recipe: string;
   runKey: string;
+  /** Which of the recipe's schedules the slot belongs to; absent for a run started by hand. */
+  scheduleId?: string;
   /** The slot, ISO 8601 in UTC. */
   slot: string;
   /** The session that the slot belongs to. */
@@ -125,6 +169,8 @@ export interface StepScope {
   params: Readonly<Record<string, unknown>>;
   /** Outputs of earlier steps, by their id. */
   outputs: Readonly<Record<string, unknown>>;
+  /** What became of the run; for notices alone. */
+  outcome?: { state: string; reason?: string; failedStep?: string; error?: string };
 }
 
 /** What a step is handed. */
@@ -134,6 +180,8 @@ export interface StepContext extends StepScope {
   attempt: number;
   signal: AbortSignal;
   now: () => number;
+  /** Waits, and rejects once `signal` aborts; a virtual clock brings its own. @default real time */
+  sleep?(ms: number): Promise<void>;
   /** The client, connected on first use. */
   client(): Promise<Client>;
   /** Folder for files. */
@@ -143,7 +191,8 @@ export interface StepContext extends StepScope {
     message: string,
     data?: Readonly<Record<string, unknown>>,
   ): void;
-  progress(event: { done?: number; total?: number; text: string }): void;
+  /** Tells how far it is; `detail` is the step's own event, for whoever knows how to show it better. */
+  progress(event: { done?: number; total?: number; text: string; detail?: unknown }): void;
   /** Names a file that the step made. */
   artifact(
     file: {

@@ -1,17 +1,41 @@
 /**
- * Steps and recipes.
+ * Recipes: what a person writes, how it is checked, and what is run of it.
  *
  * @module
  */
-export { compileRecipe, RecipeError, runRecipe } from "./recipe.ts";
+export { bindParams } from "./recipe_params.ts";
+export { checkRecipes, compileRecipe, loadRecipe, RecipeError, recipeJsonSchema } from "./recipe.ts";
+export { defineRecipe } from "./define_recipe.ts";
+export { defineStep } from "./define_step.ts";
+export { runRecipe } from "./run_recipe.ts";
 
 export type {
+  CalendarSchedule,
+  CompiledNotice,
   CompiledRecipe,
-  RecipeContext,
-  RecipeEvent,
-  RecipeIssue,
-  RecipeResult,
-  StepResult,
-} from "./recipe.ts";
-export type { CompiledStep, StepOutcome } from "./compile_step.ts";
-export type { Schedule } from "./schedule.ts";
+  CompiledSchedule,
+  CompiledStep,
+  CronSchedule,
+  EverySchedule,
+  MisfirePolicy,
+  ParamType,
+  RecipeClass,
+  RecipeConnection,
+  SecretOrigin,
+  SessionMoment,
+  StepContext,
+  StepEffect,
+  StepScope,
+} from "./compiled.ts";
+export type { OwnStep, OwnStepContext, StepParam, StepParams, StepPermissions } from "./define_step.ts";
+export type {
+  CheckedFile,
+  CheckOptions,
+  CheckReport,
+  FileReport,
+  NamedClockChange,
+  NamedSlot,
+} from "./check_recipes.ts";
+export type { CompileOptions, RecipeIssue } from "./recipe.ts";
+export type { RecipeSource, ScheduleSource, StepSource } from "./recipe_schema.ts";
+export type { RecipeContext, RecipeEvent, RecipeResult, StepResult } from "./run_recipe.ts";

@@ -4,40 +4,27 @@
  *
  * ```yaml
  * name: end-of-day
+ * schedule: { calendar: XHKG, at: close+45m }
  * steps:
  *   - id: day-book
  *     uses: export-day-book
- *     with: { markets: [hk, us], sessions: 5, out: day-books }
+ *     with: { markets: [hk, us], sessions: 5 }
  * ```
  *
  * @module
  */
-import type { Client } from "../client/client.ts";
-import type { DayBookEvent } from "../day_book/mod.ts";
 import { BrokerError, type Issue } from "../errors.ts";
-import { type CompiledStep, compileStep } from "./compile_step.ts";
-import { checkSchedule, type Schedule } from "./schedule.ts";
-import { readRecipeText } from "./recipe_text.ts";
-
-/** A recipe that was checked and can run. */
-export interface CompiledRecipe {
-  readonly fileName: string;
-  readonly name: string;
-  readonly description: string | undefined;
-  readonly schedule: Schedule | undefined;
-  /** Where the recipe wants to be connected to; whoever runs it decides. */
-  readonly connect: { readonly gateway?: string } | undefined;
-  readonly steps: readonly CompiledStep[];
-}
+import type { CheckedFile, CheckOptions, CheckReport } from "./check_recipes.ts";
+import type { CompiledRecipe } from "./compiled.ts";
 
 /** A recipe is wrong. Nothing was run. */
 export class RecipeError extends BrokerError {
   override readonly name: string = "RecipeError";
-  /** Everything that is wrong, each with its line. */
+  /** Everything that is wrong, each with its place. */
   readonly issues: readonly RecipeIssue[];
 
   constructor(fileName: string, issues: readonly RecipeIssue[]) {
-    const lines = issues.map(({ line, message }) => `${fileName}:${line}: ${message}`);
+    const lines = issues.map(({ line, column, message }) => `${fileName}:${line}:${column}: ${message}`);
     super(`Cannot use recipe "${fileName}": ${lines.length === 1 ? lines[0] : `\n${lines.join("\n")}`}`, {
       code: "invalid-recipe",
     });
@@ -49,92 +36,69 @@ export class RecipeError extends BrokerError {
 export interface RecipeIssue {
   /** Line of the file, counted from 1. */
   line: number;
+  /** Column of the line, counted from 1. */
+  column: number;
+  /** Member that it is about; empty for the text itself. */
+  path: Issue["path"];
   message: string;
 }
 
-/** What a recipe runs with. */
-export interface RecipeContext {
-  client: Client;
-  /** What time it is, Unix milliseconds. */
-  now: () => number;
-  /** Folder that relative folders of the recipe start from. @default the current folder */
-  out?: string;
-  signal?: AbortSignal;
-  onProgress?: (event: RecipeEvent) => void;
-}
-
-/** What a running recipe tells. */
-export type RecipeEvent =
-  | { type: "step-started"; step: string; index: number; steps: number }
-  | { type: "day-book"; step: string; event: DayBookEvent }
-  | { type: "step-done"; step: string; index: number; steps: number; ok: boolean };
-
-/** What one step came to. */
-export interface StepResult {
-  id: string;
-  uses: string;
-  /** Nothing is missing and everything adds up. */
-  ok: boolean;
-  /** What the step answered with. */
-  output: unknown;
-}
-
-/** What a run of a recipe came to. */
-export interface RecipeResult {
-  name: string;
-  steps: StepResult[];
-  ok: boolean;
+/** How a recipe is compiled. */
+export interface CompileOptions {
+  /**
+   * The time, Unix milliseconds: for writes, calendars must cover the next 60 days. Without it that is not checked.
+   */
+  now?: () => number;
+  /** Parameters in place of the defaults. */
+  params?: Readonly<Record<string, unknown>>;
+  /**
+   * What another recipe may do, for the step `run`. Without it the runner alone refuses one that writes.
+   */
+  findRecipe?: (
+    name: string,
+  ) => Promise<{ class: CompiledRecipe["class"]; needsAccount: boolean } | undefined>;
 }
 
 /**
- * Checks a recipe and makes it ready to run.
+ * Checks the text of a recipe, YAML or JSON, and makes it ready to run.
  *
- * @param fileName Name for messages.
- * @throws {RecipeError} With everything that is wrong, each by its line.
+ * @param fileName Name for messages; steps of one's own are looked for beside it.
+ * @throws {RecipeError} With everything that is wrong, each by its place.
  */
-export async function compileRecipe(text: string, fileName: string): Promise<CompiledRecipe> {
-  const { value, lineOf, issues } = readRecipeText(text);
-  if (issues.length > 0) throw new RecipeError(fileName, issues);
-  const { parseRecipe } = await import("./recipe_schema.ts"); // zod, which plain scripts do not load
-  const parsed = parseRecipe(value);
-  const fail = (found: readonly Pick<Issue, "path" | "expected">[]) =>
-    new RecipeError(
-      fileName,
-      found.map(({ path, expected }) => ({ line: lineOf(path), message: messageOf(path, expected) })),
-    );
-  if ("issues" in parsed) throw fail(parsed.issues);
-  const { recipe } = parsed;
-  const found = recipe.schedule === undefined ? [] : await checkSchedule(recipe.schedule);
-  const steps: CompiledStep[] = [];
-  for (const [index, step] of recipe.steps.entries()) {
-    const path = ["steps", index];
-    if (recipe.steps.findIndex(({ id }) => id === step.id) < index) {
-      found.push({ path: [...path, "id"], expected: `another id: "${step.id}" is taken by an earlier step` });
-    }
-    const compiled = compileStep(step);
-    if ("issues" in compiled) {
-      found.push(...compiled.issues.map((issue) => ({ ...issue, path: [...path, ...issue.path] })));
-    } else steps.push(compiled);
-  }
-  if (found.length > 0) throw fail(found);
-  const { name, description, schedule, connect } = recipe;
-  return { fileName, name, description, schedule, connect, steps };
+export async function compileRecipe(
+  text: string,
+  fileName: string,
+  options: CompileOptions = {},
+): Promise<CompiledRecipe> {
+  const { compileText } = await import("./compile_recipe.ts"); // zod, yaml and CEL, which plain scripts do not load
+  return await compileText({ text, fileName }, options);
 }
 
-function messageOf(path: Issue["path"], expected: string): string {
-  return path.length === 0 ? `expected ${expected}` : `${path.join(".")}: expected ${expected}`;
+/**
+ * Reads a recipe's file, YAML, JSON or TypeScript, and makes it ready to run. Recipes of the same folder are known
+ * to its steps. TypeScript runs while it is read, with the permissions of this program.
+ *
+ * @throws {RecipeError} With everything that is wrong, each by its place.
+ */
+export async function loadRecipe(path: string, options: CompileOptions = {}): Promise<CompiledRecipe> {
+  const { loadFile } = await import("./load_recipe.ts");
+  return await loadFile(path, options);
 }
 
-/** Runs the steps one after the other; the first error ends the run. */
-export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext): Promise<RecipeResult> {
-  const steps: StepResult[] = [];
-  for (const [index, step] of recipe.steps.entries()) {
-    context.signal?.throwIfAborted();
-    const place = { step: step.id, index, steps: recipe.steps.length };
-    context.onProgress?.({ type: "step-started", ...place });
-    const { ok, output } = await step.run(context);
-    steps.push({ id: step.id, uses: step.uses, ok, output });
-    context.onProgress?.({ type: "step-done", ...place, ok });
-  }
-  return { name: recipe.name, steps, ok: steps.every(({ ok }) => ok) };
+/**
+ * Checks recipes together, each file with everything that is wrong: names are known to each other, and no two are the
+ * same. Slots are listed by functions of the runner.
+ */
+export async function checkRecipes(
+  files: readonly CheckedFile[],
+  options: CheckOptions,
+): Promise<CheckReport> {
+  const { checkAll } = await import("./check_recipes.ts");
+  return await checkAll(files, options);
+}
+
+/** JSON Schema of recipe files, for editors. */
+export async function recipeJsonSchema(): Promise<Record<string, unknown>> {
+  const { makeJsonSchema } = await import("./json_schema.ts");
+  return makeJsonSchema();
 }

@@ -1,78 +1,164 @@
 /**
- * The form of a recipe file.
+ * The form of a recipe file: one schema, of which the types, the validation and the JSON Schema for editors are made.
  *
  * @module
  */
 import * as z from "zod";
-import type { Issue } from "../errors.ts";
+import type { Mic } from "../calendars/mod.ts";
+import { durationExpected, durationPattern } from "./durations.ts";
+import { mics, momentExpected, readAt, spanExpected } from "./moments.ts";
 
-const name = z.string().regex(/^[a-z0-9][a-z0-9-]*$/);
+const NAME = /^[a-z0-9][a-z0-9-]*$/;
+const nameText = (what: string) =>
+  z.string().regex(NAME, "a name of small letters, digits and hyphens").meta({ description: what });
 
-const recipeSchema = z.strictObject({
-  name,
-  description: z.string().optional(),
-  schedule: z.strictObject({ cron: z.string(), timezone: z.string() }).optional(),
-  connect: z.strictObject({ gateway: z.url({ protocol: /^https?$/ }).optional() }).optional(),
-  steps: z.array(z.strictObject({
-    id: name,
-    uses: z.string().min(1),
-    with: z.record(z.string(), z.unknown()).optional(),
-  })).min(1),
+/** A span of time as people write it. */
+export const duration = z.string().regex(durationPattern, durationExpected).meta({
+  description: "A span of time: 45m, 1h30m, 90s",
 });
 
-/** A step as a person writes it. */
-export interface StepSource {
-  /** Name of the step, once in the recipe. */
-  id: string;
-  /** What it does: `export-day-book`, or the name of an operation that reads. */
-  uses: string;
-  /** Parameters. */
-  with?: Record<string, unknown>;
-}
+/** A calendar by its market identifier code. */
+// The list holds every code, and at least one.
+export const calendar = z.enum(mics as [Mic, ...Mic[]]);
+
+/** A part of the session, `XHKG.open-30m..XHKG.close+2h`. */
+const span = z.string().regex(/^\s*[A-Z_]+\.\S+\.\.\s*[A-Z_]+\.\S+\s*$/, spanExpected);
+
+const scheduleId = nameText("Name of the schedule; part of the key of each of its runs").optional();
+
+const calendarForm = z.strictObject({
+  id: scheduleId,
+  calendar,
+  days: z.enum([
+    "every-session",
+    "first-session-of-week",
+    "last-session-of-week",
+    "first-session-of-month",
+    "last-session-of-month",
+    "first-session-of-quarter",
+    "last-session-of-quarter",
+  ]).optional().meta({ description: "Which sessions; every one by default" }),
+  at: z.string().refine((text) => readAt(text) !== undefined, momentExpected)
+    .meta({
+      description: "A moment of the session (close+45m, open-10m, auction-close) or a time of day (09:25)",
+    }),
+  halfDays: z.enum(["run", "skip", "only"]).optional().meta({
+    description: "What half-days do; run by default",
+  }),
+}).meta({ description: "By an exchange's sessions" });
+
+const cronForm = z.strictObject({
+  id: scheduleId,
+  cron: z.string().meta({ description: "Minute, hour, day of the month, month, day of the week" }),
+  timezone: z.string().meta({ description: "IANA name such as Asia/Hong_Kong; never left to the machine" }),
+  onlyIn: calendar.optional().meta({ description: "Only on days on which this exchange has a session" }),
+}).meta({ description: "By a cron pattern in a named zone" });
+
+const everyForm = z.strictObject({
+  id: scheduleId,
+  every: duration,
+  while: span.optional().meta({ description: "Part of the session: XHKG.open-30m..XHKG.close+2h" }),
+  jitter: duration.optional().meta({ description: "Most that a slot is moved" }),
+}).meta({ description: "Again and again, aligned to the epoch" });
+
+const schedule = z.union([calendarForm, cronForm, everyForm]);
+
+const paramType = z.enum(["text", "number", "integer", "boolean", "decimal", "date", "list"]);
+const plain = z.union([z.string(), z.number(), z.boolean()]);
+const param = z.union([
+  plain,
+  z.array(z.unknown()),
+  z.strictObject({
+    type: paramType,
+    default: z.unknown().optional(),
+    description: z.string().optional(),
+  }),
+]);
+
+const secretOrigin = z.union([
+  z.strictObject({ env: z.string().regex(/^[A-Z][A-Z0-9_]*$/, "the name of an environment variable") }),
+  z.strictObject({ file: z.string().min(1) }),
+  z.strictObject({ command: z.array(z.string()).min(1) }),
+]);
+
+const stepSchema = z.strictObject({
+  id: z.string().regex(/^[a-z0-9][a-z0-9_-]*$/, "a name of small letters, digits and hyphens")
+    .meta({ description: "Name of the step, once in the recipe" }),
+  uses: z.string().min(1, "a step, an operation, or a file such as ./my_step.ts")
+    .meta({ description: "A step, an operation of the catalogue, or a file beside the recipe" }),
+  with: z.record(z.string(), z.unknown()).optional().meta({
+    description: "Parameters; ${{ … }} is an expression",
+  }),
+  needs: z.union([z.string(), z.array(z.string())]).optional()
+    .meta({ description: "Steps that must have gone well before" }),
+  if: z.union([z.string(), z.boolean()]).optional().meta({
+    description: "Expression; the step is left out when it is false",
+  }),
+  retry: z.strictObject({
+    attempts: z.int().min(1).max(10),
+    wait: duration.optional(),
+  }).optional().meta({ description: "For steps that only read" }),
+  timeout: duration.optional(),
+  fresh: z.boolean().optional()
+    .meta({
+      description: "Run again when a run is resumed, instead of reusing the stored output; reads alone",
+    }),
+});
+
+const notice = z.strictObject({
+  on: z.enum(["success", "failure", "skip", "always"]),
+  uses: z.string().optional().meta({ description: "The step that tells it; notify by default" }),
+  with: z.record(z.string(), z.unknown()),
+});
+
+/** The schema of a recipe. Free of transforms, so that JSON Schema can hold it; the compiler does the rest. */
+export const recipeSchema = z.strictObject({
+  $schema: z.string().optional(),
+  name: nameText("Name of the recipe; part of the key of each run"),
+  description: z.string().optional(),
+  schedule: z.union([schedule, z.array(schedule).min(1, "at least one schedule")]).optional()
+    .meta({ description: "When it runs: one schedule, or several with an id each" }),
+  misfire: z.union([
+    z.enum(["skip", "latest", "all", "ask"]),
+    z.strictObject({
+      action: z.enum(["skip", "latest", "all", "ask"]).optional(),
+      grace: duration.optional(),
+      max: z.int().min(1).max(1000).optional(),
+    }),
+  ]).optional().meta({ description: "What happens to slots that were missed" }),
+  overlap: z.enum(["skip", "queue", "cancel", "parallel"]).optional()
+    .meta({ description: "What happens when the run before still runs" }),
+  timeout: duration.optional(),
+  deadline: duration.optional().meta({
+    description: "After the slot; a run that has not begun by then is skipped",
+  }),
+  window: span.optional().meta({
+    description: "When a recipe with writes may act: XHKG.open+5m..XHKG.close-10m",
+  }),
+  connect: z.union([
+    z.enum(["gateway", "direct", "simulator"]),
+    z.strictObject({
+      gateway: z.url({ protocol: /^https?$/, error: 'an address such as "http://127.0.0.1:11111"' })
+        .optional(),
+    }),
+    z.strictObject({
+      simulator: z.strictObject({ seed: z.int().optional(), at: z.string().optional() }),
+    }),
+  ]).optional(),
+  params: z.record(z.string().regex(/^[a-zA-Z_]\w*$/, "a name of letters, digits and underscores"), param)
+    .optional(),
+  secrets: z.record(z.string().regex(NAME, "a name of small letters, digits and hyphens"), secretOrigin)
+    .optional()
+    .meta({ description: "Where secrets come from; a recipe never holds one" }),
+  steps: z.array(stepSchema).min(1, "at least one step"),
+  notify: z.array(notice).optional(),
+}).meta({ title: "hsgate recipe" });
 
 /** A recipe as a person writes it. */
-export interface RecipeSource {
-  name: string;
-  description?: string;
-  schedule?: { cron: string; timezone: string };
-  connect?: { gateway?: string };
-  steps: StepSource[];
-}
-
-type Found = Pick<Issue, "path" | "expected">;
-
-/** Checks the form of a recipe. */
-export function parseRecipe(value: unknown): { recipe: RecipeSource } | { issues: Found[] } {
-  const result = recipeSchema.safeParse(value);
-  if (result.success) return { recipe: result.data };
-  return { issues: result.error.issues.flatMap(explain) };
-}
-
-/** Says what was expected, in our own words. */
-function explain(issue: z.core.$ZodIssue): Found[] {
-  const path = issue.path.map((step) => typeof step === "symbol" ? String(step) : step);
-  switch (issue.code) {
-    case "unrecognized_keys":
-      return issue.keys.map((key) => ({ path: [...path, key], expected: "no such member" }));
-    case "invalid_type":
-      return [{ path, expected: typeWords[issue.expected] ?? issue.expected }];
-    case "invalid_format":
-      return [{
-        path,
-        expected: issue.format === "url"
-          ? 'an address such as "http://127.0.0.1:11111"'
-          : "a name of small letters, digits and hyphens",
-      }];
-    case "too_small":
-      return [{ path, expected: path.at(-1) === "steps" ? "at least one step" : "text that is not empty" }];
-    default:
-      return [{ path, expected: issue.message }];
-  }
-}
-
-const typeWords: Readonly<Record<string, string>> = {
-  string: "text",
-  object: "a map of members",
-  array: "a list",
-  record: "a map of members",
-};
+export type RecipeSource = z.input<typeof recipeSchema>;
+/** A step as a person writes it. */
+export type StepSource = z.input<typeof stepSchema>;
+/** A schedule as a person writes it. */
+export type ScheduleSource = z.input<typeof schedule>;
+/** A parameter as a person writes it. */
+export type ParamSource = z.input<typeof param>;

@@ -1,108 +1,132 @@
 /**
- * YAML of a recipe: values, and the line that each stands on.
+ * Texts of recipes: their values, and the line and column that each stands at.
  *
  * @module
  */
-import { parse } from "@std/yaml";
+import { isCollection, isMap, isPair, isScalar, LineCounter, type Node, parseDocument, visit } from "yaml";
 import type { Issue } from "../errors.ts";
+
+/** A place in a text, both counted from 1. */
+export interface Place {
+  line: number;
+  column: number;
+}
 
 /** What a text came to. */
 export interface RecipeText {
   value: unknown;
-  /** Line of a member, or of the nearest one around it that can be found. */
-  lineOf: (path: Issue["path"]) => number;
+  /** Where a member stands, or the nearest one around it: its value, or its name for what is about names. */
+  placeOf: (path: Issue["path"], isName?: boolean) => Place;
   /** What is wrong with the text itself. */
-  issues: { line: number; message: string }[];
+  issues: (Place & { message: string })[];
 }
 
-/** Reads the text of a recipe. */
+/** Reads the text of a recipe in YAML, of which JSON is a part. */
 export function readRecipeText(text: string): RecipeText {
-  const lineOf = (path: Issue["path"]) => findLine(text, path);
-  let value: unknown;
-  let plain: unknown;
-  try {
-    value = parse(text, { schema: "core" });
-    plain = parse(text, { schema: "failsafe" });
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    const line = Number(/\((\d+):\d+\)|line (\d+)/.exec(error.message)?.slice(1).find(Boolean) ?? 1);
-    const message = error.message.split("\n")[0]!.replace(/^Cannot [^:]*: /, "");
-    return { value: undefined, lineOf, issues: [{ line, message }] };
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: "1.2" });
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const placeOf = (path: Issue["path"], isName = false) => placeAt(offsetOf(document.contents, path, isName));
+  // After the first mistake in the text itself the reader stumbles over what it caused.
+  const [broken] = document.errors;
+  if (broken !== undefined) {
+    const place = placeAt(broken.pos[0]);
+    const hint = isBareExpression(text.split("\n")[place.line - 1] ?? "")
+      ? '; within { } or [ ] an expression needs quotes: "${{ … }}"'
+      : "";
+    const message = `${broken.message.split("\n")[0]}${hint}`;
+    return { value: undefined, placeOf, issues: [{ ...place, message }] };
   }
-  const issues = zerosLost(value, plain, []).map(({ path, text }) => ({
-    line: lineOf(path),
-    message: `${path.join(".")}: write "${text}" in quotes: without them it is the number ${Number(text)}`,
+  const issues = document.warnings.map(({ message, pos }) => ({
+    ...placeAt(pos[0]),
+    message: message.split("\n")[0]!,
   }));
-  return { value, lineOf, issues };
+  visit(document, {
+    Scalar(_, node, ancestors) {
+      const { source, value } = node;
+      if (typeof value !== "number" || source === undefined || !losesDigits(source, value)) return;
+      const path = pathOf(ancestors, node);
+      issues.push({
+        ...placeAt(node.range?.[0] ?? 0),
+        message: `${path}write "${source}" in quotes: without them it is the number ${value}`,
+      });
+    },
+  });
+  return { value: document.toJS({ maxAliasCount: 100 }), placeOf, issues };
 }
 
-/** Finds numbers whose text starts with a zero: codes that lost their quotes, such as 00700. */
-function zerosLost(
-  value: unknown,
-  plain: unknown,
-  path: Issue["path"],
-): { path: Issue["path"]; text: string }[] {
-  if (typeof value === "number") {
-    return typeof plain === "string" && /^[-+]?0\d/.test(plain) ? [{ path, text: plain }] : [];
+/** An expression that YAML took for a map of its own. */
+function isBareExpression(line: string): boolean {
+  return /[{[].*[:,]\s*\$\{\{/.test(line);
+}
+
+/** Codes that lost their quotes: 00700 would be the number 700, and long order numbers would be rounded. */
+function losesDigits(source: string, value: number): boolean {
+  return /^[-+]?0\d/.test(source) || (/^[-+]?\d+$/.test(source) && !Number.isSafeInteger(value));
+}
+
+function pathOf(ancestors: readonly unknown[], node: unknown): string {
+  const steps = ancestors.flatMap((ancestor, index) => {
+    const child = ancestors[index + 1] ?? node;
+    if (isPair(ancestor)) return isScalar(ancestor.key) ? [String(ancestor.key.value)] : [];
+    if (isCollection(ancestor) && !isMap(ancestor)) return [String(ancestor.items.indexOf(child))];
+    return [];
+  });
+  return steps.length === 0 ? "" : `${steps.join(".")}: `;
+}
+
+function offsetOf(root: Node | null, path: Issue["path"], isName: boolean): number {
+  let node: unknown = root;
+  let offset = root?.range?.[0] ?? 0;
+  for (const [index, step] of path.entries()) {
+    if (!isCollection(node)) return offset;
+    const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === step) : undefined;
+    const inner = isMap(node) ? pair?.value : node.get(step, true);
+    if (inner === undefined && pair === undefined) return offset;
+    const isLast = index === path.length - 1;
+    // The name of a member says more about a map or a list than the place where its first member stands.
+    const useName = pair !== undefined && (isScalar(inner) ? isLast && isName : true);
+    const shown = useName ? pair!.key : inner;
+    // Every node of a parsed document has its range.
+    offset = (shown as Node | null)?.range?.[0] ?? offset;
+    node = inner;
   }
-  if (typeof value !== "object" || value === null || typeof plain !== "object" || plain === null) return [];
-  // Both were read from one text, so they have the same members.
-  const other = plain as Record<string, unknown>;
-  return Object.entries(value).flatMap(([key, each]) =>
-    zerosLost(each, other[key], [...path, Array.isArray(value) ? Number(key) : key])
-  );
+  return offset;
 }
 
-/** Walks the lines by their indentation, as the reader of std does not tell where a value stood. */
-function findLine(text: string, path: Issue["path"]): number {
-  const lines = text.split("\n");
-  let [from, to, found] = [0, lines.length, 0];
-  for (const step of path) {
-    const at = typeof step === "number"
-      ? findItem(lines, from, to, step)
-      : findKey(lines, from, to, String(step));
-    if (at === undefined) return found + 1;
-    found = at;
-    const next = endOf(lines, at, to);
-    [from, to] = [at, next];
-  }
-  return found + 1;
-}
-
-const indentOf = (line: string) => /^[\s-]*/.exec(line)![0].length;
-const isContent = (line: string | undefined) =>
-  line !== undefined && /\S/.test(line) && !/^\s*(#|---)/.test(line);
-
-function findKey(lines: string[], from: number, to: number, key: string): number | undefined {
-  const escaped = key.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  const pattern = new RegExp(`(^|[\\s{,-])["']?${escaped}["']?\\s*:`);
-  for (let at = from; at < to; at++) if (isContent(lines[at]) && pattern.test(lines[at]!)) return at;
-  return undefined;
-}
-
-function findItem(lines: string[], from: number, to: number, index: number): number | undefined {
-  let indent: number | undefined;
-  let count = 0;
-  for (let at = from + 1; at < to; at++) {
-    const dash = isContent(lines[at]) ? /^(\s*)-(\s|$)/.exec(lines[at]!) : null;
-    if (dash === null || (indent !== undefined && dash[1]!.length !== indent)) continue;
-    indent ??= dash[1]!.length;
-    if (count++ === index) return at;
-  }
-  return undefined;
-}
-
-/** The line after the last one that belongs to the value of a line. */
-function endOf(lines: string[], at: number, to: number): number {
-  const indent = /^\s*-/.test(lines[at]!) ? lines[at]!.search(/\S/) : indentOf(lines[at]!);
-  for (let next = at + 1; next < to; next++) {
-    const line = lines[next]!;
-    if (!isContent(line)) continue;
-    const own = line.search(/\S/);
-    // A list may stand at the indentation of its own key.
-    if (own < indent || (own === indent && !(/^\s*-(\s|$)/.test(line) && !/^\s*-/.test(lines[at]!)))) {
-      return next;
+/** Finds the places of a recipe written in TypeScript: nobody parses it here, so names are looked for in order. */
+export function placesInCode(text: string): RecipeText["placeOf"] {
+  return (path) => {
+    let offset = 0;
+    let found = 0;
+    for (const [index, step] of path.entries()) {
+      if (typeof step === "number") {
+        for (let item = 0; item < step + 1; item++) {
+          const next = text.indexOf("{", item === 0 ? offset : skipBlock(text, offset));
+          if (next < 0) break;
+          found = offset = next;
+        }
+        if (index < path.length - 1) offset++;
+        continue;
+      }
+      const at = text.slice(offset).search(new RegExp(`(^|[\\s{,"'])${RegExp.escape(step)}["']?\\s*:`));
+      if (at < 0) break;
+      found = offset = offset + at + (/[\s{,"']/.test(text[offset + at] ?? "") ? 1 : 0);
     }
+    const before = text.slice(0, found).split("\n");
+    return { line: before.length, column: before.at(-1)!.length + 1 };
+  };
+}
+
+/** The offset after the block that starts at an offset. */
+function skipBlock(text: string, offset: number): number {
+  let depth = 0;
+  for (let at = offset; at < text.length; at++) {
+    if (text[at] === "{") depth++;
+    if (text[at] === "}" && --depth === 0) return at + 1;
   }
-  return to;
+  return text.length;
 }

@@ -14,6 +14,7 @@ export const exitCodes = {
   5: "sent, and the outcome is unknown: look at today's orders before anything else",
   6: "the login is missing, has run out, or was refused",
   7: "done, and checks found differences",
+  75: "stopped before everything had ended; the ledger knows what is left",
   130: "interrupted",
 } as const;
 

@@ -8,6 +8,11 @@ const flags = {
     text: "folder that the recipe's folders start from (the current one)",
   },
   now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
+  ledger: {
+    type: "string",
+    value: "FILE",
+    text: "run the latest slot that has passed, once, and write it down here",
+  },
   "dry-run": { type: "boolean", text: "compile the recipe, show its steps, send nothing" },
 } as const satisfies Flags;
 /** What it is given. */
@@ -21,9 +26,14 @@ export const run = command({
   args: [1, 1],
   details: `The whole recipe is checked before its first step runs. RECIPE is a file, or the name
 of one under recipes/ without its ending. Exit code 7 says that everything ran
-and that checks of a step found differences.`,
+and that checks of a step found differences.
+
+With --ledger the run has the key of the latest slot that its schedules name, so
+that it is run once whoever starts it: this, the scheduler, a line of a crontab.
+Exit code 0 says that the slot ended well or was skipped, 1 that it failed, 4 that
+another run stands in the way, 5 that the outcome of a write is unknown.`,
   flags,
   exits: [3, 4, 5, 6, 7],
-  examples: ["run recipes/end_of_day.yaml", "run end_of_day --dry-run"],
+  examples: ["run recipes/end_of_day.yaml", "run end_of_day --dry-run", "run end_of_day --ledger hsgate.db"],
   body: async () => (await import("./bodies/run.ts")).run,
 });

@@ -3,7 +3,9 @@
  *
  * @module
  */
+import { calendar } from "./calendar.ts";
 import { call } from "./call.ts";
+import { check } from "./check.ts";
 import type { Command } from "./command.ts";
 import { demo } from "./demo.ts";
 import { doctor } from "./doctor.ts";
@@ -11,16 +13,36 @@ import { exportDayBook } from "./export_day_book.ts";
 import { inspect } from "./inspect.ts";
 import { keysCheck, keysNew } from "./keys.ts";
 import { lease } from "./lease.ts";
+import { ledgerBackup } from "./ledger_backup.ts";
+import { ledgerVerify } from "./ledger_verify.ts";
 import { login } from "./login.ts";
+import { next } from "./next.ts";
 import { operations } from "./operations.ts";
+import { pause } from "./pause.ts";
 import { quote } from "./quote.ts";
+import { resume } from "./resume.ts";
 import { run } from "./run.ts";
+import { runs } from "./runs.ts";
+import { runsShow } from "./runs_show.ts";
+import { schedule } from "./schedule.ts";
+import { schema } from "./schema.ts";
 import { sim } from "./sim.ts";
 import { watch } from "./watch.ts";
+import { whyCommand } from "./why.ts";
 
 /** Every command. */
 export const commands: readonly Command[] = [
   run,
+  check,
+  schedule,
+  next,
+  runsShow, // before the shorter name, as the first that fits is taken
+  runs,
+  whyCommand,
+  pause,
+  resume,
+  ledgerBackup,
+  ledgerVerify,
   exportDayBook,
   call,
   quote,
@@ -34,4 +56,6 @@ export const commands: readonly Command[] = [
   keysCheck,
   inspect,
   operations,
+  calendar,
+  schema,
 ];

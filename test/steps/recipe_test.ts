@@ -1,54 +1,34 @@
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import type { DayBookResult } from "../../lib/day_book/mod.ts";
-import { lastSessions } from "../../lib/steps/day_book_step.ts";
-import { compileRecipe, RecipeError, type RecipeEvent, runRecipe } from "../../lib/steps/mod.ts";
-import { readTree } from "../day_book/scripted_gateway.ts";
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { InvalidParamsError } from "../../lib/errors.ts";
+import { lastSessions } from "../../lib/steps/kinds/export_day_book.ts";
+import {
+  bindParams,
+  checkRecipes,
+  compileRecipe,
+  defineRecipe,
+  loadRecipe,
+  RecipeError,
+  recipeJsonSchema,
+  runRecipe,
+} from "../../lib/steps/mod.ts";
 import { SATURDAY, simulated, temporaryFolder } from "../day_book/simulated.ts";
 
-const END_OF_DAY = new URL("../../recipes/end_of_day.yaml", import.meta.url);
+const now = () => Date.parse("2025-08-15T12:00:00Z");
 
-/** What is wrong with a recipe, as `line: message`. */
-async function problemsOf(text: string): Promise<string[]> {
-  const error = await assertRejects(() => compileRecipe(text, "my.yaml"), RecipeError);
-  for (const { line } of error.issues) assertStringIncludes(error.message, `my.yaml:${line}: `);
-  return error.issues.map(({ line, message }) => `${line}: ${message}`);
+/** What is wrong with a recipe, as `line:column: message`. */
+async function problemsOf(text: string, name = "my.yaml"): Promise<string[]> {
+  const error = await assertRejects(() => compileRecipe(text, name, { now }), RecipeError);
+  for (const { line, column } of error.issues) {
+    assertStringIncludes(error.message, `${name}:${line}:${column}: `);
+  }
+  return error.issues.map(({ line, column, message }) => `${line}:${column}: ${message}`);
 }
 
-Deno.test("recipes/end_of_day.yaml exports the last five trading days of three markets as a script does", async () => {
-  const recipe = await compileRecipe(await Deno.readTextFile(END_OF_DAY), "recipes/end_of_day.yaml");
-  assertEquals([recipe.name, recipe.schedule], [
-    "end-of-day",
-    { cron: "30 20 * * 1-5", timezone: "Asia/Hong_Kong" },
-  ]);
-  await using broker = await simulated({ days: 5 });
-  using folder = temporaryFolder();
-  const events: RecipeEvent["type"][] = [];
-  const result = await runRecipe(recipe, {
-    client: broker.client,
-    now: () => SATURDAY,
-    out: folder.path,
-    onProgress: ({ type }) => events.at(-1) === type || events.push(type),
-  });
-  const book = result.steps[0]!.output as DayBookResult;
-  assertEquals(book.days.map(({ day, status }) => [day, status]), [
-    ["2025-08-11", "final"],
-    ["2025-08-12", "final"],
-    ["2025-08-13", "final"],
-    ["2025-08-14", "final"],
-    ["2025-08-15", "final"],
-  ]);
-  assertEquals([result.ok, events], [true, ["step-started", "day-book", "step-done"]]);
-  using other = temporaryFolder();
-  await broker.exportDays({
-    markets: ["shanghai", "us", "hk"],
-    from: "2025-08-11",
-    to: "2025-08-15",
-    out: other.path,
-  });
-  assertEquals(readTree(`${folder.path}/out/day-books`), readTree(other.path));
-});
+const read = "steps: [{ id: a, uses: account.funds, with: { market: hk } }]\n";
+const write =
+  'steps: [{ id: a, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "1" } }]\n';
 
-Deno.test("compileRecipe() finds everything that is wrong, each by its line", async () => {
+Deno.test("compileRecipe() tells every mistake at once, each by line and column and with the nearest name", async () => {
   assertEquals(
     await problemsOf(`name: End of day
 steps:
@@ -56,94 +36,392 @@ steps:
     uses: export-day-book
     with:
       markets: [hk, nyse]
-      sessions: 5
-      format: [csv]
-  - id: second
-    use: account.funds
-schedule: { cron: "0 20 * * 1-5" }
-`),
-    [
-      "1: name: expected a name of small letters, digits and hyphens",
-      "11: schedule.timezone: expected text",
-      "9: steps.1.uses: expected text",
-      "10: steps.1.use: expected no such member",
-    ],
-  );
-  assertEquals(
-    await problemsOf(`name: export
-schedule:
-  cron: 0 25 * * *
-  timezone: Asia/Hong_Kong
-steps:
-  - id: first
-    uses: export-day-book
-    with:
-      markets: [hk, nyse]
-      sessions: 5
+      sessions: \${{ params.session }}
       format: [csv]
   - id: first
     uses: account.fund
   - id: third
+    use: fills.history
+  - id: fourth
     uses: fills.history
+    if: outputs.firs.ok
     with:
       market: hk
       from: 2025-08-15
       to: 2025-08-14
+params: { sessions: 5 }
+schedule:
+  - { id: cron, cron: 0 25 * * *, timezone: Asia/Hong_Kong }
+  - { id: cron, cron: 0 20 * * *, timezone: Asia/HongKong }
+  - { calendar: XHKX, at: close+45m }
+overlap: paralel
 `),
     [
-      "3: schedule.cron: expected a cron pattern (CronPattern: Invalid value for hour: 25)",
-      "11: steps.0.with.format: expected only markets, from, to, sessions, out, formats",
-      '9: steps.0.with.markets: expected a list of "hk", "us", "shenzhen", "shanghai"',
-      '12: steps.1.id: expected another id: "first" is taken by an earlier step',
-      '13: steps.1.uses: expected export-day-book, or an operation such as "account.funds"',
-      '19: steps.2.with.to: expected a day that is not before "2025-08-15"',
+      "1:7: name: expected a name of small letters, digits and hyphens",
+      '6:21: steps.0.with.markets.1: expected one of "hk", "us", "shenzhen", "shanghai"',
+      '7:17: steps.0.with.sessions: there is no parameter "session"; did you mean "sessions"?',
+      '8:7: steps.0.with.format: no such member; did you mean "formats"?',
+      '9:9: steps.1.id: expected another id: "first" is taken by an earlier step',
+      '10:11: steps.1.uses: there is no step "account.fund"; did you mean "account.funds"?',
+      "11:5: steps.2.uses: expected text",
+      '12:5: steps.2.use: no such member; did you mean "uses"?',
+      '15:9: steps.3.if: there is no step "firs"; did you mean "first"?',
+      '19:11: steps.3.with.to: expected a day that is not before "2025-08-15"',
+      '24:17: schedule.2.calendar: expected one of "XHKG", "XNYS", "XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ"; did you mean "XHKG"?',
+      '25:10: overlap: expected one of "skip", "queue", "cancel", "parallel"; did you mean "parallel"?',
     ],
   );
 });
 
-Deno.test("compileRecipe() refuses codes without quotes, as they would lose their zeros", async () => {
+Deno.test("compileRecipe() checks cron patterns, zones, and that several schedules have an id each", async () => {
+  const schedules = `schedule:
+  - { id: a, cron: 0 25 * * *, timezone: Asia/Hong_Kong }
+  - { id: b, cron: 0 20 * * *, timezone: Asia/HongKong }
+  - { id: b, calendar: XHKG, at: close+45m }
+  - { calendar: XHKG, at: close+1h }
+  - { id: c, every: 20m, while: XHKG.open-30m..XNYS.close, jitter: 20m }
+`;
+  assertEquals(await problemsOf(`name: x\n${schedules}${read}`), [
+    "3:20: schedule.0.cron: expected a cron pattern (CronPattern: Invalid value for hour: 25)",
+    '4:42: schedule.1.timezone: expected a time zone such as "Asia/Hong_Kong"',
+    '5:11: schedule.2.id: expected another id: "b" is taken by an earlier schedule',
+    "6:5: schedule.3: expected an id: each of several schedules has its own, which its runs are known by",
+    "7:33: schedule.4.while: expected one and the same calendar at both ends",
+    "7:68: schedule.4.jitter: expected less than the time between two slots",
+  ]);
+});
+
+Deno.test("compileRecipe() refuses codes without quotes, as they would lose their zeros or digits", async () => {
   assertEquals(
-    await problemsOf(`name: quotes
+    await problemsOf(`name: x
 steps:
   - id: look
-    uses: orders.history
+    uses: quotes.latest
     with:
-      market: hk
-      symbols:
-        - "00005.HK"
-        - 00700
+      securities:
+        - { type: hk-stock, symbol: 00700 }
+  - { id: order, uses: orders.today, with: { market: hk, orderIds: [12345678901234567890] } }
 `),
-    ['9: steps.0.with.symbols.1: write "00700" in quotes: without them it is the number 700'],
+    [
+      '7:37: steps.0.with.securities.0.symbol: write "00700" in quotes: without them it is the number 700',
+      '7:37: steps.0.with.securities.0.symbol: expected a listing code such as "00700.HK" or "AAPL"',
+      '8:69: steps.1.with.orderIds.0: write "12345678901234567890" in quotes: without them it is the number 12345678901234567000',
+      "8:69: steps.1.with.orderIds.0: expected an order number as text",
+    ],
   );
 });
 
-Deno.test("compileRecipe() says where the YAML itself is broken", async () => {
-  const [problem = ""] = await problemsOf("name: x\nsteps:\n  - id: [a\n");
-  assertStringIncludes(problem, "4: ");
+Deno.test("compileRecipe() says where the text itself is broken, and how expressions are quoted", async () => {
+  const [broken = ""] = await problemsOf("name: x\nsteps:\n  - id: [a\n");
+  assertStringIncludes(broken, "4:1: ");
+  const [bare = ""] = await problemsOf(
+    "name: x\nsteps:\n  - { id: a, uses: account.funds, with: { market: ${{ params.market }} } }\n",
+  );
+  assertStringIncludes(bare, 'an expression needs quotes: "${{ … }}"');
+  const [json = ""] = await problemsOf('{ name: "x" }', "my.json");
+  assertStringIncludes(json, "1:1: this is not JSON: ");
 });
 
-Deno.test("compileRecipe() refuses steps that change something", async () => {
+Deno.test("compileRecipe() refuses what could send an order late, twice or unwatched", async () => {
+  const schedule = "schedule: { calendar: XHKG, at: close-15m }\n";
+  const window = "window: XHKG.close-20m..XHKG.close-10m\n";
+  assertEquals(await problemsOf(`name: x\n${schedule}${write}`), [
+    '1:1: window: expected a window, such as "XHKG.open+5m..XHKG.close-10m": this recipe writes',
+  ]);
   assertEquals(
-    await problemsOf("name: x\nsteps:\n  - id: buy\n    uses: orders.place\n"),
-    ["4: steps.0.uses: expected an operation that only reads: orders.place changes something, which recipes may not yet"],
+    await problemsOf(
+      `name: x\n${schedule}window: XHKG.open-5m..XHKG.close-5m\nmisfire: all\noverlap: parallel\n` + `steps:
+  - id: a
+    uses: orders.cancelAll
+    retry: { attempts: 3 }
+    fresh: true
+    with: { market: hk }
+`,
+    ),
+    [
+      "3:9: window: expected a window within the session that ends at least 10m before its close",
+      "4:10: misfire: expected skip, latest or ask: this recipe writes, and orders of the past are not caught up",
+      "5:10: overlap: expected skip or queue: this recipe writes, and no write is cut off or run beside another",
+      "9:5: steps.0.retry: expected no retry: this step writes, and a write is never repeated",
+      "10:12: steps.0.fresh: expected not fresh: this step writes, and a resumed run never repeats it",
+    ],
+  );
+  const late = () => Date.parse("2027-11-15T12:00:00Z");
+  const error = await assertRejects(
+    () => compileRecipe(`name: x\n${schedule}${window}${write}`, "my.yaml", { now: late }),
+    RecipeError,
+  );
+  assertEquals(error.issues.map(({ message }) => message), [
+    "schedule: expected a calendar that covers the next 60 days, as this recipe writes: XHKG ends 2027-12-31",
+  ]);
+  const { class: itsClass, misfire, overlap, timeoutMs, needsAccount } = await compileRecipe(
+    `name: x\n${schedule}${window}${write}`,
+    "my.yaml",
+    { now },
+  );
+  assertEquals([itsClass, misfire, overlap, timeoutMs, needsAccount], [
+    "write",
+    { graceMs: 300_000, action: "skip", max: 1 },
+    "skip",
+    600_000,
+    true,
+  ]);
+});
+
+Deno.test("compileRecipe() fills in the defaults of a recipe that reads, and of one that keeps a login", async () => {
+  const reads = await compileRecipe(
+    `name: x\nschedule: { calendar: XNYS, at: "09:25", halfDays: skip }\n${read}`,
+    "my.yaml",
+  );
+  assertEquals([reads.class, reads.misfire, reads.overlap, reads.schedules], [
+    "read",
+    { graceMs: 900_000, action: "all", max: 10 },
+    "queue",
+    [{
+      id: "main",
+      form: "calendar",
+      mic: "XNYS",
+      days: "every-session",
+      at: { time: "09:25" },
+      halfDays: "skip",
+    }],
+  ]);
+  const keeps = await compileRecipe(
+    "name: x\nschedule: { every: 50m, while: XHKG.open-30m..XHKG.close+2h, jitter: 2m }\nsteps: [{ id: a, uses: keep-login }]\n",
+    "my.yaml",
+  );
+  assertEquals([keeps.class, keeps.misfire, keeps.overlap, keeps.schedules], [
+    "keep-alive",
+    { graceMs: 3_000_000, action: "skip", max: 1 },
+    "skip",
+    [{
+      id: "main",
+      form: "every",
+      everyMs: 3_000_000,
+      jitterMs: 120_000,
+      while: {
+        mic: "XHKG",
+        from: { anchor: "open", offsetMs: -1_800_000 },
+        to: { anchor: "close", offsetMs: 7_200_000 },
+      },
+    }],
+  ]);
+});
+
+Deno.test("compileRecipe() takes secrets by reference only, and knows those that are listed", async () => {
+  const login = (password: string, more = "") =>
+    `name: x\n${more}steps:\n  - { id: a, uses: account.login, with: { password: "${password}" } }\n`;
+  const expected = 'expected a reference such as "${secret:name}": a recipe holds no secrets';
+  assertEquals(await problemsOf(login("hunter2")), [`3:53: steps.0.with.password: ${expected}`]);
+  const secrets = "secrets: { trade-password: { env: HSGATE_TRADE_PASSWORD } }\n";
+  assertEquals(await problemsOf(login("${secret:trade-pasword}", secrets)), [
+    '4:53: steps.0.with.password: there is no secret "trade-pasword"; did you mean "trade-password"?',
+  ]);
+  const { secretNames, secrets: origins } = await compileRecipe(
+    login("${secret:trade-password}", secrets),
+    "my.yaml",
+  );
+  assertEquals([secretNames, origins], [["trade-password"], {
+    "trade-password": { env: "HSGATE_TRADE_PASSWORD" },
+  }]);
+});
+
+Deno.test("compileRecipe() refuses the clock, unknown names and steps that come later in expressions", async () => {
+  const problem = async (condition: string) => {
+    const text = `name: x\nsteps:\n  - { id: day-book, uses: account.funds, with: { market: hk } }\n` +
+      `  - id: b\n    uses: account.funds\n    if: '${condition}'\n    with: { market: hk }\n` +
+      "  - { id: c, uses: account.funds, with: { market: hk } }\n";
+    return (await problemsOf(text))[0]!.replace("6:9: steps.1.if: ", "");
+  };
+  assertStringIncludes(await problem("now() > timestamp(slot)"), 'recipes do not see the clock ("now")');
+  assertStringIncludes(await problem("sloot == slot"), 'there is no "sloot"; did you mean "slot"?');
+  assertEquals(await problem("outputs.c.ok"), 'step "c" comes later: move it before this one');
+  assertEquals(await problem("outputs.b.ok"), 'step "b" cannot depend on itself');
+  assertEquals(
+    await problem("outputs.day-book.ok"),
+    'write outputs["day-book"], as a hyphen outside quotes subtracts',
+  );
+  assertEquals(
+    await problem("size(outputs) > 0"),
+    'name the member of "outputs" that is meant, such as outputs["name"]',
+  );
+  assertStringIncludes(await problem("slot > 5"), "no such overload: string > int");
+});
+
+Deno.test("loadRecipe() reads TypeScript as it reads YAML, and finds mistakes by their line", async () => {
+  using folder = temporaryFolder();
+  const source = (at: string, market: string) =>
+    `import { defineRecipe } from ${JSON.stringify(import.meta.resolve("../../lib/steps/mod.ts"))};\n` +
+    `export default defineRecipe({\n  name: "ours",\n  schedule: { calendar: "XHKG", at: "${at}" },\n` +
+    `  steps: [\n    { id: "one", uses: "account.funds", with: { market: "hk" } },\n` +
+    `    { id: "two", uses: "account.funds", with: { market: "${market}" } },\n  ],\n});\n`;
+  await Deno.writeTextFile(`${folder.path}/ours.ts`, source("open-10m", "us"));
+  const recipe = await loadRecipe(`${folder.path}/ours.ts`);
+  assertEquals([recipe.name, recipe.steps.map(({ id, effect }) => [id, effect])], ["ours", [["one", "read"], [
+    "two",
+    "read",
+  ]]]);
+  await Deno.writeTextFile(`${folder.path}/ours.ts`, source("opening", "usa"));
+  const error = await assertRejects(() => loadRecipe(`${folder.path}/ours.ts`), RecipeError);
+  assertEquals(error.issues.map(({ line, message }) => [line, message.split(":")[0]]), [
+    [4, "schedule.at"],
+    [7, "steps.1.with.market"],
+  ]);
+  // @ts-expect-error -- a schedule by cron names its time zone
+  defineRecipe({ name: "x", schedule: { cron: "0 20 * * *" }, steps: [] });
+});
+
+Deno.test("checkRecipes() knows the recipes of a folder, and refuses circles, writes and equal names", async () => {
+  using folder = temporaryFolder();
+  const files: Record<string, string> = {
+    "a.yaml": "name: a\nsteps: [{ id: b, uses: run, with: { recipe: b } }]\n",
+    "b.yaml": "name: b\nsteps: [{ id: a, uses: run, with: { recipe: a } }]\n",
+    "c.yaml": "name: c\nsteps: [{ id: r, uses: run, with: { recipe: reads } }]\n",
+    "d.yaml":
+      "name: d\nsteps: [{ id: w, uses: run, with: { recipe: writes } }, { id: n, uses: run, with: { recipe: none } }]\n",
+    "reads.yaml": `name: reads\n${read}`,
+    "reads2.yaml": `name: reads\n${read}`,
+    "writes.yaml": `name: writes\nwindow: XHKG.open..XHKG.close-10m\n${write}`,
+  };
+  for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(`${folder.path}/${name}`, text);
+  const { ok, files: reports } = await checkRecipes(
+    Object.keys(files).map((name) => ({ path: `${folder.path}/${name}` })),
+    {
+      now,
+    },
+  );
+  assertEquals(ok, false);
+  const found = reports.map((
+    { path, issues },
+  ) => [path.slice(folder.path.length + 1), issues.map(({ message }) => message.replace(folder.path, ""))]);
+  assertEquals(found, [
+    ["a.yaml", ['steps.0.with.recipe: recipe "b" is wrong itself: check "/b.yaml"']],
+    ["b.yaml", ['steps.0.with.recipe: recipe "a" is wrong itself: check "/a.yaml"']],
+    ["c.yaml", []],
+    ["d.yaml", [
+      "steps.0.with.recipe: expected a recipe that does not write: that one needs a slot of its own",
+      "steps.1.with.recipe: expected the name of a recipe in the same folder",
+    ]],
+    ["reads.yaml", []],
+    ["reads2.yaml", ['name: expected another name: "reads" is taken by "/reads.yaml"']],
+    ["writes.yaml", []],
+  ]);
+});
+
+Deno.test("checkRecipes() lists the next ten slots over all schedules, and those that meet a clock change", async () => {
+  const text = "name: x\nschedule:\n  - { id: a, every: 2h }\n  - { id: b, every: 3h }\n" + read;
+  const hour = 3_600_000;
+  const { files: [report] } = await checkRecipes([{ path: "x.yaml", text }], {
+    now: () => 0,
+    nextSlots: ({ id }, after, count) =>
+      Array.from({ length: count }, (_, index) => ({
+        at: after + (index + 1) * (id === "a" ? 2 : 3) * hour,
+        ...id === "b" && index === 0 && { skipped: "holiday" },
+      })),
+    clockChangeSlots: (
+      { id },
+      { after, months },
+    ) => [{ kind: "gap", wall: `${after} ${months}`, zone: id, runsAt: [] }],
+  });
+  // Of b the one at 3 h is skipped: it is shown, and does not count.
+  const shown = report!.next.map(({ scheduleId, at, skipped }) =>
+    `${scheduleId}${at / hour}${skipped ?? ""}`
+  );
+  assertEquals(shown, ["a2", "b3holiday", "a4", "a6", "b6", "a8", "b9", "a10", "a12", "b12", "a14"]);
+  assertEquals(report!.clockChanges.map(({ scheduleId, wall }) => [scheduleId, wall]), [["a", "0 24"], [
+    "b",
+    "0 24",
+  ]]);
+});
+
+Deno.test("bindParams() checks what is given against the recipe's parameters", async () => {
+  const recipe = await compileRecipe(
+    `name: x\nparams: { day: { type: date }, count: 5 }\n${read}`,
+    "my.yaml",
+  );
+  assertEquals(bindParams(recipe, { day: "2025-08-15" }), { count: 5, day: "2025-08-15" });
+  const error = assertThrows(() => bindParams(recipe, { count: "5", dya: 1 }), InvalidParamsError);
+  assertEquals(error.issues.map(({ path, expected }) => [path[0], expected]), [
+    ["count", "a whole number"],
+    ["dya", 'no such parameter; did you mean "day"?'],
+    ["day", 'a date such as "2025-08-15"'],
+  ]);
+  assertEquals(
+    await problemsOf(
+      `name: x\nschedule: { calendar: XHKG, at: open }\nparams: { day: { type: date } }\n${read}`,
+    ),
+    [
+      "3:11: params.day: expected a default, as nobody gives parameters to a recipe that runs on a schedule",
+    ],
   );
 });
 
-Deno.test("runRecipe() walks lists to their end, in our names or the broker's", async () => {
+Deno.test("recipeJsonSchema() describes each step's own parameters, expressions in their place included", async () => {
+  const schema = await recipeJsonSchema();
+  // The part of the schema that is looked at here.
+  const steps = (schema as {
+    properties: {
+      steps: {
+        items: {
+          allOf: {
+            if: { properties: { uses: { const: string } } };
+            then: { required?: string[]; properties: { with: { properties: Record<string, unknown> } } };
+          }[];
+        };
+      };
+    };
+  })
+    .properties.steps.items.allOf;
+  const parametersOf = (uses: string) =>
+    steps.find((each) => each.if.properties.uses.const === uses)!.then.properties.with.properties;
+  const needsParameters = (uses: string) =>
+    steps.find((each) => each.if.properties.uses.const === uses)!.then.required;
+  assertEquals(["account.funds", "futures.funds", "keep-login", "watch", "wait-for"].map(needsParameters), [
+    ["with"],
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  const hole = { type: "string", pattern: "\\$\\{(\\{|secret:)" };
+  assertEquals(parametersOf("account.funds").market, {
+    anyOf: [{ enum: ["hk", "us", "shenzhen", "shanghai"] }, hole],
+    description: 'one of "hk", "us", "shenzhen", "shanghai"',
+  });
+  assertEquals(Object.keys(parametersOf("keep-login")), ["market", "life"]);
+  assertEquals(parametersOf("export-day-book").sessions, {
+    anyOf: [{ type: "integer", minimum: 1, maximum: 250 }, hole],
+    description: "The last trading days that have begun; or from and to",
+  });
+});
+
+Deno.test("runRecipe() walks lists to their end, hands outputs on, and leaves out what a condition excludes", async () => {
   const recipe = await compileRecipe(
     `name: lists
+params: { from: "2025-08-13" }
 steps:
-  - { id: ours, uses: fills.history, with: { market: hk, from: 2025-08-13, to: 2025-08-15 } }
+  - { id: ours, uses: fills.history, with: { market: hk, from: "\${{ params.from }}", to: 2025-08-15 } }
   - { id: theirs, uses: TradeQueryHistoryDeliverList, with: { exchangeType: K, startDate: "20250813", endDate: "20250815" } }
+  - { id: none, uses: account.funds, if: size(outputs.ours) > 180, with: { market: hk } }
+  - { id: after, uses: account.funds, needs: none, with: { market: hk } }
+  - { id: some, uses: account.funds, if: size(outputs.ours) == 180, with: { market: "\${{ outputs.ours[0].market }}" } }
 `,
     "lists.yaml",
   );
   await using broker = await simulated({ fillsPerDay: 60 });
   const { steps } = await runRecipe(recipe, { client: broker.client, now: () => SATURDAY });
-  assertEquals(steps.map(({ uses, output }) => [uses, (output as unknown[]).length]), [
-    ["fills.history", 180],
-    ["fills.history", 180],
-  ]);
+  assertEquals(
+    steps.map((
+      { id, uses, skipped, output },
+    ) => [id, uses, skipped, Array.isArray(output) ? output.length : typeof output]),
+    [
+      ["ours", "fills.history", undefined, 180],
+      ["theirs", "fills.history", undefined, 180],
+      ["none", "account.funds", true, "undefined"],
+      ["after", "account.funds", true, "undefined"],
+      ["some", "account.funds", undefined, "object"],
+    ],
+  );
 });
 
 Deno.test("lastSessions() counts days on which one of the markets has opened", () => {

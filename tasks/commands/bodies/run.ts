@@ -15,9 +15,11 @@ import { clientOf } from "../session.ts";
 import { printAnswer } from "./answer.ts";
 import { dayTable } from "./day_table.ts";
 import { clockOf } from "./lists.ts";
+import { gatewayOf } from "./run_surroundings.ts";
 
 /** Compiles a recipe, runs its steps, and ends with 7 when something does not add up. */
-export async function run({ args: [name = ""], flags, host }: RunInput): Promise<number> {
+export async function run(input: RunInput): Promise<number> {
+  const { args: [name = ""], flags, host } = input;
   const { path, text } = await findRecipe(name, host);
   const recipe = await compileRecipe(text, path);
   if (flags["dry-run"]) {
@@ -26,7 +28,8 @@ export async function run({ args: [name = ""], flags, host }: RunInput): Promise
     else for (const line of list(host, steps.map(({ id, uses }) => [id, uses] as const))) host.out(line);
     return 0;
   }
-  const usualUrl = recipe.connect?.gateway;
+  if (flags.ledger !== undefined) return await (await import("./run_slot.ts")).runSlot(path, input);
+  const usualUrl = gatewayOf(recipe);
   await using client = await clientOf(flags, host, {
     command: `run ${recipe.name}`,
     ...usualUrl !== undefined && { usualUrl },
@@ -45,7 +48,7 @@ export async function run({ args: [name = ""], flags, host }: RunInput): Promise
 
 /** Finds a recipe by its file, or by its name among the recipes. */
 async function findRecipe(name: string, host: Host): Promise<FileText & { path: string }> {
-  for (const path of [name, `recipes/${name}.yaml`]) {
+  for (const path of [name, `recipes/${name}.yaml`, `recipes/${name.replaceAll("-", "_")}.yaml`]) {
     const file = await host.readFile(path);
     if (file !== undefined) return { ...file, path };
   }
@@ -70,21 +73,26 @@ export function tell(event: RecipeEvent, host: Pick<Host, "note">): void {
   if (event.type === "step-started") {
     host.note(`hsgate: step ${event.index + 1} of ${event.steps}, ${event.step}`);
   }
-  if (event.type === "day-book" && event.event.type === "day-started") {
-    host.note(`hsgate:   ${event.event.day} (${event.event.index + 1} of ${event.event.days})`);
+  if (event.type === "progress" && event.done !== event.total) {
+    const place = event.done === undefined ? "" : ` (${event.done + 1} of ${event.total})`;
+    host.note(`hsgate:   ${event.text}${place}`);
   }
 }
 
 /** Prints what each step came to. */
 export function printSteps({ steps }: RecipeResult, host: Host): void {
-  for (const { id, uses, output } of steps) {
+  for (const { id, uses, output, skipped } of steps) {
     if (steps.length > 1) host.out(paint(host, "bold", id));
+    if (skipped) {
+      host.out("left out");
+      continue;
+    }
     const operation = findOperation(uses);
     if (operation !== undefined) {
       printAnswer(output, { operation, params: {}, isWhole: true, asJson: false, host });
-    } else {
-      // Every other step is an export.
+    } else if (uses === "export-day-book") {
+      // This step answers with the result of an export.
       for (const line of dayTable(output as DayBookResult, host)) host.out(line);
-    }
+    } else host.out(JSON.stringify(output, null, 2));
   }
 }

@@ -1,0 +1,260 @@
+/**
+ * Who runs what: claims with a lease and a fence, the account's mutex, and what becomes of a dead process's runs.
+ *
+ * @module
+ */
+import { BrokerError } from "../errors.ts";
+import type { CompiledRecipe } from "../steps/compiled.ts";
+import type { Recipes } from "./judging.ts";
+import { leaseHolder, releaseLease, renewLease, takeLease } from "./leases.ts";
+import type { Ledger } from "./ledger.ts";
+import { findRun, type RunRow, type RunState, skipRun } from "./run_rows.ts";
+
+/** The lease of a run ran out and somebody else may have it: stop at once, write nothing more. */
+export class LeaseLostError extends BrokerError {
+  override readonly name: string = "LeaseLostError";
+}
+
+/** A process that claims runs. */
+export interface Claimer {
+  /** A name that no other process has. */
+  holder: string;
+  leaseMs: number;
+  /** The account that a recipe acts on; the mutex of its trade login is named after it. */
+  accountOf(recipe: CompiledRecipe): string;
+}
+
+/** A run that this process holds. */
+export interface Claim {
+  runKey: string;
+  holder: string;
+  fence: number;
+  leaseMs: number;
+  /** Name of the mutex that came with it. */
+  mutex?: string;
+}
+
+/** Why a run could not be claimed now. */
+export type Refusal = "not-due" | "overlap" | "account" | "recovery" | "deadline";
+
+/** Name of the mutex of an account's trade login. */
+export const mutexOf = (account: string): string => `account:${account}`;
+
+/** Claims the run that has been due the longest and that nothing stands in the way of. */
+export function claimNext(
+  ledger: Ledger,
+  recipes: Recipes,
+  claimer: Claimer,
+  now: number,
+): Claim | undefined {
+  return ledger.transaction(() => {
+    const names = ledger.all<{ recipe: string }>(
+      "select recipe, min(due_at) as first from run where state = 'due' and due_at <= ? group by recipe order by first",
+      now,
+    );
+    for (const { recipe: name } of names) {
+      const recipe = recipes.get(name);
+      const row = recipe && ledger.get<RunRow>(
+        `select * from run where recipe = ? and state = 'due' and due_at <= ?
+          order by case kind when 'manual' then 0 else 1 end, due_at, run_key limit 1`,
+        name,
+        now,
+      );
+      if (recipe === undefined || row === undefined) continue;
+      const claim = tryClaim(ledger, recipe, row, claimer, now);
+      if (typeof claim !== "string") return claim;
+    }
+    return undefined;
+  });
+}
+
+/** Claims one run, or says why not. */
+export function claimRun(
+  ledger: Ledger,
+  recipe: CompiledRecipe,
+  runKey: string,
+  claimer: Claimer,
+  now: number,
+): Claim | Refusal {
+  return ledger.transaction(() => {
+    const row = findRun(ledger, runKey);
+    if (row?.state !== "due" || row.due_at > now) return "not-due";
+    return tryClaim(ledger, recipe, row, claimer, now);
+  });
+}
+
+function tryClaim(
+  ledger: Ledger,
+  recipe: CompiledRecipe,
+  row: RunRow,
+  { holder, leaseMs, accountOf }: Claimer,
+  now: number,
+): Claim | Refusal {
+  if (row.deadline_at !== null && now > row.deadline_at) {
+    skipRun(ledger, row.run_key, "deadline", now);
+    return "deadline";
+  }
+  if (isOverlapped(ledger, recipe, row)) return "overlap";
+  const account = recipe.needsAccount || recipe.class === "write" ? accountOf(recipe) : undefined;
+  if (recipe.class === "write" && isUnsettled(ledger, account)) return "recovery";
+  const until = now + leaseMs;
+  const mutex = recipe.needsAccount && account !== undefined ? mutexOf(account) : undefined;
+  const owner = `${holder} ${row.run_key}`;
+  if (mutex !== undefined && takeLease(ledger, { name: mutex, holder: owner, now, until }) === undefined) {
+    return "account";
+  }
+  const claimed = ledger.get<{ fence: number }>(
+    `update run set state = 'running', holder = ?, account = ?, lease_until = ?, fence = fence + 1,
+      attempt = attempt + 1, recipe_sha = ?, started_at = coalesce(started_at, ?), reason = null
+      where run_key = ? and state = 'due' returning fence`,
+    holder,
+    account,
+    until,
+    recipe.sha256,
+    now,
+    row.run_key,
+  );
+  if (claimed === undefined) return "not-due";
+  ledger.event(now, "claimed", { holder, fence: claimed.fence, lateMs: now - row.due_at }, row.run_key);
+  return { runKey: row.run_key, holder, fence: claimed.fence, leaseMs, mutex };
+}
+
+/** Runs that make up for missed ones come one at a time, whatever else may run beside each other. */
+function isOverlapped(ledger: Ledger, { name, overlap }: CompiledRecipe, { kind }: RunRow): boolean {
+  if (overlap === "parallel" && kind === "live") return false;
+  const others = overlap === "parallel" ? "and kind in ('catchup', 'backfill')" : "";
+  return ledger.get(
+    `select 1 as there from run where recipe = ? and state = 'running' ${others} limit 1`,
+    name,
+  ) !== undefined;
+}
+
+/** Tells whether it is open what an earlier run wrote on the account. */
+function isUnsettled(ledger: Ledger, account: string | undefined): boolean {
+  return ledger.get(
+    `select 1 as there from run where class = 'write' and state in ('waiting_recovery', 'unknown')
+      and account = ? limit 1`,
+    account,
+  ) !== undefined;
+}
+
+/** Tells whether a claim still holds, read within the transaction that relies on it. */
+export function holds(ledger: Ledger, { runKey, holder, fence }: Claim, now: number): boolean {
+  return ledger.get(
+    `select 1 as there from run where run_key = ? and holder = ? and fence = ? and state = 'running'
+      and lease_until >= ?`,
+    runKey,
+    holder,
+    fence,
+    now,
+  ) !== undefined;
+}
+
+/** Does something under a claim, in one transaction. @throws {LeaseLostError} When it does not hold any more. */
+export function underClaim<T>(ledger: Ledger, claim: Claim, now: number, work: () => T): T {
+  return ledger.transaction(() => {
+    if (!holds(ledger, claim, now)) {
+      throw new LeaseLostError(`Cannot go on with run "${claim.runKey}": its lease is lost`, {
+        code: "lease-lost",
+      });
+    }
+    return work();
+  });
+}
+
+/** Prolongs a claim and its mutex; tells whether somebody asked to cancel. @throws {LeaseLostError} */
+export function renewClaim(ledger: Ledger, claim: Claim, now: number): { cancelAsked?: string } {
+  const { runKey, holder, fence, leaseMs, mutex } = claim;
+  return ledger.transaction(() => {
+    const row = ledger.get<{ cancel_asked: string | null }>(
+      `update run set lease_until = ? where run_key = ? and holder = ? and fence = ? and state = 'running'
+        returning cancel_asked`,
+      now + leaseMs,
+      runKey,
+      holder,
+      fence,
+    );
+    const kept = mutex === undefined ||
+      renewLease(ledger, { name: mutex, holder: `${holder} ${runKey}`, until: now + leaseMs });
+    if (row === undefined || !kept) {
+      throw new LeaseLostError(`Cannot go on with run "${runKey}": its lease is lost`, {
+        code: "lease-lost",
+      });
+    }
+    return { cancelAsked: row.cancel_asked ?? undefined };
+  });
+}
+
+/** Ends a claimed run. @throws {LeaseLostError} */
+export function endRun(
+  ledger: Ledger,
+  claim: Claim,
+  { state, reason, now }: { state: RunState; reason?: string; now: number },
+): void {
+  underClaim(ledger, claim, now, () => {
+    ledger.run(
+      `update run set state = ?, reason = ?, holder = null, lease_until = null, cancel_asked = null,
+        finished_at = ? where run_key = ?`,
+      state,
+      reason,
+      state === "due" || state === "waiting_recovery" ? undefined : now,
+      claim.runKey,
+    );
+    if (claim.mutex !== undefined) releaseLease(ledger, claim.mutex, `${claim.holder} ${claim.runKey}`);
+    ledger.event(now, state === "due" ? "released" : "ended", { state, reason }, claim.runKey);
+  });
+}
+
+/**
+ * Takes runs from processes that died. Those that only read go back; those that had begun to write wait until it is
+ * known what came of it, and never run again by themselves.
+ */
+export function recoverExpired(ledger: Ledger, now: number): { runKey: string; state: RunState }[] {
+  const rows = ledger.all<{ run_key: string; state: RunState; fence: number }>(
+    `update run set holder = null, lease_until = null, state = case when exists (select 1 from step_run w
+        where w.run_key = run.run_key and w.effect = 'write' and w.state <> 'skipped')
+        then 'waiting_recovery' else 'due' end
+      where state = 'running' and lease_until < ? returning run_key, state, fence`,
+    now,
+  );
+  for (const { run_key, state, fence } of rows) ledger.event(now, "recovered", { state, fence }, run_key);
+  return rows.map(({ run_key, state }) => ({ runKey: run_key, state }));
+}
+
+/** Settles a run whose writes were open, by what the order journal or a person says came of them. */
+export function settleRun(
+  ledger: Ledger,
+  { runKey, state, actor, now }: {
+    runKey: string;
+    state: "ok" | "failed" | "unknown";
+    actor: string;
+    now: number;
+  },
+): boolean {
+  return ledger.transaction(() => {
+    const settled = ledger.run(
+      `update run set state = ?, reason = 'settled', finished_at = ? where run_key = ?
+        and state in ('waiting_recovery', 'unknown')`,
+      state,
+      now,
+      runKey,
+    ) === 1;
+    if (!settled) return false;
+    if (state !== "unknown") {
+      ledger.run(
+        `update step_run set state = ?, finished_at = coalesce(finished_at, ?) where run_key = ?
+          and effect = 'write' and state in ('begun', 'unknown')`,
+        state,
+        now,
+        runKey,
+      );
+    }
+    ledger.event(now, "settled", { state, actor }, runKey);
+    return true;
+  });
+}
+
+/** Returns which run holds an account's trade login now. */
+export function accountHolder(ledger: Ledger, account: string, now: number): string | undefined {
+  return leaseHolder(ledger, mutexOf(account), now)?.split(" ").slice(1).join(" ");
+}

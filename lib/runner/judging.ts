@@ -1,0 +1,94 @@
+/**
+ * Decides about runs that wait: what is late, what stands in another one's way.
+ *
+ * @module
+ */
+import type { CompiledRecipe } from "../steps/compiled.ts";
+import type { Ledger } from "./ledger.ts";
+import { judgeLateRuns } from "./misfire.ts";
+import { type RunRow, type SkipReason, skipRun } from "./run_rows.ts";
+
+/** Recipes by name. */
+export type Recipes = ReadonlyMap<string, CompiledRecipe>;
+
+/** A run that was passed over. */
+export interface Skipped {
+  runKey: string;
+  recipe: string;
+  reason: SkipReason;
+}
+
+/** Judges what is due by lateness and deadline, and returns what is passed over. Within a transaction. */
+export function judgeDue(ledger: Ledger, recipes: Recipes, now: number): Skipped[] {
+  const rows = ledger.all<RunRow>(
+    "select * from run where state = 'due' and due_at < ? and kind in ('live', 'catchup') order by due_at",
+    now,
+  );
+  const bySchedule = Map.groupBy(rows, (row) => `${row.recipe}/${row.schedule_id}`);
+  const skipped: Skipped[] = [];
+  for (const waiting of bySchedule.values()) {
+    const recipe = recipes.get(waiting[0]!.recipe); // groups are never empty
+    if (recipe !== undefined) skipped.push(...judgeSchedule(ledger, recipe, waiting, now));
+  }
+  return skipped;
+}
+
+function judgeSchedule(ledger: Ledger, recipe: CompiledRecipe, rows: RunRow[], now: number): Skipped[] {
+  const skipped: Skipped[] = [];
+  const skip = (runKey: string, reason: SkipReason) => {
+    if (skipRun(ledger, runKey, reason, now)) skipped.push({ runKey, recipe: recipe.name, reason });
+  };
+  // What was let through as late before is only held to its deadline.
+  for (const { run_key, kind, deadline_at } of rows) {
+    if (kind === "catchup" && deadline_at !== null && now > deadline_at) skip(run_key, "deadline");
+  }
+  const live = rows.filter(({ kind }) => kind === "live").map((row) => ({
+    runKey: row.run_key,
+    dueAt: row.due_at,
+    deadlineAt: row.deadline_at ?? undefined,
+  }));
+  for (const verdict of judgeLateRuns(live, recipe.misfire, now)) {
+    if (verdict.action === "skip") skip(verdict.runKey, verdict.reason);
+    else if (verdict.action === "catchup") {
+      ledger.run("update run set kind = 'catchup' where run_key = ? and state = 'due'", verdict.runKey);
+    } else {
+      ledger.run(
+        "update run set state = 'waiting_approval', reason = 'misfire' where run_key = ? and state = 'due'",
+        verdict.runKey,
+      );
+      ledger.event(now, "asked", { recipe: recipe.name }, verdict.runKey);
+    }
+  }
+  return skipped;
+}
+
+/** Settles what is due while another run of the same recipe goes on. Within a transaction. */
+export function settleOverlaps(ledger: Ledger, recipes: Recipes, now: number): Skipped[] {
+  const rows = ledger.all<{ run_key: string; recipe: string }>(
+    `select run_key, recipe from run where state = 'due' and kind = 'live' and due_at <= ?
+      and exists (select 1 from run other where other.recipe = run.recipe and other.state = 'running')
+      order by due_at, run_key`,
+    now,
+  );
+  const skipped: Skipped[] = [];
+  for (const [name, waiting] of Map.groupBy(rows, ({ recipe }) => recipe)) {
+    const overlap = recipes.get(name)?.overlap;
+    const reason = overlap === "skip" ? "overlap" as const : "superseded" as const;
+    const gone = overlap === "skip" ? waiting : overlap === "queue" ? waiting.slice(0, -1) : [];
+    for (const { run_key: runKey } of gone) {
+      if (skipRun(ledger, runKey, reason, now)) skipped.push({ runKey, recipe: name, reason });
+    }
+    if (overlap === "cancel") askToCancel(ledger, name, "overlap");
+  }
+  return skipped;
+}
+
+/** Asks whoever runs it to stop what runs of a recipe; a write is never broken off. */
+export function askToCancel(ledger: Ledger, recipe: string, why: string): number {
+  return ledger.run(
+    `update run set cancel_asked = ? where recipe = ? and state = 'running' and class <> 'write'
+      and cancel_asked is null`,
+    why,
+    recipe,
+  );
+}

@@ -1,0 +1,48 @@
+/**
+ * Figures of runs for OpenTelemetry, in the words of its API: what is handed in may be that of Deno itself.
+ *
+ * @module
+ */
+import type { RunEvent } from "./run_events.ts";
+import type { SchedulerEvent } from "./scheduler.ts";
+
+type Attributes = Record<string, string>;
+
+/** The part of an OpenTelemetry meter that is used here. */
+export interface Meter {
+  createHistogram(name: string, options: { unit: string; description: string }): {
+    record(value: number, attributes: Attributes): void;
+  };
+  createCounter(name: string, options: { description: string }): {
+    add(value: number, attributes: Attributes): void;
+  };
+}
+
+/** Returns listeners that turn events into figures. */
+export function measureRuns(
+  meter: Meter,
+): { onEvent(event: RunEvent): void; onSchedulerEvent(event: SchedulerEvent): void } {
+  const lateness = meter.createHistogram("hsgate.run.lateness", {
+    unit: "ms",
+    description: "Time from due to begun",
+  });
+  const duration = meter.createHistogram("hsgate.run.duration", {
+    unit: "ms",
+    description: "Time that a run took",
+  });
+  const ended = meter.createCounter("hsgate.run.ended", { description: "Runs by how they ended" });
+  const skipped = meter.createCounter("hsgate.run.skipped", { description: "Slots passed over by reason" });
+  const jumps = meter.createCounter("hsgate.clock.jumps", { description: "Jumps of the wall clock" });
+  return {
+    onEvent(event) {
+      if (event.type === "run-started") lateness.record(event.lateMs, { recipe: event.recipe });
+      if (event.type !== "run-ended") return;
+      duration.record(event.tookMs, { recipe: event.recipe });
+      ended.add(1, { recipe: event.recipe, state: event.state });
+    },
+    onSchedulerEvent(event) {
+      if (event.type === "skipped") skipped.add(1, { recipe: event.recipe, reason: event.reason });
+      if (event.type === "clock-jump") jumps.add(1, {});
+    },
+  };
+}

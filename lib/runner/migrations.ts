@@ -1,0 +1,54 @@
+/**
+ * Tables of the ledger, version by version. A version that was released is never edited: the next one follows it.
+ *
+ * The SQL keeps to what PostgreSQL takes over with `integer` read as `bigint`: no `autoincrement`, no `rowid`,
+ * no `insert or replace`. Instants are epoch milliseconds in UTC.
+ *
+ * @module
+ */
+
+/** Statements that lead from one version to the next. */
+export const migrations: readonly (readonly string[])[] = [
+  [
+    // `spec` is the schedule as it was compiled: an edit is seen by comparing it.
+    `create table schedule (recipe text not null, schedule_id text not null, spec text not null,
+      watermark integer not null, paused_reason text, updated_at integer not null,
+      primary key (recipe, schedule_id))`,
+    // `round` counts the times that a person had a finished run done anew: outputs are reused within a round.
+    `create table run (run_key text primary key, recipe text not null, schedule_id text not null,
+      kind text not null check (kind in ('live','catchup','backfill','manual','dry')),
+      class text not null check (class in ('read','keep-alive','write')),
+      slot_at integer not null, business_day text, assumed integer not null default 0,
+      due_at integer not null, deadline_at integer,
+      state text not null check (state in ('due','running','waiting_approval','waiting_recovery','ok','failed',
+        'cancelled','skipped','unknown')),
+      reason text, attempt integer not null default 0, round integer not null default 0,
+      fence integer not null default 0, holder text, account text, lease_until integer, cancel_asked text,
+      recipe_sha text not null, calendar_version text, params text not null default '{}', trace_id text not null,
+      started_at integer, finished_at integer)`,
+    `create index run_claimable on run (state, due_at)`,
+    `create index run_of_recipe on run (recipe, slot_at)`,
+    `create index run_of_state on run (recipe, state)`,
+    `create table step_run (run_key text not null references run (run_key), step_id text not null,
+      round integer not null, attempt integer not null,
+      effect text not null check (effect in ('read','local','write')), idem_key text not null,
+      state text not null check (state in ('begun','ok','failed','skipped','unknown')),
+      input_sha text, output text, error text, started_at integer not null, finished_at integer,
+      primary key (run_key, step_id, round, attempt))`,
+    // Whatever the code above it does, the second start of a write step breaks here.
+    `create unique index step_write_once on step_run (run_key, step_id) where effect = 'write'`,
+    `create table lease (name text primary key, holder text not null, fence integer not null,
+      until integer not null)`,
+    `create table artifact (dataset text not null, business_day text not null, revision integer not null,
+      run_key text not null references run (run_key), sha256 text not null, bytes integer not null,
+      uri text not null, final integer not null, primary key (dataset, business_day, revision))`,
+    `create table approval (run_key text not null references run (run_key), step_id text not null,
+      plan_sha text not null, expires_at integer not null, decision text, actor text, decided_at integer,
+      primary key (run_key, step_id, plan_sha))`,
+    `create table outbox (dedupe_key text primary key, channel text not null, body text not null,
+      tries integer not null default 0, next_try integer not null, sent_at integer)`,
+    `create table event (seq integer primary key, at integer not null, run_key text, kind text not null,
+      data text not null)`,
+    `create index event_of_run on event (run_key, seq)`,
+  ],
+];

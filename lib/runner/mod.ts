@@ -1,0 +1,42 @@
+/**
+ * The runner: slots, the ledger, and whoever runs what is due.
+ *
+ * @module
+ */
+export { accountHolder, claimRun, LeaseLostError, settleRun } from "./claims.ts";
+export { clockChangeSlots } from "./clock_changes.ts";
+export { ping, pingUrl } from "./dead_man.ts";
+export { drawTraceId } from "./host.ts";
+export { keepAlivePeriod, keepLogin } from "./keep_login.ts";
+export { Ledger, LedgerError } from "./ledger.ts";
+export { backupLedger, verifyLedger } from "./ledger_care.ts";
+export { measureRuns } from "./metrics.ts";
+export { deliverNotices, queueNotice } from "./notify.ts";
+export { pauseRecipe, resumeRecipe } from "./pausing.ts";
+export { Redactor } from "./redact.ts";
+export { executeRun, type RunOutcome, type Surroundings } from "./run.ts";
+export { findRun } from "./run_rows.ts";
+export { Scheduler } from "./scheduler.ts";
+export { runKey, runLatestSlot } from "./script.ts";
+export { stopOnSignals } from "./signals.ts";
+export { nextSlots, showInstant, slotsBetween } from "./slots.ts";
+export { addLatestSlot, addManualRun, backfill, rerun } from "./starts.ts";
+export { lastAttempts } from "./step_rows.ts";
+export { why } from "./why.ts";
+
+export type { Claim, Claimer, Refusal } from "./claims.ts";
+export type { ClockChangeSlot } from "./clock_changes.ts";
+export type { DeadManOptions, PingKind } from "./dead_man.ts";
+export type { Host } from "./host.ts";
+export type { KeepLoginOptions, Life, LoginEnd, LoginEvent } from "./keep_login.ts";
+export type { ListingOptions, ScheduleRow } from "./listing.ts";
+export type { Meter } from "./metrics.ts";
+export type { Channel, Notice } from "./notify.ts";
+export type { RunEvent, StepState } from "./run_events.ts";
+export type { RunKind, RunRow, RunState, SkipReason } from "./run_rows.ts";
+export type { SchedulerEvent, SchedulerOptions } from "./scheduler.ts";
+export type { ScriptOptions, ScriptResult } from "./script.ts";
+export type { StopOnSignalsOptions } from "./signals.ts";
+export type { Slot } from "./slots.ts";
+export type { BackfillMode, BackfillOptions } from "./starts.ts";
+export type { StepRow } from "./step_rows.ts";

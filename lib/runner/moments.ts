@@ -1,0 +1,105 @@
+/**
+ * Days and moments of a market, also where its calendar says nothing: there a weekday counts as a session with the
+ * usual hours, and says that it is assumed.
+ *
+ * @module
+ */
+import { calendarZone, coverage, type Mic, type Session, sessionOn } from "../calendars/mod.ts";
+import type { SessionMoment } from "../steps/compiled.ts";
+
+/** A day on which a market trades, or would have if it were not a holiday. */
+export interface TradingDay {
+  /** Local date. */
+  date: string;
+  /** Epoch milliseconds. */
+  openAt: number;
+  /** Epoch milliseconds, end of continuous trading. */
+  closeAt: number;
+  halfDay: boolean;
+  /** The calendar does not cover the day. */
+  assumed: boolean;
+}
+
+/**
+ * How long the closing auction goes on after continuous trading. Hong Kong's ends at random between 16:08 and 16:10,
+ * and on half-days between 12:08 and 12:10; those of the others lie before the close.
+ */
+const AUCTION_MS: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000 };
+
+const usualHours = new Map<Mic, { open: string; close: string }>();
+
+/** Hours of the market's last ordinary session that is known. */
+function hoursOf(mic: Mic): { open: string; close: string } {
+  let hours = usualHours.get(mic);
+  if (hours === undefined) {
+    let date = Temporal.PlainDate.from(coverage(mic).through);
+    let session: Session | string = "closed";
+    while (typeof session === "string" || session.halfDay) {
+      session = sessionOn(mic, date.toString());
+      date = date.subtract({ days: 1 });
+    }
+    usualHours.set(mic, hours = { open: session.open, close: session.close });
+  }
+  return hours;
+}
+
+/**
+ * Converts a wall-clock time to epoch milliseconds. A time that a clock change leaves out becomes the first instant
+ * after it, a time that comes twice its first occurrence.
+ */
+export function wallInstant(date: string, time: string, zone: string): number {
+  const local = Temporal.PlainDateTime.from(`${date}T${time}`);
+  const [earlier, later] = [
+    local.toZonedDateTime(zone, { disambiguation: "earlier" }),
+    local.toZonedDateTime(zone, { disambiguation: "later" }),
+  ];
+  if (earlier.toPlainDateTime().equals(local)) return earlier.epochMilliseconds;
+  // In a gap the two lie on either side of the change.
+  return later.getTimeZoneTransition("previous")?.epochMilliseconds ?? later.epochMilliseconds;
+}
+
+/** Returns the local date of an instant. */
+export function dateAt(at: number, zone: string): string {
+  return Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate().toString();
+}
+
+/** Returns the date some days on. */
+export function addDays(date: string, days: number): string {
+  return Temporal.PlainDate.from(date).add({ days }).toString();
+}
+
+const isWeekend = (date: string): boolean => Temporal.PlainDate.from(date).dayOfWeek > 5;
+
+/** Returns a day with the usual hours, whatever the calendar says of it. */
+export function usualDay(mic: Mic, date: string): TradingDay {
+  const { open, close } = hoursOf(mic);
+  const at = (time: string) => wallInstant(date, time, calendarZone[mic]);
+  return { date, openAt: at(open), closeAt: at(close), halfDay: false, assumed: true };
+}
+
+/** Returns what a market does on a date; a weekday without trading is a holiday. */
+export function tradingDay(mic: Mic, date: string): TradingDay | "holiday" | "weekend" {
+  const session = sessionOn(mic, date);
+  if (typeof session !== "string") {
+    const { openAt, closeAt, halfDay } = session;
+    return { date, openAt, closeAt, halfDay, assumed: false };
+  }
+  if (isWeekend(date)) return "weekend";
+  return session === "closed" ? "holiday" : usualDay(mic, date);
+}
+
+/** Returns the nearest trading day before (`-1`) or after (`1`) a date. */
+export function neighbourDay(mic: Mic, date: string, step: 1 | -1): TradingDay {
+  let day: TradingDay | string;
+  do {
+    date = addDays(date, step);
+    day = tradingDay(mic, date);
+  } while (typeof day === "string");
+  return day;
+}
+
+/** Returns when a named moment of a day is, epoch milliseconds. */
+export function momentOf(mic: Mic, day: TradingDay, { anchor, offsetMs }: SessionMoment): number {
+  if (anchor === "open") return day.openAt + offsetMs;
+  return day.closeAt + offsetMs + (anchor === "auction-close" ? AUCTION_MS[mic] ?? 0 : 0);
+}

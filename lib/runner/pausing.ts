@@ -1,0 +1,73 @@
+/**
+ * Pausing and resuming. Slots of a pause get their rows, skipped as paused, so that nobody wonders.
+ *
+ * @module
+ */
+import type { CompiledRecipe } from "../steps/compiled.ts";
+import { type ListingOptions, listSchedule } from "./listing.ts";
+import type { Ledger } from "./ledger.ts";
+import { reopenRun, skipRun } from "./run_rows.ts";
+import { ScheduleCursor } from "./schedule_cursor.ts";
+
+/** Pauses every schedule of a recipe; what is due and has not begun is skipped. */
+export function pauseRecipe(
+  ledger: Ledger,
+  recipe: string,
+  { why, now }: { why: string; now: number },
+): boolean {
+  return ledger.transaction(() => {
+    const paused = ledger.run(
+      "update schedule set paused_reason = ? where recipe = ? and paused_reason is null",
+      why,
+      recipe,
+    );
+    const due = ledger.all<{ run_key: string }>(
+      "select run_key from run where recipe = ? and state = 'due' and kind in ('live', 'catchup')",
+      recipe,
+    );
+    for (const { run_key } of due) skipRun(ledger, run_key, "paused", now);
+    ledger.event(now, "paused", { recipe, why });
+    return paused > 0;
+  });
+}
+
+/**
+ * Resumes a recipe from now on. With `catchUp` the slots that were skipped in the pause are taken up again, as many
+ * as its misfire policy runs of missed ones; a recipe that writes makes up for nothing.
+ *
+ * @returns Keys that were taken up again.
+ */
+export function resumeRecipe(
+  ledger: Ledger,
+  recipe: CompiledRecipe,
+  { catchUp, ...options }: ListingOptions & { catchUp: boolean },
+): string[] {
+  const { now } = options;
+  if (catchUp && recipe.class === "write") {
+    throw new TypeError(`Cannot catch up "${recipe.name}": it writes, and the past cannot be traded`);
+  }
+  return ledger.transaction(() => {
+    // What nobody listed while the recipe was paused is still part of the pause.
+    for (const schedule of recipe.schedules) {
+      listSchedule(ledger, new ScheduleCursor(recipe, schedule), options);
+    }
+    ledger.run("update schedule set paused_reason = null where recipe = ?", recipe.name);
+    const since = ledger.get<{ at: number }>(
+      `select max(at) as at from event where kind = 'paused' and data like ? escape '!'`,
+      `{"recipe":${JSON.stringify(recipe.name).replaceAll(/[!%_]/g, "!$&")},%`,
+    )?.at ?? now;
+    ledger.event(now, "resumed", { recipe: recipe.name, catchUp });
+    if (!catchUp) return [];
+    const missed = ledger.all<{ run_key: string }>(
+      `select run_key from run where recipe = ? and state = 'skipped' and reason = 'paused'
+        and finished_at >= ? order by slot_at desc limit ?`,
+      recipe.name,
+      since,
+      recipe.misfire.action === "all" ? recipe.misfire.max : 1,
+    );
+    return missed.reverse().map(({ run_key: runKey }) => {
+      reopenRun(ledger, { runKey, kind: "catchup", freshRound: false, now });
+      return runKey;
+    });
+  });
+}

@@ -1,0 +1,80 @@
+/**
+ * What the ledger is to say of a slot before anything has happened.
+ *
+ * @module
+ */
+import { calendarZone, type Mic } from "../calendars/mod.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
+import { dateAt, momentOf, tradingDay } from "./moments.ts";
+import { jitterOf, runKeyOf } from "./run_key.ts";
+import type { NewRun, SkipReason } from "./run_rows.ts";
+import type { Slot } from "./slots.ts";
+
+/** What a row needs beside the slot. */
+export interface PlanRunOptions {
+  kind: "live" | "backfill";
+  traceId: string;
+  calendarVersion?: string;
+}
+
+/** Returns the market whose sessions a schedule or a recipe goes by. */
+export function calendarOf(recipe: CompiledRecipe, schedule?: CompiledSchedule): Mic | undefined {
+  if (schedule?.form === "calendar") return schedule.mic;
+  if (schedule?.form === "cron" && schedule.onlyIn !== undefined) return schedule.onlyIn;
+  if (schedule?.form === "every" && schedule.while !== undefined) return schedule.while.mic;
+  return recipe.window?.mic;
+}
+
+/**
+ * Makes the row of a slot. A recipe with a window waits for it to open, and its end is a deadline; what writes stops
+ * where the calendar knows nothing, what reads goes on and says that the day is assumed.
+ */
+export function planRun(
+  recipe: CompiledRecipe,
+  schedule: CompiledSchedule,
+  slot: Slot,
+  { kind, traceId, calendarVersion }: PlanRunOptions,
+): NewRun {
+  const runKey = runKeyOf(recipe.name, schedule, slot);
+  const jitterMs = schedule.form === "every" ? schedule.jitterMs : 0;
+  const bounds = boundsOf(recipe, slot, slot.at + jitterOf(runKey, jitterMs));
+  return {
+    runKey,
+    recipe: recipe.name,
+    scheduleId: schedule.id,
+    kind,
+    class: recipe.class,
+    slotAt: slot.at,
+    businessDay: slot.session,
+    assumed: slot.assumed,
+    dueAt: bounds.dueAt,
+    deadlineAt: bounds.deadlineAt,
+    state: bounds.skipped === undefined ? "due" : "skipped",
+    reason: bounds.skipped,
+    recipeSha: recipe.sha256,
+    calendarVersion,
+    params: JSON.stringify(recipe.params),
+    traceId,
+  };
+}
+
+interface Bounds {
+  dueAt: number;
+  deadlineAt?: number;
+  skipped?: SkipReason;
+}
+
+function boundsOf({ class: kind, deadlineMs, window }: CompiledRecipe, slot: Slot, dueAt: number): Bounds {
+  const deadlineAt = deadlineMs === undefined ? undefined : slot.at + deadlineMs;
+  if (slot.skipped !== undefined) return { dueAt, deadlineAt, skipped: slot.skipped };
+  if (kind === "write" && slot.assumed) return { dueAt, deadlineAt, skipped: "calendar_unknown" };
+  if (window === undefined) return { dueAt, deadlineAt };
+  const day = tradingDay(window.mic, dateAt(slot.at, calendarZone[window.mic]));
+  if (typeof day === "string") return { dueAt, deadlineAt, skipped: "holiday" };
+  if (kind === "write" && day.assumed) return { dueAt, deadlineAt, skipped: "calendar_unknown" };
+  const end = momentOf(window.mic, day, window.to);
+  return {
+    dueAt: Math.max(dueAt, momentOf(window.mic, day, window.from)),
+    deadlineAt: deadlineAt === undefined ? end : Math.min(deadlineAt, end),
+  };
+}

@@ -1,0 +1,297 @@
+/**
+ * Runs a recipe under its row in the ledger: everything is written down before and after it is done, so that
+ * another process can tell what is left.
+ *
+ * @module
+ */
+import type { Client } from "../client/client.ts";
+import type { CompiledRecipe, CompiledStep, StepContext, StepScope } from "../steps/compiled.ts";
+import { type Claim, endRun, LeaseLostError, renewClaim } from "./claims.ts";
+import { Halt } from "./halt.ts";
+import { type Host, wait } from "./host.ts";
+import type { Ledger } from "./ledger.ts";
+import { LeaseKeeper } from "./lease_keeper.ts";
+import type { Redactor } from "./redact.ts";
+import type { BareRunEvent, RunEvent, StepState } from "./run_events.ts";
+import { stepKeyOf } from "./run_key.ts";
+import { findRun, type RunRow, type RunState } from "./run_rows.ts";
+import { isWorthRetrying, mayHaveHappened, retryWait, runOnce } from "./run_step.ts";
+import {
+  type Attempt,
+  beginAttempt,
+  endAttempt,
+  lastAttempts,
+  recordArtifact,
+  skipStep,
+  type StepRow,
+} from "./step_rows.ts";
+import { scopeOf } from "./step_scope.ts";
+
+/** What runs stand on. */
+export interface Surroundings {
+  ledger: Ledger;
+  host: Host;
+  /** Folder for files. */
+  out: string;
+  redactor: Redactor;
+  /** The client for a recipe, connected on first use. */
+  client(recipe: CompiledRecipe): Promise<Client>;
+  /** The value of a secret by its reference. */
+  secret(name: string): Promise<string>;
+  onEvent?(event: RunEvent): void;
+  /** Called in the transaction that ends a run. */
+  onEnd?(recipe: CompiledRecipe, row: RunRow): void;
+  /** Runs another recipe as a step of this one. */
+  runRecipe?(parent: Claim, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
+}
+
+/** How a run ended; `due` when it was given back, `lost` when somebody else has it. */
+export interface RunOutcome {
+  state: RunState | "lost";
+  reason?: string;
+}
+
+/** Runs a claimed run to its end, or until the signal to stop is given. */
+export async function executeRun(
+  recipe: CompiledRecipe,
+  claim: Claim,
+  surroundings: Surroundings,
+  stop?: AbortSignal,
+): Promise<RunOutcome> {
+  return await new Execution(recipe, claim, surroundings, stop).execute();
+}
+
+function isAmiss(output: unknown): boolean {
+  return typeof output === "object" && output !== null && "ok" in output && output.ok === false;
+}
+
+class Execution {
+  readonly #recipe: CompiledRecipe;
+  readonly #claim: Claim;
+  readonly #around: Surroundings;
+  readonly #row: RunRow;
+  readonly #keeper: LeaseKeeper;
+  readonly #outputs: Record<string, unknown> = {};
+  readonly #states = new Map<string, StepState>();
+  #startedAt = 0;
+
+  constructor(recipe: CompiledRecipe, claim: Claim, around: Surroundings, stop?: AbortSignal) {
+    this.#recipe = recipe;
+    this.#claim = claim;
+    this.#around = around;
+    this.#row = findRun(around.ledger, claim.runKey)!; // it was just claimed
+    this.#keeper = new LeaseKeeper({
+      host: around.host,
+      everyMs: claim.leaseMs / 3,
+      leaseMs: claim.leaseMs,
+      timeoutMs: recipe.timeoutMs,
+      renew: () => renewClaim(around.ledger, claim, around.host.now()),
+      stop,
+    });
+  }
+
+  async execute(): Promise<RunOutcome> {
+    const { host } = this.#around;
+    this.#startedAt = host.monotonic();
+    try {
+      this.#tell({
+        type: "run-started",
+        recipe: this.#recipe.name,
+        attempt: this.#row.attempt,
+        lateMs: Math.max(0, host.now() - this.#row.due_at),
+        steps: this.#recipe.steps.map(({ id }) => id),
+      });
+      const stored = lastAttempts(this.#around.ledger, this.#row.run_key, this.#row.round);
+      for (const step of this.#recipe.steps) {
+        if (this.#keeper.halt.aborted) break;
+        await this.#take(step, stored.get(step.id));
+      }
+      return this.#end(this.#outcome());
+    } catch (error) {
+      if (!(error instanceof LeaseLostError)) throw error;
+      return this.#ended({ state: "lost", reason: "lease" });
+    } finally {
+      this.#keeper.end();
+    }
+  }
+
+  /** Does a step, or says why not. */
+  async #take(step: CompiledStep, stored: StepRow | undefined): Promise<void> {
+    if (stored?.state === "ok" && (!step.fresh || step.effect === "write")) {
+      this.#outputs[step.id] = JSON.parse(stored.output ?? "null");
+      this.#states.set(step.id, "ok");
+      return this.#tell({ type: "step-reused", step: step.id });
+    }
+    if (step.effect === "write" && stored !== undefined) {
+      // Begun by an attempt that did not live to see the end, or ended badly: never a second time.
+      this.#states.set(step.id, stored.state === "begun" ? "unknown" : stored.state);
+      return;
+    }
+    const attempt = { step, round: this.#row.round, attempt: (stored?.attempt ?? 0) + 1 };
+    let reason: string | undefined;
+    try {
+      reason = this.#whyNot(step);
+    } catch (error) {
+      this.#begin(attempt);
+      return this.#close(attempt, { state: "failed", error: this.#describe(error) }, 0);
+    }
+    if (reason === undefined) return await this.#attempt(attempt, step);
+    skipStep(this.#around.ledger, this.#claim, attempt, reason, this.#around.host.now());
+    this.#states.set(step.id, "skipped");
+    this.#tell({ type: "step-ended", step: step.id, state: "skipped", tookMs: 0, reason });
+  }
+
+  #whyNot(step: CompiledStep): string | undefined {
+    const missing = step.needs.find((id) => this.#states.get(id) !== "ok");
+    if (missing !== undefined) return `needs "${missing}"`;
+    const failed = [...this.#states.values()].some((state) => state === "failed" || state === "unknown");
+    // What goes wrong is looked at before anything more is written.
+    if (step.effect === "write" && failed) return "an earlier step failed";
+    if (step.condition !== undefined && !step.condition(this.#scope())) return "condition";
+    return undefined;
+  }
+
+  async #attempt(first: Attempt, step: CompiledStep): Promise<void> {
+    const { host, redactor } = this.#around;
+    const most = step.effect === "write" ? 1 : step.retry?.attempts ?? 1;
+    for (let count = 1;; count++) {
+      const attempt = { ...first, attempt: first.attempt + count - 1 };
+      const began = host.monotonic();
+      this.#begin(attempt);
+      this.#tell({
+        type: "step-started",
+        step: step.id,
+        uses: step.uses,
+        effect: step.effect,
+        attempt: attempt.attempt,
+      });
+      try {
+        const context = this.#context(step, attempt.attempt);
+        const result = await runOnce(step, context, { host, halt: this.#keeper.halt });
+        const output = redactor.json(result);
+        const stored = this.#outputs[step.id] = JSON.parse(output);
+        // The step did its work and found that something is amiss; doing it again would find the same.
+        const amiss = isAmiss(stored)
+          ? { state: "failed" as const, error: "something does not add up" }
+          : undefined;
+        return this.#close(attempt, { state: "ok", ...amiss, output }, host.monotonic() - began);
+      } catch (error) {
+        if (error instanceof LeaseLostError) throw error;
+        const message = this.#describe(error);
+        const unknown = step.effect === "write" && mayHaveHappened(error);
+        this.#close(
+          attempt,
+          { state: unknown ? "unknown" : "failed", error: message },
+          host.monotonic() - began,
+        );
+        if (count >= most || this.#keeper.halt.aborted || !isWorthRetrying(error)) return;
+        const waitMs = retryWait(step.retry?.waitMs ?? 0, count);
+        this.#tell({ type: "step-retry", step: step.id, attempt: attempt.attempt, waitMs, error: message });
+        // A halt while waiting ends the step as its last attempt did.
+        if (!await wait(host, waitMs, this.#keeper.halt).then(() => true, () => false)) return;
+      }
+    }
+  }
+
+  #begin(attempt: Attempt): void {
+    beginAttempt(this.#around.ledger, this.#claim, attempt, this.#around.host.now());
+  }
+
+  #close(
+    attempt: Attempt,
+    end: { state: StepState; output?: string; error?: string },
+    tookMs: number,
+  ): void {
+    this.#states.set(attempt.step.id, end.state);
+    endAttempt(this.#around.ledger, this.#claim, attempt, { ...end, now: this.#around.host.now() });
+    this.#tell({ type: "step-ended", step: attempt.step.id, state: end.state, tookMs, reason: end.error });
+  }
+
+  #outcome(): RunOutcome {
+    const states = [...this.#states.values()];
+    const halt = this.#keeper.halt.aborted ? this.#keeper.halt.reason : undefined;
+    if (states.includes("unknown")) return { state: "unknown", reason: "write" };
+    if (halt instanceof Halt) {
+      const complete = this.#recipe.steps.every(({ id }) =>
+        ["ok", "skipped"].includes(this.#states.get(id) ?? "")
+      );
+      if (halt.kind === "lost") return { state: "lost", reason: "lease" };
+      if (halt.kind === "timeout") return { state: "failed", reason: "timeout" };
+      if (halt.kind === "cancelled" && !complete) return { state: "cancelled", reason: halt.message };
+      if (halt.kind === "stopped" && !complete) {
+        const wrote = this.#recipe.steps.some(({ id, effect }) =>
+          effect === "write" && this.#states.has(id) && this.#states.get(id) !== "skipped"
+        );
+        return { state: wrote ? "waiting_recovery" : "due", reason: "stopped" };
+      }
+    }
+    if (states.includes("failed")) return { state: "failed", reason: "step" };
+    if (states.length > 0 && states.every((state) => state === "skipped")) {
+      return { state: "skipped", reason: "condition" };
+    }
+    return { state: "ok" };
+  }
+
+  #end({ state, reason }: RunOutcome): RunOutcome {
+    if (state === "lost") return this.#ended({ state, reason });
+    const { ledger, host, onEnd } = this.#around;
+    ledger.transaction(() => {
+      endRun(ledger, this.#claim, { state, reason, now: host.now() });
+      if (state !== "due") onEnd?.(this.#recipe, findRun(ledger, this.#row.run_key)!); // its row is still there
+    });
+    return this.#ended({ state, reason });
+  }
+
+  #ended(outcome: RunOutcome): RunOutcome {
+    const tookMs = this.#around.host.monotonic() - this.#startedAt;
+    this.#tell({ type: "run-ended", recipe: this.#recipe.name, ...outcome, tookMs });
+    return outcome;
+  }
+
+  #scope(): StepScope {
+    return { ...scopeOf(this.#recipe, this.#row), outputs: this.#outputs };
+  }
+
+  #context(step: CompiledStep, attempt: number): Omit<StepContext, "signal"> {
+    const { ledger, host, out, redactor, client, secret, runRecipe } = this.#around;
+    return {
+      ...this.#scope(),
+      stepKey: stepKeyOf(this.#row.run_key, step.id),
+      attempt,
+      out,
+      now: () => host.now(),
+      sleep: (ms) => wait(host, ms, this.#keeper.halt),
+      client: () => client(this.#recipe),
+      log: (level, message, data) => this.#tell({ type: "log", step: step.id, level, message, data }),
+      progress: (event) => this.#tell({ type: "step-progress", step: step.id, ...event }),
+      artifact: (file) => {
+        const businessDay = file.businessDay ?? this.#row.business_day ?? "";
+        const path = redactor.text(file.path);
+        const recorded = recordArtifact(ledger, this.#claim, { ...file, path, businessDay }, host.now());
+        this.#tell({ type: "artifact", step: step.id, dataset: file.dataset, path, ...recorded });
+      },
+      secret: async (name) => {
+        const value = await secret(name);
+        redactor.add(value);
+        return value;
+      },
+      runRecipe: async (name, params) => {
+        if (runRecipe === undefined) {
+          throw new TypeError(`Cannot run recipe "${name}": not within this program`);
+        }
+        return await runRecipe(this.#claim, name, params);
+      },
+    };
+  }
+
+  #describe(error: unknown): string {
+    return this.#around.redactor.text(error instanceof Error ? error.message : String(error));
+  }
+
+  #tell(event: BareRunEvent): void {
+    const { host, redactor, onEvent } = this.#around;
+    const head = { runKey: this.#row.run_key, traceId: this.#row.trace_id, at: host.now() };
+    // The redactor changes texts and no shape.
+    onEvent?.({ ...head, ...redactor.data(event) as BareRunEvent });
+  }
+}

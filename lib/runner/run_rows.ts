@@ -1,0 +1,151 @@
+/**
+ * Rows of runs: what the ledger knows of each slot, and of each run that a person started.
+ *
+ * @module
+ */
+import type { RecipeClass } from "../steps/compiled.ts";
+import type { Ledger } from "./ledger.ts";
+
+/** Why a slot was passed over: a closed list. */
+export type SkipReason =
+  | "misfire"
+  | "superseded"
+  | "deadline"
+  | "overlap"
+  | "holiday"
+  | "half_day"
+  | "calendar_unknown"
+  | "paused"
+  | "condition"
+  | "not_approved"
+  | "duplicate_slot"
+  | "maintenance";
+
+/** Where a run stands. */
+export type RunState =
+  | "due"
+  | "running"
+  | "waiting_approval"
+  | "waiting_recovery"
+  | "ok"
+  | "failed"
+  | "cancelled"
+  | "skipped"
+  | "unknown";
+
+/** What brought a run about. */
+export type RunKind = "live" | "catchup" | "backfill" | "manual" | "dry";
+
+/** A run as the ledger holds it; instants are epoch milliseconds. */
+export interface RunRow {
+  run_key: string;
+  recipe: string;
+  /** Empty for a run that a person started. */
+  schedule_id: string;
+  kind: RunKind;
+  class: RecipeClass;
+  slot_at: number;
+  business_day: string | null;
+  /** 1 when the calendar does not cover the day. */
+  assumed: number;
+  due_at: number;
+  deadline_at: number | null;
+  state: RunState;
+  reason: string | null;
+  attempt: number;
+  round: number;
+  fence: number;
+  holder: string | null;
+  /** The account that the run acts on, once it was claimed. */
+  account: string | null;
+  lease_until: number | null;
+  cancel_asked: string | null;
+  recipe_sha: string;
+  calendar_version: string | null;
+  params: string;
+  trace_id: string;
+  started_at: number | null;
+  finished_at: number | null;
+}
+
+/** What a new row says. */
+export interface NewRun {
+  runKey: string;
+  recipe: string;
+  scheduleId: string;
+  kind: RunKind;
+  class: RecipeClass;
+  slotAt: number;
+  businessDay?: string;
+  assumed?: boolean;
+  dueAt: number;
+  deadlineAt?: number;
+  state: "due" | "skipped" | "waiting_approval";
+  reason?: string;
+  recipeSha: string;
+  calendarVersion?: string;
+  params?: string;
+  traceId: string;
+}
+
+/** Writes a row unless there is one of that key, and tells whether it did. */
+export function insertRun(ledger: Ledger, run: NewRun, now: number): boolean {
+  return ledger.run(
+    `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, business_day, assumed, due_at,
+      deadline_at, state, reason, recipe_sha, calendar_version, params, trace_id, finished_at)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (run_key) do nothing`,
+    run.runKey,
+    run.recipe,
+    run.scheduleId,
+    run.kind,
+    run.class,
+    run.slotAt,
+    run.businessDay,
+    run.assumed ? 1 : 0,
+    run.dueAt,
+    run.deadlineAt,
+    run.state,
+    run.reason,
+    run.recipeSha,
+    run.calendarVersion,
+    run.params ?? "{}",
+    run.traceId,
+    run.state === "skipped" ? now : undefined,
+  ) === 1;
+}
+
+/** Returns the run of a key. */
+export function findRun(ledger: Ledger, runKey: string): RunRow | undefined {
+  return ledger.get<RunRow>("select * from run where run_key = ?", runKey);
+}
+
+/** Ends a run that nobody has begun, and tells whether it was still waiting. */
+export function skipRun(ledger: Ledger, runKey: string, reason: SkipReason, now: number): boolean {
+  const skipped = ledger.run(
+    `update run set state = 'skipped', reason = ?, finished_at = ? where run_key = ?
+      and state in ('due', 'waiting_approval')`,
+    reason,
+    now,
+    runKey,
+  ) === 1;
+  if (skipped) ledger.event(now, "skipped", { reason }, runKey);
+  return skipped;
+}
+
+/** Runs that have ended keep their steps; whoever has one done anew begins a round. */
+export function reopenRun(
+  ledger: Ledger,
+  { runKey, kind, freshRound, now }: { runKey: string; kind: RunKind; freshRound: boolean; now: number },
+): boolean {
+  const reopened = ledger.run(
+    `update run set state = 'due', kind = ?, reason = null, due_at = ?, deadline_at = null, finished_at = null,
+      cancel_asked = null, round = round + ? where run_key = ? and class <> 'write'
+      and state in ('ok', 'failed', 'cancelled', 'skipped', 'unknown', 'waiting_approval')`,
+    kind,
+    now,
+    freshRound ? 1 : 0,
+    runKey,
+  ) === 1;
+  if (reopened) ledger.event(now, "reopened", { kind, freshRound }, runKey);
+  return reopened;
+}

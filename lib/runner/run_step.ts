@@ -1,0 +1,89 @@
+/**
+ * One step: its attempts, its time, and what may be said of how it ended.
+ *
+ * @module
+ */
+import {
+  BrokerError,
+  DisplacedError,
+  InvalidParamsError,
+  OutcomeUnknownError,
+  ProtocolError,
+  UnmappedError,
+} from "../errors.ts";
+import type { CompiledStep, StepContext } from "../steps/compiled.ts";
+import { Halt } from "./halt.ts";
+import { type Host, wait } from "./host.ts";
+
+/** Longest wait between two attempts. */
+const MOST_WAIT_MS = 5 * 60_000;
+/** How long a write step that was told to stop may take to say what came of it. */
+const WRITE_GRACE_MS = 10_000;
+
+/** A step took longer than it may. */
+export class StepTimeoutError extends BrokerError {
+  override readonly name: string = "StepTimeoutError";
+}
+
+/**
+ * Runs a step once and resolves to what it returns. A read that does not heed its signal is left behind; a write is
+ * not broken off by a stop or a cancel, and when its own time is up it is heard out for a while.
+ */
+export async function runOnce(
+  step: CompiledStep,
+  context: Omit<StepContext, "signal">,
+  { host, halt }: { host: Host; halt: AbortSignal },
+): Promise<unknown> {
+  const timer = new AbortController();
+  const isWrite = step.effect === "write";
+  const cancel = step.timeoutMs === undefined ? undefined : host.setTimer(step.timeoutMs, () => {
+    timer.abort(
+      new StepTimeoutError(`Cannot finish step "${step.id}": it took more than ${step.timeoutMs} ms`, {
+        code: "timeout",
+      }),
+    );
+  });
+  const signal = isWrite ? timer.signal : AbortSignal.any([timer.signal, halt]);
+  const patience = new AbortController();
+  try {
+    signal.throwIfAborted();
+    const work = Promise.resolve().then(() => step.run({ ...context, signal }));
+    return await Promise.race([work, givenUp(signal, isWrite ? WRITE_GRACE_MS : 0, host, patience.signal)]);
+  } finally {
+    cancel?.();
+    patience.abort();
+  }
+}
+
+/** Rejects some time after a signal was given. */
+function givenUp(signal: AbortSignal, graceMs: number, host: Host, done: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const give = () => {
+      if (graceMs === 0) return reject(signal.reason);
+      wait(host, graceMs, done).then(() => reject(signal.reason), () => {});
+    };
+    signal.addEventListener("abort", give, { once: true });
+    done.addEventListener("abort", () => signal.removeEventListener("abort", give), { once: true });
+  });
+}
+
+/** Tells whether another attempt could end otherwise. */
+export function isWorthRetrying(error: unknown): boolean {
+  return !(error instanceof Halt || error instanceof InvalidParamsError || error instanceof UnmappedError ||
+    error instanceof DisplacedError);
+}
+
+/** How long to wait after an attempt: twice as long each time. */
+export function retryWait(waitMs: number, attempt: number): number {
+  return Math.min(waitMs * 2 ** (attempt - 1), MOST_WAIT_MS);
+}
+
+/**
+ * Tells whether a write that threw may have happened all the same. Only errors of the broker's own say that it did
+ * not; anything else was thrown who knows where.
+ */
+export function mayHaveHappened(error: unknown): boolean {
+  if (!(error instanceof BrokerError)) return true;
+  return error instanceof OutcomeUnknownError || error instanceof ProtocolError ||
+    error instanceof StepTimeoutError;
+}

@@ -1,0 +1,293 @@
+/**
+ * The scheduler: brings slots into the ledger, decides about late ones, claims what is due and runs it.
+ *
+ * Any number of processes may do so on one ledger. Whatever one of them holds when it dies the others take over.
+ *
+ * @module
+ */
+import type { Mic } from "../calendars/mod.ts";
+import type { CompiledRecipe } from "../steps/compiled.ts";
+import { type Claim, claimNext, recoverExpired, settleRun } from "./claims.ts";
+import { ClockWatch } from "./clock_watch.ts";
+import { drawTraceId } from "./host.ts";
+import { judgeDue, settleOverlaps, type Skipped } from "./judging.ts";
+import { type ListingOptions, listSchedule } from "./listing.ts";
+import { runNested } from "./nested.ts";
+import { type Channel, deliverNotices, queueNotices } from "./notify.ts";
+import { noticeChannel } from "./notice_step.ts";
+import { RecipeSet } from "./recipe_set.ts";
+import { executeRun, type RunOutcome, type Surroundings } from "./run.ts";
+import { findRun } from "./run_rows.ts";
+
+/** What a scheduler needs; times in milliseconds. */
+export interface SchedulerOptions extends Omit<Surroundings, "runRecipe" | "onEnd"> {
+  recipes: readonly CompiledRecipe[];
+  /** A name that no other process has. */
+  holder: string;
+  /** The account that a recipe acts on. @default "default" for every recipe */
+  accountOf?(recipe: CompiledRecipe): string;
+  /** How long a claim lasts without being renewed. @default 30 s */
+  leaseMs?: number;
+  /** Slots older than this get no row each. @default 14 days */
+  lookbackMs?: number;
+  /** Most runs at a time. @default 4 */
+  maxRuns?: number;
+  /** Longest time between two looks at every schedule. @default 60 s */
+  tickMs?: number;
+  /** How soon to look again when something is due and cannot be claimed. @default 1 s */
+  pollMs?: number;
+  calendarVersion?(mic: Mic): string | undefined;
+  /** Channels that stand before the steps that recipes name for their notices. */
+  channels?: Readonly<Record<string, Channel>>;
+  /** Asks the order journal what came of a run that was broken off while it wrote; nothing when it cannot tell. */
+  recover?(runKey: string): Promise<"ok" | "failed" | "unknown" | undefined>;
+  onSchedulerEvent?(event: SchedulerEvent): void;
+}
+
+/** What a scheduler tells beside its runs, told apart by `type`. */
+export type SchedulerEvent =
+  | { type: "tick"; at: number; listed: number; tookMs: number; full: boolean }
+  | ({ type: "skipped"; at: number } & Skipped)
+  | { type: "recovered"; at: number; runKey: string; state: string }
+  | { type: "clock-jump"; at: number; byMs: number }
+  | { type: "reloaded"; at: number; recipes: number }
+  | { type: "error"; at: number; error: unknown };
+
+const DAY_MS = 86_400_000;
+
+/** Runs recipes when they are due. */
+export class Scheduler implements AsyncDisposable {
+  readonly #options: SchedulerOptions;
+  readonly #set: RecipeSet;
+  readonly #clock: ClockWatch;
+  readonly #running = new Map<string, Promise<RunOutcome | void>>();
+  readonly #stop = new AbortController();
+  readonly #settling = new Set<string>();
+  #delivering: Promise<unknown> | undefined;
+  #cancelTimer: () => void = () => {};
+  #started = false;
+  #fullAt = -Infinity;
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options;
+    this.#set = new RecipeSet(options.recipes, options.host.now());
+    this.#clock = new ClockWatch(options.host);
+  }
+
+  /** Keys of the runs that this process is at. */
+  get running(): string[] {
+    return [...this.#running.keys()];
+  }
+
+  /** Looks at everything now, and from now on whenever something may be due. */
+  start(): void {
+    this.#started = true;
+    this.#turn();
+  }
+
+  /** Lists what is new, decides about what is late, takes over from the dead. One transaction. */
+  tick({ full = true } = {}): void {
+    const { ledger, host, lookbackMs = 14 * DAY_MS, calendarVersion } = this.#options;
+    const began = host.monotonic();
+    const jump = this.#clock.look();
+    const now = host.now();
+    if (jump !== undefined) this.#tell({ type: "clock-jump", at: now, byMs: jump });
+    const whole = full || jump !== undefined;
+    const listing: ListingOptions = {
+      now,
+      loadedAt: this.#set.loadedAt,
+      lookbackMs,
+      drawTraceId: () => drawTraceId(host),
+      calendarVersion,
+    };
+    const { listed, skipped, recovered } = ledger.transaction(() => {
+      if (jump !== undefined) ledger.event(now, "clock_jump", { byMs: jump });
+      const listed = this.#set.cursors.filter((cursor) => whole || cursor.next <= now)
+        .flatMap((cursor) => listSchedule(ledger, cursor, listing));
+      const recovered = recoverExpired(ledger, now);
+      const skipped = [
+        ...judgeDue(ledger, this.#set.recipes, now),
+        ...settleOverlaps(ledger, this.#set.recipes, now),
+      ];
+      for (
+        const { runKey } of [
+          ...skipped,
+          ...listed.filter(({ state }) => state === "skipped"),
+          ...recovered,
+        ]
+      ) {
+        this.#queueNotices(runKey, now);
+      }
+      return { listed, skipped, recovered };
+    });
+    if (whole) this.#fullAt = host.monotonic();
+    for (const each of skipped) this.#tell({ type: "skipped", at: now, ...each });
+    for (const each of recovered) this.#tell({ type: "recovered", at: now, ...each });
+    this.#tell({
+      type: "tick",
+      at: now,
+      listed: listed.length,
+      tookMs: host.monotonic() - began,
+      full: whole,
+    });
+  }
+
+  /**
+   * Takes over a whole set of recipes at once. What the old set named up to now is listed first; recipes that are gone
+   * are paused, and those that come back start from now.
+   */
+  reload(recipes: readonly CompiledRecipe[]): void {
+    this.tick();
+    const { ledger, host } = this.#options;
+    const now = host.now();
+    ledger.transaction(() => this.#set.swap(ledger, recipes, now));
+    this.#tell({ type: "reloaded", at: now, recipes: recipes.length });
+    if (this.#started) this.#turn();
+    else this.tick();
+  }
+
+  /** Runs what is due, one after another as far as they must, and resolves when nothing more can begin. */
+  async drain(): Promise<void> {
+    for (this.#claim(); this.#running.size > 0; this.#claim()) await Promise.race(this.#running.values());
+  }
+
+  /**
+   * Stops: claims nothing more, aborts reads, lets a write end, gives leases back.
+   *
+   * @returns Whether everything ended within the time. What did not is recovered by its lease.
+   */
+  async stop({ timeoutMs = 25_000 } = {}): Promise<boolean> {
+    this.#started = false;
+    this.#cancelTimer();
+    this.#stop.abort();
+    const ended = Promise.all([...this.#running.values(), this.#delivering]).then(() => true);
+    let cancel: () => void = () => {};
+    const late = new Promise<boolean>((resolve) => {
+      cancel = this.#options.host.setTimer(timeoutMs, () => resolve(false));
+    });
+    try {
+      return await Promise.race([ended, late]);
+    } finally {
+      cancel();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /** One turn: tick, claim, and set the alarm for the next. An error, such as a busy ledger, is tried again. */
+  #turn(): void {
+    this.#cancelTimer();
+    if (!this.#started) return;
+    const { host, tickMs = 60_000, pollMs = 1_000 } = this.#options;
+    let waitMs = pollMs;
+    try {
+      this.tick({ full: host.monotonic() - this.#fullAt >= tickMs });
+      this.#claim();
+      this.#deliver();
+      this.#settle();
+      waitMs = this.#untilNext();
+    } catch (error) {
+      this.#tell({ type: "error", at: host.now(), error });
+    }
+    this.#cancelTimer = host.setTimer(waitMs, () => this.#turn());
+  }
+
+  #untilNext(): number {
+    const { ledger, host, tickMs = 60_000, pollMs = 1_000 } = this.#options;
+    const now = host.now();
+    let next = this.#fullAt - host.monotonic() + now + tickMs;
+    for (const cursor of this.#set.cursors) {
+      next = Math.min(next, cursor.next > now ? cursor.next : now + pollMs);
+    }
+    // What another process must give back first is asked for now and then.
+    const due = ledger.get<{ at: number | null }>("select min(due_at) as at from run where state = 'due'")
+      ?.at;
+    if (due !== null && due !== undefined) next = Math.min(next, Math.max(due, now + pollMs));
+    const lease = ledger.get<{ at: number | null }>(
+      "select min(lease_until) as at from run where state = 'running'",
+    )?.at;
+    if (lease !== null && lease !== undefined) next = Math.min(next, Math.max(lease + 1, now + pollMs));
+    return Math.max(0, Math.min(next - now, tickMs));
+  }
+
+  #claim(): void {
+    const { ledger, host, holder, leaseMs = 30_000, maxRuns = 4, accountOf = () => "default" } =
+      this.#options;
+    while (this.#running.size < maxRuns && !this.#stop.signal.aborted) {
+      const claim = claimNext(ledger, this.#set.recipes, { holder, leaseMs, accountOf }, host.now());
+      if (claim === undefined) return;
+      this.#begin(claim);
+    }
+  }
+
+  #begin(claim: Claim): void {
+    const recipe = this.#set.recipes.get(findRun(this.#options.ledger, claim.runKey)!.recipe)!; // just claimed
+    const work = executeRun(recipe, claim, this.#surroundings(claim), this.#stop.signal)
+      .catch((error) => this.#tell({ type: "error", at: this.#options.host.now(), error }))
+      .finally(() => {
+        this.#running.delete(claim.runKey);
+        if (this.#started) this.#turn();
+      });
+    this.#running.set(claim.runKey, work);
+  }
+
+  #surroundings(claim: Claim): Surroundings {
+    const { leaseMs = 30_000, holder } = this.#options;
+    const surroundings: Surroundings = {
+      ...this.#options,
+      onEnd: (_recipe, row) => void this.#queueNotices(row.run_key, this.#options.host.now()),
+    };
+    return {
+      ...surroundings,
+      runRecipe: (parent, name, params) =>
+        runNested(parent, { name, params }, {
+          recipes: this.#set.recipes,
+          surroundings,
+          claimer: { holder, leaseMs, accountOf: this.#options.accountOf ?? (() => "default") },
+          holdsAccount: claim.mutex !== undefined,
+          stop: this.#stop.signal,
+        }),
+    };
+  }
+
+  #queueNotices(runKey: string, now: number): void {
+    const { ledger, redactor } = this.#options;
+    const row = findRun(ledger, runKey);
+    const recipe = row && this.#set.recipes.get(row.recipe);
+    if (row === undefined || recipe?.notify === undefined) return;
+    queueNotices(ledger, recipe, row, { now, redact: (value) => redactor.json(value) });
+  }
+
+  #deliver(): void {
+    const { ledger, host, channels } = this.#options;
+    if (this.#delivering !== undefined) return;
+    this.#delivering = deliverNotices(
+      ledger,
+      (notice) => channels?.[notice.channel] ?? noticeChannel(this.#set.recipes, this.#options, notice),
+      host,
+    )
+      .catch((error) => this.#tell({ type: "error", at: host.now(), error }))
+      .finally(() => this.#delivering = undefined);
+  }
+
+  /** Asks what came of writes that were broken off; one question at a time for each run. */
+  #settle(): void {
+    const { ledger, host, recover } = this.#options;
+    if (recover === undefined) return;
+    const open = ledger.all<{ run_key: string }>("select run_key from run where state = 'waiting_recovery'");
+    for (const { run_key: runKey } of open) {
+      if (this.#settling.has(runKey)) continue;
+      this.#settling.add(runKey);
+      recover(runKey).then((state) => {
+        if (state !== undefined) settleRun(ledger, { runKey, state, actor: "journal", now: host.now() });
+      }).catch((error) => this.#tell({ type: "error", at: host.now(), error }))
+        .finally(() => this.#settling.delete(runKey));
+    }
+  }
+
+  #tell(event: SchedulerEvent): void {
+    this.#options.onSchedulerEvent?.(event);
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * From a recipe's text to what the runner runs.
+ *
+ * @module
+ */
+import type { Issue } from "../errors.ts";
+import { classOf, findUnsafe, withDefaults } from "./recipe_rules.ts";
+import type { CompiledNotice, CompiledRecipe, CompiledStep, RecipeConnection } from "./compiled.ts";
+import { compileStep, type StepResult, type StepSurroundings } from "./compile_step.ts";
+import { readSpan, type SessionSpan } from "./moments.ts";
+import { type CompileOptions, RecipeError, type RecipeIssue } from "./recipe.ts";
+import { bindParams, type ReadParam, readParam } from "./recipe_params.ts";
+import { recipeSchema, type RecipeSource, type StepSource } from "./recipe_schema.ts";
+import { placesInCode, readRecipeText, type RecipeText } from "./recipe_text.ts";
+import { compileSchedules } from "./schedule.ts";
+import { checkSchema, expected, type Found } from "./schema_issues.ts";
+
+/** A recipe's file. */
+export interface RecipeFile {
+  text: string;
+  fileName: string;
+  /** What a file in TypeScript exports. */
+  value?: unknown;
+}
+
+/** Compiles a file whose text was read. */
+export async function compileText(file: RecipeFile, options: CompileOptions): Promise<CompiledRecipe> {
+  const { fileName, text } = file;
+  const read: RecipeText = file.value === undefined
+    ? readRecipeText(text)
+    : { value: file.value, placeOf: placesInCode(text), issues: [] };
+  const issues: RecipeIssue[] = read.issues.map((issue) => ({ path: [], ...issue }));
+  const strict = fileName.endsWith(".json") ? jsonProblem(text) : undefined;
+  if (strict !== undefined && issues.length === 0) {
+    issues.push({ path: [], line: 1, column: 1, message: strict });
+  }
+  if (read.value === undefined) throw new RecipeError(fileName, issues);
+  const { recipe, found } = await compileValue(read.value, file, options);
+  issues.push(...found.map(({ path, message, isName }) => ({
+    ...read.placeOf(path, isName),
+    path,
+    message: path.length === 0 ? message : `${path.join(".")}: ${message}`,
+  })));
+  if (issues.length > 0 || recipe === undefined) {
+    // By place, as a person goes through the file from top to bottom.
+    throw new RecipeError(fileName, issues.toSorted((a, b) => a.line - b.line || a.column - b.column));
+  }
+  return recipe;
+}
+
+function jsonProblem(text: string): string | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? `this is not JSON: ${error.message}` : String(error);
+  }
+}
+
+async function compileValue(
+  value: unknown,
+  { text, fileName }: RecipeFile,
+  options: CompileOptions,
+): Promise<{ recipe?: CompiledRecipe; found: Found[] }> {
+  const found = checkSchema(recipeSchema, value);
+  // What is well formed is checked further, so that everything wrong is told at once.
+  const isFine = (...at: Issue["path"]) =>
+    !found.some(({ path, isName }) =>
+      !isName && at.every((step, index) => path[index] === step || index >= path.length)
+    );
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return { found };
+  // Each member is read only where it is well formed.
+  const source = value as RecipeSource;
+  const late: Found[] = [];
+  const params = isFine("params") ? readParams(source, late) : {};
+  const { schedules, found: wrongSchedules } = isFine("schedule")
+    ? await compileSchedules(source.schedule)
+    : { schedules: [], found: [] };
+  late.push(...wrongSchedules);
+  const window = isFine("window") ? readWindow(source, late) : undefined;
+  const folder = folderOf(fileName);
+  const list = Array.isArray(source.steps) ? source.steps : [];
+  const around: Omit<StepSurroundings, "earlier"> = {
+    all: list.flatMap((each) => typeof each?.id === "string" ? [each.id] : []),
+    params: Object.keys(source.params ?? {}),
+    secrets: isFine("secrets") && source.secrets !== undefined ? Object.keys(source.secrets) : undefined,
+    folder,
+    ...options.findRecipe !== undefined && { findRecipe: options.findRecipe },
+  };
+  const steps: NonNullable<StepResult["step"]>[] = [];
+  const earlier: string[] = [];
+  for (const [index, step] of list.entries()) {
+    if (!isFine("steps", index)) continue;
+    if (earlier.includes(step.id)) {
+      late.push(expected(["steps", index, "id"], `another id: "${step.id}" is taken by an earlier step`));
+    }
+    const { step: compiled, found: wrong } = await compileStep(step, { ...around, earlier });
+    late.push(...wrong.map((issue) => ({ ...issue, path: ["steps", index, ...issue.path] })));
+    if (compiled !== undefined) steps.push(compiled);
+    earlier.push(step.id);
+  }
+  const notices = isFine("notify") ? await compileNotices(source, { ...around, earlier }, late) : [];
+  const recipeClass = classOf(steps);
+  const sound = {
+    ...source,
+    steps: list,
+    ...!isFine("misfire") && { misfire: undefined },
+    ...!isFine("overlap") && { overlap: undefined },
+  };
+  late.push(...findUnsafe({ source: sound, recipeClass, schedules, window, steps, now: options.now?.() }));
+  if (found.length + late.length > 0) return { found: [...found, ...late] };
+  const defaults = Object.fromEntries(Object.entries(params).map(([name, { value }]) => [name, value]));
+  const secretNames = new Set([...steps, ...notices.map(({ secretNames }) => ({ secretNames }))]
+    .flatMap(({ secretNames }) => [...secretNames]));
+  const connect = connectionOf(source.connect);
+  const recipe: CompiledRecipe = {
+    name: source.name,
+    ...source.description !== undefined && { description: source.description },
+    file: fileName,
+    sha256: new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toHex(),
+    class: recipeClass,
+    schedules,
+    ...withDefaults(source, recipeClass, schedules),
+    ...window !== undefined && { window },
+    needsAccount: steps.some(({ needsAccount }) => needsAccount === true),
+    params: defaults,
+    paramTypes: Object.fromEntries(
+      Object.entries(params).map(([name, { value: _, ...type }]) => [name, type]),
+    ),
+    steps: steps.map(plainStep),
+    secretNames: [...secretNames].sort(),
+    ...source.secrets !== undefined && { secrets: source.secrets },
+    ...connect !== undefined && { connect },
+    ...notices.length > 0 && { notify: notices.map(({ secretNames: _, ...notice }) => notice) },
+  };
+  return {
+    recipe: options.params === undefined ? recipe : { ...recipe, params: bindParams(recipe, options.params) },
+    found: [],
+  };
+}
+
+/** What only the compiler needs of a step stays here. */
+function plainStep(
+  { secretNames: _secrets, keepAlive: _keepAlive, ...step }: NonNullable<StepResult["step"]>,
+): CompiledStep {
+  return step;
+}
+
+function readParams(source: RecipeSource, late: Found[]): Record<string, ReadParam> {
+  const params: Record<string, ReadParam> = {};
+  for (const [name, given] of Object.entries(source.params ?? {})) {
+    const read = readParam(given);
+    if ("expected" in read) {
+      late.push(expected(["params", name, "default"], read.expected));
+      continue;
+    }
+    if (read.required && source.schedule !== undefined) {
+      late.push(
+        expected(
+          ["params", name],
+          "a default, as nobody gives parameters to a recipe that runs on a schedule",
+        ),
+      );
+    }
+    params[name] = read;
+  }
+  return params;
+}
+
+function readWindow({ window }: RecipeSource, late: Found[]): SessionSpan | undefined {
+  if (window === undefined) return undefined;
+  const span = readSpan(window);
+  if (!("expected" in span)) return span;
+  late.push(expected(["window"], span.expected));
+  return undefined;
+}
+
+type Notice = CompiledNotice & { secretNames: ReadonlySet<string> };
+
+async function compileNotices(
+  { notify = [] }: RecipeSource,
+  around: StepSurroundings,
+  late: Found[],
+): Promise<Notice[]> {
+  const notices: Notice[] = [];
+  for (const [index, { on, uses = "notify", with: given }] of notify.entries()) {
+    const source: StepSource = { id: `notify-${index + 1}`, uses, with: given };
+    const { step, found } = await compileStep(source, around);
+    late.push(...found.map((issue) => ({ ...issue, path: ["notify", index, ...issue.path] })));
+    if (step === undefined) continue;
+    if (step.effect === "write") late.push(expected(["notify", index, "uses"], "a step that does not write"));
+    notices.push({ on, uses: step.uses, with: given, step: plainStep(step), secretNames: step.secretNames });
+  }
+  return notices;
+}
+
+function connectionOf(source: RecipeSource["connect"]): RecipeConnection | undefined {
+  if (source === undefined) return undefined;
+  if (typeof source === "string") return { to: source };
+  if ("simulator" in source) return { to: "simulator", ...source.simulator };
+  return { to: "gateway", ...source.gateway !== undefined && { url: source.gateway } };
+}
+
+/** The folder of a file; nothing for a text that only has a name. */
+function folderOf(fileName: string): URL | undefined {
+  if (fileName.startsWith("file:")) return new URL(".", fileName);
+  return fileName.includes("/")
+    ? new URL(".", new URL(fileName, `file://${Deno.cwd()}/`))
+    : new URL(`file://${Deno.cwd()}/`);
+}

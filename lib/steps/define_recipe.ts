@@ -1,0 +1,24 @@
+/**
+ * Recipes written in TypeScript.
+ *
+ * @module
+ */
+import type { RecipeSource } from "./recipe_schema.ts";
+
+/**
+ * Returns a recipe as it was given: an editor completes it and checks its form while it is written.
+ *
+ * @example A recipe in TypeScript, as the default export of its file
+ * ```ts
+ * import { defineRecipe } from "hsgate/recipes";
+ *
+ * export default defineRecipe({
+ *   name: "morning",
+ *   schedule: { calendar: "XHKG", at: "open-10m" },
+ *   steps: [{ id: "funds", uses: "account.funds", with: { market: "hk" } }],
+ * });
+ * ```
+ */
+export function defineRecipe(recipe: RecipeSource): RecipeSource {
+  return recipe;
+}

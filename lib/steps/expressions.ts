@@ -1,0 +1,214 @@
+/**
+ * Expressions of recipes: CEL, a language that always ends, reaches nothing outside its scope, and has no clock.
+ *
+ * @module
+ */
+import { type ASTNode, Environment, ParseError } from "@marcbachmann/cel-js";
+import { add, compare, divide, multiply, round, subtract } from "../decimal.ts";
+import { didYouMean } from "../client/nearest.ts";
+import type { StepScope } from "./compiled.ts";
+
+/** An expression that was checked. */
+export interface Expression {
+  source: string;
+  /** Ids of the steps whose outputs it reads. */
+  outputs: ReadonlySet<string>;
+  /** Names of the parameters that it reads. */
+  params: ReadonlySet<string>;
+  /** Its value; throws `ExpressionError` when it has none. */
+  evaluate(scope: StepScope): unknown;
+}
+
+/** An expression has no value: a member is missing, or types do not go together. */
+export class ExpressionError extends Error {
+  override readonly name: string = "ExpressionError";
+}
+
+/** What expressions see. */
+const variables = {
+  recipe: "string",
+  runKey: "string",
+  scheduleId: "dyn",
+  slot: "string",
+  session: "dyn",
+  previousSession: "dyn",
+  params: "map",
+  outputs: "map",
+  outcome: "dyn",
+} as const;
+
+const environment = makeEnvironment();
+
+function makeEnvironment(): Environment {
+  const made = new Environment({
+    homogeneousAggregateLiterals: false,
+    limits: { maxDepth: 60, maxAstNodes: 2000 },
+  });
+  for (const [name, type] of Object.entries(variables)) made.registerVariable(name, type);
+  // Numbers of recipes and answers are doubles, and `params.sessions + 1` must not fail for it.
+  const arithmetic = {
+    "+": (a: number, b: number) => a + b,
+    "-": (a: number, b: number) => a - b,
+    "*": (a: number, b: number) => a * b,
+    "/": (a: number, b: number) => a / b,
+  };
+  for (const [sign, apply] of Object.entries(arithmetic)) {
+    for (const pair of [`double ${sign} int`, `int ${sign} double`]) {
+      made.registerOperator(pair, (a: number | bigint, b: number | bigint) => apply(Number(a), Number(b)));
+    }
+  }
+  // Money is decimal text and stays so.
+  made.registerFunction(
+    "decimalCompare(string, string): int",
+    (a: string, b: string) => BigInt(compare(a, b)),
+  );
+  made.registerFunction("decimalAdd(string, string): string", (a: string, b: string) => add(a, b));
+  made.registerFunction("decimalSubtract(string, string): string", (a: string, b: string) => subtract(a, b));
+  made.registerFunction("decimalMultiply(string, string): string", (a: string, b: string) => multiply(a, b));
+  made.registerFunction(
+    "decimalDivide(string, string, int): string",
+    (a: string, b: string, places: bigint) => divide(a, b, Number(places), "half-up"),
+  );
+  made.registerFunction(
+    "decimalRound(string, int): string",
+    (value: string, places: bigint) => round(value, Number(places), "half-up"),
+  );
+  // From a given day, never from today.
+  made.registerFunction(
+    "daysBefore(string, int): string",
+    (date: string, days: bigint) =>
+      Temporal.PlainDate.from(date.slice(0, 10)).subtract({ days: Number(days) }).toString(),
+  );
+  return made;
+}
+
+/** What is wrong with an expression. */
+export interface ExpressionProblem {
+  problem: string;
+}
+
+/** Checks an expression: its syntax, its types, and the names that it uses. */
+export function compileExpression(source: string): Expression | ExpressionProblem {
+  let parsed;
+  try {
+    parsed = environment.parse(source);
+  } catch (error) {
+    if (error instanceof ParseError) return { problem: explain(error.message) };
+    throw error;
+  }
+  const outputs = new Set<string>();
+  const params = new Set<string>();
+  const wrong = collect(parsed.ast, { outputs, params });
+  if (wrong !== undefined) return { problem: wrong };
+  const { valid, error } = parsed.check();
+  if (!valid) return { problem: explain(error?.message ?? "it cannot be read") };
+  return {
+    source,
+    outputs,
+    params,
+    evaluate(scope) {
+      try {
+        return plainOf(parsed(scopeFor(scope, outputs)));
+      } catch (error) {
+        const reason = error instanceof Error ? explain(error.message) : String(error);
+        throw new ExpressionError(`Cannot work out "${source}": ${reason}`, { cause: error });
+      }
+    },
+  };
+}
+
+/** Absent members are null, which an expression can ask for, and of the outputs only those that it names. */
+function scopeFor(scope: StepScope, outputs: ReadonlySet<string>): Record<string, unknown> {
+  const chosen = Object.keys(scope.outputs).filter((id) => outputs.has(id)).map((
+    id,
+  ) => [id, scope.outputs[id]]);
+  const { recipe, runKey, slot, params } = scope;
+  return {
+    recipe,
+    runKey,
+    slot,
+    params,
+    scheduleId: scope.scheduleId ?? null,
+    session: scope.session ?? null,
+    previousSession: scope.previousSession ?? null,
+    outcome: scope.outcome ?? null,
+    outputs: Object.fromEntries(chosen),
+  };
+}
+
+/** Whole numbers of the language are 64 bits wide; JSON holds the small ones as numbers and the others as text. */
+function plainOf(value: unknown): unknown {
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
+  if (Array.isArray(value)) return value.map(plainOf);
+  if (value instanceof Map) return plainOf(Object.fromEntries(value));
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plainOf(each)]));
+  }
+  return value;
+}
+
+const clockNames = new Set(["now", "today", "clock", "time", "date"]);
+
+function explain(message: string): string {
+  const [first = ""] = message.split("\n");
+  const [, name, call] = /^(?:Unknown variable: (\w+)|found no matching overload for '(\w+)\()/.exec(first) ??
+    [];
+  if (name !== undefined && !clockNames.has(name)) {
+    return `there is no "${name}"${
+      didYouMean(name, Object.keys(variables)) || `; there are ${Object.keys(variables).join(", ")}`
+    }`;
+  }
+  if (clockNames.has(name ?? call ?? "")) {
+    return `recipes do not see the clock ("${
+      name ?? call
+    }"): use slot, session or previousSession, which are the same however late a run is`;
+  }
+  return first;
+}
+
+/** Collects which outputs and parameters are read; says so when it cannot be told before the run. */
+function collect(node: ASTNode, into: { outputs: Set<string>; params: Set<string> }): string | undefined {
+  if (node.op === "id" && (node.args === "outputs" || node.args === "params")) {
+    return `name the member of "${node.args}" that is meant, such as ${node.args}["name"]`;
+  }
+  const dashed = node.op === "-" ? dashedName(node.args) : undefined;
+  if (dashed !== undefined) return `write ${dashed}, as a hyphen outside quotes subtracts`;
+  const member = memberOf(node);
+  if (member !== undefined) {
+    into[member.of].add(member.name);
+    return undefined;
+  }
+  for (const child of childrenOf(node.args)) {
+    const wrong = collect(child, into);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+}
+
+/** A name with a hyphen that was read as a subtraction: `outputs.day-book.ok`. */
+function dashedName([left, right]: readonly [ASTNode, ASTNode]): string | undefined {
+  const member = memberOf(left);
+  let first = right;
+  while (first.op === "." || first.op === "[]") first = first.args[0];
+  if (member === undefined || first.op !== "id" || first.args in variables) return undefined;
+  return `${member.of}["${member.name}-${first.args}"]`;
+}
+
+function memberOf(node: ASTNode): { of: "outputs" | "params"; name: string } | undefined {
+  if (node.op !== "." && node.op !== "[]") return undefined;
+  const [target, name] = node.args;
+  if (target.op !== "id" || (target.args !== "outputs" && target.args !== "params")) return undefined;
+  if (typeof name === "string") return { of: target.args, name };
+  return name.op === "value" && typeof name.args === "string"
+    ? { of: target.args, name: name.args }
+    : undefined;
+}
+
+function* childrenOf(args: unknown): Generator<ASTNode> {
+  for (const each of Array.isArray(args) ? args : [args]) {
+    if (Array.isArray(each)) yield* childrenOf(each);
+    // Whatever has an operator is a node of the tree; the rest are names and literals.
+    else if (typeof each === "object" && each !== null && "op" in each) yield each as ASTNode;
+  }
+}

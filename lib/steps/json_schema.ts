@@ -1,0 +1,114 @@
+/**
+ * JSON Schema of recipe files: an editor completes steps, operations and their parameters with it.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { operations } from "../operations/mod.ts";
+import type { FieldInfo, FieldsInfo, ValueType } from "../operations/types.ts";
+import { stepKinds } from "./kinds/mod.ts";
+import { recipeSchema } from "./recipe_schema.ts";
+
+type Schema = Record<string, unknown>;
+
+/** An expression or a secret may stand wherever a value may. */
+const hole = { type: "string", pattern: "\\$\\{(\\{|secret:)" };
+
+/** Makes the schema of recipes, each step with its own parameters. */
+export function makeJsonSchema(): Schema {
+  const schema: Schema = z.toJSONSchema(recipeSchema, { io: "input", target: "draft-7" });
+  // The recipe's schema is an object with these members, as it is made above.
+  const steps = (schema.properties as { steps: { items: Schema } }).steps;
+  const step = steps.items;
+  const properties = step.properties as Record<string, Schema>;
+  properties.uses = {
+    ...properties.uses,
+    anyOf: [
+      { enum: [...stepKinds.keys()] },
+      { enum: [...operations.keys()] },
+      { type: "string", pattern: "^\\./.+\\.ts$" },
+      { enum: [...new Set([...operations.values()].map(({ wire }) => wire))] },
+    ],
+  };
+  delete properties.uses.type;
+  step.allOf = [
+    ...[...stepKinds.values()].map(({ name, params }) =>
+      when(name, withHoles(z.toJSONSchema(params, { io: "input", target: "draft-7" })))
+    ),
+    ...[...operations.values()].map(({ name, request }) => when(name, fieldsSchema(request.fields ?? {}))),
+  ];
+  return schema;
+}
+
+function when(name: string, parameters: Schema): Schema {
+  const { $schema: _, ...rest } = parameters;
+  const isNeeded = [rest.required, rest.allOf].some((list) => Array.isArray(list) && list.length > 0);
+  const required = isNeeded ? { required: ["with"] } : {};
+  return {
+    if: { properties: { uses: { const: name } }, required: ["uses"] },
+    then: { properties: { with: rest }, ...required },
+  };
+}
+
+/** Lets an expression stand in place of each value. */
+function withHoles(schema: Schema): Schema {
+  const { properties, items } = schema;
+  const inner: Schema = { ...schema };
+  if (typeof properties === "object" && properties !== null) {
+    inner.properties = Object.fromEntries(
+      // The members of `properties` are schemas.
+      Object.entries(properties as Record<string, Schema>).map((
+        [name, each],
+      ) => [name, orHole(withHoles(each))]),
+    );
+  }
+  if (typeof items === "object" && items !== null && !Array.isArray(items)) {
+    inner.items = orHole(withHoles(items as Schema));
+  }
+  return inner;
+}
+
+function orHole(schema: Schema): Schema {
+  const { description, default: usual, ...rest } = schema;
+  const notes = {
+    ...description !== undefined && { description },
+    ...usual !== undefined && { default: usual },
+  };
+  if (Object.keys(rest).length === 0) return { ...rest, ...notes };
+  return { anyOf: [rest, hole], ...notes };
+}
+
+/** The parameters of an operation, in our names or the broker's. */
+function fieldsSchema(fields: FieldsInfo): Schema {
+  const entries = Object.entries(fields);
+  const required = entries.filter(([, { optional }]) => !optional);
+  const properties: Record<string, Schema> = {};
+  for (const [name, info] of entries) {
+    properties[name] = orHole(typeSchema(info));
+    // The broker's own spelling holds the broker's own values.
+    properties[info.wire] ??= {};
+  }
+  const allOf = required.map(([name, { wire }]) =>
+    wire === name ? { required: [name] } : { anyOf: [{ required: [name] }, { required: [wire] }] }
+  );
+  return { type: "object", properties, additionalProperties: false, ...allOf.length > 0 && { allOf } };
+}
+
+function typeSchema({ type, fallback }: FieldInfo): Schema {
+  const usual = fallback === undefined ? {} : { default: fallback };
+  return { ...valueSchema(type), ...usual };
+}
+
+function valueSchema(type: ValueType<unknown>): Schema {
+  const description = type.expected;
+  if (type.name.startsWith("list of")) return { type: "array", description };
+  if (type.fields !== undefined) return { ...fieldsSchema(type.fields), description };
+  if (type.dictionary !== undefined) return { enum: type.dictionary.names, description };
+  if (/^true or false/.test(type.name)) return { type: "boolean", description };
+  const bounds = /^whole number (-?\d+) to (-?\d+)$/.exec(type.name);
+  if (bounds !== null) {
+    return { type: "integer", minimum: Number(bounds[1]), maximum: Number(bounds[2]), description };
+  }
+  if (type.name === "whole number") return { type: "integer", description };
+  return type.name === "number" ? { type: "number", description } : { type: "string", description };
+}

@@ -1,0 +1,93 @@
+/**
+ * The step `convert-report`: rows of one file in another form.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { parse } from "@std/csv";
+import { BrokerError } from "../../errors.ts";
+import { csvText, jsonLines, pathIn, writeWhole } from "./files.ts";
+import { stepKind } from "./kind.ts";
+
+const FORM = /\.(jsonl|csv|json|md)$/;
+
+const params = z.strictObject({
+  from: z.string().regex(/\.(jsonl|csv|json)$/, "a file that ends in .jsonl, .csv or .json").optional(),
+  rows: z.array(z.record(z.string(), z.unknown())).optional()
+    .meta({ description: "Rows in place of a file, such as the output of an earlier step" }),
+  to: z.string().regex(FORM, "a file that ends in .jsonl, .csv, .json or .md"),
+  columns: z.array(z.string().min(1)).min(1).optional().meta({ description: "Which, and in which order" }),
+  title: z.string().optional().meta({ description: "Heading of a Markdown file" }),
+});
+
+type Row = Record<string, unknown>;
+
+/** Reads rows and writes them again; every value stays as it was written. */
+export const convertReport = stepKind<z.infer<typeof params>, { ok: boolean; path: string; rows: number }>({
+  name: "convert-report",
+  summary: "Writes the rows of a file, or of an earlier step, as .csv, .jsonl, .json or a Markdown table",
+  effect: "local",
+  needsAccount: () => false,
+  params,
+  check({ from, rows }, wrong) {
+    if ((from === undefined) === (rows === undefined)) wrong([], "either from or rows");
+  },
+  async run({ from, rows: given, to, columns, title }, context) {
+    const path = pathIn(context, from ?? "");
+    const rows = given ?? readRows(path, await Deno.readTextFile(path));
+    const chosen = columns === undefined ? rows : rows.map((row) => pick(row, columns));
+    const file = await writeWhole(pathIn(context, to), write(to, chosen, { columns, title }));
+    context.artifact({ dataset: "report", businessDay: context.session?.date, final: true, ...file });
+    return { ok: true, path: file.path, rows: chosen.length };
+  },
+});
+
+function readRows(path: string, text: string): Row[] {
+  try {
+    if (path.endsWith(".csv")) return parse(text, { skipFirstRow: true });
+    // What is no list of records fails below.
+    const rows: unknown = path.endsWith(".json")
+      ? JSON.parse(text)
+      : text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+    if (Array.isArray(rows) && rows.every((row) => typeof row === "object" && row !== null)) return rows;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new BrokerError(`Cannot convert "${path}": ${error.message}`, { code: "bad-report", cause: error });
+  }
+  throw new BrokerError(`Cannot convert "${path}": it is not a list of records`, { code: "bad-report" });
+}
+
+function pick(row: Row, columns: readonly string[]): Row {
+  return Object.fromEntries(columns.map((column) => [column, at(row, column)]));
+}
+
+/** A member by its name, or by a path such as `fees.total`. */
+function at(row: Row, column: string): unknown {
+  if (Object.hasOwn(row, column)) return row[column];
+  // Anything but a map has no members, and the walk ends with nothing.
+  return column.split(".").reduce<unknown>((value, key) => (value as Row | undefined)?.[key], row);
+}
+
+function write(
+  path: string,
+  rows: readonly Row[],
+  { columns, title }: { columns?: string[]; title?: string },
+): string {
+  if (path.endsWith(".csv")) return csvText(rows, columns);
+  if (path.endsWith(".jsonl")) return jsonLines(rows);
+  if (path.endsWith(".json")) return `${JSON.stringify(rows, null, 2)}\n`;
+  const names = columns ?? [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const lines = [
+    names,
+    names.map(() => "---"),
+    ...rows.map((row) => names.map((name) => markdownCell(row[name]))),
+  ];
+  const heading = title === undefined ? "" : `# ${title}\n\n`;
+  return `${heading}${lines.map((line) => `| ${line.join(" | ")} |\n`).join("")}`;
+}
+
+function markdownCell(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.replaceAll("|", "\\|").replaceAll("\n", " ");
+}

@@ -1,0 +1,109 @@
+/**
+ * The step `export-day-book`: fills with fees, orders and the fund journal of trading days.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { type Session, sessionsBetween } from "../../calendars/mod.ts";
+import { calendarOfMarket, dateIn } from "../../day_book/market_days.ts";
+import { type DayBookEvent, type DayBookResult, exportDayBook } from "../../day_book/mod.ts";
+import type { Market } from "../../dictionaries/market.ts";
+import type { StepContext } from "../compiled.ts";
+import { day, folder, markets } from "./fields.ts";
+import { pathIn, sha256 } from "./files.ts";
+import { stepKind } from "./kind.ts";
+
+const MOST_SESSIONS = 250;
+
+const params = z.strictObject({
+  markets,
+  sessions: z.int().min(1).max(MOST_SESSIONS, `a whole number from 1 to ${MOST_SESSIONS}`).optional()
+    .meta({ description: "The last trading days that have begun; or from and to" }),
+  from: day.optional(),
+  to: day.optional(),
+  out: folder.default("out/day-books"),
+  formats: z.array(z.enum(["csv", "jsonl"])).min(1).default(["csv", "jsonl"]),
+});
+
+/** Exports day books. Final days are kept, provisional ones are read again until their fees are there. */
+export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>({
+  name: "export-day-book",
+  summary: "Writes the fills with fees, orders and fund journal of trading days, and checks that they add up",
+  effect: "read",
+  needsAccount: () => true,
+  params,
+  check({ sessions, from, to }, wrong) {
+    const named = from !== undefined || to !== undefined;
+    if (sessions === undefined && (from === undefined || to === undefined)) {
+      wrong(from === undefined ? ["from"] : ["to"], "a date, or sessions: 5 for the last five trading days");
+    }
+    if (sessions !== undefined && named) wrong(["from"], "either sessions, or from and to");
+    if (from !== undefined && to !== undefined && to < from) wrong(["to"], "a date that is not before from");
+  },
+  async run({ markets, sessions, from, to, out, formats }, context) {
+    const range = sessions === undefined
+      // Without a count both ends are there, which `check` has seen to.
+      ? { from: from!, to: to! }
+      : lastSessions(markets, sessions, context.now());
+    const result = await exportDayBook(await context.client(), {
+      markets,
+      formats,
+      ...range,
+      out: pathIn(context, out),
+      now: context.now,
+      signal: context.signal,
+      onProgress: (event) => tell(event, context),
+    });
+    await nameArtifacts(result, context);
+    return result;
+  },
+});
+
+function tell(event: DayBookEvent, { progress }: StepContext): void {
+  const place = event.type === "day-started"
+    ? { text: event.day, done: event.index, total: event.days }
+    : event.type === "day-done"
+    ? { text: event.day, done: event.index + 1, total: event.days }
+    : { text: "day book" };
+  progress({ ...place, detail: event });
+}
+
+/** A day is named by its summary, which holds the hash of each of its files. */
+async function nameArtifacts(result: DayBookResult, context: StepContext): Promise<void> {
+  for (const { day: businessDay, path, status } of result.days) {
+    const file = `${path}/summary.json`;
+    const bytes = await Deno.readFile(file);
+    context.artifact({
+      dataset: "day-book",
+      businessDay,
+      path: file,
+      bytes: bytes.length,
+      sha256: await sha256(bytes),
+      final: status === "final",
+    });
+  }
+}
+
+/**
+ * Returns the first and the last of the last trading days of some markets together: days on which at least one of
+ * them has opened.
+ *
+ * @throws {CalendarUnknownError} When a calendar does not reach so far.
+ */
+export function lastSessions(
+  markets: readonly Market[],
+  count: number,
+  now: number,
+): { from: string; to: string } {
+  const days = new Set<string>();
+  for (const market of markets) {
+    const today = Temporal.PlainDate.from(dateIn(market, now));
+    // Two weeks cover the longest holidays, and every week has at least one session outside them.
+    const first = today.subtract({ days: 14 + count * 3 });
+    const sessions = sessionsBetween(calendarOfMarket[market], first.toString(), today.toString());
+    const begun = sessions.filter(({ openAt }: Session) => openAt <= now).slice(-count);
+    for (const { date } of begun) days.add(date);
+  }
+  const last = [...days].sort().slice(-count);
+  return { from: last[0]!, to: last.at(-1)! };
+}

@@ -1,0 +1,68 @@
+/**
+ * Parameters that several steps take.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { SecurityType } from "../../dictionaries/security_type.ts";
+import { Market } from "../../dictionaries/market.ts";
+import { isDecimal } from "../../decimal.ts";
+import { securityOf } from "../../client/security.ts";
+import { duration } from "../recipe_schema.ts";
+
+/** A market of the account. */
+// A code table is never empty.
+export const market = z.enum(Market.names as [Market, ...Market[]]);
+
+/** Some markets. */
+export const markets = z.array(market).min(1);
+
+/** A day. */
+export const day = z.string().refine(isDay, 'a date such as "2025-08-15"').meta({ format: "date" });
+
+/** A decimal above or below zero, as text. */
+export const decimalText = z.string().refine(isDecimal, 'a decimal as text, such as "12.50"');
+
+/** A folder for files. */
+export const folder = z.string().min(1, "a folder").meta({
+  description: "Folder, from the folder of the run",
+});
+
+/** A security by its code alone, or with its kind where the code does not tell. */
+export const security = z.union([
+  z.string().refine(isCode, 'a code such as "00700.HK" or "AAPL"'),
+  z.strictObject({
+    // A code table is never empty.
+    type: z.enum(SecurityType.names as [SecurityType, ...SecurityType[]]),
+    symbol: z.string().min(1),
+  }),
+]);
+
+/** A security as a recipe names it. */
+export type NamedSecurity = z.infer<typeof security>;
+
+export { duration };
+
+/** The kind and the code of a security. */
+export function securityFrom(named: NamedSecurity): { type: SecurityType; symbol: string } {
+  return typeof named === "string" ? securityOf(named) : named;
+}
+
+function isCode(text: string): boolean {
+  try {
+    securityOf(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isDay(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
+  try {
+    Temporal.PlainDate.from(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

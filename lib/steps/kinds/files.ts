@@ -1,0 +1,105 @@
+/**
+ * Files that steps leave: whole or not there at all, and named to whoever keeps the ledger.
+ *
+ * @module
+ */
+import type { StepContext } from "../compiled.ts";
+
+/** Returns a path under the folder of the run; one that is absolute stays. */
+export function pathIn(context: Pick<StepContext, "out">, ...parts: string[]): string {
+  const joined = parts.join("/");
+  return joined.startsWith("/") || context.out === "" ? joined : `${context.out}/${joined}`;
+}
+
+/** A file that was written. */
+export interface WrittenFile {
+  path: string;
+  bytes: number;
+  sha256: string;
+}
+
+/** Writes a file in one go: a crash leaves the old one or the new one. */
+export async function writeWhole(
+  path: string,
+  content: string | Uint8Array<ArrayBuffer>,
+): Promise<WrittenFile> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  const folder = path.replace(/\/?[^/]*$/, "");
+  if (folder !== "") await Deno.mkdir(folder, { recursive: true });
+  const part = `${path}.part`;
+  const file = await Deno.open(part, { write: true, create: true, truncate: true });
+  try {
+    for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
+    await file.sync();
+  } finally {
+    file.close();
+  }
+  await Deno.rename(part, path);
+  return { path, bytes: bytes.length, sha256: await sha256(bytes) };
+}
+
+/** SHA-256 in hex. */
+export async function sha256(bytes: Uint8Array<ArrayBuffer> | string): Promise<string> {
+  const data = typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes;
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", data)).toHex();
+}
+
+/** Rows as JSON lines. */
+export function jsonLines(rows: readonly unknown[]): string {
+  return rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+}
+
+/** Rows as CSV (RFC 4180): members of members get names such as `fees.total`. */
+export function csvText(
+  rows: readonly Readonly<Record<string, unknown>>[],
+  columns?: readonly string[],
+): string {
+  const flat = rows.map((row) => flatten(row));
+  const names = columns ?? [...new Set(flat.flatMap((row) => Object.keys(row)))];
+  const lines = [names, ...flat.map((row) => names.map((name) => row[name] ?? ""))];
+  return lines.map((line) => `${line.map(csvCell).join(",")}\r\n`).join("");
+}
+
+function csvCell(text: string): string {
+  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function flatten(row: Readonly<Record<string, unknown>>, prefix = ""): Record<string, string> {
+  const out: Record<string, string> = {};
+  for (const [key, value] of Object.entries(row)) {
+    const isPlain = typeof value === "object" && value !== null && !Array.isArray(value);
+    // An object that is no list has members by name.
+    if (isPlain) Object.assign(out, flatten(value as Record<string, unknown>, `${prefix}${key}.`));
+    else if (value !== undefined && value !== null) {
+      out[prefix + key] = typeof value === "string" ? value : JSON.stringify(value);
+    }
+  }
+  return out;
+}
+
+/** Reads a file's text; nothing when there is none. */
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await Deno.readTextFile(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+/** Waits by the clock of the run. */
+export function pause(context: StepContext, ms: number): Promise<void> {
+  if (context.sleep !== undefined) return context.sleep(ms);
+  const { signal } = context;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      if (signal.aborted) reject(signal.reason);
+      else resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
+  });
+}

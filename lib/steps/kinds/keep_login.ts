@@ -1,0 +1,70 @@
+/**
+ * The step `keep-login`: one cheap query, so that the trade login does not run out.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { BrokerError, DisplacedError, LoginExpiredError } from "../../errors.ts";
+import { account } from "../../operations/account.ts";
+import { durationOf } from "../durations.ts";
+import { duration, market } from "./fields.ts";
+import { stepKind } from "./kind.ts";
+
+const params = z.strictObject({
+  market: market.default("hk").meta({ description: "Market whose funds are asked for" }),
+  life: duration.default("3h").meta({ description: "Shortest life of the login; run it at a third of this" }),
+});
+
+/** What is known of the login. */
+export interface LoginKept {
+  ok: boolean;
+  /** ISO 8601 in UTC. */
+  checkedAt: string;
+  /** Until when it holds if nothing else is called, ISO 8601 in UTC. */
+  holdsUntil: string;
+}
+
+/** Asks for the funds once: the call itself extends the login, and the client logs in again by itself where it may. */
+export const keepLogin = stepKind<z.infer<typeof params>, LoginKept>({
+  name: "keep-login",
+  summary: "Keeps the trade login alive with one cheap query; stops when another device has taken it over",
+  effect: "read",
+  keepAlive: true,
+  needsAccount: () => true,
+  params,
+  async run({ market, life }, context) {
+    const client = await context.client();
+    const at = context.now();
+    try {
+      await client.call(account.funds, { market }, { signal: context.signal });
+    } catch (error) {
+      throw explain(error);
+    }
+    return { ok: true, checkedAt: iso(at), holdsUntil: iso(at + durationOf(life)) };
+  },
+});
+
+const iso = (at: number) => Temporal.Instant.fromEpochMilliseconds(at).toString();
+
+/** Tells the ways a login ends apart, as a person does something else about each. */
+function explain(error: unknown): unknown {
+  if (error instanceof DisplacedError) {
+    return new DisplacedError(
+      "Cannot keep the login: another device or program has taken it over, and logging in again would fight it",
+      error.text,
+      { code: "displaced", cause: error },
+    );
+  }
+  if (error instanceof LoginExpiredError) {
+    const reason = error.operation?.startsWith("platform.")
+      ? "the platform token has run out"
+      : "the trade login has run out, and no password is there to log in again";
+    return new LoginExpiredError(`Cannot keep the login: ${reason}`, error.text, {
+      code: error.code,
+      cause: error,
+    });
+  }
+  return error instanceof BrokerError
+    ? error
+    : new BrokerError("Cannot keep the login: the query failed", { code: "keep-login", cause: error });
+}

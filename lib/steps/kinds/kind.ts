@@ -1,0 +1,37 @@
+/**
+ * What a step is: one file that tells its parameters, what it may do, and how it is done.
+ *
+ * @module
+ */
+import type * as z from "zod";
+import type { Issue } from "../../errors.ts";
+import type { StepContext, StepEffect } from "../compiled.ts";
+
+/** A kind of step. `P` are its parameters once they are checked, `O` its output: plain data that JSON can hold. */
+export interface StepKind<P = unknown, O = unknown> {
+  /** Name that recipes use. */
+  readonly name: string;
+  /** What it does, in a line. */
+  readonly summary: string;
+  /** What running it again could do. */
+  readonly effect: StepEffect;
+  /** Whether it touches the trade login. */
+  readonly needsAccount: (params: P) => boolean;
+  /** It does nothing but keep a login alive. */
+  readonly keepAlive?: true;
+  /** The form of the parameters; free of transforms, so that JSON Schema can hold it. */
+  readonly params: z.ZodType<P>;
+  /** Finds what only several parameters together show; members that are expressions may still be text. */
+  readonly check?: (params: P, wrong: (path: Issue["path"], expected: string) => void) => void;
+  /** Members that must be references to secrets, as a recipe never holds one. */
+  readonly secretParams?: readonly Issue["path"][];
+  /** Does it. */
+  run(params: P, context: StepContext): Promise<O>;
+  /** What it would do, for a dry run. */
+  plan?(params: P, context: StepContext): Promise<unknown>;
+}
+
+/** Keeps the types of a kind together while it is written. */
+export function stepKind<P, O>(kind: StepKind<P, O>): StepKind<P, O> {
+  return kind;
+}

@@ -1,0 +1,134 @@
+/**
+ * The step `notify`: tells somebody, by webhook, chat or mail.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { BrokerError } from "../../errors.ts";
+import type { StepContext } from "../compiled.ts";
+import { stepKind } from "./kind.ts";
+
+const address = z.string().regex(/^https?:\/\/\S+$/, 'an address such as "https://…", or "${secret:name}"');
+const mailAddress = z.string().regex(/^[^\s@<>]+@[^\s@<>]+$/, "a mail address");
+
+const params = z.strictObject({
+  text: z.string().min(1).optional().meta({ description: "What is told; what became of the run by default" }),
+  webhook: address.optional().meta({
+    description: "Gets a JSON object: text, recipe, runKey, slot, session, outcome, data",
+  }),
+  chat: z.strictObject({
+    url: address,
+    style: z.enum(["slack", "discord", "lark", "dingtalk", "wecom"]).default("slack"),
+  }).optional().meta({ description: "Webhook of a chat" }),
+  mail: z.strictObject({
+    to: z.union([mailAddress, z.array(mailAddress).min(1)]),
+    from: mailAddress,
+    subject: z.string().optional(),
+    host: z.string().min(1),
+    port: z.int().min(1).max(65535).default(587),
+    tls: z.enum(["required", "implicit", "none"]).default("required"),
+    user: z.string().optional(),
+    password: z.string().optional().meta({ description: "Only as ${secret:name}" }),
+  }).optional(),
+  data: z.unknown().optional().meta({ description: "Sent along with a webhook" }),
+});
+type Params = z.infer<typeof params>;
+
+/** Mail server and message. */
+export type Mail = NonNullable<Params["mail"]>;
+
+const TIMEOUT_MS = 10_000;
+const ways = ["webhook", "chat", "mail"] as const;
+
+/** Sends once to each place that is named, with a key by which a receiver can tell a repetition. */
+export const notify = stepKind<Params, { ok: boolean; sent: string[] }>({
+  name: "notify",
+  summary: "Sends a message by webhook, chat or mail",
+  effect: "local",
+  needsAccount: () => false,
+  params,
+  secretParams: [["mail", "password"]],
+  check(given, wrong) {
+    if (ways.every((way) => given[way] === undefined)) wrong([], `one or more of ${ways.join(", ")}`);
+  },
+  async run(given, context) {
+    const text = given.text ?? outcomeText(context);
+    const sent: string[] = [];
+    if (given.webhook !== undefined) {
+      const { recipe, runKey, slot, session, outcome } = context;
+      await post(
+        "webhook",
+        given.webhook,
+        { text, recipe, runKey, slot, session, outcome, data: given.data },
+        context,
+      );
+      sent.push("webhook");
+    }
+    if (given.chat !== undefined) {
+      await post("chat", given.chat.url, chatBodies[given.chat.style](text), context);
+      sent.push("chat");
+    }
+    if (given.mail !== undefined) {
+      const { sendMail } = await import("./send_mail.ts"); // a mail client, which few recipes need
+      await sendMail(given.mail, {
+        subject: given.mail.subject ?? subjectOf(text),
+        text,
+        key: context.stepKey,
+      });
+      sent.push("mail");
+    }
+    return { ok: true, sent };
+  },
+  plan: (given, context) =>
+    Promise.resolve({
+      tell: given.text ?? outcomeText(context),
+      by: ways.filter((way) => given[way] !== undefined),
+    }),
+});
+
+/** What the makers of each chat want a text message to look like. */
+const chatBodies: Readonly<Record<NonNullable<Params["chat"]>["style"], (text: string) => unknown>> = {
+  slack: (text) => ({ text }),
+  discord: (text) => ({ content: text.slice(0, 2000) }),
+  lark: (text) => ({ msg_type: "text", content: { text } }),
+  dingtalk: (text) => ({ msgtype: "text", text: { content: text } }),
+  wecom: (text) => ({ msgtype: "text", text: { content: text } }),
+};
+
+const subjectOf = (text: string) => text.split("\n")[0]!.slice(0, 120);
+
+function outcomeText({ recipe, slot, session, outcome }: StepContext): string {
+  const state = outcome === undefined ? "has something to tell" : `is ${outcome.state}`;
+  const reason = outcome?.error ?? outcome?.reason;
+  const step = outcome?.failedStep === undefined ? "" : ` at step "${outcome.failedStep}"`;
+  return `${recipe} ${state}${step} (${session?.date ?? slot})${reason === undefined ? "" : `: ${reason}`}`;
+}
+
+async function post(
+  way: string,
+  url: string,
+  body: unknown,
+  { stepKey, signal }: StepContext,
+): Promise<void> {
+  // The address may hold a token in its path, so only its host is ever shown.
+  const host = URL.canParse(url) ? new URL(url).host : "an address that cannot be read";
+  let status: number;
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", "idempotency-key": stepKey },
+      body: JSON.stringify(body),
+      redirect: "manual",
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    });
+    await response.body?.cancel();
+    status = response.status;
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    const reason = error instanceof DOMException ? "it took too long" : "it cannot be reached";
+    throw new BrokerError(`Cannot notify by ${way}: ${host}: ${reason}`, { code: "notify" });
+  }
+  if (status < 200 || status > 299) {
+    throw new BrokerError(`Cannot notify by ${way}: ${host} answered ${status}`, { code: "notify" });
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * The step `watch`: records pushes to files for a part of the day.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { sessionOn } from "../../calendars/mod.ts";
+import { PushTopic } from "../../dictionaries/push.ts";
+import { BrokerError } from "../../errors.ts";
+import type { TransportEvent } from "../../transports/push_events.ts";
+import type { StepContext } from "../compiled.ts";
+import { durationOf } from "../durations.ts";
+import { momentIn, readMoment } from "../moments.ts";
+import { calendar } from "../recipe_schema.ts";
+import { duration, folder, security, securityFrom } from "./fields.ts";
+import { pathIn, pause, sha256 } from "./files.ts";
+import { stepKind } from "./kind.ts";
+
+const params = z.strictObject({
+  securities: z.array(security).max(200).default([]),
+  // A code table is never empty.
+  topics: z.array(z.enum(PushTopic.names as [PushTopic, ...PushTopic[]])).min(1).default(["quote"]),
+  orders: z.boolean().default(true).meta({ description: "Whether changes of orders are recorded too" }),
+  for: duration.optional().meta({ description: "How long; or until" }),
+  until: z.strictObject({
+    calendar,
+    moment: z.string().refine((text) => readMoment(text) !== undefined, 'a moment such as "close+5m"'),
+  }).optional().meta({ description: "A moment of the session of this run" }),
+  out: folder.default("out/pushes"),
+});
+type Params = z.infer<typeof params>;
+
+/** What was recorded. */
+export interface Recorded {
+  /** No push is known to be missing. */
+  ok: boolean;
+  day: string;
+  /** Pushes of each kind. */
+  counts: Record<string, number>;
+  /** Breaks of the connection: pushes may be missing between these instants. */
+  gaps: { from: string; to: string; reason: string }[];
+  /** Ticks that were thrown away because the disk was too slow. */
+  dropped: number;
+  files: string[];
+}
+
+/** Records until the end that is named; a run that goes on adds to the files that are there. */
+export const watch = stepKind<Params, Recorded>({
+  name: "watch",
+  summary: "Records pushes (quotes, books, ticks, changes of orders) to files for a part of the day",
+  effect: "read",
+  needsAccount: ({ orders }) => orders,
+  params,
+  check(given, wrong) {
+    if ((given.for === undefined) === (given.until === undefined)) wrong([], "either for or until");
+    if (given.securities?.length === 0 && !given.orders) wrong(["securities"], "securities, or orders: true");
+  },
+  async run(given, context) {
+    const day = context.session?.date ?? context.slot.slice(0, 10);
+    const result: Recorded = { ok: true, day, counts: {}, gaps: [], dropped: 0, files: [] };
+    const waitMs = endOf(given, day, context) - context.now();
+    if (waitMs <= 0) return result;
+    const ending = new AbortController();
+    const signal = AbortSignal.any([ending.signal, context.signal]);
+    // A stop of the run rejects the wait as well; the loop below ends by the same signal.
+    const timer = pause({ ...context, signal }, waitMs).then(() => ending.abort(), () => {});
+    const files = new PushFiles(pathIn(context, given.out, day));
+    try {
+      const client = await context.client();
+      const events = client.watch({
+        securities: given.securities.map(securityFrom),
+        topics: given.topics,
+        orders: given.orders,
+        signal,
+      });
+      for await (const event of events) await record(event, { files, result, context });
+    } finally {
+      ending.abort();
+      await timer;
+      result.files = await files.close();
+    }
+    context.signal.throwIfAborted();
+    await nameArtifacts(result, context);
+    result.ok = result.gaps.length === 0 && result.dropped === 0;
+    return result;
+  },
+});
+
+function endOf(given: Params, day: string, context: StepContext): number {
+  if (given.until === undefined) return context.now() + durationOf(given.for ?? "0s");
+  const { calendar: mic, moment } = given.until;
+  const session = sessionOn(mic, day);
+  if (typeof session === "string") {
+    throw new BrokerError(`Cannot watch until ${moment} of ${mic}: ${day} is ${session}`, {
+      code: "no-session",
+    });
+  }
+  // The schema has read it before.
+  return momentIn(mic, session, readMoment(moment)!);
+}
+
+interface Recording {
+  files: PushFiles;
+  result: Recorded;
+  context: StepContext;
+}
+
+async function record(event: TransportEvent, { files, result, context }: Recording): Promise<void> {
+  const at = Temporal.Instant.fromEpochMilliseconds(context.now()).toString();
+  switch (event.type) {
+    case "connection":
+      context.log("info", `push connection ${event.state}`);
+      return;
+    case "conflated":
+      return;
+    case "dropped":
+      result.dropped += event.count;
+      return;
+    case "gap": {
+      const [from, to] = [event.from, event.to].map((ms) =>
+        Temporal.Instant.fromEpochMilliseconds(ms).toString()
+      );
+      result.gaps.push({ from: from!, to: to!, reason: event.reason });
+      await files.add("gap", { at, from, to, reason: event.reason });
+      return;
+    }
+    default: {
+      result.counts[event.type] = (result.counts[event.type] ?? 0) + 1;
+      const row = event.type === "unknown"
+        ? { at, notifyType: event.notifyType, payloadType: event.payloadType }
+        : { at, sentAt: event.sentAt, ...event.data };
+      await files.add(event.type, row);
+    }
+  }
+}
+
+async function nameArtifacts(result: Recorded, context: StepContext): Promise<void> {
+  for (const path of result.files) {
+    const bytes = await Deno.readFile(path);
+    const dataset = `pushes/${path.replace(/^.*\//, "").replace(/\.jsonl$/, "")}`;
+    const found = {
+      dataset,
+      businessDay: result.day,
+      path,
+      bytes: bytes.length,
+      sha256: await sha256(bytes),
+    };
+    context.artifact({ ...found, final: true });
+  }
+}
+
+/** One file for each kind of push; lines are whole also when the process dies. */
+class PushFiles {
+  readonly #folder: string;
+  readonly #open = new Map<string, Deno.FsFile>();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async add(type: string, row: unknown): Promise<void> {
+    let file = this.#open.get(type);
+    if (file === undefined) {
+      await Deno.mkdir(this.#folder, { recursive: true });
+      file = await Deno.open(this.#pathOf(type), { append: true, create: true });
+      this.#open.set(type, file);
+    }
+    const bytes = new TextEncoder().encode(`${JSON.stringify(row)}\n`);
+    for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
+  }
+
+  /** Closes the files and returns their paths. */
+  async close(): Promise<string[]> {
+    for (const file of this.#open.values()) {
+      await file.sync();
+      file.close();
+    }
+    return [...this.#open.keys()].sort().map((type) => this.#pathOf(type));
+  }
+
+  #pathOf(type: string): string {
+    return `${this.#folder}/${type}.jsonl`;
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Recipes from files, and what they know of each other.
+ *
+ * @module
+ */
+import { BrokerError } from "../errors.ts";
+import { compileText, type RecipeFile } from "./compile_recipe.ts";
+import type { CompiledRecipe } from "./compiled.ts";
+import { type CompileOptions, RecipeError } from "./recipe.ts";
+
+const FILE = /\.(ya?ml|json|ts)$/;
+
+/** Tells whether a file's name is that of a recipe; steps of one's own and settings lie beside them. */
+export function mayBeRecipe(name: string): boolean {
+  return FILE.test(name) && !/(^|\/)[._]|_step\.ts$|_test\.ts$|(^|\/)deno\.jsonc?$/.test(name);
+}
+
+/** Reads and compiles a file; recipes of the same folder are known to its steps. */
+export async function loadFile(path: string, options: CompileOptions): Promise<CompiledRecipe> {
+  const file = await readFile(path);
+  const findRecipe = options.findRecipe ?? neighbours(path, options, [path]);
+  return await compileText(file, { ...options, findRecipe });
+}
+
+/** Reads a recipe's file; one in TypeScript is run, and hands over its default export. */
+export async function readFile(path: string): Promise<RecipeFile> {
+  const text = await Deno.readTextFile(path);
+  if (!path.endsWith(".ts")) return { text, fileName: path };
+  const url = new URL(path, `file://${Deno.cwd()}/`);
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toHex();
+  // Another text is another module, so that a file that was edited is read again.
+  url.search = `?${hash}`;
+  try {
+    const module: { default?: unknown } = await import(url.href);
+    if (module.default !== undefined) return { text, fileName: path, value: module.default };
+  } catch (error) {
+    const message = error instanceof Error ? error.message.split("\n")[0]! : String(error);
+    throw new RecipeError(path, [{
+      line: 1,
+      column: 1,
+      path: [],
+      message: `it cannot be loaded: ${message}`,
+    }]);
+  }
+  const message = "expected a default export: export default defineRecipe({ … })";
+  throw new RecipeError(path, [{ line: 1, column: 1, path: [], message }]);
+}
+
+/** Looks for other recipes in the same folder, by their names; a circle of recipes is refused. */
+function neighbours(
+  path: string,
+  options: CompileOptions,
+  stack: readonly string[],
+): NonNullable<CompileOptions["findRecipe"]> {
+  const folder = path.includes("/") ? path.replace(/[^/]*$/, "") : "./";
+  return async (name) => {
+    for await (const { name: file, isFile } of Deno.readDir(folder)) {
+      const other = path.includes("/") ? `${folder}${file}` : file;
+      if (!isFile || !mayBeRecipe(file) || !(await hasName(other, name))) continue;
+      if (stack.includes(other)) throw new RangeError(`recipe "${name}" would run itself`);
+      try {
+        const findRecipe = neighbours(other, options, [...stack, other]);
+        const { class: itsClass, needsAccount } = await compileText(await readFile(other), {
+          ...options,
+          params: undefined,
+          findRecipe,
+        });
+        return { class: itsClass, needsAccount };
+      } catch (error) {
+        if (error instanceof BrokerError) {
+          throw new RangeError(`recipe "${name}" is wrong itself: check "${other}"`);
+        }
+        throw error;
+      }
+    }
+    return undefined;
+  };
+}
+
+/** A look at the text is enough to pass over the others; what it finds is compiled. */
+async function hasName(path: string, name: string): Promise<boolean> {
+  const text = await Deno.readTextFile(path);
+  return new RegExp(`(^|[\\s{,"'])name["']?\\s*:\\s*["']?${RegExp.escape(name)}["']?\\s*(,|}|#|$)`, "m").test(
+    text,
+  );
+}

@@ -1,0 +1,196 @@
+/**
+ * Steps of one's own, seen from the runner: a process with the permissions that the step names, and no others.
+ *
+ * @module
+ */
+import { BrokerError } from "../errors.ts";
+import { findOperation } from "../operations/mod.ts";
+import { callOperation } from "./call_operation.ts";
+import type { StepContext } from "./compiled.ts";
+import type { StepPermissions } from "./define_step.ts";
+import { linesOf } from "./lines.ts";
+import type { FromStep, StepDescription, ToStep } from "./own_step_messages.ts";
+
+/** A step's file could not be started, or is not a step. */
+export class OwnStepError extends BrokerError {
+  override readonly name: string = "OwnStepError";
+}
+
+/**
+ * Loads a step's file in a process that may reach nothing, and resolves to what it says of itself.
+ *
+ * @throws {OwnStepError} When the file cannot be loaded or is no step.
+ */
+export async function describeOwnStep(file: URL): Promise<StepDescription> {
+  await using child = await startStep(file, {});
+  child.send({ type: "describe" });
+  for await (const message of child.messages) {
+    if (message.type === "described") return checkDescription(message.about, file);
+    if (message.type === "failed") throw refuse(file, message.message);
+  }
+  throw refuse(file, await child.reason());
+}
+
+/** Runs a step with parameters that were checked. */
+export async function runOwnStep(
+  file: URL,
+  { effect, permissions }: StepDescription,
+  { params, context }: { params: Record<string, unknown>; context: StepContext },
+): Promise<unknown> {
+  await using child = await startStep(file, permissions, context.signal);
+  const { recipe, runKey, stepKey, slot, session, previousSession, attempt, out } = context;
+  child.send({
+    type: "run",
+    params,
+    context: {
+      recipe,
+      runKey,
+      stepKey,
+      slot,
+      attempt,
+      out,
+      ...session && { session },
+      ...previousSession && { previousSession },
+    },
+  });
+  for await (const message of child.messages) {
+    if (message.type === "done") return message.output;
+    if (message.type === "failed") throw refuse(file, message.message);
+    if (message.type === "log") context.log(message.level, message.message, message.data);
+    if (message.type === "progress") context.progress(message.event);
+    if (message.type === "call") void answerCall(message, { child, effect, context });
+  }
+  context.signal.throwIfAborted();
+  throw refuse(file, await child.reason());
+}
+
+interface Answering {
+  child: Child;
+  effect: StepDescription["effect"];
+  context: StepContext;
+}
+
+async function answerCall(
+  { id, operation: name, params }: Extract<FromStep, { type: "call" }>,
+  { child, effect, context }: Answering,
+): Promise<void> {
+  try {
+    const operation = findOperation(name);
+    if (operation === undefined) throw new TypeError(`Cannot call "${name}": there is no such operation`);
+    if (operation.effect !== "read" && effect !== "write") {
+      throw new TypeError(
+        `Cannot call "${name}": it changes something, and the step says that its effect is "${effect}"`,
+      );
+    }
+    const value = await callOperation(await context.client(), operation, { params, signal: context.signal });
+    child.send({ type: "answer", id, value });
+  } catch (error) {
+    child.send({ type: "refusal", id, message: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+const nameOf = (file: URL) => file.pathname.replace(/^.*\//, "");
+
+function refuse(file: URL, reason: string): OwnStepError {
+  return new OwnStepError(`Cannot use step "${nameOf(file)}": ${reason}`, { code: "own-step" });
+}
+
+function checkDescription(about: StepDescription, file: URL): StepDescription {
+  if (!["read", "local", "write"].includes(about.effect)) {
+    throw refuse(file, 'its default export is no step: write it with "defineStep"');
+  }
+  for (const [kind, values] of Object.entries(about.permissions)) {
+    const isFine = kind in flags && Array.isArray(values) &&
+      values.every((value) => typeof value === "string" && value !== "" && !value.includes(","));
+    if (!isFine) throw refuse(file, `its permission "${kind}" is not a list of names`);
+  }
+  return about;
+}
+
+const flags: Readonly<Record<keyof StepPermissions, true>> = {
+  net: true,
+  read: true,
+  write: true,
+  env: true,
+  run: true,
+};
+
+/** The process of a step. */
+interface Child extends AsyncDisposable {
+  messages: AsyncIterable<FromStep>;
+  send(message: ToStep): void;
+  /** Why it ended, from what it printed. */
+  reason(): Promise<string>;
+}
+
+async function startStep(file: URL, permissions: StepPermissions, signal?: AbortSignal): Promise<Child> {
+  const folder = await Deno.makeTempDir({ prefix: "hsgate-step-" });
+  // Static imports need no permission to read, so the step gets none that it does not name.
+  const main = `import { serve } from ${JSON.stringify(import.meta.resolve("./own_step_main.ts"))};\n` +
+    `import step from ${JSON.stringify(file.href)};\nawait serve(step);\n`;
+  await Deno.writeTextFile(`${folder}/main.ts`, main);
+  const config = await findConfig(file);
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--no-prompt",
+      ...config === undefined ? ["--no-config"] : ["--config", config],
+      ...Object.entries(permissions).filter(([, names]) => names.length > 0)
+        .map(([kind, names]) => `--allow-${kind}=${names.join(",")}`),
+      `${folder}/main.ts`,
+    ],
+    cwd: new URL(".", file),
+    env: { NO_COLOR: "1" },
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  const printed = new Response(child.stderr).text();
+  const kill = () => {
+    try {
+      child.kill("SIGKILL");
+    } catch {
+      // It has ended by itself.
+    }
+  };
+  signal?.addEventListener("abort", kill);
+  return {
+    messages: messagesOf(child.stdout),
+    send: (message) =>
+      void writer.write(new TextEncoder().encode(`${JSON.stringify(message)}\n`)).catch(() => {}),
+    async reason() {
+      const lines = (await printed).split("\n").map((line) => line.trim()).filter(Boolean);
+      return (lines.find((line) => /error/i.test(line)) ?? lines[0] ?? "it ended without an answer").replace(
+        /^error: /,
+        "",
+      );
+    },
+    async [Symbol.asyncDispose]() {
+      signal?.removeEventListener("abort", kill);
+      kill();
+      await writer.close().catch(() => {});
+      await Promise.all([child.status, printed]);
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+async function* messagesOf(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+): AsyncGenerator<FromStep, void, void> {
+  for await (const line of linesOf(stream)) yield JSON.parse(line); // `serve` writes nothing else
+}
+
+/** The configuration that the step's imports are resolved with: the nearest above it. */
+async function findConfig(file: URL): Promise<string | undefined> {
+  for (let folder = new URL(".", file);; folder = new URL("..", folder)) {
+    for (const name of ["deno.json", "deno.jsonc"]) {
+      const path = new URL(name, folder);
+      const isThere = await Deno.stat(path).then(({ isFile }) => isFile, () => false);
+      if (isThere) return decodeURIComponent(path.pathname);
+    }
+    if (folder.pathname === "/" || new URL("..", folder).pathname === folder.pathname) return undefined;
+  }
+}

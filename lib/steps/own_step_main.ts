@@ -1,0 +1,62 @@
+/**
+ * The side of a step's own process: answers on stdout, one JSON object a line, to what comes on stdin.
+ *
+ * @module
+ */
+import type { OwnStep, StepParam, StepParams } from "./define_step.ts";
+import { linesOf } from "./lines.ts";
+import type { FromStep, ToStep } from "./own_step_messages.ts";
+
+// Stdout carries the answers; what the step prints is for people and goes to stderr.
+// deno-lint-ignore no-console -- a step may print, and must not break the answers by it
+for (const name of ["log", "info", "debug"] as const) console[name] = (...args) => console.error(...args);
+
+/** Serves one description or one run, then ends. */
+export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): Promise<void> {
+  const lines = linesOf(Deno.stdin.readable);
+  const first = await lines.next();
+  if (first.done) return;
+  const order: ToStep = JSON.parse(first.value); // the runner writes nothing else
+  try {
+    if (order.type === "describe") {
+      const { summary = "", effect, permissions = {}, params = {} } = step;
+      return send({ type: "described", about: { summary, effect, permissions, params } });
+    }
+    if (order.type !== "run") return;
+    const waiting = new Map<number, PromiseWithResolvers<unknown>>();
+    void readAnswers(lines, waiting);
+    // The runner has checked them against what the step says of itself.
+    const output = await step.run(order.params as StepParams<Record<string, StepParam>>, {
+      ...order.context,
+      call(operation, params = {}) {
+        const id = waiting.size + 1;
+        const answer = Promise.withResolvers<unknown>();
+        waiting.set(id, answer);
+        send({ type: "call", id, operation, params });
+        return answer.promise;
+      },
+      log: (level, message, data) => send({ type: "log", level, message, ...data !== undefined && { data } }),
+      progress: (event) => send({ type: "progress", event }),
+    });
+    send({ type: "done", output: output ?? null });
+  } catch (error) {
+    send({ type: "failed", message: error instanceof Error ? error.message : String(error) });
+  }
+  Deno.exit(0); // stdin is still being read
+}
+
+async function readAnswers(
+  lines: AsyncIterator<string>,
+  waiting: ReadonlyMap<number, PromiseWithResolvers<unknown>>,
+): Promise<void> {
+  for (let next = await lines.next(); !next.done; next = await lines.next()) {
+    const answer: ToStep = JSON.parse(next.value); // the runner writes nothing else
+    if (answer.type === "answer") waiting.get(answer.id)?.resolve(answer.value);
+    if (answer.type === "refusal") waiting.get(answer.id)?.reject(new Error(answer.message));
+  }
+}
+
+function send(message: FromStep): void {
+  const bytes = new TextEncoder().encode(`${JSON.stringify(message)}\n`);
+  for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
+}

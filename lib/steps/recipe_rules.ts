@@ -1,0 +1,144 @@
+/**
+ * What follows from the strongest step of a recipe: defaults, and what is too dangerous to run unwatched.
+ *
+ * @module
+ */
+import { coverage, type Mic } from "../calendars/mod.ts";
+import type {
+  CompiledRecipe,
+  CompiledSchedule,
+  CompiledStep,
+  MisfirePolicy,
+  RecipeClass,
+} from "./compiled.ts";
+import { durationOf } from "./durations.ts";
+import type { SessionSpan } from "./moments.ts";
+import type { RecipeSource } from "./recipe_schema.ts";
+import { expected, type Found } from "./schema_issues.ts";
+
+const MINUTE = 60_000;
+const COVERED_DAYS = 60;
+const WINDOW_MARGIN_MS = 10 * MINUTE;
+/** The shortest session that is announced ahead, a half-day in Hong Kong, lasts 150 minutes. */
+const LATEST_AFTER_OPEN_MS = 140 * MINUTE;
+
+/** What a class of recipes does unless it says otherwise. */
+const defaults: Readonly<
+  Record<RecipeClass, { graceMs: number; action: MisfirePolicy["action"]; max: number; timeoutMs: number }>
+> = {
+  "read": { graceMs: 15 * MINUTE, action: "all", max: 10, timeoutMs: 60 * MINUTE },
+  "keep-alive": { graceMs: 20 * MINUTE, action: "skip", max: 1, timeoutMs: 2 * MINUTE },
+  "write": { graceMs: 5 * MINUTE, action: "skip", max: 1, timeoutMs: 10 * MINUTE },
+};
+
+/** Returns the class that the strongest step gives. */
+export function classOf(steps: readonly (CompiledStep & { keepAlive?: boolean })[]): RecipeClass {
+  if (steps.some(({ effect }) => effect === "write")) return "write";
+  const counting = steps.filter(({ effect }) => effect !== "local");
+  return counting.length > 0 && counting.every(({ keepAlive }) => keepAlive) ? "keep-alive" : "read";
+}
+
+/** Fills in what a recipe leaves out. */
+export function withDefaults(
+  source: RecipeSource,
+  recipeClass: RecipeClass,
+  schedules: readonly CompiledSchedule[],
+): Pick<CompiledRecipe, "misfire" | "overlap" | "timeoutMs" | "deadlineMs"> {
+  const usual = defaults[recipeClass];
+  const given = typeof source.misfire === "string" ? { action: source.misfire } : source.misfire ?? {};
+  const periods = schedules.flatMap((each) => each.form === "every" ? [each.everyMs] : []);
+  // A keep-alive that is a period late has been overtaken by the next.
+  const graceMs = recipeClass === "keep-alive" && periods.length > 0 ? Math.min(...periods) : usual.graceMs;
+  return {
+    misfire: {
+      graceMs: given.grace === undefined ? graceMs : durationOf(given.grace),
+      // Every period of an interval would be caught up one by one, which nobody wants.
+      action: given.action ?? (periods.length > 0 && usual.action === "all" ? "latest" : usual.action),
+      max: given.max ?? usual.max,
+    },
+    overlap: source.overlap ?? (recipeClass === "read" ? "queue" : "skip"),
+    timeoutMs: source.timeout === undefined ? usual.timeoutMs : durationOf(source.timeout),
+    ...source.deadline !== undefined && { deadlineMs: durationOf(source.deadline) },
+  };
+}
+
+/** Finds combinations that could send an order late, twice, or on a day that nobody knows. */
+export function findUnsafe(recipe: {
+  source: RecipeSource;
+  recipeClass: RecipeClass;
+  schedules: readonly CompiledSchedule[];
+  window: SessionSpan | undefined;
+  steps: readonly CompiledStep[];
+  now: number | undefined;
+}): Found[] {
+  const { source, recipeClass, schedules, window, now } = recipe;
+  const found: Found[] = [];
+  for (const [index, step] of source.steps.entries()) {
+    const effect = recipe.steps.find(({ id }) => id === step?.id)?.effect;
+    if (effect !== "write") continue;
+    if (step.retry !== undefined) {
+      found.push(
+        expected(["steps", index, "retry"], "no retry: this step writes, and a write is never repeated"),
+      );
+    }
+    if (step.fresh) {
+      found.push(
+        expected(
+          ["steps", index, "fresh"],
+          "not fresh: this step writes, and a resumed run never repeats it",
+        ),
+      );
+    }
+  }
+  if (recipeClass !== "write") return found;
+  const { action = undefined } = typeof source.misfire === "string"
+    ? { action: source.misfire }
+    : source.misfire ?? {};
+  if (action === "all") {
+    const path = typeof source.misfire === "string" ? ["misfire"] : ["misfire", "action"];
+    found.push(
+      expected(path, "skip, latest or ask: this recipe writes, and orders of the past are not caught up"),
+    );
+  }
+  if (source.overlap === "cancel" || source.overlap === "parallel") {
+    found.push(
+      expected(
+        ["overlap"],
+        "skip or queue: this recipe writes, and no write is cut off or run beside another",
+      ),
+    );
+  }
+  if (source.window === undefined) {
+    found.push(expected(["window"], 'a window, such as "XHKG.open+5m..XHKG.close-10m": this recipe writes'));
+  } else if (window !== undefined) found.push(...checkWindow(window));
+  const calendars = new Set(schedules.flatMap((each) => micOf(each) ?? []));
+  if (window !== undefined) calendars.add(window.mic);
+  if (now !== undefined) { for (const mic of calendars) found.push(...checkCoverage(mic, now)); }
+  return found;
+}
+
+function checkWindow({ from, to }: SessionSpan): Found[] {
+  const startsInside = from.anchor === "open" ? from.offsetMs >= 0 : from.anchor === "close";
+  const endsInside = to.anchor === "close"
+    ? to.offsetMs <= -WINDOW_MARGIN_MS
+    : to.anchor === "open" && to.offsetMs <= LATEST_AFTER_OPEN_MS;
+  if (startsInside && endsInside) return [];
+  return [expected(["window"], "a window within the session that ends at least 10m before its close")];
+}
+
+function checkCoverage(mic: Mic, now: number): Found[] {
+  const { through } = coverage(mic);
+  const needed = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO("UTC").toPlainDate()
+    .add({ days: COVERED_DAYS });
+  if (through >= needed.toString()) return [];
+  return [{
+    path: ["schedule"],
+    message:
+      `expected a calendar that covers the next ${COVERED_DAYS} days, as this recipe writes: ${mic} ends ${through}`,
+  }];
+}
+
+function micOf(schedule: CompiledSchedule): Mic | undefined {
+  if (schedule.form === "calendar") return schedule.mic;
+  return schedule.form === "cron" ? schedule.onlyIn : schedule.while?.mic;
+}

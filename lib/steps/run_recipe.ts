@@ -1,0 +1,134 @@
+/**
+ * One run of a recipe in this process, without a ledger: for scripts, demonstrations and tests. The runner does the
+ * same with everything kept.
+ *
+ * @module
+ */
+import type { Client } from "../client/client.ts";
+import type { CompiledRecipe, StepContext, StepScope } from "./compiled.ts";
+
+/** What a recipe runs with. */
+export interface RecipeContext {
+  client: Client;
+  /** What time it is, Unix milliseconds. */
+  now: () => number;
+  /** Folder that relative folders of the recipe start from. @default the current folder */
+  out?: string;
+  signal?: AbortSignal;
+  /** Parameters in place of the recipe's own; `bindParams` checks them. */
+  params?: Readonly<Record<string, unknown>>;
+  /** The slot that the run is for, ISO 8601. @default now */
+  slot?: string;
+  session?: StepScope["session"];
+  previousSession?: StepScope["previousSession"];
+  /** Values of secrets. @default there are none */
+  secret?: (name: string) => Promise<string>;
+  /** Waits; a virtual clock brings its own. @default real time */
+  sleep?: (ms: number) => Promise<void>;
+  /** Runs another recipe. @default refuses */
+  runRecipe?: StepContext["runRecipe"];
+  onProgress?: (event: RecipeEvent) => void;
+  /**
+   * Lets a recipe write. Nothing here keeps its window, or a second run from beginning while the first is under way:
+   * that takes the runner and its ledger.
+   *
+   * @default false
+   */
+  allowWrites?: boolean;
+}
+
+/** What a running recipe tells. */
+export type RecipeEvent =
+  | { type: "step-started"; step: string; index: number; steps: number }
+  | { type: "progress"; step: string; text: string; done?: number; total?: number; detail?: unknown }
+  | { type: "log"; step: string; level: "debug" | "info" | "warn" | "error"; message: string }
+  | { type: "artifact"; step: string; dataset: string; path: string; final: boolean }
+  | { type: "step-skipped"; step: string; index: number; steps: number }
+  | { type: "step-done"; step: string; index: number; steps: number; ok: boolean };
+
+/** What one step came to. */
+export interface StepResult {
+  id: string;
+  uses: string;
+  /** Nothing is missing and everything adds up. */
+  ok: boolean;
+  /** Its condition was not met, or a step that it needs was left out. */
+  skipped?: true;
+  /** What the step answered with. */
+  output: unknown;
+}
+
+/** What a run of a recipe came to. */
+export interface RecipeResult {
+  name: string;
+  steps: StepResult[];
+  ok: boolean;
+}
+
+/**
+ * Runs the steps one after the other; the first error ends the run. Nothing is tried again.
+ *
+ * @throws {TypeError} For a recipe that writes, unless that is allowed.
+ */
+export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext): Promise<RecipeResult> {
+  if (recipe.class === "write" && !context.allowWrites) {
+    throw new TypeError(
+      `Cannot run recipe "${recipe.name}" here: it writes, which takes the runner and its ledger`,
+    );
+  }
+  const { now, out = "", signal = new AbortController().signal } = context;
+  const slot = context.slot ?? Temporal.Instant.fromEpochMilliseconds(now()).toString();
+  const outputs: Record<string, unknown> = {};
+  const steps: StepResult[] = [];
+  const scope: StepScope = {
+    recipe: recipe.name,
+    runKey: `${recipe.name}/manual/${slot}`,
+    slot,
+    ...context.session !== undefined && { session: context.session },
+    ...context.previousSession !== undefined && { previousSession: context.previousSession },
+    params: context.params ?? recipe.params,
+    outputs,
+  };
+  for (const [index, step] of recipe.steps.entries()) {
+    signal.throwIfAborted();
+    const { id, uses } = step;
+    const place = { step: id, index, steps: recipe.steps.length };
+    const isWanted = step.needs.every((need) => need in outputs) && (step.condition?.(scope) ?? true);
+    if (!isWanted) {
+      steps.push({ id, uses, ok: true, skipped: true, output: undefined });
+      context.onProgress?.({ type: "step-skipped", ...place });
+      continue;
+    }
+    context.onProgress?.({ type: "step-started", ...place });
+    const limit = step.timeoutMs === undefined ? undefined : AbortSignal.timeout(step.timeoutMs);
+    const output = await step.run({
+      ...scope,
+      stepKey: `${scope.runKey}/${id}`,
+      attempt: 1,
+      signal: limit === undefined ? signal : AbortSignal.any([signal, limit]),
+      now,
+      ...context.sleep !== undefined && { sleep: context.sleep },
+      client: () => Promise.resolve(context.client),
+      out,
+      log: (level, message) => context.onProgress?.({ type: "log", step: id, level, message }),
+      progress: (event) => context.onProgress?.({ type: "progress", step: id, ...event }),
+      artifact: ({ dataset, path, final }) =>
+        context.onProgress?.({ type: "artifact", step: id, dataset, path, final }),
+      secret: context.secret ?? refuseSecret,
+      runRecipe: context.runRecipe ?? refuseRecipe,
+    });
+    outputs[id] = output;
+    const ok = !(typeof output === "object" && output !== null && "ok" in output && output.ok === false);
+    steps.push({ id, uses, ok, output });
+    context.onProgress?.({ type: "step-done", ...place, ok });
+  }
+  return { name: recipe.name, steps, ok: steps.every(({ ok }) => ok) };
+}
+
+function refuseSecret(name: string): Promise<string> {
+  return Promise.reject(new TypeError(`Cannot read secret "${name}": this run was given none`));
+}
+
+function refuseRecipe(name: string): Promise<unknown> {
+  return Promise.reject(new TypeError(`Cannot run recipe "${name}": this run knows no others`));
+}

@@ -1,0 +1,145 @@
+/**
+ * What a schema found wrong, in our own words and with the name that was meant.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { didYouMean } from "../client/nearest.ts";
+import type { Issue } from "../errors.ts";
+
+/** One thing that is wrong with a recipe, by path. */
+export interface Found {
+  path: Issue["path"];
+  /** The whole sentence after the path. */
+  message: string;
+  /** It is about the member's name, not about its value. */
+  isName?: true;
+}
+
+/** Says what was expected of a value. */
+export const expected = (path: Issue["path"], text: string): Found => ({ path, message: `expected ${text}` });
+
+/** Checks a value against a schema and explains everything that is wrong. */
+export function checkSchema(schema: z.ZodType, value: unknown, at: Issue["path"] = []): Found[] {
+  const result = schema.safeParse(value);
+  if (result.success) return [];
+  const known = (path: Issue["path"]) => membersAt(z.toJSONSchema(schema, { io: "input" }) as Node, path);
+  return result.error.issues.flatMap((issue) => explain(issue, value, [], known))
+    .map((found) => ({ ...found, path: [...at, ...found.path] }));
+}
+
+function explain(
+  issue: z.core.$ZodIssue,
+  value: unknown,
+  before: Issue["path"],
+  known: (path: Issue["path"]) => string[],
+): Found[] {
+  const path = [...before, ...issue.path.map((step) => typeof step === "symbol" ? String(step) : step)];
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return issue.keys.map((key) => {
+        const names = known(path);
+        const hint = didYouMean(key, names) || (names.length === 0 ? "" : `; there are ${names.join(", ")}`);
+        return { path: [...path, key], message: `no such member${hint}`, isName: true };
+      });
+    case "invalid_type":
+      return [expected(path, typeWords[issue.expected] ?? issue.expected)];
+    case "invalid_value": {
+      const names = issue.values.map((each) => JSON.stringify(each));
+      const given = valueAt(value, path);
+      const hint = typeof given === "string" ? didYouMean(given, issue.values.map(String)) : "";
+      return [expected(path, `${names.length === 1 ? "" : "one of "}${names.join(", ")}${hint}`)];
+    }
+    case "invalid_union": {
+      if (issue.errors.length === 0) return [expected(path, "another value")];
+      // The form that somebody meant is the one that fits best.
+      const best = issue.errors.toSorted((a, b) => misfit(a) - misfit(b))[0]!;
+      if (best.every(({ code, path: inner }) => code === "invalid_type" && inner.length === 0)) {
+        const words = issue.errors.flatMap((errors) => errors.map((each) => wordsOf(each)));
+        return [expected(path, [...new Set(words)].join(", or "))];
+      }
+      return best.flatMap((inner) => explain(inner, value, path, known));
+    }
+    case "invalid_key":
+      return issue.issues.flatMap((inner) => expected(path, wordsOf(inner)));
+    case "too_small":
+    case "too_big":
+      return [expected(path, sizeWords(issue))];
+    default:
+      return [expected(path, issue.message)];
+  }
+}
+
+/** The deeper a form was followed before it failed, the likelier it was meant. */
+function misfit(issues: readonly z.core.$ZodIssue[]): number {
+  return issues.reduce((sum, issue) => {
+    if (issue.path.length === 0 && issue.code === "invalid_type") return sum + 100;
+    if (issue.path.length === 0 && issue.code === "invalid_value") return sum + 50;
+    if (issue.code === "unrecognized_keys") return sum + 3 * issue.keys.length;
+    if (issue.code === "invalid_union") return sum + Math.min(...issue.errors.map(misfit), 100);
+    return sum + 1;
+  }, 0);
+}
+
+function wordsOf(issue: z.core.$ZodIssue): string {
+  if (issue.code === "invalid_type") return typeWords[issue.expected] ?? issue.expected;
+  if (issue.code === "invalid_value") return issue.values.map((each) => JSON.stringify(each)).join(", ");
+  return issue.message;
+}
+
+function sizeWords(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
+  // A schema that says it in words of its own is right.
+  if (!/^(Too|Invalid)/.test(issue.message)) return issue.message;
+  const isSmall = issue.code === "too_small";
+  const bound = isSmall ? issue.minimum : issue.maximum;
+  if (issue.origin === "string") return isSmall ? "text that is not empty" : `at most ${bound} characters`;
+  if (issue.origin === "array") {
+    return isSmall ? `at least ${bound} in the list` : `at most ${bound} in the list`;
+  }
+  return isSmall ? `at least ${bound}` : `at most ${bound}`;
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  string: "text",
+  object: "a map of members",
+  array: "a list",
+  record: "a map of members",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+};
+
+function valueAt(value: unknown, path: Issue["path"]): unknown {
+  // Anything but a map or a list has no members, and the walk ends with nothing.
+  return path.reduce<unknown>(
+    (at, step) => (at as Record<string, unknown> | undefined | null)?.[step],
+    value,
+  );
+}
+
+/** The part of a JSON Schema that is walked here. */
+interface Node {
+  properties?: Record<string, Node>;
+  additionalProperties?: Node | boolean;
+  items?: Node;
+  anyOf?: Node[];
+  oneOf?: Node[];
+  allOf?: Node[];
+}
+
+/** Names of the members that a schema knows at a path. */
+function membersAt(node: Node, path: Issue["path"]): string[] {
+  let nodes = flatten(node);
+  for (const step of path) {
+    nodes = nodes.flatMap((each) => {
+      if (typeof step === "number") return each.items === undefined ? [] : flatten(each.items);
+      const inner = each.properties?.[step] ?? each.additionalProperties;
+      return typeof inner === "object" ? flatten(inner) : [];
+    });
+  }
+  return [...new Set(nodes.flatMap(({ properties = {} }) => Object.keys(properties)))];
+}
+
+function flatten(node: Node): Node[] {
+  return [node, ...[node.anyOf, node.oneOf, node.allOf].flatMap((list) => (list ?? []).flatMap(flatten))];
+}

@@ -1,0 +1,198 @@
+/**
+ * What a step can be made of: a kind of step, an operation of the catalogue, or a file beside the recipe.
+ *
+ * @module
+ */
+import { didYouMean } from "../client/nearest.ts";
+import { InvalidParamsError, type Issue } from "../errors.ts";
+import { findOperation, operations } from "../operations/mod.ts";
+import { type AnyOperation, normalizeParams } from "../operations/operation.ts";
+import { callOperation } from "./call_operation.ts";
+import type { StepContext, StepEffect } from "./compiled.ts";
+import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
+import type { StepDescription } from "./own_step_messages.ts";
+import { paramFault } from "./recipe_params.ts";
+import { checkSchema, expected, type Found } from "./schema_issues.ts";
+
+/** What the compiler needs of whatever a step uses. */
+export interface StepMaker {
+  /** The name by which it goes. */
+  name: string;
+  effect: StepEffect;
+  keepAlive?: true;
+  /** Members that must be references to secrets. */
+  secretParams: readonly Issue["path"][];
+  needsAccount(given: Readonly<Record<string, unknown>>): boolean;
+  /** Everything that is wrong with parameters; `mayDiffer` tells values that are known at the run alone. */
+  check(given: Readonly<Record<string, unknown>>, mayDiffer: (value: unknown) => boolean): Found[];
+  /** Does it, with parameters whose holes were filled. */
+  run(given: Readonly<Record<string, unknown>>, context: StepContext): Promise<unknown>;
+  plan?(given: Readonly<Record<string, unknown>>, context: StepContext): Promise<unknown>;
+}
+
+/** Where steps of one's own lie, and what is known of other recipes. */
+export interface MakerOptions {
+  /** The recipe's folder; absent for a recipe that has no file. */
+  folder: URL | undefined;
+}
+
+/** Finds what a step uses. */
+export async function findMaker(uses: string, { folder }: MakerOptions): Promise<StepMaker | Found> {
+  if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, folder);
+  const kind = stepKinds.get(uses);
+  if (kind !== undefined) return kindMaker(kind);
+  const operation = findOperation(uses);
+  if (operation !== undefined) return operationMaker(operation);
+  const names = [...stepKinds.keys(), ...operations.keys()];
+  return {
+    path: ["uses"],
+    message: `there is no step "${uses}"${
+      didYouMean(uses, names) ||
+      `; there are ${[...stepKinds.keys()].join(", ")}, and operations such as "account.funds"`
+    }`,
+  };
+}
+
+function kindMaker(kind: AnyStepKind): StepMaker {
+  const { name, effect, keepAlive, secretParams = [] } = kind;
+  return {
+    name,
+    effect,
+    secretParams,
+    ...keepAlive && { keepAlive },
+    needsAccount: (given) => kind.needsAccount(given),
+    check(given, mayDiffer) {
+      const found = checkSchema(kind.params, given).filter(({ path }) => !mayDiffer(valueAt(given, path)));
+      if (found.length > 0) return found;
+      const parsed = kind.params.safeParse(given);
+      kind.check?.(parsed.success ? parsed.data : given, (path, text) => {
+        if (!mayDiffer(valueAt(given, path))) found.push(expected(path, text));
+      });
+      return found;
+    },
+    run: (given, context) => kind.run(parseWith(kind, given), context),
+    ...kind.plan && { plan: (given, context) => kind.plan!(parseWith(kind, given), context) },
+  };
+}
+
+/** Checks once more, now that every value is there. */
+function parseWith(kind: AnyStepKind, given: Readonly<Record<string, unknown>>): unknown {
+  const parsed = kind.params.safeParse(given);
+  const found = parsed.success ? [] : checkSchema(kind.params, given);
+  if (parsed.success) kind.check?.(parsed.data, (path, text) => found.push(expected(path, text)));
+  if (found.length > 0) {
+    const issues = found.map(({ path, message }) => ({
+      path,
+      value: hasSecret(kind, path) ? "[secret]" : valueAt(given, path),
+      expected: message.replace(/^expected /, ""),
+    }));
+    throw new InvalidParamsError(`run step "${kind.name}"`, issues);
+  }
+  return parsed.data;
+}
+
+const hasSecret = ({ secretParams = [] }: AnyStepKind, path: Issue["path"]) =>
+  secretParams.some((secret) => secret.every((step, index) => path[index] === step));
+
+function operationMaker(operation: AnyOperation): StepMaker {
+  const fields = operation.request.fields ?? {};
+  const secrets = Object.entries(fields).filter(([, { type }]) => type.secret);
+  const issuesOf = (given: unknown) => {
+    const issues: Issue[] = [];
+    operation.request.check(given, [], issues);
+    return issues;
+  };
+  return {
+    name: operation.name,
+    // A session call changes the login or the pushes only, and repeating it does no harm.
+    effect: operation.effect === "session" ? "local" : operation.effect,
+    secretParams: secrets.flatMap(([name, { wire }]) => name === wire ? [[name]] : [[name], [wire]]),
+    needsAccount: () => operation.needs === "trade-login",
+    check(given, mayDiffer) {
+      const params = normalizeParams(fields, given);
+      return issuesOf(params).filter(({ path }) => !mayDiffer(valueAt(params, path))).map(
+        ({ path, expected: text }) => {
+          const isName = path.length === 1 && typeof path[0] === "string" && !Object.hasOwn(fields, path[0]);
+          if (!isName) return expected(path, text);
+          const names = Object.keys(fields);
+          return {
+            path,
+            message: `no such member${
+              didYouMean(String(path[0]), names) || `; there are ${names.join(", ") || "none"}`
+            }`,
+            isName,
+          };
+        },
+      );
+    },
+    run: async (given, context) =>
+      await callOperation(await context.client(), operation, {
+        params: normalizeParams(fields, given),
+        signal: context.signal,
+      }),
+    ...operation.effect === "write" && {
+      plan: (given) => Promise.resolve({ call: operation.name, params: normalizeParams(fields, given) }),
+    },
+  };
+}
+
+async function ownMaker(uses: string, folder: URL | undefined): Promise<StepMaker | Found> {
+  if (!/^\.\/(?!.*\.\.\/).+\.ts$/.test(uses)) {
+    return expected(["uses"], 'a TypeScript file beside the recipe, such as "./my_step.ts"');
+  }
+  if (folder === undefined) {
+    return expected(["uses"], "a recipe that is a file, as its step is one beside it");
+  }
+  const file = new URL(uses, folder);
+  const { describeOwnStep, OwnStepError, runOwnStep } = await import("./own_step.ts");
+  let about: StepDescription;
+  try {
+    about = await describeOwnStep(file);
+  } catch (error) {
+    if (error instanceof OwnStepError) return { path: ["uses"], message: error.message };
+    throw error;
+  }
+  const types = about.params;
+  return {
+    name: uses,
+    effect: about.effect,
+    secretParams: [],
+    needsAccount: () => about.effect !== "local",
+    check: (given, mayDiffer) =>
+      checkOwn(types, given).filter(({ path }) => !mayDiffer(valueAt(given, path))),
+    async run(given, context) {
+      const [first] = checkOwn(types, given);
+      if (first !== undefined) {
+        throw new TypeError(`Cannot run step "${uses}": ${first.path.join(".")}: ${first.message}`);
+      }
+      const defaults = Object.entries(types).map(([name, type]) => [name, type.default] as const);
+      return await runOwnStep(file, about, {
+        params: { ...Object.fromEntries(defaults), ...given },
+        context,
+      });
+    },
+    ...about.effect === "write" && { plan: (given) => Promise.resolve({ run: uses, params: given }) },
+  };
+}
+
+function checkOwn(types: StepDescription["params"], given: Readonly<Record<string, unknown>>): Found[] {
+  const found: Found[] = Object.keys(given).filter((name) => !Object.hasOwn(types, name)).map((name) => ({
+    path: [name],
+    message: `no such member${didYouMean(name, Object.keys(types))}`,
+    isName: true,
+  }));
+  for (const [name, type] of Object.entries(types)) {
+    const value = given[name] ?? type.default;
+    const fault = paramFault(type.type, value);
+    if (fault !== undefined) found.push(expected([name], fault));
+  }
+  return found;
+}
+
+function valueAt(value: unknown, path: Issue["path"]): unknown {
+  // Anything but a map or a list has no members, and the walk ends with nothing.
+  return path.reduce<unknown>(
+    (at, step) => (at as Record<string, unknown> | undefined | null)?.[step],
+    value,
+  );
+}

@@ -1,0 +1,126 @@
+/**
+ * Parameters with holes in them: `${{ … }}` for expressions, `${secret:name}` for secrets.
+ *
+ * @module
+ */
+import type { Issue } from "../errors.ts";
+import type { StepScope } from "./compiled.ts";
+import { compileExpression, type Expression } from "./expressions.ts";
+import { expected, type Found } from "./schema_issues.ts";
+
+/** Parameters that were read; their holes are filled when the step starts. */
+export interface Template {
+  /** The parameters as they were written. */
+  source: unknown;
+  /** Which secrets it refers to, and where. */
+  secrets: readonly { path: Issue["path"]; name: string }[];
+  expressions: readonly { path: Issue["path"]; expression: Expression }[];
+  /** Fills the holes. Secrets are asked for last, and only here. */
+  fill(scope: StepScope, secret: (name: string) => Promise<string>): Promise<unknown>;
+}
+
+const EXPRESSION = /\$\{\{([\s\S]*?)\}\}/g;
+const SECRET = /\$\{secret:([^}]*)\}/g;
+
+/** Tells whether a text stands for the value of an expression or of a secret as a whole. */
+export function isHole(value: unknown): boolean {
+  return typeof value === "string" &&
+    (/^\s*\$\{\{(?:(?!\}\})[\s\S])*\}\}\s*$/.test(value) || /^\$\{secret:[^}]*\}$/.test(value));
+}
+
+/** Finds the holes of parameters and checks each. */
+export function readTemplate(source: unknown, at: Issue["path"]): { template: Template; found: Found[] } {
+  const found: Found[] = [];
+  const secrets: { path: Issue["path"]; name: string }[] = [];
+  const expressions: { path: Issue["path"]; expression: Expression }[] = [];
+  const fillers = new Map<string, Filler>();
+  walk(source, [], (text, path) => {
+    if (!text.includes("${")) return;
+    const parts = partsOf(text);
+    for (const part of parts) {
+      if (typeof part === "string") {
+        if (part.includes("${")) {
+          found.push(expected([...at, ...path], '"${{ … }}" or "${secret:name}", closed'));
+        }
+      } else if ("secret" in part) {
+        secrets.push({ path, name: part.secret });
+        if (!/^[a-z0-9][a-z0-9-]*$/.test(part.secret)) {
+          found.push(expected([...at, ...path], "the name of a secret in small letters, digits and hyphens"));
+        }
+      } else if ("problem" in part) found.push({ path: [...at, ...path], message: part.problem });
+      else expressions.push({ path, expression: part });
+    }
+    fillers.set(JSON.stringify(path), { whole: isHole(text), parts });
+  });
+  const template: Template = {
+    source,
+    secrets,
+    expressions,
+    fill: async (scope, secret) => await fill(source, [], { fillers, scope, secret }),
+  };
+  return { template, found };
+}
+
+type Part = string | Expression | { problem: string } | { secret: string };
+interface Filler {
+  /** The text is one hole and nothing else, so its value keeps its type. */
+  whole: boolean;
+  parts: Part[];
+}
+
+function partsOf(text: string): Part[] {
+  const parts: Part[] = [];
+  let last = 0;
+  const marks = [...text.matchAll(EXPRESSION), ...text.matchAll(SECRET)].sort((a, b) => a.index - b.index);
+  for (const match of marks) {
+    if (match.index < last) continue; // a secret within an expression is a part of it, and wrong there
+    if (match.index > last) parts.push(text.slice(last, match.index));
+    parts.push(match[0].startsWith("${{") ? compileExpression(match[1]!.trim()) : { secret: match[1]! });
+    last = match.index + match[0].length;
+  }
+  if (last < text.length) parts.push(text.slice(last));
+  return parts;
+}
+
+function walk(value: unknown, path: Issue["path"], visit: (text: string, path: Issue["path"]) => void): void {
+  if (typeof value === "string") visit(value, path);
+  else if (typeof value === "object" && value !== null) {
+    for (const [key, each] of Object.entries(value)) {
+      walk(each, [...path, Array.isArray(value) ? Number(key) : key], visit);
+    }
+  }
+}
+
+interface Filling {
+  fillers: ReadonlyMap<string, Filler>;
+  scope: StepScope;
+  secret: (name: string) => Promise<string>;
+}
+
+async function fill(value: unknown, path: Issue["path"], filling: Filling): Promise<unknown> {
+  if (typeof value === "string") {
+    const filler = filling.fillers.get(JSON.stringify(path));
+    if (filler === undefined) return value;
+    const values: unknown[] = [];
+    for (const part of filler.parts) {
+      if (typeof part === "string") values.push(part);
+      else if ("secret" in part) values.push(await filling.secret(part.secret));
+      else if ("evaluate" in part) values.push(part.evaluate(filling.scope));
+    }
+    return filler.whole
+      ? values.find((_, index) => typeof filler.parts[index] !== "string")
+      : values.map(textOf).join("");
+  }
+  if (Array.isArray(value)) {
+    return await Promise.all(value.map((each, index) => fill(each, [...path, index], filling)));
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).map(async ([key, each]) =>
+    [key, await fill(each, [...path, key], filling)] as const
+  );
+  return Object.fromEntries(await Promise.all(members));
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value) ?? "";
+}

@@ -1,0 +1,69 @@
+/**
+ * What `hsgate check` does.
+ *
+ * @module
+ */
+import { clockChangeSlots } from "../../../lib/runner/clock_changes.ts";
+import { nextSlots, showInstant } from "../../../lib/runner/slots.ts";
+import { checkRecipes, type FileReport } from "../../../lib/steps/mod.ts";
+import type { CheckInput } from "../check.ts";
+import type { Host } from "../host.ts";
+import { paint, plain } from "../print.ts";
+import { clockOf } from "./lists.ts";
+import { issueLines, recipeFiles } from "./recipe_files.ts";
+import { localTime, noteOf, readable, shownSlot } from "./slot_lines.ts";
+
+/** Checks recipes and lists what they will do; ends with 2 when one is wrong. */
+export async function run({ args, flags, host }: CheckInput): Promise<number> {
+  const now = clockOf(flags.now, host);
+  const report = await checkRecipes(await recipeFiles(args), { now, nextSlots, clockChangeSlots });
+  if (flags.json) {
+    host.out(JSON.stringify({ ok: report.ok, files: report.files.map(dataOf) }));
+    return report.ok ? 0 : 2;
+  }
+  for (const file of report.files) if (file.issues.length === 0) show(file, host);
+  // Mistakes stand last, where the eye is.
+  for (const line of issueLines(report)) host.out(paint(host, "red", plain(line)));
+  const wrong = report.files.filter(({ issues }) => issues.length > 0).length;
+  const count = report.files.length;
+  host.note(
+    wrong === 0
+      ? `hsgate: ${count === 1 ? "the recipe is" : `all ${count} recipes are`} fine`
+      : `hsgate: ${wrong} of ${count} recipes ${wrong === 1 ? "is" : "are"} wrong`,
+  );
+  return report.ok ? 0 : 2;
+}
+
+function dataOf({ path, recipe, issues, next, clockChanges }: FileReport) {
+  return {
+    path,
+    ...recipe !== undefined && { name: recipe.name, class: recipe.class },
+    issues: issues.map(({ line, column, path, message }) => ({ line, column, path, message })),
+    next: recipe === undefined ? [] : next.map((slot) => shownSlot(recipe, slot)),
+    clockChanges: clockChanges.map(({ scheduleId, kind, wall, zone, runsAt }) => ({
+      schedule: scheduleId,
+      kind,
+      wall,
+      zone,
+      runsAt: runsAt.map(showInstant),
+    })),
+  };
+}
+
+function show({ path, recipe, next, clockChanges }: FileReport, host: Host): void {
+  if (recipe === undefined) return;
+  host.out(`${paint(host, "bold", recipe.name)}  ${paint(host, "dim", path)}`);
+  if (recipe.schedules.length === 0) host.out("  no schedule: it runs when it is asked to");
+  else if (next.length === 0) host.out("  no slot within three years");
+  for (const each of next) {
+    const slot = shownSlot(recipe, each);
+    const line = `  ${readable(slot.local)} ${slot.zone}  ${slot.schedule}  ${noteOf(slot)}`.trimEnd();
+    host.out(slot.skipped === undefined ? line : paint(host, "dim", line));
+  }
+  for (const { scheduleId, kind, wall, zone, runsAt } of clockChanges) {
+    const what = kind === "gap" ? "is left out by the clocks" : "comes twice by the clocks";
+    const times = runsAt.map((at) => localTime(at, zone)).join(" and ");
+    const then = runsAt.length === 0 ? "it does not run" : `it runs at ${times}`;
+    host.out(paint(host, "yellow", `  ${wall.replace("T", " ")} ${zone}  ${scheduleId}  ${what}: ${then}`));
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * What `hsgate runs` and `hsgate runs show` do.
+ *
+ * @module
+ */
+import type { Ledger } from "../../../lib/runner/ledger.ts";
+import { findRun, type RunRow } from "../../../lib/runner/run_rows.ts";
+import { showInstant } from "../../../lib/runner/slots.ts";
+import type { StepRow } from "../../../lib/runner/step_rows.ts";
+import { UsageError } from "../exit_codes.ts";
+import type { Host } from "../host.ts";
+import { type Color, type Column, list, paint, plain, table } from "../print.ts";
+import type { RunsInput } from "../runs.ts";
+import type { RunsShowInput } from "../runs_show.ts";
+import { checkKnown, openLedger } from "./ledger_file.ts";
+import { listOf } from "./lists.ts";
+import { seconds } from "./run_log.ts";
+
+const states = [
+  "due",
+  "running",
+  "waiting_approval",
+  "waiting_recovery",
+  "ok",
+  "failed",
+  "cancelled",
+  "skipped",
+  "unknown",
+] as const;
+
+const colors: Readonly<Record<string, Color>> = {
+  ok: "green",
+  failed: "red",
+  unknown: "red",
+  skipped: "dim",
+};
+
+/** Lists runs, newest first. */
+export async function run({ args: [recipe], flags, host }: RunsInput): Promise<number> {
+  const limit = flags.limit ?? "20";
+  if (!/^([1-9]\d{0,3}|10000)$/.test(limit)) {
+    throw new UsageError(`Cannot use --limit "${limit}": write a number from 1 to 10000`);
+  }
+  const wanted = flags.state === undefined ? states : listOf("state", flags.state, states);
+  using ledger = await openLedger(flags.ledger, { mustExist: true });
+  if (recipe !== undefined) checkKnown(ledger, recipe);
+  const rows = ledger.all<RunRow>(
+    `select * from run where (? is null or recipe = ?) and state in (${wanted.map(() => "?").join(", ")})
+      order by slot_at desc, run_key limit ?`,
+    recipe,
+    recipe,
+    ...wanted,
+    Number(limit),
+  );
+  if (flags.json) host.out(JSON.stringify(rows.map(dataOf)));
+  else if (rows.length === 0) host.out("there are no runs");
+  else for (const line of table(host, columns, rows).lines) host.out(line);
+  return 0;
+}
+
+const columns: Column<RunRow>[] = [
+  { title: "slot (UTC)", of: ({ slot_at }) => showInstant(slot_at) },
+  { title: "key", of: ({ run_key }) => run_key, color: () => undefined },
+  { title: "state", of: ({ state }) => state, color: ({ state }) => colors[state] },
+  { title: "reason", of: ({ reason }) => reason ?? "" },
+  { title: "kind", of: ({ kind }) => kind },
+  { title: "started", of: ({ started_at }) => instant(started_at) ?? "" },
+  { title: "took", of: took, align: "right" },
+];
+
+const instant = (at: number | null): string | undefined => at === null ? undefined : showInstant(at);
+
+function took({ started_at, finished_at }: Pick<RunRow, "started_at" | "finished_at">): string {
+  return started_at === null || finished_at === null ? "" : seconds(finished_at - started_at);
+}
+
+/** A run as `--json` has it. */
+function dataOf(row: RunRow) {
+  return {
+    key: row.run_key,
+    recipe: row.recipe,
+    schedule: row.schedule_id,
+    kind: row.kind,
+    class: row.class,
+    state: row.state,
+    reason: row.reason ?? undefined,
+    slot: showInstant(row.slot_at),
+    businessDay: row.business_day ?? undefined,
+    attempt: row.attempt,
+    startedAt: instant(row.started_at),
+    finishedAt: instant(row.finished_at),
+    traceId: row.trace_id,
+  };
+}
+
+/** Shows one run. */
+export async function show({ args: [key = ""], flags, host }: RunsShowInput): Promise<number> {
+  using ledger = await openLedger(flags.ledger, { mustExist: true });
+  const row = findRun(ledger, key);
+  if (row === undefined) {
+    throw new UsageError(`Cannot show "${key}": the ledger has no such run; "runs" lists those that it has`);
+  }
+  const details = detailsOf(ledger, row);
+  if (flags.json) host.out(JSON.stringify(details));
+  else print(details, host);
+  return 0;
+}
+
+function detailsOf(ledger: Ledger, row: RunRow) {
+  const steps = ledger.all<StepRow>(
+    "select * from step_run where run_key = ? order by round, started_at, attempt",
+    row.run_key,
+  ).map((step) => ({
+    id: step.step_id,
+    attempt: step.attempt,
+    round: step.round,
+    effect: step.effect,
+    state: step.state,
+    error: step.error ?? undefined,
+    startedAt: showInstant(step.started_at),
+    finishedAt: instant(step.finished_at),
+    took: took(step),
+    output: step.output === null ? undefined : JSON.parse(step.output),
+  }));
+  const artifacts = ledger.all<
+    { dataset: string; revision: number; uri: string; bytes: number; final: number }
+  >(
+    "select dataset, revision, uri, bytes, final from artifact where run_key = ? order by dataset, revision",
+    row.run_key,
+  ).map(({ uri, final, ...rest }) => ({ ...rest, path: uri, final: final === 1 }));
+  const events = ledger.all<{ at: number; kind: string; data: string }>(
+    "select at, kind, data from event where run_key = ? order by at",
+    row.run_key,
+  ).map(({ at, kind, data }) => ({ at: showInstant(at), kind, data: JSON.parse(data) }));
+  return {
+    ...dataOf(row),
+    round: row.round,
+    due: showInstant(row.due_at),
+    deadline: instant(row.deadline_at),
+    params: JSON.parse(row.params),
+    recipeSha: row.recipe_sha,
+    calendarVersion: row.calendar_version ?? undefined,
+    steps,
+    artifacts,
+    events,
+  };
+}
+
+const LONGEST = 400;
+
+function print(details: ReturnType<typeof detailsOf>, host: Host): void {
+  const { steps, artifacts, events, params, ...head } = details;
+  const rows = Object.entries({ ...head, params: JSON.stringify(params) })
+    .flatMap(([name, value]) => value === undefined || value === "" ? [] : [[name, String(value)] as const]);
+  for (const line of list(host, rows)) host.out(line);
+  for (const { id, attempt, round, state, took, error, output } of steps) {
+    const count = attempt > 1 || round > 0
+      ? ` (attempt ${attempt}${round > 0 ? `, round ${round}` : ""})`
+      : "";
+    host.out(`${paint(host, "bold", id)}${count}  ${paint(host, colors[state], state)}  ${took}`.trimEnd());
+    if (error !== undefined) host.out(`  ${plain(error)}`);
+    if (output !== undefined && output !== null) host.out(`  ${cut(plain(JSON.stringify(output)))}`);
+  }
+  for (const { dataset, revision, path, bytes, final } of artifacts) {
+    host.out(
+      `file ${plain(path)}  ${dataset}, revision ${revision}, ${bytes} bytes${final ? ", final" : ""}`,
+    );
+  }
+  for (const { at, kind, data } of events) host.out(`${at}  ${kind}  ${plain(JSON.stringify(data))}`);
+}
+
+/** Outputs may be whole answers; `--json` has all of them. */
+const cut = (text: string) => text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`;

@@ -1,0 +1,76 @@
+/**
+ * Slots for people and machines.
+ *
+ * @module
+ */
+import { showInstant } from "../../../lib/runner/slots.ts";
+import { zoneOf } from "../../../lib/runner/starts.ts";
+import type { CompiledRecipe, NamedSlot } from "../../../lib/steps/mod.ts";
+
+/** A slot as `--json` has it. */
+export interface ShownSlot {
+  schedule: string;
+  /** UTC. */
+  at: string;
+  /** Wall-clock time in `zone`, with its offset. */
+  local: string;
+  zone: string;
+  /** Date of the session. */
+  session?: string;
+  /** Code of the reason why there is nothing to do. */
+  skipped?: string;
+  /** The calendar does not cover the day. */
+  assumed?: true;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  holiday: "nothing to do: the exchange is closed",
+  half_day: "nothing to do: it is a half-day",
+};
+
+/** Makes a slot of a recipe fit to be shown. */
+export function shownSlot(
+  { schedules }: CompiledRecipe,
+  { at, session, skipped, assumed, scheduleId }: NamedSlot & { scheduleId: string },
+): ShownSlot {
+  const schedule = schedules.find(({ id }) => id === scheduleId);
+  const zone = schedule === undefined ? "UTC" : zoneOf(schedule);
+  return {
+    schedule: scheduleId,
+    at: showInstant(at),
+    local: localTime(at, zone),
+    zone,
+    ...session !== undefined && { session },
+    ...skipped !== undefined && { skipped },
+    ...assumed && { assumed },
+  };
+}
+
+/** Writes an instant as a clock of a zone shows it: `2025-08-15T16:45:00+08:00`. */
+export function localTime(at: number, zone: string): string {
+  return Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone)
+    .toString({ timeZoneName: "never", fractionalSecondDigits: at % 1000 === 0 ? 0 : 3 });
+}
+
+/** Writes it for a table: weekday, date and minute. */
+export function readable(local: string): string {
+  const day = [
+    "Mon",
+    "Tue",
+    "Wed",
+    "Thu",
+    "Fri",
+    "Sat",
+    "Sun",
+  ][Temporal.PlainDate.from(local.slice(0, 10)).dayOfWeek - 1];
+  return `${day} ${local.slice(0, 10)} ${local.slice(11, 16)}`;
+}
+
+/** Says what is special about a slot. */
+export function noteOf({ session, skipped, assumed, local }: ShownSlot): string {
+  if (skipped !== undefined) return reasons[skipped] ?? `nothing to do: ${skipped}`;
+  const notes: string[] = [];
+  if (session !== undefined && session !== local.slice(0, 10)) notes.push(`session of ${session}`);
+  if (assumed) notes.push("assumed: the calendar does not cover the day, writes stop");
+  return notes.join("; ");
+}

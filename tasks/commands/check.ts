@@ -1,0 +1,26 @@
+/** Description of `hsgate check`. @module */
+import { command, type Flags, type Input } from "./command.ts";
+
+const flags = {
+  now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
+} as const satisfies Flags;
+/** What it is given. */
+export type CheckInput = Input<typeof flags>;
+
+/** Checks recipes. */
+export const check = command({
+  name: "check",
+  summary: "check recipes: mistakes with their places, the next slots, clock changes",
+  usage: "[DIR | FILE …]",
+  args: [0, 1000],
+  details: `Every recipe of the folder (recipes) or every file is compiled, and all mistakes are
+listed by file, line and column. For each recipe that is fine the next ten slots
+follow, the days between at which there is nothing to do, and those slots of the
+next 24 months that meet a change of the clocks. Nothing is sent. Exit code 2 says
+that a recipe is wrong.`,
+  flags,
+  without: ["gateway", "push", "config", "transport", "timeout"],
+  exits: [],
+  examples: ["check", "check recipes/end_of_day.yaml --json"],
+  body: async () => (await import("./bodies/check.ts")).run,
+});

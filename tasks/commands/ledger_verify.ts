@@ -1,0 +1,22 @@
+/** Description of `hsgate ledger verify`. @module */
+import { command, type Flags, type Input } from "./command.ts";
+
+const flags = {
+  ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
+} as const satisfies Flags;
+/** What it is given. */
+export type LedgerVerifyInput = Input<typeof flags>;
+
+/** Check that the ledger holds together. */
+export const ledgerVerify = command({
+  name: "ledger verify",
+  summary: "check that the ledger holds together",
+  usage: "",
+  args: [0, 0],
+  details: `Exit code 7 says that it does not, and each fault is listed.`,
+  flags,
+  without: ["gateway", "push", "config", "transport", "timeout"],
+  exits: [7],
+  examples: ["ledger verify", "ledger verify --ledger backups/hsgate-2025-08-15.db"],
+  body: async () => (await import("./bodies/ledger.ts")).verify,
+});

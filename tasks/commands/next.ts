@@ -1,0 +1,27 @@
+/** Description of `hsgate next`. @module */
+import { command, type Flags, type Input } from "./command.ts";
+
+const flags = {
+  count: { type: "string", value: "N", text: "slots of each recipe, 1 to 100 (5)" },
+  ledger: { type: "string", value: "FILE", text: "show which recipes are paused there" },
+  now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
+} as const satisfies Flags;
+/** What it is given. */
+export type NextInput = Input<typeof flags>;
+
+/** Lists slots to come. */
+export const next = command({
+  name: "next",
+  summary: "list the next slots of all recipes, with skipped days and why",
+  usage: "[DIR]",
+  args: [0, 1],
+  details: `Slots of every recipe in the folder (recipes), soonest first, in the time of their
+exchange or zone. Days at which there is nothing to do stand between them with the
+reason. Nothing is sent. Exit code 2 says that a recipe is wrong; those that are
+fine are listed all the same.`,
+  flags,
+  without: ["gateway", "push", "config", "transport", "timeout"],
+  exits: [],
+  examples: ["next", "next recipes --count 3 --json"],
+  body: async () => (await import("./bodies/next.ts")).run,
+});

@@ -1,0 +1,24 @@
+/** Description of `hsgate pause`. @module */
+import { command, type Flags, type Input } from "./command.ts";
+
+const flags = {
+  ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
+  why: { type: "string", value: "TEXT", text: "the reason, for whoever asks later" },
+} as const satisfies Flags;
+/** What it is given. */
+export type PauseInput = Input<typeof flags>;
+
+/** Pause a recipe: its slots are skipped until it is resumed. */
+export const pause = command({
+  name: "pause",
+  summary: "pause a recipe: its slots are skipped until it is resumed",
+  usage: "RECIPE",
+  args: [1, 1],
+  details: `Slots that come in the meantime get their rows, skipped as paused. A run that is going
+on ends by itself.`,
+  flags,
+  without: ["gateway", "push", "config", "transport", "timeout"],
+  exits: [],
+  examples: ['pause end-of-day --why "the gateway moves"'],
+  body: async () => (await import("./bodies/pause.ts")).run,
+});

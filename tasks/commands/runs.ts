@@ -1,0 +1,24 @@
+/** Description of `hsgate runs`. @module */
+import { command, type Flags, type Input } from "./command.ts";
+
+const flags = {
+  ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
+  limit: { type: "string", value: "N", text: "most runs, 1 to 10000 (20)" },
+  state: { type: "string", value: "STATE", text: "only these: ok, failed, skipped, due, running, …" },
+} as const satisfies Flags;
+/** What it is given. */
+export type RunsInput = Input<typeof flags>;
+
+/** List the runs that the ledger knows, newest first. */
+export const runs = command({
+  name: "runs",
+  summary: "list the runs that the ledger knows, newest first",
+  usage: "[RECIPE]",
+  args: [0, 1],
+  details: `Times are UTC. Slots that were skipped stand there with the reason.`,
+  flags,
+  without: ["gateway", "push", "config", "transport", "timeout"],
+  exits: [],
+  examples: ["runs", "runs end-of-day --limit 5 --json", "runs --state failed"],
+  body: async () => (await import("./bodies/runs.ts")).run,
+});

@@ -1,0 +1,25 @@
+/** Description of `hsgate why`. @module */
+import { command, type Flags, type Input } from "./command.ts";
+
+const flags = {
+  ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
+  recipes: { type: "string", value: "DIR", text: "folder of the recipes (recipes)" },
+  now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
+} as const satisfies Flags;
+/** What it is given. */
+export type WhyInput = Input<typeof flags>;
+
+/** Say in one line what a recipe did on a day, or why it did nothing. */
+export const whyCommand = command({
+  name: "why",
+  summary: "say in one line what a recipe did on a day, or why it did nothing",
+  usage: "RECIPE DATE",
+  args: [2, 2],
+  details: `DATE is a day where the recipe's exchange is, or in its schedule's zone. RECIPE is a
+name in the folder of the recipes.`,
+  flags,
+  without: ["gateway", "push", "config", "transport", "timeout"],
+  exits: [],
+  examples: ["why end-of-day 2025-08-15"],
+  body: async () => (await import("./bodies/why.ts")).run,
+});

@@ -1,0 +1,193 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { cli, folder, spawned } from "./runner_support.ts";
+
+const close =
+  "name: close\nschedule: { calendar: XHKG, at: close+45m }\nsteps:\n  - { id: a, uses: orders.today, with: { market: hk } }\n";
+const night =
+  "name: night\nschedule: { cron: '30 2 * * *', timezone: America/New_York }\nsteps:\n  - { id: a, uses: orders.today, with: { market: us } }\n";
+const wrong = "name: wrong\nsteps:\n  - id: a\n    uses: orders.todya\n    with: { market: hk }\n";
+const NOW = "2025-12-23T12:00:00+08:00";
+
+Deno.test("check lists the next ten slots, the holidays between, and the clock changes of two years", async () => {
+  await using dir = await folder({ "close.yaml": close, "night.yaml": night });
+  const { code, out } = await cli(["check", dir.path, "--json", "--now", NOW]);
+  assertEquals(code, 0);
+  const [first, second] = JSON.parse(out).files;
+  assertEquals([first.name, first.path], ["close", `${dir.path}/close.yaml`]);
+  assertEquals(first.next.slice(0, 4), [
+    // Hong Kong closes at noon on Christmas Eve, and stays closed for the next two days.
+    {
+      schedule: "main",
+      at: "2025-12-23T08:45:00Z",
+      local: "2025-12-23T16:45:00+08:00",
+      zone: "Asia/Hong_Kong",
+      session: "2025-12-23",
+    },
+    {
+      schedule: "main",
+      at: "2025-12-24T04:45:00Z",
+      local: "2025-12-24T12:45:00+08:00",
+      zone: "Asia/Hong_Kong",
+      session: "2025-12-24",
+    },
+    {
+      schedule: "main",
+      at: "2025-12-25T08:45:00Z",
+      local: "2025-12-25T16:45:00+08:00",
+      zone: "Asia/Hong_Kong",
+      session: "2025-12-25",
+      skipped: "holiday",
+    },
+    {
+      schedule: "main",
+      at: "2025-12-26T08:45:00Z",
+      local: "2025-12-26T16:45:00+08:00",
+      zone: "Asia/Hong_Kong",
+      session: "2025-12-26",
+      skipped: "holiday",
+    },
+  ]);
+  assertEquals(first.next.filter(({ skipped }: { skipped?: string }) => skipped === undefined).length, 10);
+  // 02:30 does not exist on 8 March 2026 nor on 14 March 2027; it runs at the first instant after the gap.
+  assertEquals(second.clockChanges, [
+    {
+      schedule: "main",
+      kind: "gap",
+      wall: "2026-03-08T02:30",
+      zone: "America/New_York",
+      runsAt: ["2026-03-08T07:00:00Z"],
+    },
+    {
+      schedule: "main",
+      kind: "gap",
+      wall: "2027-03-14T02:30",
+      zone: "America/New_York",
+      runsAt: ["2027-03-14T07:00:00Z"],
+    },
+  ]);
+});
+
+Deno.test("check names file, line, column and the nearest name of every mistake, and ends with 2", async () => {
+  await using dir = await folder({
+    "close.yaml": close,
+    "wrong.yaml": wrong,
+    "hsgate.yaml": "gatewayUrl: x\n",
+  });
+  const { code, out, err } = await cli(["check", dir.path, "--now", NOW]);
+  assertEquals(code, 2);
+  assertStringIncludes(out, `${dir.path}/wrong.yaml:4:11: `);
+  assertStringIncludes(out, "orders.today");
+  assertStringIncludes(
+    out,
+    "  Thu 2025-12-25 16:45 Asia/Hong_Kong  main  nothing to do: the exchange is closed\n",
+  );
+  assertEquals(err, "hsgate: 1 of 2 recipes is wrong\n");
+  const json = JSON.parse((await cli(["check", `${dir.path}/wrong.yaml`, "--json"])).out);
+  assertEquals([json.ok, json.files[0].issues[0].line, json.files[0].next], [false, 4, []]);
+});
+
+Deno.test("check refuses a folder that is not there or holds no recipe", async () => {
+  await using dir = await folder({});
+  for (const path of [dir.path, `${dir.path}/none`]) {
+    const { code, out, err } = await cli(["check", path]);
+    assertEquals([code, out], [2, ""]);
+    assertStringIncludes(err, "Cannot find recipes: there is no");
+  }
+});
+
+Deno.test("check finds nothing wrong with the ready recipes, as a process", async () => {
+  const { code, err } = await spawned(["check", "recipes"]);
+  assertEquals([code, err], [0, "hsgate: all 7 recipes are fine\n"]);
+});
+
+Deno.test("schema writes the JSON Schema of recipes to stdout or a file", async () => {
+  await using dir = await folder({});
+  const { code, out } = await cli(["schema"]);
+  assertEquals(code, 0);
+  const schema = JSON.parse(out);
+  assert(["name", "schedule", "steps"].every((name) => name in schema.properties));
+  const file = `${dir.path}/recipe.schema.json`;
+  assertEquals((await cli(["schema", "--out", file])).code, 0);
+  assertEquals(await Deno.readTextFile(file), out);
+});
+
+Deno.test("next lists slots of all recipes, soonest first, with skipped days and why", async () => {
+  await using dir = await folder({ "close.yaml": close, "night.yaml": night });
+  const { code, out } = await cli(["next", dir.path, "--count", "3", "--now", NOW], { columns: 200 });
+  assertEquals(code, 0);
+  assertEquals(out.trimEnd().split("\n").map((line) => line.replaceAll(/ {2,}/g, "|")), [
+    "when|zone|recipe|schedule|note",
+    "Tue 2025-12-23 02:30|America/New_York|night|main",
+    "Tue 2025-12-23 16:45|Asia/Hong_Kong|close|main",
+    "Wed 2025-12-24 12:45|Asia/Hong_Kong|close|main",
+    "Wed 2025-12-24 02:30|America/New_York|night|main",
+    "Thu 2025-12-25 02:30|America/New_York|night|main",
+    "Thu 2025-12-25 16:45|Asia/Hong_Kong|close|main|nothing to do: the exchange is closed",
+    "Fri 2025-12-26 16:45|Asia/Hong_Kong|close|main|nothing to do: the exchange is closed",
+    "Mon 2025-12-29 16:45|Asia/Hong_Kong|close|main",
+  ]);
+});
+
+Deno.test("next lists the good recipes beside one that is wrong, and ends with 2", async () => {
+  await using dir = await folder({ "close.yaml": close, "wrong.yaml": wrong });
+  const { code, out, err } = await cli(["next", dir.path, "--count", "1", "--json", "--now", NOW]);
+  assertEquals(code, 2);
+  assertEquals(JSON.parse(out).map(({ recipe, at }: Record<string, string>) => [recipe, at]), [
+    ["close", "2025-12-23T08:45:00Z"],
+  ]);
+  assertStringIncludes(err, `${dir.path}/wrong.yaml:4:11: `);
+});
+
+Deno.test("calendar lists sessions with local hours, breaks, half-days and UTC", async () => {
+  const words = ["calendar", "XHKG", "--from", "2025-12-23", "--to", "2025-12-28"];
+  const { code, out } = await cli([...words, "--json"]);
+  assertEquals(code, 0);
+  assertEquals(JSON.parse(out), [
+    {
+      date: "2025-12-23",
+      open: "09:30",
+      close: "16:00",
+      breaks: [{
+        from: "12:00",
+        to: "13:00",
+        fromUtc: "2025-12-23T04:00:00Z",
+        toUtc: "2025-12-23T05:00:00Z",
+      }],
+      halfDay: false,
+      openUtc: "2025-12-23T01:30:00Z",
+      closeUtc: "2025-12-23T08:00:00Z",
+      zone: "Asia/Hong_Kong",
+    },
+    {
+      date: "2025-12-24",
+      open: "09:30",
+      close: "12:00",
+      breaks: [],
+      halfDay: true,
+      openUtc: "2025-12-24T01:30:00Z",
+      closeUtc: "2025-12-24T04:00:00Z",
+      zone: "Asia/Hong_Kong",
+    },
+  ]);
+  const text = (await cli(words, { columns: 120 })).out;
+  assertStringIncludes(text, "2025-12-24  09:30  12:00");
+  assertEquals(text.split("\n").length, 4);
+});
+
+const refusals: [string[], string][] = [
+  [
+    ["calendar", "XHKH"],
+    'Cannot use calendar "XHKH": there are XHKG, XNYS, XSHG, XSHE, CONNECT_SH, CONNECT_SZ; did you mean "XHKG"?',
+  ],
+  [["calendar", "XHKG", "--from", "2031-01-01"], "the calendar covers"],
+  [["calendar", "XHKG", "--from", "2025-02-30"], "write a day that exists"],
+  [["calendar", "XHKG", "--from", "2025-02-03", "--to", "2025-02-01"], "the first day is after the last"],
+  [["next", "recipes", "--count", "0"], "write a number from 1 to 100"],
+];
+for (const [words, reason] of refusals) {
+  Deno.test(`hsgate ${words.join(" ")} is refused with exit code 2`, async () => {
+    const { code, out, err } = await cli(words);
+    assertEquals([code, out], [2, ""]);
+    assertStringIncludes(err, reason);
+  });
+}

@@ -1,0 +1,165 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { Ledger } from "../../lib/runner/ledger.ts";
+import { cli, envOf, folder, simulate } from "./runner_support.ts";
+
+const beat =
+  "name: beat\nschedule: { calendar: XHKG, at: open+30m }\nmisfire: { action: skip, grace: 2h }\nsteps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
+
+/** A folder whose ledger holds two runs: one of the day before, too late to run, and one of this morning that ran. */
+async function history() {
+  const gateway = await simulate({ fillsPerDay: 3 });
+  const dir = await folder({ "beat.yaml": beat });
+  const file = `${dir.path}/ledger.db`;
+  const words = ["schedule", dir.path, "--ledger", file, "--once"];
+  await cli(words, { env: envOf(gateway) });
+  {
+    // The first look was on the Thursday before, at 08:00 in Hong Kong.
+    using ledger = new Ledger(file);
+    ledger.run("update schedule set watermark = ?, updated_at = 0", Date.parse("2025-08-14T00:00:00Z"));
+  }
+  const { code, err } = await cli(words, { env: envOf(gateway) });
+  assertEquals([code, err], [0, ""]);
+  return {
+    file,
+    path: dir.path,
+    gateway,
+    async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+Deno.test("runs lists runs newest first, and runs show tells one in full", async () => {
+  await using h = await history();
+  const { code, out } = await cli(["runs", "beat", "--ledger", h.file, "--json"]);
+  assertEquals(code, 0);
+  const rows = JSON.parse(out);
+  assertEquals(
+    rows.map(({ key, state, reason, slot }: Record<string, string>) => [key, state, reason, slot]),
+    [
+      ["beat/main/2025-08-15", "ok", undefined, "2025-08-15T02:00:00Z"],
+      ["beat/main/2025-08-14", "skipped", "misfire", "2025-08-14T02:00:00Z"],
+    ],
+  );
+  const text = (await cli(["runs", "--ledger", h.file, "--state", "skipped"], { columns: 200 })).out;
+  assertEquals(text.trimEnd().split("\n").length, 2);
+  const shown = JSON.parse(
+    (await cli(["runs", "show", "beat/main/2025-08-15", "--ledger", h.file, "--json"])).out,
+  );
+  assertEquals([shown.state, shown.startedAt, shown.steps.length, shown.steps[0].id, shown.steps[0].state], [
+    "ok",
+    "2025-08-15T02:30:00Z",
+    1,
+    "orders",
+    "ok",
+  ]);
+  const print = (await cli(["runs", "show", "beat/main/2025-08-14", "--ledger", h.file])).out;
+  assertStringIncludes(print, "misfire");
+});
+
+Deno.test("why says in one line what happened, or why nothing did", async () => {
+  await using h = await history();
+  const why = async (date: string) => {
+    const { code, out } = await cli(["why", "beat", date, "--ledger", h.file, "--recipes", h.path]);
+    assertEquals(code, 0);
+    return out;
+  };
+  assertEquals(
+    await why("2025-08-15"),
+    "beat/main/2025-08-15 ran and ended well at 2025-08-15 10:30 Asia/Hong_Kong\n",
+  );
+  assertEquals(
+    await why("2025-08-14"),
+    "beat/main/2025-08-14 was skipped because it was missed and came too late\n",
+  );
+  assertEquals(await why("2025-08-16"), "nothing was to run: 2025-08-16 is a weekend\n");
+  assertEquals(await why("2025-08-18"), "nothing yet: the slot is at 2025-08-18 10:00 Asia/Hong_Kong\n");
+});
+
+Deno.test("pause skips slots until resume, and next shows it", async () => {
+  await using h = await history();
+  const ledger = ["--ledger", h.file];
+  assertEquals((await cli(["pause", "beat", "--why", "a trial", ...ledger])).out, "beat is paused\n");
+  const next = await cli(["next", h.path, "--count", "1", "--json", ...ledger]);
+  assertEquals(JSON.parse(next.out)[0].paused, "a trial");
+  const again = JSON.parse((await cli(["pause", "beat", "--json", ...ledger])).out);
+  assertEquals(again, { recipe: "beat", paused: true, changed: false });
+  const resumed = await cli(["resume", "beat", "--recipes", h.path, "--json", ...ledger]);
+  assertEquals(JSON.parse(resumed.out), { recipe: "beat", paused: false, changed: true, caughtUp: [] });
+  assertEquals((await cli(["resume", "beat", "--recipes", h.path, ...ledger])).out, "beat was not paused\n");
+});
+
+Deno.test("ledger backup copies and checks; ledger verify ends with 7 for one that does not hold together", async () => {
+  await using h = await history();
+  const copy = `${h.path}/copy.db`;
+  assertEquals((await cli(["ledger", "backup", copy, "--ledger", h.file])).code, 0);
+  const second = await cli(["ledger", "backup", copy, "--ledger", h.file]);
+  assertEquals(second.code, 1);
+  assertStringIncludes(second.err, "there is a file of that name");
+  assertEquals((await cli(["ledger", "verify", "--ledger", copy])).out, `"${copy}" holds together\n`);
+  {
+    using ledger = new Ledger(copy);
+    ledger.run("update run set reason = null where state = 'skipped'");
+  }
+  const { code, out } = await cli(["ledger", "verify", "--ledger", copy, "--json"]);
+  assertEquals([code, JSON.parse(out)], [7, {
+    ok: false,
+    faults: ["a run that was skipped says why: not so in 1"],
+  }]);
+  await Deno.writeTextFile(copy, "this is no ledger at all, whatever its name says".repeat(50));
+  const none = await cli(["ledger", "verify", "--ledger", copy]);
+  assertEquals([none.code, none.out], [1, ""]);
+  assertStringIncludes(none.err, `Cannot use the ledger "${copy}": file is not a database`);
+});
+
+Deno.test("runs, why and pause refuse what is not there with exit code 2", async () => {
+  await using h = await history();
+  const cases: [string[], string][] = [
+    [["runs", "--ledger", `${h.path}/none.db`], "there is no"],
+    [["runs", "baet", "--ledger", h.file], 'did you mean "beat"?'],
+    [["runs", "--state", "okay", "--ledger", h.file], "Cannot use --state"],
+    [["runs", "show", "beat/main/2020-01-01", "--ledger", h.file], "the ledger has no such run"],
+    [["why", "beat", "friday", "--ledger", h.file, "--recipes", h.path], "write a day that exists"],
+    [["why", "baet", "2025-08-15", "--ledger", h.file, "--recipes", h.path], 'did you mean "beat"?'],
+    [["pause", "baet", "--ledger", h.file], 'did you mean "beat"?'],
+  ];
+  for (const [words, reason] of cases) {
+    const { code, out, err } = await cli(words);
+    assertEquals([code, out], [2, ""], words.join(" "));
+    assertStringIncludes(err, reason);
+  }
+});
+
+Deno.test("run --ledger runs the latest slot once, whoever starts it", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using dir = await folder({ "beat.yaml": beat });
+  const words = ["run", `${dir.path}/beat.yaml`, "--ledger", `${dir.path}/ledger.db`, "--json"];
+  const world = { env: envOf(gateway), files: { [`${dir.path}/beat.yaml`]: beat } };
+  const first = await cli(words, world);
+  assertEquals([first.code, first.err, JSON.parse(first.out)], [0, "", {
+    key: "beat/main/2025-08-15",
+    ran: true,
+    state: "ok",
+  }]);
+  const second = await cli(words, world);
+  assertEquals([second.code, JSON.parse(second.out)], [0, {
+    key: "beat/main/2025-08-15",
+    ran: false,
+    state: "ok",
+  }]);
+  // On Saturday the slot of Friday is the latest still.
+  const third = await cli([...words, "--now", "2025-08-16T12:00:00+08:00"], world);
+  assertEquals(JSON.parse(third.out).ran, false);
+});
+
+Deno.test("run refuses a recipe that is meant for the simulator before it connects", async () => {
+  await using dir = await folder({ "beat.yaml": `${beat}connect: simulator\n` });
+  const file = `${dir.path}/beat.yaml`;
+  const text = await Deno.readTextFile(file);
+  for (const more of [[], ["--ledger", `${dir.path}/ledger.db`]]) {
+    const { code, out, err } = await cli(["run", file, ...more], { files: { [file]: text } });
+    assertEquals([code, out], [2, ""]);
+    assertStringIncludes(err, 'Cannot connect recipe "beat" to "simulator"');
+  }
+});

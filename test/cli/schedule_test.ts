@@ -1,0 +1,97 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { Ledger } from "../../lib/runner/ledger.ts";
+import { cli, envOf, folder, simulate, spawned, start } from "./runner_support.ts";
+
+const beat =
+  "name: beat\nschedule: { every: 1s }\nmisfire: { grace: 30s }\nsteps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
+
+/** Reads lines until one fits. */
+async function until(
+  lines: ReadableStreamDefaultReader<string>,
+  fits: (text: string) => boolean,
+): Promise<string> {
+  let text = "";
+  while (!fits(text)) {
+    const { value, done } = await lines.read();
+    assert(!done, `the process ended: ${text}`);
+    text += value;
+  }
+  return text;
+}
+
+const rowsOf = (path: string) => {
+  using ledger = new Ledger(path);
+  return ledger.all<{ run_key: string; state: string; attempt: number }>(
+    "select run_key, state, attempt from run order by slot_at",
+  );
+};
+
+Deno.test("schedule runs slots against the gateway, takes up edits, and ends in order at SIGTERM", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using dir = await folder({ "beat.yaml": beat });
+  const ledger = `${dir.path}/ledger.db`;
+  const process = start(["schedule", dir.path, "--ledger", ledger, "--json"], { env: envOf(gateway) });
+  const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  await until(reader, (text) => text.includes('"state":"ok"') && text.includes("run-ended"));
+  await Deno.writeTextFile(`${dir.path}/other.yaml`, beat.replace("name: beat", "name: other"));
+  const text = await until(
+    reader,
+    (text) => /"runKey":"other\/main\/[^"]+"[^\n]+run-ended|run-ended[^\n]+other/.test(text),
+  );
+  assertStringIncludes(text, '"type":"reloaded"');
+  process.kill("SIGTERM");
+  for (let chunk; !(chunk = await reader.read()).done;) assert(chunk.value !== undefined);
+  const err = await new Response(process.stderr).text();
+  assertEquals([(await process.status).code, err], [0, "hsgate: stopping\n"]);
+  const rows = rowsOf(ledger);
+  assert(rows.length >= 3, `${rows.length} rows`);
+  assert(rows.every(({ state }) => state === "ok" || state === "due"), JSON.stringify(rows));
+});
+
+Deno.test("schedule goes on after kill -9 where it was, each slot once", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using dir = await folder({ "beat.yaml": beat });
+  const ledger = `${dir.path}/ledger.db`;
+  const words = ["schedule", dir.path, "--ledger", ledger];
+  const process = start(words, { env: envOf(gateway) });
+  const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  const text = await until(reader, (text) => / {2}beat\/main\/\S+ {2}ok, \d+\.\d s/.test(text));
+  assertStringIncludes(text, "1 recipe is scheduled (beat), ledger ");
+  process.kill("SIGKILL");
+  await process.status;
+  await Promise.all([reader.cancel(), process.stderr.cancel()]);
+  const before = rowsOf(ledger).length;
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  const once = await spawned([...words, "--once", "--json"], { env: envOf(gateway) });
+  assertEquals([once.code, once.err], [0, ""]);
+  const rows = rowsOf(ledger);
+  assert(rows.length > before, "slots of the time in between have their rows");
+  assertEquals(new Set(rows.map(({ run_key }) => run_key)).size, rows.length);
+});
+
+Deno.test("schedule --once ends with 1 when a run fails, and shows the reason", async () => {
+  await using dir = await folder({ "beat.yaml": beat.replace("30s }", "1h }") });
+  const words = ["schedule", dir.path, "--ledger", `${dir.path}/ledger.db`, "--once"];
+  const env = { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" };
+  // The first look begins the schedule; the next one finds a slot.
+  assertEquals((await spawned(words, { env })).code, 0);
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  const { code, out } = await spawned(words, { env });
+  assertEquals(code, 1);
+  assertStringIncludes(out, "orders: failed, ");
+});
+
+Deno.test("schedule begins nothing when a recipe is wrong or wants another way to the broker", async () => {
+  await using dir = await folder({
+    "a.yaml": beat,
+    "b.yaml": beat.replace("beat", "b").replace("today", "todya"),
+  });
+  const ledger = `${dir.path}/ledger.db`;
+  const wrong = await cli(["schedule", dir.path, "--ledger", ledger]);
+  assertEquals([wrong.code, wrong.out], [2, ""]);
+  assertStringIncludes(wrong.err, "b.yaml:5:");
+  await Deno.writeTextFile(`${dir.path}/b.yaml`, `${beat.replace("beat", "b")}connect: simulator\n`);
+  const other = await cli(["schedule", dir.path, "--ledger", ledger]);
+  assertEquals(other.code, 2);
+  assertStringIncludes(other.err, 'Cannot connect recipe "b" to "simulator"');
+});

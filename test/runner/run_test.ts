@@ -1,0 +1,323 @@
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { DisplacedError, OutcomeUnknownError, TransportError } from "../../lib/errors.ts";
+import { pingUrl } from "../../lib/runner/dead_man.ts";
+import { keepAlivePeriod, keepLogin, type LoginEvent } from "../../lib/runner/keep_login.ts";
+import { Ledger } from "../../lib/runner/ledger.ts";
+import { backupLedger, verifyLedger } from "../../lib/runner/ledger_care.ts";
+import { deliverNotices } from "../../lib/runner/notify.ts";
+import { Redactor } from "../../lib/runner/redact.ts";
+import { runLatestSlot } from "../../lib/runner/script.ts";
+import { stopOnSignals } from "../../lib/runner/signals.ts";
+import { addManualRun, backfill, rerun } from "../../lib/runner/starts.ts";
+import { why } from "../../lib/runner/why.ts";
+import type { CompiledStep } from "../../lib/steps/compiled.ts";
+import { at, bench, close45, DAY, HOUR, MINUTE, recipe, runsOf, step, temporaryFolder } from "./support.ts";
+
+async function runSteps(steps: CompiledStep[], given: Parameters<typeof recipe>[0] = {}) {
+  using b = bench({ start: "2025-12-24T04:44Z", recipes: [recipe({ steps, ...given })] });
+  b.scheduler.start();
+  await b.host.pass(30 * MINUTE);
+  await b.scheduler.stop();
+  const rows = b.ledger.all<{ line: string }>(
+    "select step_id || ' ' || attempt || ' ' || state || coalesce(' ' || error, '') as line from step_run order by rowid",
+  ).map(({ line }) => line);
+  return {
+    rows,
+    runs: runsOf(b.ledger),
+    events: b.events,
+    ledger: JSON.stringify(b.ledger.all("select * from step_run")),
+  };
+}
+
+Deno.test("executeRun() hands outputs on, skips what is not needed, and writes nothing after a failure", async () => {
+  const seen: unknown[] = [];
+  const { rows, runs } = await runSteps([
+    step({
+      id: "a",
+      run: ({ session, previousSession, slot }) => Promise.resolve({ session, previousSession, slot }),
+    }),
+    step({ id: "b", needs: ["a"], run: ({ outputs }) => Promise.resolve(void seen.push(outputs.a)) }),
+    step({ id: "c", condition: ({ params }) => params.never === true }),
+    step({ id: "d", needs: ["c"] }),
+    step({ id: "e", run: () => Promise.reject(new TransportError("Cannot reach it: refused")) }),
+    step({ id: "f", effect: "write" }),
+    step({ id: "g", needs: ["a"] }),
+  ]);
+  assertEquals(rows, [
+    "a 1 ok",
+    "b 1 ok",
+    "c 1 skipped condition",
+    'd 1 skipped needs "c"',
+    "e 1 failed Cannot reach it: refused",
+    "f 1 skipped an earlier step failed",
+    "g 1 ok",
+  ]);
+  assertEquals(runs, ["eod/s1/2025-12-24 failed step live"]);
+  assertEquals(seen, [{
+    session: {
+      date: "2025-12-24",
+      open: "2025-12-24T09:30:00+08:00",
+      close: "2025-12-24T12:00:00+08:00",
+      halfDay: true,
+    },
+    previousSession: {
+      date: "2025-12-23",
+      open: "2025-12-23T09:30:00+08:00",
+      close: "2025-12-23T16:00:00+08:00",
+      halfDay: false,
+    },
+    slot: "2025-12-24T04:45:00Z",
+  }]);
+});
+
+Deno.test("executeRun() tries reads again with longer waits, and neither writes nor displaced logins", async () => {
+  let reads = 0;
+  const retry = { attempts: 3, waitMs: 1000 };
+  const flaky = await runSteps([step({
+    retry,
+    run: () =>
+      ++reads < 3 ? Promise.reject(new TransportError("Cannot reach it: refused")) : Promise.resolve(7),
+  })]);
+  assertEquals(flaky.runs, ["eod/s1/2025-12-24 ok live"]);
+  assertEquals(flaky.events.flatMap((e) => e.type === "step-retry" ? [e.waitMs] : []), [1000, 2000]);
+  const displaced = await runSteps([
+    step({ retry, run: () => Promise.reject(new DisplacedError("Cannot ask: displaced", "displaced")) }),
+  ]);
+  assertEquals(displaced.rows.length, 1);
+  const unknown = await runSteps([
+    step({
+      effect: "write",
+      retry,
+      run: () => Promise.reject(new OutcomeUnknownError("Cannot tell: no answer")),
+    }),
+  ], { class: "write" });
+  assertEquals([unknown.rows, unknown.runs], [
+    ["one 1 unknown Cannot tell: no answer"],
+    ["eod/s1/2025-12-24 unknown write live"],
+  ]);
+});
+
+Deno.test("executeRun() ends steps and runs that take too long, even those that do not listen", async () => {
+  const deaf = () => new Promise(() => {});
+  assertEquals((await runSteps([step({ timeoutMs: 5000, run: deaf })])).rows, [
+    'one 1 failed Cannot finish step "one": it took more than 5000 ms',
+  ]);
+  assertEquals((await runSteps([step({ run: deaf })], { timeoutMs: 9000 })).runs, [
+    "eod/s1/2025-12-24 failed timeout live",
+  ]);
+  assertEquals(
+    (await runSteps([step({ effect: "write", timeoutMs: 5000, run: deaf })], { class: "write" })).runs,
+    [
+      "eod/s1/2025-12-24 unknown write live",
+    ],
+  );
+});
+
+Deno.test("executeRun() takes secrets out of outputs, errors, logs and artifacts, by value", async () => {
+  const { ledger, events } = await runSteps([
+    step({
+      id: "a",
+      async run({ secret, log, artifact }) {
+        const value = await secret("password");
+        log("info", `using ${value}`, { header: btoa(value) });
+        artifact({ dataset: "d", path: `/x/${value}.csv`, bytes: 1, sha256: "0", final: true });
+        return { [value]: `a ${value} b` };
+      },
+    }),
+    step({ id: "b", run: () => Promise.reject(new Error("Cannot use value-of-password")) }),
+  ]);
+  const all = ledger + JSON.stringify(events);
+  assert(!all.includes("value-of-password") && !all.includes(btoa("value-of-password")), all);
+  assertStringIncludes(all, "a [secret] b");
+  const logged = events.find(({ type }) => type === "log")!;
+  assertEquals([logged.runKey, logged.traceId.length], ["eod/s1/2025-12-24", 32]);
+});
+
+Deno.test("runLatestSlot() runs the scheduler's run under the same key, once whoever starts it", async () => {
+  let ran = 0;
+  const eod = recipe({ steps: [step({ run: () => Promise.resolve(++ran) })] });
+  using b = bench({ start: "2025-12-23T08:50Z", recipes: [eod] });
+  const surroundings = {
+    ledger: b.ledger,
+    host: b.host,
+    out: "out",
+    redactor: new Redactor(),
+    client: () => Promise.reject(new TypeError("none")),
+    secret: () => Promise.reject(new TypeError("none")),
+  };
+  const claimer = { holder: "script", leaseMs: 30_000, accountOf: () => "default" };
+  const first = await runLatestSlot(eod, { surroundings, claimer });
+  assertEquals([first!.runKey, first!.ran, first!.outcome.state], ["eod/s1/2025-12-23", true, "ok"]);
+  const second = await runLatestSlot(eod, { surroundings, claimer });
+  assertEquals([second!.ran, second!.outcome.state], [false, "ok"]);
+  // A scheduler whose watermark lies before it finds the row there.
+  b.ledger.run(
+    "insert into schedule (recipe, schedule_id, spec, watermark, updated_at) values ('eod', 's1', ?, ?, 0)",
+    JSON.stringify(close45),
+    at("2025-12-23T00:00Z"),
+  );
+  b.scheduler.tick();
+  await b.scheduler.drain();
+  assertEquals(ran, 1);
+  b.host.jump(2 * DAY);
+  const holiday = await runLatestSlot(eod, { surroundings, claimer });
+  assertEquals(holiday, {
+    runKey: "eod/s1/2025-12-25",
+    ran: false,
+    outcome: { state: "skipped", reason: "holiday" },
+  });
+});
+
+Deno.test("backfill() uses the keys of live runs and reopens them by mode; nothing that writes is repeated", async () => {
+  let fail = true;
+  let ran = 0;
+  const eod = recipe({
+    steps: [
+      step({ id: "a", run: () => Promise.resolve(++ran) }),
+      step({ id: "b", run: () => fail ? Promise.reject(new Error("no")) : Promise.resolve() }),
+    ],
+  });
+  using b = bench({ start: "2025-12-31T12:00Z", recipes: [eod] });
+  const range = { from: "2025-12-22", to: "2025-12-26", now: b.host.now(), drawTraceId: () => "1" };
+  assertEquals(backfill(b.ledger, eod, { ...range, mode: "missing" }), [
+    "eod/s1/2025-12-22",
+    "eod/s1/2025-12-23",
+    "eod/s1/2025-12-24",
+  ]);
+  await b.scheduler.drain();
+  assertEquals(backfill(b.ledger, eod, { ...range, mode: "missing" }), []);
+  fail = false;
+  assertEquals(backfill(b.ledger, eod, { ...range, mode: "failed" }).length, 3);
+  await b.scheduler.drain();
+  assertEquals([ran, runsOf(b.ledger)[0]], [3, "eod/s1/2025-12-22 ok backfill"]);
+  assertEquals(backfill(b.ledger, eod, { ...range, to: "2025-12-22", mode: "all" }).length, 1);
+  assertEquals(rerun(b.ledger, { runKey: "eod/s1/2025-12-23", fromStart: true, now: b.host.now() }), true);
+  await b.scheduler.drain();
+  assertEquals(ran, 5, "a round of its own reuses nothing");
+  const orders = recipe({ name: "orders", class: "write" });
+  assertThrows(() => backfill(b.ledger, orders, { ...range, mode: "all" }), TypeError, "cannot be traded");
+  const runKey = addManualRun(b.ledger, orders, { ...range, id: "1" });
+  assertThrows(() => rerun(b.ledger, { runKey, fromStart: true, now: 0 }), TypeError, "never repeated");
+  assertEquals(verifyLedger(b.ledger), []);
+});
+
+Deno.test("why() gives one true line for a day", async () => {
+  const eod = recipe();
+  using b = bench({ start: "2025-12-23T00:00Z", recipes: [eod] });
+  const ask = (date: string) => why(b.ledger, eod, { date, now: b.host.now() });
+  assertStringIncludes(ask("2025-12-22"), "no scheduler has seen this schedule yet");
+  b.scheduler.start();
+  await b.host.pass(6 * HOUR);
+  assertEquals(ask("2025-12-23"), "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong");
+  await b.host.pass(3 * DAY);
+  await b.scheduler.stop();
+  assertEquals(
+    ask("2025-12-22"),
+    "nothing ran at 2025-12-22T08:45:00Z: the schedule was first seen at 2025-12-23T00:00:00Z",
+  );
+  assertEquals(ask("2025-12-23"), "eod/s1/2025-12-23 ran and ended well at 2025-12-23 16:45 Asia/Hong_Kong");
+  assertEquals(ask("2025-12-25"), "eod/s1/2025-12-25 was skipped because the exchange was closed");
+  assertEquals(ask("2025-12-27"), "nothing was to run: 2025-12-27 is a weekend");
+  b.host.jump(5 * DAY);
+  assertStringIncludes(ask("2025-12-29"), "no scheduler has looked since 2025-12-26T06:00:00Z");
+});
+
+Deno.test("Ledger copies itself, and refuses one that a newer version wrote", () => {
+  using folder = temporaryFolder();
+  const path = `${folder.path}/ledger.db`;
+  {
+    using ledger = new Ledger(path);
+    addManualRun(ledger, recipe(), { id: "1", now: 0, drawTraceId: () => "1" });
+    backupLedger(ledger, `${folder.path}/copy.db`);
+    assertThrows(() => backupLedger(ledger, `${folder.path}/copy.db`), Error, "a file of that name");
+    ledger.run("insert into migration (version) values (99)");
+  }
+  assertThrows(() => new Ledger(path), Error, "it has version 99");
+  using copy = new Ledger(`${folder.path}/copy.db`);
+  assertEquals([runsOf(copy), verifyLedger(copy)], [["eod/m/1 due manual"], []]);
+  copy.run("update run set state = 'ok'");
+  assertEquals(verifyLedger(copy), ["a run that ended says when: not so in 1"]);
+});
+
+Deno.test("notices go out once, and are tried again when they fail", async () => {
+  const sent: unknown[] = [];
+  let up = false;
+  const tell = (what: unknown) => up ? Promise.resolve(void sent.push(what)) : Promise.reject(new Error());
+  const notify = [{
+    on: "failure" as const,
+    uses: "mail",
+    with: {},
+    step: step({ run: ({ outcome, slot }) => tell({ outcome, slot }) }),
+  }];
+  const bad = recipe({ notify, steps: [step({ run: () => Promise.reject(new Error("no")) })] });
+  using b = bench({ start: "2025-12-23T08:44Z", recipes: [bad] });
+  b.scheduler.start();
+  await b.host.pass(2 * MINUTE);
+  assertEquals(sent, []);
+  up = true;
+  await b.host.pass(2 * DAY / 48);
+  await b.scheduler.stop();
+  assertEquals(sent, [{
+    outcome: { state: "failed", reason: "step", failedStep: "one", error: "no" },
+    slot: "2025-12-23T08:45:00Z",
+  }]);
+  // Processes that share a ledger send it once; the row says that it is out.
+  assertEquals(await deliverNotices(b.ledger, () => () => Promise.reject(new Error()), b.host), 0);
+});
+
+Deno.test("keepLogin() asks at a third of the shortest life and stops when displaced", async () => {
+  const lives = [
+    { name: "platform-token" as const, lifeMs: 3 * HOUR, renewedByQuery: false },
+    { name: "trade-login" as const, lifeMs: HOUR, renewedByQuery: true },
+  ];
+  assertEquals([keepAlivePeriod(lives, () => 0), keepAlivePeriod(lives, () => 0.5)], [
+    18 * MINUTE,
+    20 * MINUTE,
+  ]);
+  using b = bench({ start: "2025-12-23T00:00Z", recipes: [] });
+  const events: LoginEvent[] = [];
+  let asked = 0;
+  const kept = keepLogin({
+    host: b.host,
+    lives,
+    signal: new AbortController().signal,
+    onEvent: (event) => events.push(event),
+    query: () =>
+      ++asked > 12 ? Promise.reject(new DisplacedError("Cannot ask: displaced", "x")) : Promise.resolve(),
+  });
+  await b.host.pass(6 * HOUR);
+  assertEquals([await kept, asked], ["displaced", 13]);
+  const words = events.map((event) => event.type === "expiring" ? `${event.type} ${event.name}` : event.type);
+  assertEquals(words.filter((word) => word.startsWith("expiring")), ["expiring platform-token"]);
+  assertEquals(words.at(-1), "stopped");
+});
+
+Deno.test("pingUrl() names the run by an id that follows from its key", async () => {
+  const first = await pingUrl("https://hc.example/abc", "start", "eod/s1/2025-12-23");
+  assert(
+    /^https:\/\/hc\.example\/abc\/start\?rid=[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab]/.test(first),
+    first,
+  );
+  assertEquals(await pingUrl("https://hc.example/abc", "start", "eod/s1/2025-12-23"), first);
+  assertEquals(await pingUrl("https://hc.example/abc/", "success"), "https://hc.example/abc");
+});
+
+Deno.test("stopOnSignals() drains on the first signal and exits on the second", async () => {
+  const codes: number[] = [];
+  let signal = () => {};
+  let drained = (_value: boolean) => {};
+  const ended = stopOnSignals({
+    listen(callback) {
+      signal = callback;
+      return () => {};
+    },
+    exit: (code) => void codes.push(code),
+    stop: () => new Promise((resolve) => drained = resolve),
+  });
+  signal();
+  assertEquals(codes, []);
+  signal();
+  assertEquals(codes, [75]);
+  drained(true);
+  assertEquals(await ended, 0);
+});

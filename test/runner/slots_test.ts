@@ -1,0 +1,227 @@
+import { assert, assertEquals } from "@std/assert";
+import { clockChangeSlots } from "../../lib/runner/clock_changes.ts";
+import { nextSlots, slotsBetween } from "../../lib/runner/slots.ts";
+import type { CompiledSchedule } from "../../lib/steps/compiled.ts";
+import { at, close45, DAY, every, HOUR, iso, MINUTE, numbers } from "./support.ts";
+
+const cron = (pattern: string, timezone: string, onlyIn?: "XHKG" | "XNYS"): CompiledSchedule => ({
+  id: "c",
+  form: "cron",
+  cron: pattern,
+  timezone,
+  onlyIn,
+});
+const times = (schedule: CompiledSchedule, from: string, to: string) =>
+  slotsBetween(schedule, at(from), at(to)).map((slot) =>
+    [iso(slot.at), slot.skipped, slot.assumed && "assumed"].filter(Boolean).join(" ")
+  );
+
+Deno.test("slotsBetween() follows sessions: half-days close early and holidays are skipped with their reason", () => {
+  // Christmas 2025 in Hong Kong: Wednesday 24 closes at noon, Thursday and Friday are closed.
+  assertEquals(slotsBetween(close45, at("2025-12-22T16:00Z"), at("2025-12-29T16:00Z")), [
+    { at: at("2025-12-23T08:45Z"), key: "2025-12-23", session: "2025-12-23" },
+    { at: at("2025-12-24T04:45Z"), key: "2025-12-24", session: "2025-12-24" },
+    { at: at("2025-12-25T08:45Z"), key: "2025-12-25", session: "2025-12-25", skipped: "holiday" },
+    { at: at("2025-12-26T08:45Z"), key: "2025-12-26", session: "2025-12-26", skipped: "holiday" },
+    { at: at("2025-12-29T08:45Z"), key: "2025-12-29", session: "2025-12-29" },
+  ]);
+  const week = ["2025-12-22T16:00Z", "2025-12-24T16:00Z"] as const;
+  assertEquals(times({ ...close45, halfDays: "skip" }, ...week), [
+    "2025-12-23T08:45:00Z",
+    "2025-12-24T04:45:00Z half_day",
+  ]);
+  assertEquals(times({ ...close45, halfDays: "only" }, ...week), ["2025-12-24T04:45:00Z"]);
+  assertEquals(times({ ...close45, at: { anchor: "auction-close", offsetMs: 0 } }, ...week), [
+    "2025-12-23T08:10:00Z",
+    "2025-12-24T04:10:00Z",
+  ]);
+  assertEquals(times({ ...close45, at: { anchor: "open", offsetMs: -10 * MINUTE } }, ...week), [
+    "2025-12-23T01:20:00Z",
+    "2025-12-24T01:20:00Z",
+  ]);
+});
+
+Deno.test("slotsBetween() finds the first and last session of weeks, months and quarters", () => {
+  const of = (days: "first-session-of-month" | "last-session-of-quarter" | "first-session-of-week") =>
+    slotsBetween({ ...close45, days }, at("2025-01-01T00:00Z"), at("2025-04-30T16:00Z")).map(({ key }) =>
+      key
+    );
+  assertEquals(of("first-session-of-month"), ["2025-01-02", "2025-02-03", "2025-03-03", "2025-04-01"]);
+  assertEquals(of("last-session-of-quarter"), ["2025-03-31"]);
+  // Lunar new year closed Wednesday to Friday; Good Friday and Easter Monday closed the 18th and 21st of April.
+  assertEquals(of("first-session-of-week").slice(2, 5), ["2025-01-20", "2025-01-27", "2025-02-03"]);
+  assertEquals(of("first-session-of-week").at(-2), "2025-04-22");
+});
+
+Deno.test("slotsBetween() takes weekdays beyond the calendar for sessions and says so", () => {
+  assertEquals(times(close45, "2027-12-31T00:00Z", "2028-01-04T16:00Z"), [
+    "2027-12-31T04:45:00Z",
+    "2028-01-03T08:45:00Z assumed",
+    "2028-01-04T08:45:00Z assumed",
+  ]);
+});
+
+Deno.test("slotsBetween() moves a fixed time out of a gap and runs it once in a fold", () => {
+  assertEquals(times(cron("30 2 * * *", "America/New_York"), "2027-03-13T12:00Z", "2027-03-15T12:00Z"), [
+    "2027-03-14T07:00:00Z", // 03:00, the first instant after the gap
+    "2027-03-15T06:30:00Z",
+  ]);
+  assertEquals(times(cron("30 2,14 * * *", "America/New_York"), "2027-03-13T20:00Z", "2027-03-14T20:00Z"), [
+    "2027-03-14T07:00:00Z",
+    "2027-03-14T18:30:00Z",
+  ]);
+  assertEquals(times(cron("30 1,14 * * *", "America/New_York"), "2026-11-01T00:00Z", "2026-11-02T00:00Z"), [
+    "2026-11-01T05:30:00Z",
+    "2026-11-01T19:30:00Z",
+  ]);
+  assertEquals(times(cron("*/30 * * * *", "America/New_York"), "2026-11-01T04:59Z", "2026-11-01T07:00Z"), [
+    "2026-11-01T05:00:00Z",
+    "2026-11-01T05:30:00Z",
+    "2026-11-01T06:00:00Z",
+    "2026-11-01T06:30:00Z",
+    "2026-11-01T07:00:00Z",
+  ]);
+  // Half an hour is left out at Lord Howe.
+  assertEquals(times(cron("15 2 * * *", "Australia/Lord_Howe"), "2026-10-03T00:00Z", "2026-10-04T12:00Z"), [
+    "2026-10-03T15:30:00Z",
+  ]);
+});
+
+Deno.test("slotsBetween() gates a cron by sessions: weekends leave no trace, holidays do", () => {
+  assertEquals(
+    times(cron("0 10 * * *", "Asia/Hong_Kong", "XHKG"), "2025-12-24T00:00Z", "2025-12-29T12:00Z"),
+    [
+      "2025-12-24T02:00:00Z",
+      "2025-12-25T02:00:00Z holiday",
+      "2025-12-26T02:00:00Z holiday",
+      "2025-12-29T02:00:00Z",
+    ],
+  );
+});
+
+Deno.test("slotsBetween() aligns intervals to the epoch and keeps them within sessions", () => {
+  assertEquals(times(every(20 * MINUTE), "2025-01-01T00:01Z", "2025-01-01T01:00Z"), [
+    "2025-01-01T00:20:00Z",
+    "2025-01-01T00:40:00Z",
+    "2025-01-01T01:00:00Z",
+  ]);
+  const gated: CompiledSchedule = {
+    id: "k",
+    form: "every",
+    everyMs: 2 * HOUR,
+    jitterMs: 0,
+    while: {
+      mic: "XHKG",
+      from: { anchor: "open", offsetMs: -30 * MINUTE },
+      to: { anchor: "close", offsetMs: 2 * HOUR },
+    },
+  };
+  assertEquals(times(gated, "2025-12-23T12:00Z", "2025-12-29T05:00Z"), [
+    "2025-12-24T02:00:00Z",
+    "2025-12-24T04:00:00Z",
+    "2025-12-24T06:00:00Z", // noon + 2 h in Hong Kong is 06:00 UTC, which belongs to it
+    "2025-12-29T02:00:00Z",
+    "2025-12-29T04:00:00Z",
+  ]);
+});
+
+Deno.test("nextSlots() counts what runs and shows what is skipped between", () => {
+  const next = nextSlots(close45, at("2025-12-24T05:00Z"), 2);
+  assertEquals(next.map(({ key, skipped }) => [key, skipped]), [
+    ["2025-12-25", "holiday"],
+    ["2025-12-26", "holiday"],
+    ["2025-12-29", undefined],
+    ["2025-12-30", undefined],
+  ]);
+  assertEquals(nextSlots(cron("0 0 30 2 *", "UTC"), at("2025-01-01T00:00Z"), 3), []);
+});
+
+Deno.test("clockChangeSlots() lists what meets a clock change, and when it runs", () => {
+  const changes = (schedule: CompiledSchedule) =>
+    clockChangeSlots(schedule, { after: at("2026-06-01T00:00Z"), months: 24 }).map(({ kind, wall, runsAt }) =>
+      [kind, wall, ...runsAt.map(iso)].join(" ")
+    );
+  assertEquals(changes(cron("30 2 * * *", "America/New_York")), [
+    "gap 2027-03-14T02:30 2027-03-14T07:00:00Z",
+    "gap 2028-03-12T02:30 2028-03-12T07:00:00Z",
+  ]);
+  assertEquals(changes(cron("30 1 * * *", "America/New_York")), [
+    "fold 2026-11-01T01:30 2026-11-01T05:30:00Z",
+    "fold 2027-11-07T01:30 2027-11-07T05:30:00Z",
+  ]);
+  assertEquals(changes(cron("*/30 * * * *", "America/New_York")).slice(0, 4), [
+    "fold 2026-11-01T01:00 2026-11-01T05:00:00Z 2026-11-01T06:00:00Z",
+    "fold 2026-11-01T01:30 2026-11-01T05:30:00Z 2026-11-01T06:30:00Z",
+    "gap 2027-03-14T02:00",
+    "gap 2027-03-14T02:30",
+  ]);
+  assertEquals(changes(cron("30 2 * * *", "Asia/Hong_Kong")), []);
+  assertEquals(changes(close45), []);
+});
+
+const ZONES = [
+  "UTC",
+  "America/New_York",
+  "Australia/Lord_Howe",
+  "Asia/Hong_Kong",
+  "Europe/London",
+  "Asia/Kolkata",
+];
+const PATTERNS = ["*/7 * * * *", "30 1,2,14 * * *", "0 2 * * 1-5", "15 */3 * * *", "30 2 * * 0", "0 0 1 * *"];
+
+Deno.test("slotsBetween() gives the same slots however the time is cut, over random schedules and zones", () => {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  const random = numbers(seed);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+  let slots = 0;
+  // Days on which clocks change somewhere, so that cuts fall into gaps and folds.
+  const days = [
+    "2026-10-31",
+    "2027-03-13",
+    "2026-10-03",
+    "2026-04-04",
+    "2026-03-28",
+    "2026-12-23",
+    "2027-12-30",
+  ];
+  for (let round = 0; round < 120; round++) {
+    const schedule: CompiledSchedule = pick([
+      () => cron(pick(PATTERNS), pick(ZONES), pick([undefined, "XNYS" as const])),
+      () => ({ ...close45, mic: pick(["XHKG", "XNYS"] as const), halfDays: pick(["run", "skip"] as const) }),
+      () => ({ ...close45, at: { time: pick(["01:30", "02:30", "09:25"]) }, mic: "XNYS" as const }),
+      () => ({
+        ...close45,
+        at: { anchor: "close" as const, offsetMs: Math.floor((random() - 0.5) * 60) * HOUR },
+      }),
+      () => every(Math.ceil(random() * 90) * MINUTE),
+      () => ({
+        id: "w",
+        form: "every" as const,
+        everyMs: 17 * MINUTE,
+        jitterMs: 0,
+        while: {
+          mic: "XNYS" as const,
+          from: { anchor: "open" as const, offsetMs: -Math.floor(random() * 20) * HOUR },
+          to: { anchor: "close" as const, offsetMs: Math.floor(random() * 10) * HOUR },
+        },
+      }),
+    ])();
+    const start = at(`${pick(days)}T00:00Z`) + Math.floor(random() * DAY);
+    const end = start + Math.floor(random() * 4 * DAY);
+    const whole = slotsBetween(schedule, start, end);
+    const cuts = [
+      start,
+      ...Array.from({ length: 12 }, () => start + Math.floor(random() * (end - start))),
+      end,
+    ]
+      .sort((a, b) => a - b);
+    const parts = cuts.slice(1).flatMap((cut, i) => slotsBetween(schedule, cuts[i]!, cut));
+    assertEquals(parts, whole, `seed ${seed}, round ${round}, ${JSON.stringify(schedule)}`);
+    for (const [i, slot] of whole.entries()) {
+      assert(slot.at > start && slot.at <= end && (i === 0 || slot.at > whole[i - 1]!.at), `seed ${seed}`);
+    }
+    assertEquals(new Set(whole.map(({ key }) => key)).size, whole.length, `keys, seed ${seed}`);
+    slots += whole.length;
+  }
+  assert(slots > 1000, `${slots} slots are too few, seed ${seed}`);
+});

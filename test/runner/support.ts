@@ -1,0 +1,217 @@
+/**
+ * What the tests of the runner share: recipes made by hand, a host that is told what time it is, and the real one.
+ *
+ * @module
+ */
+import type { Host } from "../../lib/runner/host.ts";
+import { Ledger } from "../../lib/runner/ledger.ts";
+import { Redactor } from "../../lib/runner/redact.ts";
+import type { RunEvent } from "../../lib/runner/run_events.ts";
+import { Scheduler, type SchedulerEvent, type SchedulerOptions } from "../../lib/runner/scheduler.ts";
+import type {
+  CalendarSchedule,
+  CompiledRecipe,
+  CompiledSchedule,
+  CompiledStep,
+} from "../../lib/steps/compiled.ts";
+
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+export const at = (text: string): number => Date.parse(text);
+export const iso = (ms: number): string => new Date(ms).toISOString().replace(".000Z", "Z");
+
+/** Numbers from a seed (mulberry32). */
+export function numbers(seed: number): () => number {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/** A host that stands still until it is moved; timers go off as it passes them. */
+export class TestHost implements Host {
+  #wall: number;
+  #monotonic = 0;
+  #ids = 0;
+  #timers = new Set<{ at: number; callback: () => void }>();
+  readonly random: () => number;
+
+  constructor(start: number, seed = 1) {
+    this.#wall = start;
+    this.random = numbers(seed);
+  }
+
+  now(): number {
+    return this.#wall;
+  }
+
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
+  id(): string {
+    return `id-${++this.#ids}`;
+  }
+
+  setTimer(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#monotonic + Math.max(0, ms), callback };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+
+  /** The wall clock jumps; no time passes. */
+  jump(ms: number): void {
+    this.#wall += ms;
+  }
+
+  /** The machine sleeps: the wall clock goes on, nothing else does. */
+  sleep(ms: number): void {
+    this.#wall += ms;
+  }
+
+  /** Time passes, timer by timer, each with what follows from it. */
+  async pass(ms: number): Promise<void> {
+    const end = this.#monotonic + ms;
+    await settle();
+    for (;;) {
+      const next = [...this.#timers].filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at)[0];
+      if (next === undefined) break;
+      this.#wall += next.at - this.#monotonic;
+      this.#monotonic = next.at;
+      this.#timers.delete(next);
+      next.callback();
+      await settle();
+    }
+    this.#wall += end - this.#monotonic;
+    this.#monotonic = end;
+  }
+}
+
+/** Lets everything that is ready go on. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 30; turn++) await Promise.resolve();
+}
+
+/** The real machine. */
+export const realHost: Host = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  random: Math.random,
+  id: () => crypto.randomUUID(),
+  setTimer(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+export const close45: { id: string } & CalendarSchedule = {
+  id: "s1",
+  form: "calendar",
+  mic: "XHKG",
+  days: "every-session",
+  at: { anchor: "close", offsetMs: 45 * MINUTE },
+  halfDays: "run",
+};
+
+export function step(given: Partial<CompiledStep> = {}): CompiledStep {
+  return {
+    id: "one",
+    uses: "test",
+    effect: "read",
+    needs: [],
+    fresh: false,
+    run: () => Promise.resolve(null),
+    ...given,
+  };
+}
+
+export function recipe(given: Partial<CompiledRecipe> = {}): CompiledRecipe {
+  return {
+    name: "eod",
+    file: "eod.yaml",
+    sha256: "00",
+    class: "read",
+    schedules: [close45],
+    misfire: { graceMs: 15 * MINUTE, action: "all", max: 10 },
+    overlap: "queue",
+    timeoutMs: HOUR,
+    needsAccount: false,
+    params: {},
+    steps: [step()],
+    ...given,
+  };
+}
+
+export const every = (everyMs: number, jitterMs = 0): CompiledSchedule => ({
+  id: "s1",
+  form: "every",
+  everyMs,
+  jitterMs,
+});
+
+/** A scheduler on a virtual machine, with all that it told. */
+export interface Bench extends Disposable {
+  ledger: Ledger;
+  host: TestHost;
+  scheduler: Scheduler;
+  events: RunEvent[];
+  told: SchedulerEvent[];
+  redactor: Redactor;
+  /** Another scheduler on the same ledger and clock. */
+  another(holder: string, given?: Partial<SchedulerOptions>): Scheduler;
+}
+
+export function bench(
+  { start, recipes, ...given }: { start: string; recipes: CompiledRecipe[] } & Partial<SchedulerOptions>,
+): Bench {
+  const host = new TestHost(at(start));
+  const ledger = given.ledger ?? new Ledger(":memory:");
+  const events: RunEvent[] = [];
+  const told: SchedulerEvent[] = [];
+  const redactor = new Redactor();
+  const make = (holder: string, more: Partial<SchedulerOptions> = {}) =>
+    new Scheduler({
+      ledger,
+      host,
+      holder,
+      recipes,
+      out: "out",
+      redactor,
+      client: () => Promise.reject(new TypeError("no client in this test")),
+      secret: (name) => Promise.resolve(`value-of-${name}`),
+      onEvent: (event) => void events.push(event),
+      onSchedulerEvent(event) {
+        if (event.type === "error") throw event.error;
+        told.push(event);
+      },
+      ...given,
+      ...more,
+    });
+  return {
+    ledger,
+    host,
+    scheduler: make("p1"),
+    events,
+    told,
+    redactor,
+    another: make,
+    [Symbol.dispose]: () => ledger[Symbol.dispose](),
+  };
+}
+
+/** What the ledger says of each run: key, state, reason, kind. */
+export function runsOf(ledger: Ledger): string[] {
+  return ledger.all<{ line: string }>(
+    "select run_key || ' ' || state || coalesce(' ' || reason, '') || ' ' || kind as line from run order by slot_at, run_key",
+  ).map(({ line }) => line);
+}
+
+/** A folder that goes with the test. */
+export function temporaryFolder(): { path: string } & Disposable {
+  const path = Deno.makeTempDirSync({ prefix: "hsgate-runner-" });
+  return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
+}
