@@ -252,7 +252,7 @@ class Execution {
     return { ...scopeOf(this.#recipe, this.#row), outputs: this.#outputs };
   }
 
-  #context(step: CompiledStep, attempt: number): Omit<StepContext, "signal"> {
+  #context(step: CompiledStep, attempt: number): Omit<StepContext, "signal" | "sleep"> {
     const { ledger, host, out, redactor, client, secret, runRecipe } = this.#around;
     return {
       ...this.#scope(),
@@ -260,7 +260,6 @@ class Execution {
       attempt,
       out,
       now: () => host.now(),
-      sleep: (ms) => wait(host, ms, this.#keeper.halt),
       client: () => client(this.#recipe),
       log: (level, message, data) => this.#tell({ type: "log", step: step.id, level, message, data }),
       progress: (event) => this.#tell({ type: "step-progress", step: step.id, ...event }),

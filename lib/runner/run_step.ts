@@ -31,7 +31,7 @@ export class StepTimeoutError extends BrokerError {
  */
 export async function runOnce(
   step: CompiledStep,
-  context: Omit<StepContext, "signal">,
+  context: Omit<StepContext, "signal" | "sleep">,
   { host, halt }: { host: Host; halt: AbortSignal },
 ): Promise<unknown> {
   const timer = new AbortController();
@@ -47,7 +47,9 @@ export async function runOnce(
   const patience = new AbortController();
   try {
     signal.throwIfAborted();
-    const work = Promise.resolve().then(() => step.run({ ...context, signal }));
+    // A write that sleeps between its orders is woken by its own time alone, as its signal is.
+    const sleep = (ms: number) => wait(host, ms, signal);
+    const work = Promise.resolve().then(() => step.run({ ...context, signal, sleep }));
     return await Promise.race([work, givenUp(signal, isWrite ? WRITE_GRACE_MS : 0, host, patience.signal)]);
   } finally {
     cancel?.();

@@ -93,7 +93,7 @@ Deno.test("run refuses a recipe with a mistake before its first step, naming the
     "name: r\nsteps:\n  - id: a\n    uses: export-day-book\n    with: { markets: [uk], sessions: 1 }\n";
   const { code, out, err } = await cli(["run", "r.yaml"], { files: { "r.yaml": recipe } });
   assertEquals({ code, out }, { code: 2, out: "" });
-  assertStringIncludes(err, "r.yaml:5: ");
+  assertStringIncludes(err, "r.yaml:5:23: ");
 });
 
 Deno.test("demo finishes within 30 seconds and says where the files are", async () => {

@@ -329,7 +329,13 @@ Deno.test("Scheduler.stop() aborts reads, gives the run back, and the next proce
 Deno.test("Scheduler.stop() lets a write end", async () => {
   let finish = () => {};
   const slow = order([], {
-    steps: [step({ effect: "write", run: () => new Promise<void>((resolve) => finish = resolve) })],
+    steps: [step({
+      effect: "write",
+      async run({ sleep }) {
+        await sleep!(70_000); // the runner brings it; it must not be cut short by the stop
+        await new Promise<void>((resolve) => finish = resolve);
+      },
+    })],
   });
   using b = bench({ start: "2025-12-22T01:59Z", recipes: [slow] });
   b.scheduler.start();
