@@ -35,7 +35,7 @@ import { CallLimits } from "./limits.ts";
 import type { Link } from "./link.ts";
 import { deviceNumber, type DirectOptions, type World, worldOf } from "./options.ts";
 import { Logins, needsLogin, type Way } from "./logins.ts";
-import { checkCode, encodePayload } from "./payloads.ts";
+import { checkCode, checkType, encodePayload, responseNumber } from "./payloads.ts";
 import { PlatformHttp } from "./platform_http.ts";
 import { PlatformSession, type Token } from "./platform_session.ts";
 import { directSource } from "./pushes.ts";
@@ -225,7 +225,9 @@ class Direct implements DirectTransport {
       });
     }
     const { messages } = this.#envelopes;
-    const socket = findOperation(name)?.socket;
+    const operation = findOperation(name);
+    const socket = operation?.socket;
+    const isMapped = operation !== undefined && socket !== undefined && !("gap" in socket);
     const message = socket !== undefined && !("gap" in socket) ? socket.request : `${name}Request`;
     const payload = message === null || !messages.has(message)
       ? undefined
@@ -243,6 +245,7 @@ class Direct implements DirectTransport {
     });
     return this.#calls.noting(context, way, () => {
       checkCode(context, response);
+      if (isMapped) checkType(context, response, responseNumber(operation));
       const { payload: answer } = response;
       return answer === undefined ? null : messages.decode(answer.name, answer.bytes);
     });
