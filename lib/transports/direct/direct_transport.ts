@@ -37,7 +37,7 @@ import { deviceNumber, type DirectOptions, type World, worldOf } from "./options
 import { Logins, needsLogin, type Way } from "./logins.ts";
 import { checkCode, checkType, encodePayload, responseNumber } from "./payloads.ts";
 import { PlatformHttp } from "./platform_http.ts";
-import { PlatformSession, type Token } from "./platform_session.ts";
+import { isKeyFault, PlatformSession, type Token } from "./platform_session.ts";
 import { directSource } from "./pushes.ts";
 import { SocketCalls } from "./socket_calls.ts";
 import { TradeLogin } from "./trade_login.ts";
@@ -342,6 +342,8 @@ class Direct implements DirectTransport {
       } catch (error) {
         // A token may run out under the trade login; nothing of this call was sent, so there is no harm in once more.
         if (isFirst && error instanceof LoginExpiredError && this.#session.valid === undefined) continue;
+        // A read is tried again after a TransportError, which would help no more than the first time.
+        if (isKeyFault(error) && context.operation.effect !== "write") throw error;
         if (error instanceof TransportError || error instanceof ProtocolError) {
           throw undelivered(context, error.message, error.code ?? "not-connected", error);
         }
