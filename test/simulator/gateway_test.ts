@@ -553,3 +553,29 @@ Deno.test("task sim ends with 1 when it cannot start", async () => {
     assertStringIncludes(new TextDecoder().decode(stderr), reason);
   }
 });
+
+Deno.test("startGateway() reports a mistake of its own to the runtime when nobody else is told of it", async () => {
+  const clock = new ManualClock(Date.parse("2025-08-15T10:30:00+08:00"));
+  await using gateway = await startGateway({
+    seed: 7,
+    days: 3,
+    clock,
+    httpPort: 0,
+    pushPort: 0,
+    pushIntervalMs: 0,
+  });
+  const reported: unknown[] = [];
+  const note = (event: ErrorEvent) => {
+    event.preventDefault(); // else the runtime ends here
+    reported.push(event.error);
+  };
+  globalThis.addEventListener("error", note);
+  try {
+    clock.set(Date.parse("2090-01-02T10:30:00+08:00")); // where no calendar reaches
+    const { err } = await call(gateway, "/hq/BasicQot", { security: [TENCENT] });
+    assertStringIncludes(err, "1001");
+  } finally {
+    globalThis.removeEventListener("error", note);
+  }
+  assertEquals(reported.map((error) => error instanceof RangeError), [true], String(reported[0]));
+});

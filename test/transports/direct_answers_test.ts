@@ -1,7 +1,10 @@
 /** Answers that fit no call: none is taken for another call's, and what an order was answered with is never lost. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, type DirectClient } from "../../lib/client/connect.ts";
 import { OutcomeUnknownError, ProtocolError } from "../../lib/errors.ts";
+import { futures } from "../../lib/operations/futures.ts";
+import { operations } from "../../lib/operations/mod.ts";
+import { requestNumber, responseNumber } from "../../lib/transports/direct/payloads.ts";
 import type { DirectEvent } from "../../lib/transports/direct/events.ts";
 import { type DirectFarEnd, directFarEnd, type FarCall } from "./direct_far_end.ts";
 
@@ -109,4 +112,34 @@ Deno.test("an empty list that is there is an empty list", async () => {
   });
   await using client = await connectTo(farEnd);
   assertEquals(await client.account.holdings({ market: "hk" }), []);
+});
+
+Deno.test("an answer of another operation's type is no answer, whatever its id", async () => {
+  let type = 17; // of a cancellation, with the very payload of an order
+  await using farEnd = await directFarEnd({
+    onCall: (call) =>
+      call.send(call.answer({
+        type,
+        told: call.request.type === PLACE
+          ? ["CommonStringResponse", { data: "A1" }]
+          : ["CommonIntResponse", { data: 700 }],
+      })),
+  });
+  await using client = await connectTo(farEnd);
+  const write = await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+  const read = await assertRejects(() => maxBuy(client), ProtocolError);
+  assertEquals([write.code, read.code], ["unexpected-type", "unexpected-type"]);
+  for (type = 1; type <= 4; type++) { // the types that any operation may be answered with
+    assertEquals(await client.orders.place(ORDER), { orderId: "A1" });
+    assertEquals(await maxBuy(client), { quantity: "700" });
+  }
+});
+
+Deno.test("every operation that the socket carries knows the type of its answers", () => {
+  for (const operation of operations.values()) {
+    if (!("gap" in operation.socket)) assert(responseNumber(operation) >= 0, operation.name);
+  }
+  // Some numbers of futures differ between requests and answers.
+  assertEquals([32, 42], [requestNumber(futures.place), responseNumber(futures.place)]);
+  assertEquals(responseNumber(futures.maxQuantity), 39);
 });

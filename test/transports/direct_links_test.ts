@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, type DirectClient } from "../../lib/client/connect.ts";
 import { Heartbeat } from "../../lib/transports/direct/heartbeat.ts";
 import type { Timers } from "../../lib/transports/direct/options.ts";
-import { TransportError } from "../../lib/errors.ts";
+import { ProtocolError, TransportError } from "../../lib/errors.ts";
 import { type DirectFarEnd, directFarEnd, type FarCall } from "./direct_far_end.ts";
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -124,4 +124,31 @@ Deno.test("a connection that is opened again and again gathers no listeners", as
   });
   assert(opened >= 8, `${opened} connections`);
   assert(left <= 2, `${left} listeners left`);
+});
+
+Deno.test("a wrong key is tried once: one login, one connection", async () => {
+  const order = {
+    market: "hk",
+    symbol: "00700.HK",
+    quantity: "100",
+    price: "500",
+    side: "buy",
+    orderType: "enhanced-limit",
+  } as const;
+  const cases = [
+    { strange: { encryptsStrangely: true }, code: "token", opened: [] },
+    { strange: { signsStrangely: true }, code: "platform-key", opened: ["trade"] },
+  ];
+  for (const { strange, code, opened } of cases) {
+    await using farEnd = await directFarEnd({ onCall: answerReads, ...strange });
+    await using client = await connect({ direct: farEnd.options, retry: { attempts: 3, waitMs: 5 } });
+    assertEquals((await assertRejects(() => maxBuy(client), ProtocolError)).code, code);
+    assertEquals((await assertRejects(() => maxBuy(client), ProtocolError)).code, code);
+    // Of an order it is certain that nothing was sent.
+    assertEquals((await assertRejects(() => client.orders.place(order), TransportError)).code, code);
+    await wait(60); // longer than any pause between attempts
+    assertEquals(farEnd.posted.filter((path) => path === "/hs/v2/login").length, 1);
+    assertEquals(farEnd.opened, opened);
+    assertEquals(client.transport.state("trade").phase, "stopped");
+  }
 });

@@ -165,7 +165,7 @@ export async function openPlatform(
   view?: ControlView,
 ): Promise<SimulatedPlatform> {
   const { hostname = "127.0.0.1", pushIntervalMs = 1000, heartbeatIntervalSec = 30 } = options;
-  const { onError = reportError, bodyLimit = MIB } = options;
+  const { onError = (error: unknown) => reportError(error), bodyLimit = MIB } = options;
   const { silenceLimitMs = 3000 * heartbeatIntervalSec } = options;
   const login = { ...platformCredentials(seed), ...given(options) };
   const { tradePassword = simulatedCredentials(seed).tradePassword } = options;

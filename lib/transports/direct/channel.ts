@@ -8,6 +8,7 @@ import {
   BusyError,
   DisplacedError,
   LoginExpiredError,
+  ProtocolError,
   RejectedError,
   TransportError,
 } from "../../errors.ts";
@@ -15,7 +16,7 @@ import { backoffMs, longestPause, type ReconnectOptions } from "../push_waits.ts
 import type { ChannelName, DirectState, EventFeed, TradeLoginState } from "./events.ts";
 import { type Link, type LinkHandlers, type LinkOptions, openLink } from "./link.ts";
 import type { World } from "./options.ts";
-import type { PlatformSession, Token } from "./platform_session.ts";
+import { isKeyFault, type PlatformSession, type Token } from "./platform_session.ts";
 
 /** Options of {@linkcode Channel}. */
 export interface ChannelOptions {
@@ -57,6 +58,8 @@ export class Channel {
   /** What stopped it for good. */
   #stopped: BrokerError | undefined;
   #started = false;
+  /** A first answer was signed as it should be, so the platform's key is the right one. */
+  #isKeyRight = false;
   readonly #links = new Set<Link>();
 
   constructor(options: ChannelOptions) {
@@ -187,8 +190,9 @@ export class Channel {
     } catch (error) {
       // The next attempt asks again where the server is.
       if (error instanceof TransportError) session.forgetServers();
-      throw error;
+      throw this.#isKeyRight ? error : asKeyFault(name, error);
     }
+    this.#isKeyRight = true;
     session.touch(token);
     this.#links.add(link);
     const readyAt = world.monotonic();
@@ -226,6 +230,7 @@ export class Channel {
   #failed(error: unknown): void {
     if (this.#stopped !== undefined || !(error instanceof BrokerError)) return;
     if (error instanceof DisplacedError) return this.#options.onDisplaced(error);
+    if (isKeyFault(error)) return this.stop(error);
     const isRefused = error instanceof RejectedError && !(error instanceof BusyError);
     if (isRefused) return this.tell("stopped", { error });
     this.tell("lost", { error });
@@ -280,5 +285,14 @@ function hungUp(cause: BrokerError): DisplacedError {
       "as platforms do with one whose place another program has taken; account.login() takes it back",
     cause.message,
     { code: "hung-up", transport: "direct", cause },
+  );
+}
+
+/** A first answer with a wrong signature is another key's; later, with a key that has fitted, it is damage. */
+function asKeyFault(name: ChannelName, cause: unknown): unknown {
+  if (!(cause instanceof ProtocolError) || cause.code !== "signature-bad") return cause;
+  return new ProtocolError(
+    `Cannot open the ${name} connection: its first answer is not signed with this platform key`,
+    { code: "platform-key", transport: "direct", cause },
   );
 }

@@ -35,9 +35,9 @@ import { CallLimits } from "./limits.ts";
 import type { Link } from "./link.ts";
 import { deviceNumber, type DirectOptions, type World, worldOf } from "./options.ts";
 import { Logins, needsLogin, type Way } from "./logins.ts";
-import { checkCode, encodePayload } from "./payloads.ts";
+import { checkCode, checkType, encodePayload, responseNumber } from "./payloads.ts";
 import { PlatformHttp } from "./platform_http.ts";
-import { PlatformSession, type Token } from "./platform_session.ts";
+import { isKeyFault, PlatformSession, type Token } from "./platform_session.ts";
 import { directSource } from "./pushes.ts";
 import { SocketCalls } from "./socket_calls.ts";
 import { TradeLogin } from "./trade_login.ts";
@@ -225,7 +225,9 @@ class Direct implements DirectTransport {
       });
     }
     const { messages } = this.#envelopes;
-    const socket = findOperation(name)?.socket;
+    const operation = findOperation(name);
+    const socket = operation?.socket;
+    const isMapped = operation !== undefined && socket !== undefined && !("gap" in socket);
     const message = socket !== undefined && !("gap" in socket) ? socket.request : `${name}Request`;
     const payload = message === null || !messages.has(message)
       ? undefined
@@ -243,6 +245,7 @@ class Direct implements DirectTransport {
     });
     return this.#calls.noting(context, way, () => {
       checkCode(context, response);
+      if (isMapped) checkType(context, response, responseNumber(operation));
       const { payload: answer } = response;
       return answer === undefined ? null : messages.decode(answer.name, answer.bytes);
     });
@@ -339,6 +342,8 @@ class Direct implements DirectTransport {
       } catch (error) {
         // A token may run out under the trade login; nothing of this call was sent, so there is no harm in once more.
         if (isFirst && error instanceof LoginExpiredError && this.#session.valid === undefined) continue;
+        // A read is tried again after a TransportError, which would help no more than the first time.
+        if (isKeyFault(error) && context.operation.effect !== "write") throw error;
         if (error instanceof TransportError || error instanceof ProtocolError) {
           throw undelivered(context, error.message, error.code ?? "not-connected", error);
         }

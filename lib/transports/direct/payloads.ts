@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { RequestType } from "../../dictionaries/message_type.ts";
+import { RequestType, ResponseType } from "../../dictionaries/message_type.ts";
 import { ProtocolError, UnmappedError } from "../../errors.ts";
 import { type AnyOperation, encodeParams, type SocketMapping } from "../../operations/operation.ts";
 import { platform } from "../../operations/platform.ts";
@@ -17,7 +17,11 @@ import { type CallContext, rejection, unanswered, unreadable } from "../outcome.
 import { encryptForPlatform } from "./platform_session.ts";
 
 /** Number of answers that tell of a system exception. */
-const SYSTEM_EXCEPTION = 999;
+const SYSTEM_EXCEPTION = Number(ResponseType.encode("Error"));
+/** Numbers of answers that name no operation, which any operation may be answered with. */
+const GENERIC = ["Common", "CommonInt", "CommonString", "CommonBool"].map((name) =>
+  Number(ResponseType.encode(name))
+);
 
 /**
  * How the socket carries an operation.
@@ -37,6 +41,23 @@ export function mappingOf(operation: AnyOperation): SocketMapping {
 export function requestNumber(operation: AnyOperation): number {
   const { requestType = operation.wire } = mappingOf(operation);
   return Number(RequestType.encode(requestType));
+}
+
+/** Number of an operation's answers. */
+export function responseNumber(operation: AnyOperation): number {
+  const { responseType, requestType = operation.wire } = mappingOf(operation);
+  return Number(ResponseType.encode(responseType ?? requestType));
+}
+
+/**
+ * Refuses an answer that carries the id of a call and the number of another operation. A refusal is taken whatever
+ * its number: what it says about logins has to be heard.
+ *
+ * @throws {BrokerError} With code `unexpected-type`; of unknown outcome for a write.
+ */
+export function checkType(context: CallContext, { type }: Response, expected: number): void {
+  if (type === expected || GENERIC.includes(type)) return;
+  throw unreadable(context, `it is of type ${type} instead of ${expected}`, "unexpected-type");
 }
 
 /**
@@ -115,6 +136,7 @@ export function decodeAnswer(
 ): unknown {
   const context = { operation, transport };
   checkCode(context, response);
+  checkType(context, response, responseNumber(operation));
   const { response: expected, complete = (answer: unknown) => answer } = mappingOf(operation);
   const { payload } = response;
   try {
@@ -148,6 +170,7 @@ export function readInit(
   messages: Messages,
 ): { key: Uint8Array; heartbeatMs: number | undefined } {
   checkCode(context, response);
+  checkType(context, response, responseNumber(platform.openConnection));
   const { name, bytes } = response.payload ?? { name: "nothing", bytes: new Uint8Array(0) };
   if (name !== "InitConnectResp") {
     throw unreadable(context, `it holds "${name}" instead of "InitConnectResp"`, "unexpected-payload");

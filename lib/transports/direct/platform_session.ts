@@ -5,7 +5,7 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { BusyError, ProtocolError, RejectedError } from "../../errors.ts";
+import { BrokerError, BusyError, ProtocolError, RejectedError } from "../../errors.ts";
 import type { AnyOperation, Params } from "../../operations/operation.ts";
 import { platform } from "../../operations/platform.ts";
 import { Mismatch } from "../../operations/types.ts";
@@ -57,6 +57,11 @@ export interface PlatformSessionOptions {
 /** A token this close to its end is not used any more, as the request has a way to go. */
 const MARGIN_MS = 30_000;
 
+/** Whether a key of ours is the wrong one. It is so the next time as well, so nothing is tried again. */
+export function isKeyFault(error: unknown): boolean {
+  return error instanceof ProtocolError && (error.code === "token" || error.code === "platform-key");
+}
+
 /** Keeps the token. */
 export class PlatformSession {
   readonly #options: PlatformSessionOptions;
@@ -67,7 +72,7 @@ export class PlatformSession {
   #madeAt = 0;
   #pending: Promise<Token> | undefined;
   #servers: { generation: number; servers: Promise<Servers> } | undefined;
-  #refusal: RejectedError | undefined;
+  #refusal: BrokerError | undefined;
 
   constructor(options: PlatformSessionOptions) {
     this.#options = options;
@@ -85,6 +90,7 @@ export class PlatformSession {
    * Resolves to a token, and logs in for it where that is needed, once for all who wait.
    *
    * @throws {RejectedError} When the platform refuses; it is not asked again by itself, as accounts get locked.
+   * @throws {ProtocolError} When the token is encrypted for another key; neither is it asked again then.
    */
   token(): Promise<Token> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
@@ -168,7 +174,8 @@ export class PlatformSession {
       };
       text = this.#decryptToken(answer.token);
     } catch (error) {
-      if (error instanceof RejectedError && !(error instanceof BusyError)) this.#refusal = error;
+      const isRefused = error instanceof RejectedError && !(error instanceof BusyError);
+      if (error instanceof BrokerError && (isRefused || isKeyFault(error))) this.#refusal = error;
       throw error;
     }
     const token = { text, generation: ++this.#generation };
