@@ -13,6 +13,7 @@ import { list, paint } from "../print.ts";
 import type { RunInput } from "../run.ts";
 import { clientOf } from "../session.ts";
 import { printAnswer } from "./answer.ts";
+import { type DayProgress, showProgress } from "./day_progress.ts";
 import { dayTable } from "./day_table.ts";
 import { clockOf } from "./lists.ts";
 
@@ -31,12 +32,13 @@ export async function run({ args: [name = ""], flags, host }: RunInput): Promise
     command: `run ${recipe.name}`,
     ...usualUrl !== undefined && { usualUrl },
   });
+  using progress = showProgress(host, { json: flags.json });
   const result = await runRecipe(recipe, {
     client,
     now: clockOf(flags.now, host),
     signal: host.signal,
     ...flags.out !== undefined && { out: flags.out },
-    onProgress: (event) => tell(event, host),
+    onProgress: (event) => tell(event, host, progress),
   });
   if (flags.json) host.out(JSON.stringify(result));
   else printSteps(result, host);
@@ -66,13 +68,11 @@ async function recipeNames(): Promise<string[]> {
 }
 
 /** Tells on stderr where a recipe is. */
-export function tell(event: RecipeEvent, host: Pick<Host, "note">): void {
+export function tell(event: RecipeEvent, host: Pick<Host, "note">, progress: DayProgress): void {
   if (event.type === "step-started") {
     host.note(`hsgate: step ${event.index + 1} of ${event.steps}, ${event.step}`);
   }
-  if (event.type === "day-book" && event.event.type === "day-started") {
-    host.note(`hsgate:   ${event.event.day} (${event.event.index + 1} of ${event.event.days})`);
-  }
+  if (event.type === "day-book") progress.update(event.event);
 }
 
 /** Prints what each step came to. */
