@@ -37,6 +37,7 @@ export class ProgressText {
   /** Days that were read, and the time that took; kept days take none and would make the rest look short. */
   #read = { days: 0, ms: 0 };
   #dayStartedAt = 0;
+  #isDrawn = false;
 
   constructor(options: ProgressOptions) {
     this.#options = options;
@@ -68,6 +69,11 @@ export class ProgressText {
     }
   }
 
+  /** Returns what takes the line in place away, such as before an error is shown. */
+  end(): string {
+    return this.#isDrawn ? this.#clear() : "";
+  }
+
   #line(what: string, now: number): string {
     const { inPlace, width = 80 } = this.#options;
     if (now - this.#writtenAt < (inPlace ? REDRAW_MS : PLAIN_MS)) return "";
@@ -78,6 +84,7 @@ export class ProgressText {
     const line = [...parts, rate(this.#rows, now - this.#startedAt), this.#left(now)].filter(Boolean).join(
       ", ",
     );
+    this.#isDrawn = inPlace;
     return inPlace ? `${CLEAR_LINE}${line.slice(0, Math.max(1, width - 1))}` : `${line}\n`;
   }
 
@@ -101,6 +108,7 @@ export class ProgressText {
   }
 
   #clear(): string {
+    this.#isDrawn = false;
     return this.#options.inPlace ? CLEAR_LINE : "";
   }
 }

@@ -40,7 +40,15 @@ export interface RecipeContext {
 /** What a running recipe tells. */
 export type RecipeEvent =
   | { type: "step-started"; step: string; index: number; steps: number }
-  | { type: "progress"; step: string; text: string; done?: number; total?: number; detail?: unknown }
+  | {
+    type: "progress";
+    step: string;
+    uses: string;
+    text: string;
+    done?: number;
+    total?: number;
+    detail?: unknown;
+  }
   | { type: "log"; step: string; level: "debug" | "info" | "warn" | "error"; message: string }
   | { type: "artifact"; step: string; dataset: string; path: string; final: boolean }
   | { type: "step-skipped"; step: string; index: number; steps: number }
@@ -111,7 +119,7 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
       client: () => Promise.resolve(context.client),
       out,
       log: (level, message) => context.onProgress?.({ type: "log", step: id, level, message }),
-      progress: (event) => context.onProgress?.({ type: "progress", step: id, ...event }),
+      progress: (event) => context.onProgress?.({ type: "progress", step: id, uses, ...event }),
       artifact: ({ dataset, path, final }) =>
         context.onProgress?.({ type: "artifact", step: id, dataset, path, final }),
       secret: context.secret ?? refuseSecret,

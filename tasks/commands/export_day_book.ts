@@ -6,7 +6,8 @@ const flags = {
   from: { type: "string", value: "DAY", text: "first trading day, such as 2025-08-11 (the day of --to)" },
   to: { type: "string", value: "DAY", text: "last trading day (the last one that is over)" },
   out: { type: "string", value: "DIR", text: "where the files go (out)" },
-  formats: { type: "string", value: "LIST", text: "csv, jsonl (csv)" },
+  formats: { type: "string", value: "LIST", text: "csv, jsonl (both)" },
+  refresh: { type: "boolean", text: "read final days again too, and replace what has changed" },
   now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
 } as const satisfies Flags;
 /** What it is given. */
@@ -19,7 +20,9 @@ export const exportDayBook = command({
   usage: "",
   args: [0, 0],
   details: `Files appear whole or not at all. Differences that the checks find are listed, and
-the exit code is 7 then.`,
+the exit code is 7 then. Final days are kept as they are; days with differences
+and days that are not final are read again by the next run. Memory grows by some
+8 bytes for each row of a day: a day of a million fills stays under 200 MB.`,
   flags,
   exits: [3, 4, 6, 7],
   examples: [

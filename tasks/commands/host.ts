@@ -21,6 +21,8 @@ export interface Host {
   out(line: string): void;
   /** Writes a line to stderr. */
   note(line: string): void;
+  /** The terminal that stderr goes to, for a line that is written over; absent when it goes elsewhere. */
+  readonly errTerminal?: { draw(text: string): void; columns(): number };
   /** Writes text as it is to stdout, for what redraws. */
   draw(text: string): void;
   /** Whether a person reads stdout. */
@@ -58,6 +60,12 @@ export function processHost(): Host {
     env: (name) => Deno.env.get(name) || undefined,
     out: (line) => writeAll(Deno.stdout, `${line}\n`),
     note: (line) => writeAll(Deno.stderr, `${line}\n`),
+    ...Deno.stderr.isTerminal() && {
+      errTerminal: {
+        draw: (text: string) => writeAll(Deno.stderr, text),
+        columns: () => Deno.consoleSize().columns,
+      },
+    },
     draw: (text) => writeAll(Deno.stdout, text),
     isTerminal,
     canAsk: Deno.stdin.isTerminal() && Deno.stderr.isTerminal(),

@@ -68,7 +68,7 @@ Deno.test("export day-book at Ctrl-C ends with 130 and leaves no day half done",
   );
   const reader = process.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let err = "";
-  while (!err.includes("2025-08-13 (2 of 3)")) err += (await reader.read()).value ?? "";
+  while (!err.includes("hsgate: 2025-08-12 final")) err += (await reader.read()).value ?? "";
   process.kill("SIGINT");
   for (let chunk; !(chunk = await reader.read()).done;) err += chunk.value;
   assertEquals((await process.status).code, 130);

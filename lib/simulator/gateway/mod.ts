@@ -132,7 +132,8 @@ export async function openGateway(
   view?: ControlView,
 ): Promise<SimulatedGateway> {
   const { hostname = "127.0.0.1", pushIntervalMs = 1000, loginLifeMs: lifeMs = LOGIN_LIFE_MS } = options;
-  const { onError = (error: unknown) => reportError(error), bodyLimit = MIB, pushBufferLimit = 4 * MIB } = options;
+  const { onError = (error: unknown) => reportError(error), bodyLimit = MIB, pushBufferLimit = 4 * MIB } =
+    options;
   const credentials = simulatedCredentials(seed);
   const { tradePassword = credentials.tradePassword, tradePasswordKey = credentials.tradePasswordKey } =
     options;

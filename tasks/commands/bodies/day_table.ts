@@ -31,7 +31,7 @@ const columns: readonly Column<Row>[] = [
   { title: "journal", of: countOf(["fund_journal"]), align: "right" },
   {
     title: "checks",
-    of: ({ result: { differences } }) => differences === 0 ? "ok" : `${differences} differ`,
+    of: ({ result }) => checksOf(result),
     color: ({ result: { differences } }) => differences === 0 ? "green" : "red",
   },
   { title: "status", of: ({ result: { status } }) => status },
@@ -39,6 +39,12 @@ const columns: readonly Column<Row>[] = [
 ];
 
 const order: readonly DayBookMarket[] = ["hk", "us", "shanghai", "shenzhen", "futures"];
+
+/** Says how the checks of a market went; `n/a` are those that could not be made for every row. */
+export function checksOf({ differences, notCheckable }: MarketResult): string {
+  const result = differences === 0 ? "ok" : `${differences} differ`;
+  return notCheckable === 0 ? result : `${result}, ${notCheckable} n/a`;
+}
 
 /** The markets of a day, always in the same order. */
 export function inOrder(markets: DayResult["markets"]): [DayBookMarket, MarketResult][] {

@@ -7,6 +7,7 @@ import { exportDayBook } from "../../../lib/day_book/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { ExportInput } from "../export_day_book.ts";
 import { clientOf } from "../session.ts";
+import { showProgress } from "./day_progress.ts";
 import { dayTable } from "./day_table.ts";
 import { clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "./lists.ts";
 
@@ -20,6 +21,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
   const formats = listOf("formats", flags.formats ?? "csv,jsonl", ["csv", "jsonl"] as const);
   const out = flags.out ?? "out";
   await using client = await clientOf(flags, host, { command: "export day-book" });
+  using progress = showProgress(host, { json: flags.json });
   const result = await exportDayBook(client, {
     markets,
     from,
@@ -28,11 +30,8 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     formats,
     now,
     signal: host.signal,
-    onProgress: (event) => {
-      if (event.type === "day-started" && !flags.json) {
-        host.note(`hsgate: ${event.day} (${event.index + 1} of ${event.days})`);
-      }
-    },
+    onProgress: (event) => progress.update(event),
+    ...flags.refresh && { refresh: true },
   });
   if (flags.json) host.out(JSON.stringify(result));
   else for (const line of dayTable(result, host)) host.out(line);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { DayBookResult } from "../../../lib/day_book/types.ts";
+import type { DayBookEvent, DayBookResult } from "../../../lib/day_book/types.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
 import { compileRecipe, type RecipeEvent, type RecipeResult, runRecipe } from "../../../lib/steps/mod.ts";
@@ -13,6 +13,7 @@ import { list, paint } from "../print.ts";
 import type { RunInput } from "../run.ts";
 import { clientOf } from "../session.ts";
 import { printAnswer } from "./answer.ts";
+import { type DayProgress, showProgress } from "./day_progress.ts";
 import { dayTable } from "./day_table.ts";
 import { clockOf } from "./lists.ts";
 import { gatewayOf } from "./run_surroundings.ts";
@@ -34,12 +35,13 @@ export async function run(input: RunInput): Promise<number> {
     command: `run ${recipe.name}`,
     ...usualUrl !== undefined && { usualUrl },
   });
+  using progress = showProgress(host, { json: flags.json });
   const result = await runRecipe(recipe, {
     client,
     now: clockOf(flags.now, host),
     signal: host.signal,
     ...flags.out !== undefined && { out: flags.out },
-    onProgress: (event) => tell(event, host),
+    onProgress: (event) => tell(event, host, progress),
   });
   if (flags.json) host.out(JSON.stringify(result));
   else printSteps(result, host);
@@ -69,11 +71,14 @@ async function recipeNames(): Promise<string[]> {
 }
 
 /** Tells on stderr where a recipe is. */
-export function tell(event: RecipeEvent, host: Pick<Host, "note">): void {
+export function tell(event: RecipeEvent, host: Pick<Host, "note">, progress: DayProgress): void {
   if (event.type === "step-started") {
     host.note(`hsgate: step ${event.index + 1} of ${event.steps}, ${event.step}`);
   }
-  if (event.type === "progress" && event.done !== event.total) {
+  if (event.type !== "progress") return;
+  // The export of the day book tells more than a place, and there is a line for it.
+  if (event.uses === "export-day-book") progress.update(event.detail as DayBookEvent);
+  else if (event.done !== event.total) {
     const place = event.done === undefined ? "" : ` (${event.done + 1} of ${event.total})`;
     host.note(`hsgate:   ${event.text}${place}`);
   }
