@@ -1,4 +1,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import type { DayBookEvent } from "../../lib/day_book/mod.ts";
+import { showProgress } from "../../tasks/commands/bodies/day_progress.ts";
+import { checksOf } from "../../tasks/commands/bodies/day_table.ts";
 import { cli, envOf, folder, simulate, spawned, start } from "./support.ts";
 
 const NOW = "2025-08-16T12:00:00+08:00";
@@ -48,6 +51,82 @@ Deno.test("export day-book takes the last trading day that is over when none is 
   });
   assertEquals(code, 0);
   assertStringIncludes(text, "\n2025-08-15  hk ");
+});
+
+Deno.test("export day-book keeps final days, and reads them again with --refresh", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using out = await folder();
+  const actionOf = async (...more: string[]) => {
+    const day = ["--from", "2025-08-12", "--to", "2025-08-12"];
+    const words = ["export", "day-book", ...day, "--out", out.path, "--now", NOW, "--json", ...more];
+    return JSON.parse((await cli(words, { env: envOf(gateway) })).out).days[0].action;
+  };
+  assertEquals(await actionOf(), "written");
+  assertEquals(await actionOf(), "kept");
+  assertEquals(await actionOf("--refresh"), "unchanged");
+});
+
+Deno.test("export day-book shows checks that could not be made, and writes both forms unless told otherwise", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using out = await folder();
+  const { code, out: text, err } = await cli([
+    "export",
+    "day-book",
+    "--to",
+    "2025-08-14",
+    "--out",
+    out.path,
+    "--now",
+    NOW,
+  ], {
+    env: envOf(gateway),
+    columns: 100,
+  });
+  assertEquals(code, 0);
+  const checks = text.split("\n").filter((line) => line.startsWith("2025-08-14 ")).map((line) =>
+    line.split(/ {2,}/).slice(1).filter((cell) => !/^\d+$/.test(cell)).slice(0, 2)
+  );
+  assertEquals(checks, [["hk", "ok"], ["futures", "ok, 1 n/a"]]);
+  const names = await namesIn(`${out.path}/2025-08-14`);
+  assertEquals(names.filter((name) => name.startsWith("fills.")), ["fills.csv", "fills.jsonl"]);
+  assertStringIncludes((await cli(["export", "day-book", "--help"])).out, "csv, jsonl (both)");
+  assertStringIncludes(err, "hsgate: 2025-08-14 final, written: 3 fills");
+  assertEquals(
+    checksOf({ status: "final", rows: {}, differences: 2, notCheckable: 1 }),
+    "2 differ, 1 n/a",
+  );
+});
+
+Deno.test("showProgress() writes over one line on a terminal, plain lines elsewhere, and none for a program", () => {
+  const events: DayBookEvent[] = [
+    { type: "started", days: 1, markets: ["hk"], out: "out" },
+    { type: "day-started", day: "2025-08-15", index: 0, days: 1 },
+    { type: "rows", day: "2025-08-15", market: "hk", list: "fills", origin: "history", added: 99, rows: 99 },
+  ];
+  const shown = (isTerminal: boolean, json: boolean) => {
+    const [lines, drawn] = [[] as string[], [] as string[]];
+    let now = 0;
+    {
+      using progress = showProgress({
+        note: (line) => void lines.push(line),
+        ...isTerminal &&
+          { errTerminal: { draw: (text: string) => void drawn.push(text), columns: () => 80 } },
+      }, { json, monotonic: () => now });
+      for (const event of events) {
+        progress.update(event);
+        now += 12_000;
+      }
+    }
+    return { lines, drawn };
+  };
+  const inPlace = ["\r\x1b[2K2025-08-15 (1/1), hk fills, 99 rows, 4 rows/s", "\r\x1b[2K"];
+  assertEquals(shown(true, false), { lines: [], drawn: inPlace });
+  assertEquals(shown(true, true), { lines: [], drawn: inPlace });
+  assertEquals(shown(false, false), {
+    lines: ["hsgate: 2025-08-15 (1/1), hk fills, 99 rows, 4 rows/s"],
+    drawn: [],
+  });
+  assertEquals(shown(false, true), { lines: [], drawn: [] });
 });
 
 Deno.test("export day-book at Ctrl-C ends with 130 and leaves no day half done", async () => {
