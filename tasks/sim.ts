@@ -8,6 +8,7 @@
  */
 import { parseArgs } from "@std/cli";
 import { ShiftedClock } from "../lib/simulator/clock.ts";
+import { FIRST_DATE } from "../lib/simulator/market/timeline.ts";
 import { isLoopback, readInstant } from "../lib/simulator/gateway/mod.ts";
 import { startSimulator } from "../lib/simulator/mod.ts";
 
@@ -116,6 +117,11 @@ function readFlags(args: string[]): Flags | undefined {
   const instant = readInstant(clock);
   if (instant === undefined) {
     throw new FlagError(`--clock must be a time with its offset, such as "${DEFAULT_CLOCK}", not "${clock}"`);
+  }
+  if (instant < Date.parse(`${FIRST_DATE}T00:00:00Z`)) {
+    throw new FlagError(
+      `--clock must not be before ${FIRST_DATE}, where the held prices begin, but it is "${clock}"`,
+    );
   }
   return {
     httpPort: whole("http-port", { usual: 11111, least: 0, most: 65535 }),

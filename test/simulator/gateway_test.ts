@@ -529,6 +529,7 @@ Deno.test("task sim ends with 2 and a reason for a flag that is wrong", async ()
     [["--seed", "x"], '--seed must be a whole number from 0 to 4294967295, not "x"'],
     [["--http-port", "70000"], "--http-port must be a whole number from 0 to 65535"],
     [["--clock", "2025-08-15T10:00:00"], "--clock must be a time with its offset"],
+    [["--clock", "2020-01-01T00:00:00Z"], "--clock must not be before 2024-08-16"],
     [["--bogus"], '"--bogus" is not a flag'],
     [["extra"], '"extra" is not a flag'],
     [["--info"], "--info needs a value"],
