@@ -4,7 +4,7 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv } from "node:crypto";
+import { createCipheriv } from "node:crypto";
 
 function keyBytes(key: string | undefined): { bytes: Buffer; algorithm: string } {
   if (key === undefined || key === "") {
@@ -30,15 +30,4 @@ export function encryptTradePassword(password: string, key: string | undefined):
   const { bytes, algorithm } = keyBytes(key);
   const cipher = createCipheriv(algorithm, bytes, null);
   return Buffer.concat([cipher.update(password, "utf8"), cipher.final()]).toString("base64");
-}
-
-/** Decrypts what {@linkcode encryptTradePassword} made; `undefined` when it does not fit the key. */
-export function decryptTradePassword(encrypted: string, key: string): string | undefined {
-  const { bytes, algorithm } = keyBytes(key);
-  try {
-    const decipher = createDecipheriv(algorithm, bytes, null);
-    return Buffer.concat([decipher.update(encrypted, "base64"), decipher.final()]).toString("utf8");
-  } catch {
-    return undefined; // wrong length or padding: not a password under this key
-  }
 }

@@ -19,6 +19,6 @@ nothing reaches a broker. The files are the same over either transport.`,
   flags,
   without: ["gateway", "push", "auth-url", "config", "timeout"],
   exits: [7],
-  examples: ["demo", "demo --transport direct --out /tmp/demo"],
+  examples: ["demo", "demo --transport direct --out demo-files"],
   body: async () => (await import("./bodies/demo.ts")).run,
 });
