@@ -44,6 +44,12 @@ export interface Settings {
   caCerts?: string;
   /** Folder of the lease of the trade connection; one of the user's own when absent. */
   leaseFolder?: string;
+  /** File of the runner's ledger; commands that need one take `hsgate.db` when absent. */
+  ledger?: string;
+  /** File of the user's own trading days and hours. */
+  calendars?: string;
+  /** Address that a dead-man service, such as Healthchecks, wants to be pinged at; whoever knows it can ping. */
+  pingUrl?: string;
   /** How long a call waits for its answer. */
   timeoutMs: number;
 }
@@ -57,7 +63,8 @@ export type SecretName =
   | "tradePasswordKey"
   | "mobile"
   | "loginPassword"
-  | "developerPrivateKey";
+  | "developerPrivateKey"
+  | "pingUrl";
 
 interface Setting {
   env: string;
@@ -144,6 +151,15 @@ const table: Readonly<Record<SettingName, Setting>> = {
     file: true,
   },
   leaseFolder: { env: "HSGATE_LEASE_FOLDER", expected: "a folder", accepts: anyText },
+  ledger: { env: "HSGATE_LEDGER", expected: "a file", accepts: anyText },
+  calendars: { env: "HSGATE_CALENDARS", expected: "a file", accepts: anyText },
+  pingUrl: {
+    env: "HSGATE_PING_URL",
+    expected: 'an address such as "https://hc-ping.com/..."',
+    accepts: isHttpUrl,
+    secret: true,
+    file: true,
+  },
   timeoutMs: {
     env: "HSGATE_TIMEOUT_MS",
     expected: "milliseconds from 1 to 3600000",

@@ -1,5 +1,5 @@
 /** Description of `hsgate calendar`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, offline } from "./command.ts";
 
 const flags = {
   from: { type: "string", value: "DATE", text: "first day (today, where the exchange is)" },
@@ -18,7 +18,7 @@ export const calendar = command({
 exchange, auctions left out, and UTC beside them. Days that are not listed are not
 traded. Exit code 2 says that the calendar does not cover a day.`,
   flags,
-  without: ["gateway", "push", "config", "transport", "timeout"],
+  without: offline,
   exits: [],
   examples: ["calendar XHKG --from 2025-12-22 --to 2026-01-02", "calendar XNYS --from 2025-11-28 --json"],
   body: async () => (await import("./bodies/calendar.ts")).run,

@@ -86,6 +86,12 @@ export const sharedFlags = {
   help: { type: "boolean", short: "h", text: "show this text" },
 } as const satisfies Flags;
 
+/** Shared flags without meaning for a command that connects to nothing, and reads settings. */
+export const unconnected = ["gateway", "push", "auth-url", "transport", "timeout"] as const;
+
+/** Shared flags without meaning for a command that reads no settings either. */
+export const offline = [...unconnected, "config"] as const;
+
 /** Describes a command. */
 export function command<F extends Flags>(init: CommandInit<F>): Command {
   // The parser checks flags against this very description, so that they have the types that it gives them.

@@ -1,13 +1,11 @@
 /** Descriptions of `hsgate keys new` and `hsgate keys check`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, offline } from "./command.ts";
 
 const newFlags = {
   out: { type: "string", value: "DIR", text: "folder for the two files (the current one)" },
 } as const satisfies Flags;
 /** What `keys new` is given. */
 export type KeysNewInput = Input<typeof newFlags>;
-
-const offline = ["gateway", "push", "auth-url", "config", "transport", "timeout"] as const;
 
 /** Makes a pair of keys. */
 export const keysNew = command({

@@ -1,5 +1,5 @@
 /** Description of `hsgate lease`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {} as const satisfies Flags;
 /** What it is given. */
@@ -16,7 +16,7 @@ it holds a lease on this machine, in HSGATE_LEASE_FOLDER or the user's own folde
 and any other is stopped before it can take the connection away. Looks at this
 machine alone, and sends nothing.`,
   flags,
-  without: ["gateway", "push", "auth-url", "transport", "timeout"],
+  without: unconnected,
   exits: [],
   examples: ["lease", "lease --json"],
   body: async () => (await import("./bodies/lease.ts")).run,

@@ -1,5 +1,5 @@
 /** Description of `hsgate ledger backup`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
@@ -15,7 +15,7 @@ export const ledgerBackup = command({
   args: [1, 1],
   details: `The copy is of one moment. A file that is there already is not written over.`,
   flags,
-  without: ["gateway", "push", "config", "transport", "timeout"],
+  without: unconnected,
   exits: [],
   examples: ["ledger backup backups/hsgate-2025-08-15.db"],
   body: async () => (await import("./bodies/ledger.ts")).backup,

@@ -1,5 +1,5 @@
 /** Description of `hsgate ledger verify`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
@@ -15,7 +15,7 @@ export const ledgerVerify = command({
   args: [0, 0],
   details: `Exit code 7 says that it does not, and each fault is listed.`,
   flags,
-  without: ["gateway", "push", "config", "transport", "timeout"],
+  without: unconnected,
   exits: [7],
   examples: ["ledger verify", "ledger verify --ledger backups/hsgate-2025-08-15.db"],
   body: async () => (await import("./bodies/ledger.ts")).verify,

@@ -1,5 +1,5 @@
 /** Description of `hsgate next`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   count: { type: "string", value: "N", text: "slots of each recipe, 1 to 100 (5)" },
@@ -20,7 +20,7 @@ exchange or zone. Days at which there is nothing to do stand between them with t
 reason. Nothing is sent. Exit code 2 says that a recipe is wrong; those that are
 fine are listed all the same.`,
   flags,
-  without: ["gateway", "push", "config", "transport", "timeout"],
+  without: unconnected,
   exits: [],
   examples: ["next", "next recipes --count 3 --json"],
   body: async () => (await import("./bodies/next.ts")).run,

@@ -1,5 +1,5 @@
 /** Description of `hsgate pause`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
@@ -17,7 +17,7 @@ export const pause = command({
   details: `Slots that come in the meantime get their rows, skipped as paused. A run that is going
 on ends by itself.`,
   flags,
-  without: ["gateway", "push", "config", "transport", "timeout"],
+  without: unconnected,
   exits: [],
   examples: ['pause end-of-day --why "the gateway moves"'],
   body: async () => (await import("./bodies/pause.ts")).run,

@@ -1,5 +1,5 @@
 /** Description of `hsgate resume`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
@@ -18,7 +18,7 @@ export const resume = command({
   details: `With --catch-up slots of the pause are taken up again, as many as the recipe's misfire
 policy runs of missed ones; a recipe that writes makes up for nothing.`,
   flags,
-  without: ["gateway", "push", "config", "transport", "timeout"],
+  without: unconnected,
   exits: [],
   examples: ["resume end-of-day", "resume end-of-day --catch-up"],
   body: async () => (await import("./bodies/pause.ts")).resume,

@@ -1,5 +1,5 @@
 /** Description of `hsgate runs`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
@@ -17,7 +17,7 @@ export const runs = command({
   args: [0, 1],
   details: `Times are UTC. Slots that were skipped stand there with the reason.`,
   flags,
-  without: ["gateway", "push", "config", "transport", "timeout"],
+  without: unconnected,
   exits: [],
   examples: ["runs", "runs end-of-day --limit 5 --json", "runs --state failed"],
   body: async () => (await import("./bodies/runs.ts")).run,

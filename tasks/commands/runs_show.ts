@@ -1,5 +1,5 @@
 /** Description of `hsgate runs show`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
@@ -15,7 +15,7 @@ export const runsShow = command({
   args: [1, 1],
   details: `KEY is as "runs" lists it. Exit code 2 says that the ledger has no such run.`,
   flags,
-  without: ["gateway", "push", "config", "transport", "timeout"],
+  without: unconnected,
   exits: [],
   examples: ["runs show end-of-day/final/2025-08-15"],
   body: async () => (await import("./bodies/runs.ts")).show,

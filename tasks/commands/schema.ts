@@ -1,5 +1,5 @@
 /** Description of `hsgate schema`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, offline } from "./command.ts";
 
 const flags = {
   out: { type: "string", value: "FILE", text: "write it to this file (stdout)" },
@@ -18,7 +18,7 @@ the file in the first line of a recipe:
 
   # yaml-language-server: $schema=../recipe.schema.json`,
   flags,
-  without: ["gateway", "push", "config", "transport", "timeout"],
+  without: offline,
   exits: [],
   examples: ["schema --out recipe.schema.json"],
   body: async () => (await import("./bodies/schema.ts")).run,

@@ -17,8 +17,15 @@ type Shared = FlagValues<typeof sharedFlags>;
 
 /** Loads the settings and shows warnings on stderr. */
 export async function settingsOf(flags: Shared, host: Host): Promise<LoadedSettings> {
+  const loaded = await loadSettingsOf(flags, host);
+  for (const warning of loaded.warnings) host.note(`hsgate: warning: ${warning}`);
+  return loaded;
+}
+
+/** Loads the settings and says nothing, for whoever needs one of them and does not connect. */
+export async function loadSettingsOf(flags: Shared, host: Host): Promise<LoadedSettings> {
   const named = flags.config ?? host.env("HSGATE_CONFIG");
-  const loaded = await loadSettings({
+  return await loadSettings({
     flags: {
       ...flags.gateway !== undefined && { gatewayUrl: flags.gateway },
       ...flags.push !== undefined && { pushAddress: flags.push },
@@ -31,8 +38,6 @@ export async function settingsOf(flags: Shared, host: Host): Promise<LoadedSetti
     path: named ?? DEFAULT_FILE,
     required: named !== undefined,
   });
-  for (const warning of loaded.warnings) host.note(`hsgate: warning: ${warning}`);
-  return loaded;
 }
 
 function timeoutMs(seconds: string): string {

@@ -1,5 +1,5 @@
 /** Description of `hsgate why`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
@@ -18,7 +18,7 @@ export const whyCommand = command({
   details: `DATE is a day where the recipe's exchange is, or in its schedule's zone. RECIPE is a
 name in the folder of the recipes.`,
   flags,
-  without: ["gateway", "push", "config", "transport", "timeout"],
+  without: unconnected,
   exits: [],
   examples: ["why end-of-day 2025-08-15"],
   body: async () => (await import("./bodies/why.ts")).run,

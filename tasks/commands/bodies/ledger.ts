@@ -11,7 +11,7 @@ import { openLedger, readable } from "./ledger_file.ts";
 
 /** Copies the ledger. */
 export async function backup({ args: [file = ""], flags, host }: LedgerBackupInput): Promise<number> {
-  using ledger = await openLedger(flags.ledger, { mustExist: true });
+  using ledger = await openLedger(flags, { host, mustExist: true });
   readable(ledger.path, () => backupLedger(ledger, file));
   if (flags.json) host.out(JSON.stringify({ file, ok: true }));
   else host.out(`wrote "${file}", and it holds together`);
@@ -20,7 +20,7 @@ export async function backup({ args: [file = ""], flags, host }: LedgerBackupInp
 
 /** Checks the ledger; ends with 7 when something is wrong. */
 export async function verify({ flags, host }: LedgerVerifyInput): Promise<number> {
-  using ledger = await openLedger(flags.ledger, { mustExist: true });
+  using ledger = await openLedger(flags, { host, mustExist: true });
   const faults = readable(ledger.path, () => verifyLedger(ledger));
   if (flags.json) host.out(JSON.stringify({ ok: faults.length === 0, faults }));
   else if (faults.length === 0) host.out(`"${ledger.path}" holds together`);

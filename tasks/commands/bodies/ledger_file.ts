@@ -5,17 +5,37 @@
  */
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { Ledger, LedgerError } from "../../../lib/runner/ledger.ts";
+import type { FlagValues, sharedFlags } from "../command.ts";
 import { UsageError } from "../exit_codes.ts";
+import type { Host } from "../host.ts";
+import { loadSettingsOf } from "../session.ts";
 
 /** The ledger when none is named. */
-export const LEDGER = "hsgate.db";
+const LEDGER = "hsgate.db";
+
+/** What names a ledger. */
+export type LedgerFlags = FlagValues<typeof sharedFlags> & { readonly ledger?: string };
+
+/** The file that a flag names, or else the settings. */
+export async function ledgerPath(flags: LedgerFlags, host: Host): Promise<string | undefined> {
+  return flags.ledger ?? (await loadSettingsOf(flags, host)).settings.ledger;
+}
+
+/** Tells whether there is a ledger: the one that is named, or `hsgate.db`. */
+export async function ledgerExists(flags: LedgerFlags, host: Host): Promise<boolean> {
+  return await exists(await ledgerPath(flags, host) ?? LEDGER);
+}
 
 /**
- * Opens a ledger.
+ * Opens the ledger that is named, or `hsgate.db`.
  *
  * @throws {UsageError} When one that must be there is not.
  */
-export async function openLedger(path = LEDGER, { mustExist }: { mustExist: boolean }): Promise<Ledger> {
+export async function openLedger(
+  flags: LedgerFlags,
+  { host, mustExist }: { host: Host; mustExist: boolean },
+): Promise<Ledger> {
+  const path = await ledgerPath(flags, host) ?? LEDGER;
   if (mustExist && !(await exists(path))) {
     throw new UsageError(
       `Cannot open the ledger: there is no "${path}"; "schedule" makes it, --ledger names another`,

@@ -9,7 +9,7 @@ import { UsageError } from "../exit_codes.ts";
 import type { NextInput } from "../next.ts";
 import { table } from "../print.ts";
 import { clockOf } from "./lists.ts";
-import { openLedger, pausedOf } from "./ledger_file.ts";
+import { ledgerExists, openLedger, pausedOf } from "./ledger_file.ts";
 import { loadRecipes } from "./recipe_files.ts";
 import { noteOf, readable, type ShownSlot, shownSlot } from "./slot_lines.ts";
 
@@ -25,8 +25,9 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   const now = clockOf(flags.now, host);
   const { recipes, report } = await loadRecipes(args, { host, now });
   const paused = new Map<string, string>();
-  if (flags.ledger !== undefined) {
-    using ledger = await openLedger(flags.ledger, { mustExist: true });
+  // Without a ledger nobody has paused anything.
+  if (flags.ledger !== undefined || await ledgerExists(flags, host)) {
+    using ledger = await openLedger(flags, { host, mustExist: true });
     for (const [key, why] of pausedOf(ledger)) paused.set(key, why);
   }
   const rows = recipes.flatMap((recipe) => slotsOf(recipe, { after: now(), count, paused }))

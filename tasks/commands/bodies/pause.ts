@@ -14,7 +14,7 @@ const LOOKBACK_MS = 14 * 86_400_000;
 
 /** Pauses a recipe. */
 export async function run({ args: [name = ""], flags, host }: PauseInput): Promise<number> {
-  using ledger = await openLedger(flags.ledger, { mustExist: true });
+  using ledger = await openLedger(flags, { host, mustExist: true });
   checkKnown(ledger, name);
   const paused = pauseRecipe(ledger, name, { why: flags.why ?? "paused by hand", now: host.now() });
   if (flags.json) host.out(JSON.stringify({ recipe: name, paused: true, changed: paused }));
@@ -25,7 +25,7 @@ export async function run({ args: [name = ""], flags, host }: PauseInput): Promi
 /** Resumes a recipe. */
 export async function resume({ args: [name = ""], flags, host }: ResumeInput): Promise<number> {
   const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
-  using ledger = await openLedger(flags.ledger, { mustExist: true });
+  using ledger = await openLedger(flags, { host, mustExist: true });
   checkKnown(ledger, name);
   const wasPaused = [...pausedOf(ledger).keys()].some((key) => key.startsWith(`${name}/`));
   if (!wasPaused) {

@@ -16,6 +16,7 @@ import { printAnswer } from "./answer.ts";
 import { type DayProgress, showProgress } from "./day_progress.ts";
 import { dayTable } from "./day_table.ts";
 import { clockOf } from "./lists.ts";
+import { ledgerPath } from "./ledger_file.ts";
 import { gatewayOf } from "./run_surroundings.ts";
 
 /** Compiles a recipe, runs its steps, and ends with 7 when something does not add up. */
@@ -29,7 +30,9 @@ export async function run(input: RunInput): Promise<number> {
     else for (const line of list(host, steps.map(({ id, uses }) => [id, uses] as const))) host.out(line);
     return 0;
   }
-  if (flags.ledger !== undefined) return await (await import("./run_slot.ts")).runSlot(path, input);
+  if (await ledgerPath(flags, host) !== undefined) {
+    return await (await import("./run_slot.ts")).runSlot(path, input);
+  }
   const usualUrl = gatewayOf(recipe);
   await using client = await clientOf(flags, host, {
     command: `run ${recipe.name}`,

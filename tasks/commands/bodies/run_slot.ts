@@ -27,7 +27,7 @@ export async function runSlot(path: string, { flags, host }: RunInput): Promise<
   const recipes = await withNeighbours(recipe, path, { host, now });
   const redactor = new Redactor();
   await using clients = new Clients(flags, host);
-  using ledger = await openLedger(flags.ledger, { mustExist: false });
+  using ledger = await openLedger(flags, { host, mustExist: false });
   const claimer = { holder: holderName(), leaseMs: 30_000, accountOf: () => "default" };
   const redact = (value: unknown) => redactor.json(value);
   const surroundings: Surroundings = {

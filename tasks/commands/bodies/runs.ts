@@ -42,7 +42,7 @@ export async function run({ args: [recipe], flags, host }: RunsInput): Promise<n
     throw new UsageError(`Cannot use --limit "${limit}": write a number from 1 to 10000`);
   }
   const wanted = flags.state === undefined ? states : listOf("state", flags.state, states);
-  using ledger = await openLedger(flags.ledger, { mustExist: true });
+  using ledger = await openLedger(flags, { host, mustExist: true });
   if (recipe !== undefined) checkKnown(ledger, recipe);
   const rows = ledger.all<RunRow>(
     `select * from run where (? is null or recipe = ?) and state in (${wanted.map(() => "?").join(", ")})
@@ -95,7 +95,7 @@ function dataOf(row: RunRow) {
 
 /** Shows one run. */
 export async function show({ args: [key = ""], flags, host }: RunsShowInput): Promise<number> {
-  using ledger = await openLedger(flags.ledger, { mustExist: true });
+  using ledger = await openLedger(flags, { host, mustExist: true });
   const row = findRun(ledger, key);
   if (row === undefined) {
     throw new UsageError(`Cannot show "${key}": the ledger has no such run; "runs" lists those that it has`);

@@ -29,7 +29,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   const log = eventLogger(host, { json: flags.json ?? false, redact: (text) => redactor.text(text) });
   const ends: string[] = [];
   await using clients = new Clients(flags, host);
-  using ledger = await openLedger(flags.ledger, { mustExist: false });
+  using ledger = await openLedger(flags, { host, mustExist: false });
   const options: SchedulerOptions = {
     ledger,
     host: runnerHost(host),

@@ -18,7 +18,7 @@ export async function run({ args: [name = "", date = ""], flags, host }: WhyInpu
   if (!isDay) throw new UsageError(`Cannot tell of "${date}": write a day that exists, such as 2025-08-15`);
   const now = clockOf(flags.now, host);
   const recipe = await recipeNamed(name, { folder: flags.recipes, host, now });
-  using ledger = await openLedger(flags.ledger, { mustExist: true });
+  using ledger = await openLedger(flags, { host, mustExist: true });
   const answer = why(ledger, recipe, { date, now: now() });
   host.out(flags.json ? JSON.stringify({ recipe: name, date, why: answer }) : plain(answer));
   return 0;
