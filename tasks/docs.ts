@@ -1,10 +1,12 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Writes the reference pages from the catalogue; with `--check`, fails when one is not up to date.
+ * Writes the reference pages from the catalogue, the steps and the commands; with `--check`, fails when one is not up to date.
  *
  * @module
  */
 import { referencePages } from "../lib/operations/reference.ts";
+import { recipesPage } from "../lib/steps/reference.ts";
+import { commandsPage } from "./commands/page.ts";
 
 const folder = new URL("../docs/reference/", import.meta.url);
 const isCheck = Deno.args.includes("--check");
@@ -42,6 +44,8 @@ for await (const { name } of Deno.readDir(suiteFolder)) {
   if (name.endsWith("_test.ts")) suite.set(name, await Deno.readTextFile(new URL(name, suiteFolder)));
 }
 const pages = referencePages({ errors, suite });
+pages.set("recipes.md", recipesPage());
+pages.set("commands.md", commandsPage());
 const stale: string[] = [];
 if (!isCheck) await Deno.mkdir(folder, { recursive: true });
 for (const [name, text] of pages) {

@@ -74,6 +74,8 @@ function indexPage(): string {
       "- [pushes](pushes.md): what the broker sends without being asked",
       "- [dictionaries](dictionaries.md): the code tables",
       "- [errors](errors.md): the error classes",
+      "- [recipes](recipes.md): every field of a recipe, every schedule, every step",
+      "- [commands](commands.md): the command line",
       "- [conformance](conformance.md): which way carries which operation, and what the tests hold it to",
     ].join("\n"),
     "## Operations",

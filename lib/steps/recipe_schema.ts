@@ -144,14 +144,14 @@ export const recipeSchema = z.strictObject({
     z.strictObject({
       simulator: z.strictObject({ seed: z.int().optional(), at: z.string().optional() }),
     }),
-  ]).optional(),
+  ]).optional().meta({ description: "The way to the broker; that of the settings by default" }),
   params: z.record(z.string().regex(/^[a-zA-Z_]\w*$/, "a name of letters, digits and underscores"), param)
-    .optional(),
+    .optional().meta({ description: "Values that expressions see; others may be given to a run" }),
   secrets: z.record(z.string().regex(NAME, "a name of small letters, digits and hyphens"), secretOrigin)
     .optional()
     .meta({ description: "Where secrets come from; a recipe never holds one" }),
-  steps: z.array(stepSchema).min(1, "at least one step"),
-  notify: z.array(notice).optional(),
+  steps: z.array(stepSchema).min(1, "at least one step").meta({ description: "What is done, in this order" }),
+  notify: z.array(notice).optional().meta({ description: "What is told when a run is over" }),
 }).meta({ title: "hsgate recipe" });
 
 /** A recipe as a person writes it. */
