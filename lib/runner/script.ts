@@ -14,9 +14,11 @@ import { addLatestSlot } from "./starts.ts";
 export interface ScriptOptions {
   surroundings: Surroundings;
   claimer: Claimer;
-  /** How long to wait for the account or for an earlier run. @default 0 */
+  /** How long to wait for the account or for an earlier run, once it is due. @default 0 */
   patienceMs?: number;
   stop?: AbortSignal;
+  /** Told once about each thing that is waited for: the time that it is due, or what stands in the way. */
+  onWait?(wait: { runKey: string; untilAt: number; reason: Refusal }): void;
 }
 
 /** What came of it: a run that ended, one that had ended before, or why it could not begin. */
@@ -28,15 +30,21 @@ export interface ScriptResult {
 }
 
 const ASK_MS = 500;
+const LONGEST_WAIT_MS = 60_000;
 
-/** Runs a run that is due, by its key. */
+/**
+ * Runs a run by its key. One that jitter or a window moves to a later time is waited for; one that another process is
+ * at is left to it.
+ */
 export async function runKey(
   recipe: CompiledRecipe,
   key: string,
-  { surroundings, claimer, patienceMs = 0, stop }: ScriptOptions,
+  { surroundings, claimer, patienceMs = 0, stop, onWait }: ScriptOptions,
 ): Promise<ScriptResult> {
   const { ledger, host } = surroundings;
-  const until = host.monotonic() + patienceMs;
+  let until: number | undefined;
+  let givenUpAt: number | undefined;
+  let told: Refusal | undefined;
   for (;;) {
     recoverExpired(ledger, host.now());
     const claim = claimRun(ledger, recipe, key, claimer, host.now());
@@ -45,12 +53,21 @@ export async function runKey(
       return { runKey: key, ran: true, outcome };
     }
     const row = findRun(ledger, key);
-    const settled = row !== undefined && row.state !== "due" && row.state !== "running";
-    if (settled) return { runKey: key, ran: false, outcome: outcomeOf(row) };
-    if (host.monotonic() >= until || stop?.aborted) {
+    if (row !== undefined && row.state !== "due") return { runKey: key, ran: false, outcome: outcomeOf(row) };
+    const earlyMs = claim === "not-due" && row !== undefined ? row.due_at - host.now() : 0;
+    // A clock that stands still, or is set back all the time, must not keep it waiting for ever.
+    givenUpAt ??= host.monotonic() + Math.max(0, earlyMs) + LONGEST_WAIT_MS + patienceMs;
+    if (earlyMs <= 0) until ??= host.monotonic() + patienceMs;
+    if (stop?.aborted || host.monotonic() >= Math.min(until ?? Infinity, givenUpAt)) {
       return { runKey: key, ran: false, outcome: { state: "refused", reason: claim } };
     }
-    await wait(host, ASK_MS, stop).catch(() => {});
+    const waitMs = earlyMs > 0 ? earlyMs : ASK_MS;
+    if (told !== claim) {
+      const untilAt = host.now() + (earlyMs > 0 ? earlyMs : until! - host.monotonic()); // set where it is not early
+      onWait?.({ runKey: key, untilAt, reason: told = claim });
+    }
+    // The clock may be set meanwhile, so that no wait is longer than a minute.
+    await wait(host, Math.min(waitMs, LONGEST_WAIT_MS), stop).catch(() => {});
   }
 }
 

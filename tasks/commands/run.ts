@@ -13,6 +13,10 @@ const flags = {
     value: "FILE",
     text: "run the latest slot that has passed, once, and write it down here",
   },
+  "if-new": {
+    type: "boolean",
+    text: "with --ledger: end with 0 when the slot was started before, whatever came of it",
+  },
   "dry-run": { type: "boolean", text: "compile the recipe, show its steps, send nothing" },
 } as const satisfies Flags;
 /** What it is given. */
@@ -31,7 +35,10 @@ and that checks of a step found differences.
 With --ledger the run has the key of the latest slot that its schedules name, so
 that it is run once whoever starts it: this, the scheduler, a line of a crontab.
 Exit code 0 says that the slot ended well or was skipped, 1 that it failed, 4 that
-another run stands in the way, 5 that the outcome of a write is unknown.`,
+another run stands in the way, 5 that the outcome of a write is unknown. A run
+that is due a little later, or finds the account taken, waits; not longer than the
+recipe's grace. With --if-new a start that comes second is no failure: for crontabs
+and timers, which would otherwise report each failure again at every look.`,
   flags,
   exits: [3, 4, 5, 6, 7],
   examples: ["run recipes/end_of_day.yaml", "run end_of_day --dry-run", "run end_of_day --ledger hsgate.db"],

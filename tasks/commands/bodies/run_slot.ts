@@ -9,6 +9,7 @@ import { runNested } from "../../../lib/runner/nested.ts";
 import { Redactor } from "../../../lib/runner/redact.ts";
 import type { Surroundings } from "../../../lib/runner/run.ts";
 import { findRun } from "../../../lib/runner/run_rows.ts";
+import { showInstant } from "../../../lib/runner/slots.ts";
 import { runLatestSlot, type ScriptResult } from "../../../lib/runner/script.ts";
 import { type CompiledRecipe, loadRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
@@ -53,7 +54,16 @@ export async function runSlot(path: string, { flags, host }: RunInput): Promise<
       holdsAccount: parent.mutex !== undefined,
       stop,
     });
-  const result = await runLatestSlot(recipe, { surroundings, claimer, stop });
+  const result = await runLatestSlot(recipe, {
+    surroundings,
+    claimer,
+    stop,
+    patienceMs: recipe.misfire.graceMs,
+    onWait: ({ runKey, untilAt, reason }) =>
+      host.note(
+        `hsgate: ${runKey} waits until ${showInstant(Math.ceil(untilAt / 1000) * 1000)} at most (${reason})`,
+      ),
+  });
   if (result === undefined) {
     throw new UsageError(
       `Cannot run "${recipe.name}" for a slot: its schedules name none in the last 14 days`,
@@ -67,7 +77,7 @@ export async function runSlot(path: string, { flags, host }: RunInput): Promise<
   else if (!result.ran) {
     host.out(`${result.runKey} was not run now: ${state}${reason === undefined ? "" : ` (${reason})`}`);
   }
-  return codeOf(result);
+  return codeOf(result, flags["if-new"] ?? false);
 }
 
 /** Recipes that a step may run lie beside it; they are looked at only when one does. */
@@ -82,9 +92,12 @@ async function withNeighbours(
   return new Map([...others, recipe].map((each) => [each.name, each]));
 }
 
-function codeOf({ outcome: { state } }: ScriptResult): number {
+function codeOf({ ran, outcome: { state } }: ScriptResult, ifNew: boolean): number {
+  // Nobody may get used to this one.
   if (state === "unknown" || state === "waiting_recovery") return 5;
-  if (state === "refused" || state === "running") return 4;
+  if (state === "refused") return 4;
+  if (!ran && ifNew) return 0;
+  if (state === "running") return 4;
   if (state === "due") return 130; // given back, as somebody stopped it
   return state === "failed" || state === "cancelled" || state === "lost" ? 1 : 0;
 }

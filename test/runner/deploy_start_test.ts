@@ -1,0 +1,82 @@
+import { assertEquals } from "@std/assert";
+import { Redactor } from "../../lib/runner/redact.ts";
+import { jitterOf } from "../../lib/runner/run_key.ts";
+import { runLatestSlot } from "../../lib/runner/script.ts";
+import { at, type Bench, bench, every, MINUTE, recipe, settle, step } from "./support.ts";
+
+const surroundingsOf = ({ ledger, host }: Bench) => ({
+  ledger,
+  host,
+  out: "out",
+  redactor: new Redactor(),
+  client: () => Promise.reject(new TypeError("none")),
+  secret: () => Promise.reject(new TypeError("none")),
+});
+const claimerOf = (holder: string) => ({ holder, leaseMs: 30_000, accountOf: () => "default" });
+
+Deno.test("runLatestSlot() waits for a run that jitter makes due later, and says until when", async () => {
+  const beat = recipe({ name: "beat", schedules: [every(30 * MINUTE, 10 * MINUTE)] });
+  const key = "beat/s1/2025-08-15T02:30:00Z";
+  const due = at("2025-08-15T02:30:00Z") + jitterOf(key, 10 * MINUTE);
+  using b = bench({ start: "2025-08-15T02:30:00Z", recipes: [beat] });
+  const told: { runKey: string; untilAt: number; reason: string }[] = [];
+  const work = runLatestSlot(beat, {
+    surroundings: surroundingsOf(b),
+    claimer: claimerOf("a"),
+    onWait: (wait) => told.push(wait),
+  });
+  await settle();
+  assertEquals(told, [{ runKey: key, untilAt: due, reason: "not-due" }]);
+  assertEquals(due > b.host.now(), true, "the case is worth nothing without jitter");
+  await b.host.pass(10 * MINUTE);
+  const result = await work;
+  assertEquals([result?.ran, result?.outcome.state], [true, "ok"]);
+});
+
+Deno.test("runLatestSlot() leaves a slot that another process is at to it", async () => {
+  let end = () => {};
+  let ran = 0;
+  const eod = recipe({
+    steps: [step({
+      run: () => {
+        ran++;
+        return new Promise<void>((resolve) => end = resolve);
+      },
+    })],
+  });
+  using b = bench({ start: "2025-12-23T08:50:00Z", recipes: [eod] });
+  const surroundings = surroundingsOf(b);
+  const first = runLatestSlot(eod, { surroundings, claimer: claimerOf("a") });
+  await settle();
+  const second = await runLatestSlot(eod, { surroundings, claimer: claimerOf("b"), patienceMs: 60_000 });
+  assertEquals(second, {
+    runKey: "eod/s1/2025-12-23",
+    ran: false,
+    outcome: { state: "running", reason: undefined },
+  });
+  end();
+  assertEquals([(await first)?.outcome.state, ran], ["ok", 1]);
+});
+
+Deno.test("runLatestSlot() waits for the account no longer than its patience", async () => {
+  let end = () => {};
+  const holding = recipe({
+    name: "holding",
+    needsAccount: true,
+    steps: [step({ run: () => new Promise<void>((resolve) => end = resolve) })],
+  });
+  const waiting = recipe({ name: "waiting", needsAccount: true });
+  using b = bench({ start: "2025-12-23T08:50:00Z", recipes: [holding, waiting] });
+  const surroundings = surroundingsOf(b);
+  const first = runLatestSlot(holding, { surroundings, claimer: claimerOf("a") });
+  await settle();
+  const options = { surroundings, claimer: claimerOf("b"), patienceMs: 5_000 };
+  const refused = runLatestSlot(waiting, options);
+  await b.host.pass(6_000);
+  assertEquals((await refused)?.outcome, { state: "refused", reason: "account" });
+  const patient = runLatestSlot(waiting, options);
+  await settle();
+  end();
+  await b.host.pass(1_000);
+  assertEquals([(await first)?.outcome.state, (await patient)?.outcome.state], ["ok", "ok"]);
+});
