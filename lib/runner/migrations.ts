@@ -51,4 +51,13 @@ export const migrations: readonly (readonly string[])[] = [
       data text not null)`,
     `create index event_of_run on event (run_key, seq)`,
   ],
+  [
+    `create table log (seq integer primary key, run_key text not null references run (run_key),
+      at integer not null, level text not null check (level in ('debug','info','warn','error')), step text,
+      text text not null)`,
+    `create index log_of_run on log (run_key, seq)`,
+    `create index log_by_age on log (at)`,
+    // The first span of the run, under which those of later attempts hang.
+    `alter table run add column span_id text`,
+  ],
 ];

@@ -19,6 +19,7 @@ export type SkipReason =
   | "condition"
   | "not_approved"
   | "duplicate_slot"
+  | "recipe_changed"
   | "maintenance";
 
 /** Where a run stands. */
@@ -64,6 +65,8 @@ export interface RunRow {
   calendar_version: string | null;
   params: string;
   trace_id: string;
+  /** The first span of the run; null when it was not traced. */
+  span_id: string | null;
   started_at: number | null;
   finished_at: number | null;
 }
@@ -130,6 +133,41 @@ export function skipRun(ledger: Ledger, runKey: string, reason: SkipReason, now:
   ) === 1;
   if (skipped) ledger.event(now, "skipped", { reason }, runKey);
   return skipped;
+}
+
+/** Why a run that is due is held back. */
+export type Because = "recovery" | "account" | "unsafe" | "displaced";
+
+/**
+ * Writes down that something stands in the way of a run that is due, once for each thing, and tells whether that is
+ * news. Whoever asks why nothing happened finds it there after the run was passed over.
+ */
+export function holdRun(
+  ledger: Ledger,
+  { runKey, because, by, now }: { runKey: string; because: Because; by?: string; now: number },
+): boolean {
+  const data = { because, ...by !== undefined && { by } };
+  const known = ledger.get(
+    "select 1 as there from event where run_key = ? and kind = 'held' and data = ? limit 1",
+    runKey,
+    JSON.stringify(data),
+  );
+  if (known !== undefined) return false;
+  ledger.run("update run set reason = ? where run_key = ? and state = 'due'", `held:${because}`, runKey);
+  ledger.event(now, "held", data, runKey);
+  return true;
+}
+
+/** Ends a run that waits and that nobody shall take up any more; tells whether it was still waiting. */
+export function cancelDue(ledger: Ledger, runKey: string, reason: string, now: number): boolean {
+  const cancelled = ledger.run(
+    "update run set state = 'cancelled', reason = ?, finished_at = ? where run_key = ? and state = 'due'",
+    reason,
+    now,
+    runKey,
+  ) === 1;
+  if (cancelled) ledger.event(now, "cancelled", { reason }, runKey);
+  return cancelled;
 }
 
 /** Runs that have ended keep their steps; whoever has one done anew begins a round. */
