@@ -1,0 +1,211 @@
+/**
+ * The script of what goes wrong during a rehearsal.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { durationExpected, durationOf, durationPattern, readDuration } from "../steps/durations.ts";
+import { RecipeError } from "../steps/mod.ts";
+import { readRecipeText } from "../steps/recipe_text.ts";
+import { checkSchema, type Found } from "../steps/schema_issues.ts";
+
+/** Everything that can go wrong, and what it means. */
+export const outageKinds = {
+  "scheduler-down": "the scheduler is stopped in order, and started anew after `for`",
+  "kill": "its process dies in the middle of the next run, at a call or a step's end, and starts anew after `for`",
+  "machine-asleep": "the lid is closed for `for`: the wall clock goes on, the process does not",
+  "gateway-down": "the gateway is not running for `for`; after that the login is gone",
+  "gateway-slow": "every answer takes `by` (30s), for `for`; a call waits for 10 seconds",
+  "busy": "the broker refuses every call as busy, for `for`",
+  "login-expired": "the login runs out; with `for` no new one works so long",
+  "displaced": "another device takes the login over, and keeps it for `for`",
+  "clock-jump": "the wall clock is set on or back by `by`, and with `for` right again after that",
+  "pause": "a person pauses `recipe`",
+  "resume": "a person resumes `recipe`; with `catchUp` what the pause left out is made up for",
+} as const;
+
+/** What goes wrong. */
+export type OutageKind = keyof typeof outageKinds;
+
+/** One line of the script, as a person writes it. */
+export interface Outage {
+  /** When, with its offset: `2025-03-05T09:00+08:00`. */
+  at: string;
+  what: OutageKind;
+  /** How long, such as `3h`. */
+  for?: string;
+  /** `clock-jump`: by how much, such as `-2h`; `gateway-slow`: how long an answer takes. */
+  by?: string;
+  /** `pause` and `resume`: the name of the recipe. */
+  recipe?: string;
+  /** `resume`: make up for what was left out. */
+  catchUp?: boolean;
+}
+
+/** An outage that was checked; times in milliseconds. */
+export interface PlannedOutage {
+  at: number;
+  what: OutageKind;
+  forMs?: number;
+  byMs?: number;
+  recipe?: string;
+  catchUp: boolean;
+}
+
+const kinds = Object.keys(outageKinds) as [OutageKind, ...OutageKind[]]; // the table is not empty
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/;
+const instantExpected = 'an instant with its offset, such as "2025-03-05T09:00+08:00"';
+const span = z.string().regex(durationPattern, durationExpected);
+
+const outage = z.strictObject({
+  at: z.string(instantExpected).refine(
+    (text) => INSTANT.test(text) && !Number.isNaN(Date.parse(text)),
+    instantExpected,
+  ),
+  what: z.enum(kinds),
+  for: span.optional(),
+  by: z.string().refine(
+    (text) => readDuration(text.replace(/^-/, "")) !== undefined,
+    `${durationExpected}, with a minus for backwards`,
+  ).optional(),
+  recipe: z.string().min(1).optional(),
+  catchUp: z.boolean().optional(),
+});
+const script = z.array(outage);
+
+const needsFor: readonly OutageKind[] = [
+  "scheduler-down",
+  "machine-asleep",
+  "gateway-down",
+  "gateway-slow",
+  "busy",
+  "displaced",
+];
+const takesFor: readonly OutageKind[] = [...needsFor, "kill", "login-expired", "clock-jump"];
+/** These keep the same thing out of order, so two of them must not overlap. */
+const lanes: Partial<Record<OutageKind, string>> = {
+  "scheduler-down": "process",
+  "kill": "process",
+  "machine-asleep": "process",
+  "gateway-down": "gateway",
+  "gateway-slow": "slow",
+  "busy": "busy",
+  "login-expired": "login",
+  "displaced": "login",
+  "clock-jump": "clock",
+};
+
+const KILLED_MS = 60_000;
+const SLOW_MS = 30_000;
+
+/** What a script is checked against. */
+export interface OutageOptions {
+  /** Names of the recipes that `pause` and `resume` may name. */
+  recipes: readonly string[];
+  /** First and last instant of the rehearsal, epoch milliseconds. */
+  from: number;
+  to: number;
+}
+
+/**
+ * Reads a script in YAML, a list of outages.
+ *
+ * @throws {RecipeError} With everything that is wrong, each by its place.
+ */
+export function readOutages(text: string, fileName: string, options: OutageOptions): PlannedOutage[] {
+  const read = readRecipeText(text);
+  const value = read.value ?? []; // a script of comments alone
+  const found = read.issues.length > 0 ? [] : findFaults(value, options);
+  const issues = [
+    ...read.issues.map((issue) => ({ path: [], ...issue })),
+    ...found.map(({ path, message, isName }) => ({
+      ...read.placeOf(path, isName),
+      path,
+      message: path.length === 0 ? message : `${path.join(".")}: ${message}`,
+    })),
+  ];
+  if (issues.length > 0) throw new RecipeError(fileName, issues);
+  return plan(value as Outage[]); // the schema has accepted it
+}
+
+/** Checks a script that a program wrote. @throws {RecipeError} With everything that is wrong. */
+export function planOutages(outages: readonly Outage[], options: OutageOptions): PlannedOutage[] {
+  const found = findFaults(outages, options);
+  if (found.length === 0) return plan(outages);
+  const issues = found.map(({ path, message }) => ({
+    line: 1,
+    column: 1,
+    path,
+    message: `${path.join(".")}: ${message}`,
+  }));
+  throw new RecipeError("outages", issues);
+}
+
+function findFaults(value: unknown, options: OutageOptions): Found[] {
+  const found = checkSchema(script, value);
+  if (found.length > 0) return found;
+  const outages = value as Outage[]; // as just checked
+  return [
+    ...outages.flatMap((each, index) => faultsOf(each, options).map((fault) => atIndex(fault, index))),
+    ...overlaps(outages),
+  ];
+}
+
+const atIndex = (found: Found, index: number): Found => ({ ...found, path: [index, ...found.path] });
+
+function faultsOf({ at, what, for: span, by, recipe, catchUp }: Outage, options: OutageOptions): Found[] {
+  const found: Found[] = [];
+  const wrong = (member: string, message: string) => found.push({ path: [member], message });
+  const instant = Date.parse(at);
+  if (instant < options.from || instant > options.to) {
+    wrong("at", "it lies outside the days of the rehearsal");
+  }
+  if (span === undefined && needsFor.includes(what)) {
+    wrong("what", `"${what}" needs "for", such as for: 3h`);
+  }
+  if (span !== undefined && !takesFor.includes(what)) wrong("for", `"${what}" takes none`);
+  if (by === undefined && what === "clock-jump") wrong("what", '"clock-jump" needs "by", such as by: -2h');
+  if (by !== undefined && what !== "clock-jump" && what !== "gateway-slow") {
+    wrong("by", `"${what}" takes none`);
+  }
+  if (by?.startsWith("-") && what === "gateway-slow") wrong("by", "an answer cannot come before its question");
+  const isAboutRecipe = what === "pause" || what === "resume";
+  if (isAboutRecipe && recipe === undefined) wrong("what", `"${what}" needs "recipe"`);
+  if (!isAboutRecipe && recipe !== undefined) wrong("recipe", `"${what}" takes none`);
+  if (isAboutRecipe && recipe !== undefined && !options.recipes.includes(recipe)) {
+    wrong("recipe", `there is no recipe "${recipe}"; there are ${options.recipes.join(", ")}`);
+  }
+  if (catchUp !== undefined && what !== "resume") wrong("catchUp", `"${what}" takes none`);
+  return found;
+}
+
+function overlaps(outages: readonly Outage[]): Found[] {
+  const found: Found[] = [];
+  const ends = new Map<string, number>();
+  const inOrder = outages.map((each, index) => ({ ...each, index, from: Date.parse(each.at) }))
+    .sort((a, b) => a.from - b.from || a.index - b.index);
+  for (const { what, for: span, index, from } of inOrder) {
+    const lane = lanes[what];
+    if (lane === undefined) continue;
+    if (from < (ends.get(lane) ?? -Infinity)) {
+      found.push({ path: [index, "at"], message: "it begins before the one of this kind before it has ended" });
+    }
+    ends.set(lane, from + (span === undefined ? 0 : durationOf(span)));
+  }
+  return found;
+}
+
+function plan(outages: readonly Outage[]): PlannedOutage[] {
+  return outages.map(({ at, what, for: span, by, recipe, catchUp = false }) => {
+    const forMs = span === undefined ? undefined : durationOf(span);
+    const byMs = by === undefined ? undefined : by.startsWith("-") ? -durationOf(by.slice(1)) : durationOf(by);
+    return {
+      at: Date.parse(at),
+      what,
+      forMs: what === "kill" ? forMs ?? KILLED_MS : forMs,
+      byMs: what === "gateway-slow" ? byMs ?? SLOW_MS : byMs,
+      recipe,
+      catchUp,
+    };
+  }).sort((a, b) => a.at - b.at);
+}

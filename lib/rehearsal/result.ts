@@ -1,0 +1,279 @@
+/**
+ * What a rehearsal came to, read from its ledger.
+ *
+ * @module
+ */
+import { calendarZone, type Mic, sessionsBetween } from "../calendars/mod.ts";
+import { clockChangeSlots } from "../runner/clock_changes.ts";
+import type { Ledger } from "../runner/ledger.ts";
+import { dateAt } from "../runner/moments.ts";
+import { calendarOf } from "../runner/plan_run.ts";
+import type { RunRow } from "../runner/run_rows.ts";
+import type { SchedulerEvent } from "../runner/scheduler.ts";
+import { showInstant } from "../runner/slots.ts";
+import { zoneOf } from "../runner/starts.ts";
+import type { CompiledRecipe } from "../steps/mod.ts";
+import type { Told } from "./staged.ts";
+
+/** Slots of one recipe. */
+export interface RecipeTally {
+  recipe: string;
+  slots: number;
+  /** Ran and ended well, late or not. */
+  ok: number;
+  /** Ran and ended otherwise. */
+  failed: number;
+  skipped: number;
+  /** Skipped slots by reason. */
+  reasons: Record<string, number>;
+  /** Neither ended nor skipped when the rehearsal ended. */
+  open: number;
+}
+
+/** A slot that is no plain success. */
+export interface RehearsalException {
+  runKey: string;
+  recipe: string;
+  schedule: string;
+  /** Day of the session, or of the slot in the schedule's zone. */
+  day: string;
+  state: string;
+  /** Why it was skipped or ended so. */
+  reason?: string;
+  /** Step that failed, and what it said; addresses of the simulator left out. */
+  step?: string;
+  error?: string;
+  /** How long after it was due it began, milliseconds; absent within a minute. */
+  lateMs?: number;
+  /** It made up for a slot that was missed. */
+  madeUp?: true;
+  /** Attempts of the run, or of its step that took the most; absent for one. */
+  attempts?: number;
+}
+
+/** A message that was not sent. */
+export interface WouldHaveSent {
+  /** ISO 8601 in UTC. */
+  at: string;
+  recipe: string;
+  runKey: string;
+  by: string[];
+  text?: string;
+}
+
+/** A day out of the ordinary that the schedules met. */
+export type SpecialDay =
+  | { day: string; what: "half-day"; exchange: Mic; closes: string }
+  | { day: string; what: "clock-change"; zone: string; byMs: number; slots: ClockChange[] };
+
+/** A slot that met a change of the clocks. */
+export interface ClockChange {
+  recipe: string;
+  schedule: string;
+  /** `gap` when the time does not exist, `fold` when it comes twice. */
+  kind: "gap" | "fold";
+  /** Wall-clock time, `2025-03-09T02:30`. */
+  wall: string;
+  /** When it runs, ISO 8601 in UTC. */
+  runsAt: string[];
+}
+
+/** What the scheduler noticed beside its runs. */
+export interface RehearsalEvent {
+  at: string;
+  what: "clock-jump" | "recovered";
+  byMs?: number;
+  runKey?: string;
+  state?: string;
+}
+
+/** What a rehearsal came to: plain data, the same at every repetition. */
+export interface RehearsalResult {
+  from: string;
+  to: string;
+  seed: number;
+  recipes: RecipeTally[];
+  /** By day and recipe. */
+  exceptions: RehearsalException[];
+  specialDays: SpecialDay[];
+  wouldHaveSent: WouldHaveSent[];
+  events: RehearsalEvent[];
+}
+
+interface ResultOptions {
+  ledger: Ledger;
+  recipes: readonly CompiledRecipe[];
+  from: string;
+  to: string;
+  seed: number;
+  told: readonly Told[];
+  events: readonly SchedulerEvent[];
+}
+
+/** Later than this is late. */
+const LATE_MS = 60_000;
+
+/** Reads the ledger of a rehearsal that is over. */
+export function resultOf(options: ResultOptions): RehearsalResult {
+  const { ledger, recipes, from, to, seed, told } = options;
+  const rows = ledger.all<RunRow>("select * from run where schedule_id <> '' order by slot_at, run_key");
+  const byName = new Map(recipes.map((recipe) => [recipe.name, recipe]));
+  const steps = stepsOf(ledger);
+  const exceptions = rows.flatMap((row) => exceptionOf(row, byName.get(row.recipe), steps.get(row.run_key)));
+  return {
+    from,
+    to,
+    seed,
+    recipes: recipes.filter(({ schedules }) => schedules.length > 0)
+      .map(({ name }) => tallyOf(name, rows.filter(({ recipe }) => recipe === name)))
+      .sort((a, b) => a.recipe < b.recipe ? -1 : 1),
+    exceptions,
+    specialDays: specialDaysOf(options),
+    wouldHaveSent: told.map(({ at, ...rest }) => ({ at: showInstant(at), ...rest })),
+    events: options.events.flatMap((event): RehearsalEvent[] => {
+      if (event.type === "clock-jump") {
+        return [{ at: showInstant(event.at), what: "clock-jump", byMs: event.byMs }];
+      }
+      if (event.type !== "recovered") return [];
+      const { runKey, state } = event;
+      return [{ at: showInstant(event.at), what: "recovered", runKey, state }];
+    }),
+  };
+}
+
+function tallyOf(recipe: string, rows: readonly RunRow[]): RecipeTally {
+  const tally: RecipeTally = {
+    recipe,
+    slots: rows.length,
+    ok: 0,
+    failed: 0,
+    skipped: 0,
+    reasons: {},
+    open: 0,
+  };
+  for (const { state, reason } of rows) {
+    if (state === "ok") tally.ok++;
+    else if (state === "skipped") {
+      tally.skipped++;
+      const why = reason ?? "";
+      tally.reasons[why] = (tally.reasons[why] ?? 0) + 1;
+    } else if (state === "due" || state === "running") tally.open++;
+    else tally.failed++;
+  }
+  tally.reasons = Object.fromEntries(Object.entries(tally.reasons).sort(([a], [b]) => a < b ? -1 : 1));
+  return tally;
+}
+
+/** What the steps of a run have to say. */
+interface StepsOfRun {
+  attempts: number;
+  failed?: { step: string; error: string };
+}
+
+function stepsOf(ledger: Ledger): Map<string, StepsOfRun> {
+  const found = new Map<string, StepsOfRun>();
+  const rows = ledger.all<{ run_key: string; step_id: string; attempt: number; error: string | null }>(
+    `select run_key, step_id, attempt, error from step_run where attempt > 1 or state in ('failed', 'unknown')
+      order by run_key, started_at, step_id, attempt`,
+  );
+  for (const { run_key, step_id: step, attempt, error } of rows) {
+    const run = found.get(run_key) ?? { attempts: 1 };
+    run.attempts = Math.max(run.attempts, attempt);
+    if (error !== null) run.failed = { step, error: withoutMachine(error) };
+    found.set(run_key, run);
+  }
+  return found;
+}
+
+/** Ports are drawn anew each time, and systems have their own words for what went wrong with a socket. */
+function withoutMachine(error: string): string {
+  return error.replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "the gateway").replaceAll(/ ?\(os error \d+\)/g, "");
+}
+
+function exceptionOf(
+  row: RunRow,
+  recipe: CompiledRecipe | undefined,
+  steps: StepsOfRun | undefined,
+): RehearsalException[] {
+  const { run_key: runKey, state, reason, schedule_id: schedule, started_at, due_at } = row;
+  const lateMs = started_at === null ? 0 : started_at - due_at;
+  const attempts = Math.max(row.attempt, steps?.attempts ?? 1);
+  const isPlain = state === "ok" && lateMs <= LATE_MS && attempts <= 1 && row.kind === "live";
+  if (isPlain) return [];
+  const isBad = state !== "ok" && state !== "skipped";
+  const zone = zoneOfSchedule(recipe, schedule);
+  return [{
+    runKey,
+    recipe: row.recipe,
+    schedule,
+    day: row.business_day ?? dateAt(row.slot_at, zone),
+    state,
+    ...reason !== null && { reason },
+    ...isBad && steps?.failed !== undefined && steps.failed,
+    ...lateMs > LATE_MS && { lateMs },
+    ...row.kind === "catchup" && { madeUp: true as const },
+    ...attempts > 1 && { attempts },
+  }];
+}
+
+function zoneOfSchedule(recipe: CompiledRecipe | undefined, id: string): string {
+  const schedule = recipe?.schedules.find((each) => each.id === id);
+  return schedule === undefined ? "UTC" : zoneOf(schedule);
+}
+
+function specialDaysOf({ recipes, from, to }: ResultOptions): SpecialDay[] {
+  const mics = new Set<Mic>();
+  const zones = new Set<string>();
+  for (const recipe of recipes) {
+    for (const schedule of recipe.schedules) {
+      const mic = calendarOf(recipe, schedule);
+      if (mic !== undefined) mics.add(mic);
+      zones.add(zoneOf(schedule));
+      if (mic !== undefined) zones.add(calendarZone[mic]);
+    }
+  }
+  const halfDays = [...mics].flatMap((exchange) =>
+    sessionsBetween(exchange, from, to).filter(({ halfDay }) => halfDay)
+      .map(({ date, close }): SpecialDay => ({ day: date, what: "half-day", exchange, closes: close }))
+  );
+  const changes = [...zones].flatMap((zone) => clockChangesOf(zone, recipes, { from, to }));
+  const nameOf = (day: SpecialDay) => day.what === "half-day" ? day.exchange : day.zone;
+  const order = (day: SpecialDay) => `${day.day} ${nameOf(day)}`;
+  return [...halfDays, ...changes].sort((a, b) => order(a) < order(b) ? -1 : 1);
+}
+
+function clockChangesOf(
+  zone: string,
+  recipes: readonly CompiledRecipe[],
+  { from, to }: { from: string; to: string },
+): SpecialDay[] {
+  const days: SpecialDay[] = [];
+  const start = Temporal.PlainDate.from(from).toZonedDateTime(zone);
+  const months = Math.ceil(start.until(Temporal.PlainDate.from(to).add({ days: 1 }).toZonedDateTime(zone), {
+    largestUnit: "months",
+  }).total({ unit: "months", relativeTo: start }));
+  const met = recipes.flatMap((recipe) =>
+    recipe.schedules.filter((schedule) => zoneOf(schedule) === zone).flatMap((schedule) =>
+      clockChangeSlots(schedule, { after: start.epochMilliseconds, months })
+        .map((slot) => ({ recipe: recipe.name, schedule: schedule.id, ...slot }))
+    )
+  );
+  for (
+    let change = start.getTimeZoneTransition("next");
+    change !== null && change.toPlainDate().toString() <= to;
+    change = change.getTimeZoneTransition("next")
+  ) {
+    const day = change.toPlainDate().toString();
+    const byMs = (change.offsetNanoseconds - change.subtract({ nanoseconds: 1 }).offsetNanoseconds) / 1e6;
+    const slots = met.filter(({ wall }) => wall.slice(0, 10) === day)
+      .map(({ recipe, schedule, kind, wall, runsAt }) => ({
+        recipe,
+        schedule,
+        kind,
+        wall,
+        runsAt: runsAt.map(showInstant),
+      }));
+    days.push({ day, what: "clock-change", zone, byMs, slots });
+  }
+  return days;
+}
