@@ -1,12 +1,15 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Makes `lib/calendars/data/*.json` from the two sources and the rulings, and stops when they disagree.
+ * Makes `lib/calendars/data/*.json` from the two sources and the rulings, and stops when they disagree, when a
+ * ruling settles nothing, or when the rule of Stock Connect and a published list of its days differ.
  * With `--check` nothing is written; the run fails when the files are not what it would write.
  *
  * Run: `deno run --allow-read=lib/calendars --allow-write=lib/calendars/data tasks/calendars.ts [--check]`
  *
  * @module
  */
+import { readBook } from "../lib/calendars/book.ts";
+import { type ConnectFile, makeConnect } from "../lib/calendars/connect_rule.ts";
 import { mergeCalendars, type RulingFile } from "../lib/calendars/merge.ts";
 import type { SourceFile } from "../lib/calendars/records.ts";
 
@@ -32,12 +35,24 @@ function main(check: boolean): number {
   ]);
   const rulings: RulingFile = JSON.parse(readText("rulings.json"));
   const { data, problems } = mergeCalendars(Object.fromEntries(sources), rulings);
+  const files: Record<string, unknown> = { ...data };
+  const { XHKG, XSHG } = data;
+  if (XHKG !== undefined && XSHG !== undefined) {
+    const connectFile: ConnectFile = JSON.parse(readText("connect.json"));
+    const connect = makeConnect(connectFile, {
+      hongKong: readBook(XHKG),
+      mainland: readBook(XSHG),
+      version: rulings.version,
+    });
+    files.CONNECT = connect.data;
+    problems.push(...connect.problems);
+  }
   if (problems.length > 0) {
     console.error(`Cannot make the calendars:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
     return 1;
   }
   let stale = 0;
-  for (const [mic, calendar] of Object.entries(data)) {
+  for (const [mic, calendar] of Object.entries(files)) {
     const path = `data/${mic}.json`;
     const text = `${JSON.stringify(calendar, null, 2)}\n`;
     if (readOrEmpty(path) === text) continue;

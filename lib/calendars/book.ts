@@ -34,7 +34,15 @@ export interface Book {
   zone: string;
   from: string;
   through: string;
-  /** Hours of a covered weekday, `"09:30-12:00 13:00-16:00"`, or `undefined` when it is closed. */
+  /** First day that rests on a projection instead of a notice. */
+  projectedFrom: string | undefined;
+  /** Versions of the data that it stands on. */
+  versions: readonly string[];
+  /** Hours of an ordinary day, `"09:30-12:00 13:00-16:00"`. */
+  regular: string;
+  /** Hours of a day that was announced as short; `null` when there are none. */
+  halfDay: string | null;
+  /** Hours of a covered weekday, or `undefined` when it is closed. */
   hoursOn(date: string): string | undefined;
   isHalfDay(date: string): boolean;
   /** Hours that weather left of the day, if it did. */
@@ -45,52 +53,22 @@ export interface Book {
 export function readBook(data: CalendarData): Book {
   const closed = new Set(spellDays(data.closed));
   const halfDays = new Set(spellDays(data.halfDays));
+  const { zone, from, through, projectedFrom, regular, halfDay, version } = data;
   return {
-    zone: data.zone,
-    from: data.from,
-    through: data.through,
+    zone,
+    from,
+    through,
+    projectedFrom,
+    versions: [version],
+    regular,
+    halfDay,
     hoursOn(date) {
       if (closed.has(date)) return undefined;
-      return data.unplanned[date] ?? (halfDays.has(date) && data.halfDay ? data.halfDay : data.regular);
+      return data.unplanned[date] ?? (halfDays.has(date) && halfDay ? halfDay : regular);
     },
     isHalfDay: (date) => halfDays.has(date),
     unplannedOn: (date) => data.unplanned[date],
   };
-}
-
-/** Since this day northbound trading is held whenever both markets trade. */
-const CONNECT_FROM = "2023-04-24";
-
-/**
- * Makes the book of a Stock Connect northbound link: days on which Hong Kong and the mainland both trade,
- * with the mainland's hours. A Hong Kong half-day does not shorten it, weather in Hong Kong does.
- *
- * Before 2023-04-24 days without money settlement in Hong Kong were closed too. Those are not recorded,
- * so coverage starts there.
- */
-export function connectBook(hongKong: Book, mainland: Book): Book {
-  return {
-    zone: mainland.zone,
-    from: [CONNECT_FROM, hongKong.from, mainland.from].sort().at(-1)!, // three entries
-    through: hongKong.through < mainland.through ? hongKong.through : mainland.through,
-    hoursOn(date) {
-      const hours = mainland.hoursOn(date);
-      if (hours === undefined || hongKong.hoursOn(date) === undefined) return undefined;
-      const weather = hongKong.unplannedOn(date);
-      return weather === undefined ? hours : shorten(hours, weather);
-    },
-    isHalfDay: (date) => mainland.isHalfDay(date),
-    unplannedOn: (date) => mainland.unplannedOn(date) ?? hongKong.unplannedOn(date),
-  };
-}
-
-/** Keeps what lies between the first and the last minute of other hours; `undefined` when nothing does. */
-function shorten(hours: string, within: string): string | undefined {
-  const [first, last] = [within.slice(0, 5), within.slice(-5)];
-  const kept = readHours(hours)
-    .map(({ from, to }) => ({ from: from > first ? from : first, to: to < last ? to : last }))
-    .filter(({ from, to }) => from < to);
-  return kept.length === 0 ? undefined : kept.map(({ from, to }) => `${from}-${to}`).join(" ");
 }
 
 /** Spells a day's hours out as a session. It is shared between callers, hence frozen. */

@@ -46,10 +46,75 @@ export interface Merged {
   problems: string[];
 }
 
+const isWeekday = (date: string): boolean => Temporal.PlainDate.from(date).dayOfWeek <= 5;
+
 /** Days that only one of the two has. */
 function difference(a: DaysByYear, b: DaysByYear): string[] {
   const [left, right] = [new Set(spellDays(a)), new Set(spellDays(b))];
   return [...left.symmetricDifference(right)].sort();
+}
+
+/** Says what is wrong with a record by itself. */
+function faultsOf(record: CalendarRecord, name: string): string[] {
+  const { from, through, mic } = record;
+  const closed = new Set(spellDays(record.closed));
+  const days = [...closed, ...spellDays(record.halfDays)];
+  return [
+    ...days.filter((day) => !isWeekday(day)).map((day) => `${mic}: ${day} of "${name}" is no weekday`),
+    ...days.filter((day) => day < from || day > through)
+      .map((day) => `${mic}: ${day} of "${name}" lies outside ${from} to ${through}`),
+    ...spellDays(record.halfDays).filter((day) => closed.has(day))
+      .map((day) => `${mic}: ${day} of "${name}" is closed and a half-day`),
+  ];
+}
+
+/** Says which rulings settle nothing: the sources have come to agree, or a day was mistyped. */
+function idleRulings(
+  rulings: readonly Ruling[],
+  { disputed, closed, a, b, names, alone }: {
+    disputed: ReadonlySet<string>;
+    closed: ReadonlySet<string>;
+    a: CalendarRecord;
+    b: CalendarRecord;
+    names: readonly string[];
+    alone: boolean;
+  },
+): string[] {
+  const seen = new Set<string>();
+  const shared = a.through < b.through ? a.through : b.through;
+  const reasonOf = (ruling: Ruling): string | undefined => {
+    const key = "date" in ruling ? ruling.date : ruling.kind;
+    if (seen.has(key)) return "it stands there twice";
+    seen.add(key);
+    if ("takeFrom" in ruling && !names.includes(ruling.takeFrom)) {
+      return `no source has the name "${ruling.takeFrom}"`;
+    }
+    switch (ruling.kind) {
+      case "closed":
+      case "open":
+        return disputed.has(ruling.date) ? undefined : "the sources agree on the day";
+      case "hours":
+        if (closed.has(ruling.date)) return undefined; // told by itself
+        if (!isWeekday(ruling.date) || ruling.date < a.from || ruling.date > shared) {
+          return "no source has the day";
+        }
+        return ruling.hours === a.regular ? "these are the usual hours" : undefined;
+      case "half-days":
+        return a.halfDay !== b.halfDay || difference(a.halfDays, b.halfDays).length > 0
+          ? undefined
+          : "the sources agree on half-days";
+      case "single-source":
+        if (!alone) return "both sources end on the same day";
+        return ruling.from > shared ? undefined : `both sources speak of ${ruling.from}`;
+      default:
+        return "there is no such kind";
+    }
+  };
+  return rulings.flatMap((ruling) => {
+    const why = reasonOf(ruling);
+    const what = "date" in ruling ? `${ruling.kind} ${ruling.date}` : ruling.kind;
+    return why === undefined ? [] : [`${a.mic}: the ruling "${what}" settles nothing: ${why}`];
+  });
 }
 
 function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string], file: RulingFile): {
@@ -57,7 +122,7 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
   problems: string[];
 } {
   const rulings = file.rulings.filter(({ mic }) => mic === a.mic);
-  const problems: string[] = [];
+  const problems: string[] = [...faultsOf(a, names[0]), ...faultsOf(b, names[1])];
   const complain = (what: string) => problems.push(`${a.mic}: ${what}, and no ruling settles it`);
   const recordOf = (name: string) => name === names[0] ? a : b;
 
@@ -72,11 +137,13 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
   if (oneSided && alone === undefined) complain(`after ${shared} one source is alone`);
 
   const closed = new Set([...spellDays(a.closed), ...spellDays(b.closed)]);
+  const disputed = new Set<string>();
   for (const day of difference(a.closed, b.closed)) {
     if (alone?.kind === "single-source" && day >= alone.from && day <= alone.through) {
       if (!spellDays(recordOf(alone.takeFrom).closed).includes(day)) closed.delete(day);
       continue;
     }
+    disputed.add(day);
     const ruling = rulings.find((line) =>
       (line.kind === "closed" || line.kind === "open") && line.date === day
     );
@@ -94,6 +161,7 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
   for (const [day] of hours) {
     if (closed.has(day)) problems.push(`${a.mic}: ${day} has hours by ruling, yet it is closed`);
   }
+  problems.push(...idleRulings(rulings, { disputed, closed, a, b, names, alone: oneSided }));
   return {
     problems,
     data: {
@@ -115,6 +183,19 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
   };
 }
 
+/** Says which rulings lack their reason, or the page that says so. */
+function uncited(rulings: readonly Ruling[]): string[] {
+  return rulings.flatMap((ruling) => {
+    const what = `${ruling.mic}: the ruling "${ruling.kind}${"date" in ruling ? ` ${ruling.date}` : ""}"`;
+    if (ruling.because.trim() === "") return [`${what} gives no reason`];
+    // Nobody has published what is projected.
+    const needsPage = !(ruling.kind === "single-source" && ruling.projected);
+    return needsPage && !ruling.sources.some((page) => page.startsWith("https://"))
+      ? [`${what} cites no page`]
+      : [];
+  });
+}
+
 /**
  * Returns the settled calendar of each exchange that the sources know.
  *
@@ -125,7 +206,16 @@ export function mergeCalendars(sources: Record<string, SourceFile>, file: Ruling
   if (first === undefined || second === undefined) {
     throw new TypeError("Cannot merge calendars: two sources are needed");
   }
-  const merged: Merged = { data: {}, problems: [] };
+  const merged: Merged = { data: {}, problems: uncited(file.rulings) };
+  const known = [first, second].flatMap(([, { calendars }]) => calendars.map(({ mic }) => mic));
+  for (const mic of new Set(file.rulings.map((ruling) => ruling.mic))) {
+    if (!known.includes(mic)) merged.problems.push(`${mic}: a ruling speaks of it, and no source has it`);
+  }
+  for (const { mic } of second[1].calendars) {
+    if (!first[1].calendars.some((each) => each.mic === mic)) {
+      merged.problems.push(`${mic}: only "${second[0]}" has it`);
+    }
+  }
   for (const a of first[1].calendars) {
     const b = second[1].calendars.find(({ mic }) => mic === a.mic);
     if (b === undefined) {

@@ -49,6 +49,23 @@ export interface CalendarData extends CalendarRecord {
   sources: string[];
 }
 
+/** Days on which both markets of Stock Connect traded and the link did not, as held in `data/CONNECT.json`. */
+export interface ConnectData {
+  mic: "CONNECT";
+  /** Version of the data, `year.month.number`. */
+  version: string;
+  /** First day that it speaks of. */
+  from: string;
+  /** First day from which the links are open whenever both markets are. */
+  commonDaysFrom: string;
+  /** Days without northbound trading, from Hong Kong to the mainland. */
+  northbound: DaysByYear;
+  /** Days without southbound trading, from the mainland to Hong Kong. */
+  southbound: DaysByYear;
+  /** Pages that give the rule, and those that its days were compared with. */
+  sources: string[];
+}
+
 /** One traded stretch of a day, local `"HH:MM"`. */
 export interface Stretch {
   from: string;
@@ -73,4 +90,14 @@ export function groupDays(days: Iterable<string>): DaysByYear {
 /** Reads hours: `"09:30-12:00 13:00-16:00"` is two stretches. */
 export function readHours(hours: string): Stretch[] {
   return hours.split(" ").map((stretch) => ({ from: stretch.slice(0, 5), to: stretch.slice(6) }));
+}
+
+/** Compares versions, `year.month.number`, by their numbers; negative when the first is the older one. */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [a, b].map((version) => version.split(".").map(Number));
+  for (const [place, number] of left!.entries()) { // two entries
+    const other = right![place] ?? 0;
+    if (number !== other) return number - other;
+  }
+  return 0;
 }

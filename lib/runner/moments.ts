@@ -24,7 +24,7 @@ export interface TradingDay {
  * How long the closing auction goes on after continuous trading. Hong Kong's ends at random between 16:08 and 16:10,
  * and on half-days between 12:08 and 12:10; those of the others lie before the close.
  */
-const AUCTION_MS: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000 };
+const AUCTION_MS: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000, CONNECT_HK: 10 * 60_000 };
 
 const usualHours = new Map<Mic, { open: string; close: string }>();
 

@@ -60,7 +60,7 @@ export function readSpan(text: string): SessionSpan | { expected: string } {
  * How long the closing auction goes on after continuous trading. Hong Kong's ends at random between 16:08 and 16:10,
  * and on half-days between 12:08 and 12:10; those of the others lie before the close.
  */
-const auctionMs: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000 };
+const auctionMs: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000, CONNECT_HK: 10 * 60_000 };
 
 /** When a moment of a session is, Unix milliseconds. */
 export function momentIn(

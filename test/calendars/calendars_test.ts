@@ -12,7 +12,7 @@ import {
   sessionsBetween,
 } from "../../lib/calendars/mod.ts";
 
-const MICS: Mic[] = ["XHKG", "XNYS", "XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ"];
+const MICS: Mic[] = ["XHKG", "XNYS", "XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"];
 const pure = { permissions: "none" } as const;
 
 /** The day's session; the test fails when there is none. */
@@ -119,13 +119,14 @@ Deno.test(
 
 Deno.test("outside its coverage a calendar says unknown, weekends included", pure, () => {
   assertEquals(coverage("XHKG"), { from: "2018-01-02", through: "2027-12-31" });
-  assertEquals(coverage("CONNECT_SH"), { from: "2023-04-24", through: "2027-12-31" });
+  for (const mic of ["XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"] as const) {
+    assertEquals(coverage(mic), { from: "2018-01-02", through: "2027-12-31", projectedFrom: "2027-01-01" });
+  }
   for (const mic of MICS) {
     assertEquals(sessionOn(mic, "2028-01-01"), "unknown");
     assertEquals(sessionOn(mic, "2028-01-03"), "unknown");
     assertEquals(sessionOn(mic, "2017-06-01"), "unknown");
   }
-  assertEquals(sessionOn("CONNECT_SH", "2023-04-21"), "unknown");
 });
 
 Deno.test("sessionsBetween(), previousSession() and nextSession() throw outside the coverage", pure, () => {

@@ -1,4 +1,8 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { readBook } from "../../lib/calendars/book.ts";
+import { type ConnectFile, makeConnect } from "../../lib/calendars/connect_rule.ts";
+import connectFile from "../../lib/calendars/connect.json" with { type: "json" };
+import CONNECT from "../../lib/calendars/data/CONNECT.json" with { type: "json" };
 import { mergeCalendars, type RulingFile } from "../../lib/calendars/merge.ts";
 import {
   type CalendarRecord,
@@ -48,6 +52,44 @@ Deno.test("the committed data is what the sources and rulings make", pure, () =>
   assertEquals(JSON.stringify(merged.data), JSON.stringify({ XHKG, XNYS, XSHG }));
 });
 
+const connectOf = (changes: Partial<ConnectFile> = {}) => {
+  const { data } = mergeCalendars(sources, rulings as RulingFile);
+  return makeConnect({ ...connectFile as unknown as ConnectFile, ...changes }, {
+    hongKong: readBook(data.XHKG!), // the test above has both
+    mainland: readBook(data.XSHG!),
+    version: rulings.version,
+  });
+};
+
+Deno.test(
+  "the committed days of Stock Connect are what its rule makes, and every published list agrees",
+  pure,
+  () => {
+    const { data, problems } = connectOf();
+    assertEquals(problems, []);
+    assertEquals(JSON.stringify(data), JSON.stringify(CONNECT));
+  },
+);
+
+Deno.test(
+  "makeConnect() reports a published list that the rule does not give, and an idle closure",
+  pure,
+  () => {
+    const notice = { direction: "southbound" as const, what: "a list", source: "https://example.org" };
+    const { problems } = connectOf({
+      notices: [{ ...notice, from: "2022-01-24", through: "2022-01-28", closed: "2022-01-26 2022-01-28" }],
+      unannounced: { "2020": "10-12 10-13", "2021": "10-13", "2023": "07-17 09-01 09-08" },
+      added: [{ ...notice, direction: "northbound", days: { "2023": "05-25 10-20" } }],
+    });
+    assertEquals(problems, [
+      "CONNECT: 2020-10-12 stands among the closures by weather, and Hong Kong trades",
+      'CONNECT southbound: 2022-01-26 is open by the rule and closed in "a list" (https://example.org)',
+      'CONNECT southbound: 2022-01-27 is closed by the rule and open in "a list" (https://example.org)',
+      'CONNECT northbound: 2023-12-22 differs from "a list" (https://example.org)',
+    ]);
+  },
+);
+
 Deno.test("without the rulings the seven Hong Kong days and the projected year are problems", pure, () => {
   const { problems } = mergeCalendars(sources, { version: "2025.1.1", rulings: [] });
   const days = problems.filter((line) => line.startsWith("XHKG") && line.includes("one source only"));
@@ -92,7 +134,89 @@ Deno.test("mergeCalendars() reports other hours, other zones and missing exchang
   assertEquals(merge(record(), record({ regular: "09:00-16:00" })).problems, [
     'XTST: "regular" is "09:30-16:00" and "09:00-16:00", and no ruling settles it',
   ]);
-  assertEquals(merge(record(), record({ mic: "XOTH" })).problems, ['XTST: only "left" has it']);
+  assertEquals(merge(record(), record({ mic: "XOTH" })).problems, [
+    'XOTH: only "right" has it',
+    'XTST: only "left" has it',
+  ]);
+});
+
+Deno.test("mergeCalendars() reports rulings that settle nothing, each with its reason", pure, () => {
+  const [a, b] = [record({ closed: { "2025": "01-01 07-01" } }), record()];
+  const settled = { ...cited, kind: "closed" as const, date: "2025-07-01" };
+  const idle = (...lines: RulingFile["rulings"]) => merge(a, b, [settled, ...lines]).problems;
+  assertEquals(idle({ ...cited, kind: "closed", date: "2025-01-01" }), [
+    'XTST: the ruling "closed 2025-01-01" settles nothing: the sources agree on the day',
+  ]);
+  assertEquals(idle({ ...cited, kind: "open", date: "2025-07-02" }), [
+    'XTST: the ruling "open 2025-07-02" settles nothing: the sources agree on the day',
+  ]);
+  assertEquals(idle(settled), [
+    'XTST: the ruling "closed 2025-07-01" settles nothing: it stands there twice',
+  ]);
+  assertEquals(idle({ ...cited, kind: "half-days", takeFrom: "left" }), [
+    'XTST: the ruling "half-days" settles nothing: the sources agree on half-days',
+  ]);
+  assertEquals(idle({ ...cited, kind: "hours", date: "2025-07-05", hours: "13:00-16:00" }), [
+    'XTST: the ruling "hours 2025-07-05" settles nothing: no source has the day', // a Saturday
+  ]);
+  assertEquals(idle({ ...cited, kind: "hours", date: "2025-07-07", hours: "09:30-16:00" }), [
+    'XTST: the ruling "hours 2025-07-07" settles nothing: these are the usual hours',
+  ]);
+  const span = { kind: "single-source" as const, from: "2026-01-01", through: "2026-12-31" };
+  assertEquals(idle({ ...cited, ...span, takeFrom: "left" }), [
+    'XTST: the ruling "single-source" settles nothing: both sources end on the same day',
+  ]);
+  assertEquals(idle({ ...cited, ...span, takeFrom: "wright" }), [
+    'XTST: the ruling "single-source" settles nothing: no source has the name "wright"',
+  ]);
+  // deno-lint-ignore no-explicit-any -- a mistyped kind, as only JSON can hold it
+  assertEquals(idle({ ...cited, kind: "close", date: "2025-08-01" } as any), [
+    'XTST: the ruling "close 2025-08-01" settles nothing: there is no such kind',
+  ]);
+  assertEquals(idle({ ...cited, mic: "XTSR", kind: "closed", date: "2025-07-01" }), [
+    "XTSR: a ruling speaks of it, and no source has it",
+  ]);
+});
+
+Deno.test("mergeCalendars() reports rulings without a reason or a page", pure, () => {
+  const [a, b] = [record({ closed: { "2025": "01-01 07-01" } }), record()];
+  const { problems } = merge(a, b, [
+    { mic: "XTST", kind: "closed", date: "2025-07-01", because: " ", sources: [] },
+  ]);
+  assertEquals(problems, ['XTST: the ruling "closed 2025-07-01" gives no reason']);
+  const bare = merge(a, b, [{ ...cited, kind: "closed", date: "2025-07-01", sources: ["hearsay"] }]);
+  assertEquals(bare.problems, ['XTST: the ruling "closed 2025-07-01" cites no page']);
+});
+
+Deno.test("mergeCalendars() reports days of a source that cannot be", pure, () => {
+  const days = record({
+    closed: { "2025": "01-01 01-04" },
+    halfDay: "09:30-12:00",
+    halfDays: { "2025": "01-01" },
+  });
+  const { problems } = merge(days, { ...days, closed: { ...days.closed, "2026": "01-01" } });
+  assertEquals(problems.slice(0, 5), [
+    'XTST: 2025-01-04 of "left" is no weekday',
+    'XTST: 2025-01-01 of "left" is closed and a half-day',
+    'XTST: 2025-01-04 of "right" is no weekday',
+    'XTST: 2026-01-01 of "right" lies outside 2025-01-01 to 2025-12-31',
+    'XTST: 2025-01-01 of "right" is closed and a half-day',
+  ]);
+});
+
+Deno.test("one changed day of one source, or one ruling left out, is reported", pure, () => {
+  const lines = rulings.rulings as RulingFile["rulings"]; // a JSON import widens "kind" to string
+  for (const [index, ruling] of lines.entries()) {
+    if (ruling.kind === "hours") continue; // says what both sources lack
+    const { problems } = mergeCalendars(sources, { ...rulings, rulings: lines.toSpliced(index, 1) });
+    assertEquals(problems.length > 0, true, `${ruling.kind} of ${ruling.mic} is missed by nobody`);
+  }
+  const changed = structuredClone(sources);
+  const first = changed.pandas_market_calendars!.calendars.find(({ mic }) => mic === "XNYS")!; // it has three
+  first.closed["2025"] = first.closed["2025"]!.replace("01-09 ", "");
+  assertEquals(mergeCalendars(changed, rulings as RulingFile).problems, [
+    "XNYS: 2025-01-09 is closed in one source only, and no ruling settles it",
+  ]);
 });
 
 Deno.test("mergeCalendars() refuses hours for a day that is closed", pure, () => {

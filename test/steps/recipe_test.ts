@@ -67,7 +67,7 @@ overlap: paralel
       '12:5: steps.2.use: no such member; did you mean "uses"?',
       '15:9: steps.3.if: there is no step "firs"; did you mean "first"?',
       '19:11: steps.3.with.to: expected a day that is not before "2025-08-15"',
-      '24:17: schedule.2.calendar: expected one of "XHKG", "XNYS", "XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ"; did you mean "XHKG"?',
+      '24:17: schedule.2.calendar: expected one of "XHKG", "XNYS", "XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"; did you mean "XHKG"?',
       '25:10: overlap: expected one of "skip", "queue", "cancel", "parallel"; did you mean "parallel"?',
     ],
   );
