@@ -177,7 +177,7 @@ Deno.test("calendar lists sessions with local hours, breaks, half-days and UTC",
 const refusals: [string[], string][] = [
   [
     ["calendar", "XHKH"],
-    'Cannot use calendar "XHKH": there are XHKG, XNYS, XSHG, XSHE, CONNECT_SH, CONNECT_SZ; did you mean "XHKG"?',
+    'Cannot use calendar "XHKH": there are XHKG, XNYS, XSHG, XSHE, CONNECT_SH, CONNECT_SZ, CONNECT_HK; did you mean "XHKG"?',
   ],
   [["calendar", "XHKG", "--from", "2031-01-01"], "the calendar covers"],
   [["calendar", "XHKG", "--from", "2025-02-30"], "write a day that exists"],
