@@ -5,10 +5,12 @@
  */
 import { BrokerError } from "../errors.ts";
 import type { CompiledRecipe } from "../steps/compiled.ts";
+import { asksBroker, displacedBy } from "./displaced.ts";
 import type { Recipes } from "./judging.ts";
 import { leaseHolder, releaseLease, renewLease, takeLease } from "./leases.ts";
 import type { Ledger } from "./ledger.ts";
-import { findRun, type RunRow, type RunState, skipRun } from "./run_rows.ts";
+import { type Because, findRun, holdRun, type RunRow, type RunState, skipRun } from "./run_rows.ts";
+import { whyNoWrites } from "./write_guard.ts";
 
 /** The lease of a run ran out and somebody else may have it: stop at once, write nothing more. */
 export class LeaseLostError extends BrokerError {
@@ -22,6 +24,16 @@ export interface Claimer {
   leaseMs: number;
   /** The account that a recipe acts on; the mutex of its trade login is named after it. */
   accountOf(recipe: CompiledRecipe): string;
+  /** Told once for each thing that stands in the way of a run that is due. */
+  onHeld?(held: Held): void;
+}
+
+/** A run that is due and may not begin. */
+export interface Held {
+  runKey: string;
+  because: Because;
+  /** The run, or the circumstance, that stands in its way. */
+  by?: string;
 }
 
 /** A run that this process holds. */
@@ -35,7 +47,7 @@ export interface Claim {
 }
 
 /** Why a run could not be claimed now. */
-export type Refusal = "not-due" | "overlap" | "account" | "recovery" | "deadline";
+export type Refusal = "not-due" | "overlap" | "deadline" | Because;
 
 /** Name of the mutex of an account's trade login. */
 export const mutexOf = (account: string): string => `account:${account}`;
@@ -87,21 +99,42 @@ function tryClaim(
   ledger: Ledger,
   recipe: CompiledRecipe,
   row: RunRow,
-  { holder, leaseMs, accountOf }: Claimer,
+  { holder, leaseMs, accountOf, onHeld }: Claimer,
   now: number,
 ): Claim | Refusal {
   if (row.deadline_at !== null && now > row.deadline_at) {
     skipRun(ledger, row.run_key, "deadline", now);
     return "deadline";
   }
+  if (recipe.class === "write" && row.class !== "write") {
+    // Its row knows no window, and what it was listed for was no order.
+    skipRun(ledger, row.run_key, "recipe_changed", now);
+    return "not-due";
+  }
   if (isOverlapped(ledger, recipe, row)) return "overlap";
-  const account = recipe.needsAccount || recipe.class === "write" ? accountOf(recipe) : undefined;
-  if (recipe.class === "write" && isUnsettled(ledger, account)) return "recovery";
+  const account = accountOf(recipe);
+  const hold = (because: Because, by?: string): Because => {
+    if (holdRun(ledger, { runKey: row.run_key, because, by, now })) {
+      onHeld?.({ runKey: row.run_key, because, by });
+    }
+    return because;
+  };
+  const displaced = asksBroker(recipe) ? displacedBy(ledger, account) : undefined;
+  if (displaced !== undefined) return hold("displaced", displaced);
+  if (recipe.class === "write") {
+    const open = unsettledOn(ledger, account);
+    if (open !== undefined) return hold("recovery", open);
+    const unsafe = whyNoWrites(ledger, now);
+    if (unsafe !== undefined) return hold("unsafe", unsafe);
+    // Its lease may have run out a moment ago: until somebody has recovered it, it may still be writing.
+    const other = writingOn(ledger, account);
+    if (other !== undefined) return hold("account", other);
+  }
   const until = now + leaseMs;
-  const mutex = recipe.needsAccount && account !== undefined ? mutexOf(account) : undefined;
+  const mutex = recipe.needsAccount ? mutexOf(account) : undefined;
   const owner = `${holder} ${row.run_key}`;
   if (mutex !== undefined && takeLease(ledger, { name: mutex, holder: owner, now, until }) === undefined) {
-    return "account";
+    return hold("account", accountHolder(ledger, account, now));
   }
   const claimed = ledger.get<{ fence: number }>(
     `update run set state = 'running', holder = ?, account = ?, lease_until = ?, fence = fence + 1,
@@ -129,13 +162,20 @@ function isOverlapped(ledger: Ledger, { name, overlap }: CompiledRecipe, { kind 
   ) !== undefined;
 }
 
-/** Tells whether it is open what an earlier run wrote on the account. */
-function isUnsettled(ledger: Ledger, account: string | undefined): boolean {
-  return ledger.get(
-    `select 1 as there from run where class = 'write' and state in ('waiting_recovery', 'unknown')
-      and account = ? limit 1`,
+/** The run of which it is open what it wrote on the account. */
+export function unsettledOn(ledger: Ledger, account: string): string | undefined {
+  return ledger.get<{ run_key: string }>(
+    `select run_key from run where class = 'write' and state in ('waiting_recovery', 'unknown')
+      and account = ? order by slot_at limit 1`,
     account,
-  ) !== undefined;
+  )?.run_key;
+}
+
+function writingOn(ledger: Ledger, account: string): string | undefined {
+  return ledger.get<{ run_key: string }>(
+    "select run_key from run where class = 'write' and state = 'running' and account = ? limit 1",
+    account,
+  )?.run_key;
 }
 
 /** Tells whether a claim still holds, read within the transaction that relies on it. */
@@ -224,10 +264,12 @@ export function recoverExpired(ledger: Ledger, now: number): { runKey: string; s
 /** Settles a run whose writes were open, by what the order journal or a person says came of them. */
 export function settleRun(
   ledger: Ledger,
-  { runKey, state, actor, now }: {
+  { runKey, state, actor, because, now }: {
     runKey: string;
     state: "ok" | "failed" | "unknown";
     actor: string;
+    /** What the actor saw. */
+    because?: string;
     now: number;
   },
 ): boolean {
@@ -249,7 +291,7 @@ export function settleRun(
         runKey,
       );
     }
-    ledger.event(now, "settled", { state, actor }, runKey);
+    ledger.event(now, "settled", { state, actor, because }, runKey);
     return true;
   });
 }

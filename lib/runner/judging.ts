@@ -18,23 +18,44 @@ export interface Skipped {
   reason: SkipReason;
 }
 
-/** Judges what is due by lateness and deadline, and returns what is passed over. Within a transaction. */
-export function judgeDue(ledger: Ledger, recipes: Recipes, now: number): Skipped[] {
+/** What was decided about runs that are late. */
+export interface Judged {
+  skipped: Skipped[];
+  /** Keys of runs that now wait for a person. */
+  asked: string[];
+}
+
+/** Judges what is due by lateness and deadline, and what a person has not decided in time. Within a transaction. */
+export function judgeDue(ledger: Ledger, recipes: Recipes, now: number): Judged {
   const rows = ledger.all<RunRow>(
     "select * from run where state = 'due' and due_at < ? and kind in ('live', 'catchup') order by due_at",
     now,
   );
   const bySchedule = Map.groupBy(rows, (row) => `${row.recipe}/${row.schedule_id}`);
-  const skipped: Skipped[] = [];
+  const judged: Judged = { skipped: expireQuestions(ledger, now), asked: [] };
   for (const waiting of bySchedule.values()) {
     const recipe = recipes.get(waiting[0]!.recipe); // groups are never empty
-    if (recipe !== undefined) skipped.push(...judgeSchedule(ledger, recipe, waiting, now));
+    if (recipe === undefined) continue;
+    const { skipped, asked } = judgeSchedule(ledger, recipe, waiting, now);
+    judged.skipped.push(...skipped);
+    judged.asked.push(...asked);
   }
-  return skipped;
+  return judged;
 }
 
-function judgeSchedule(ledger: Ledger, recipe: CompiledRecipe, rows: RunRow[], now: number): Skipped[] {
+/** What a person did not decide before its deadline is not run any more. */
+function expireQuestions(ledger: Ledger, now: number): Skipped[] {
+  const rows = ledger.all<{ run_key: string; recipe: string }>(
+    "select run_key, recipe from run where state = 'waiting_approval' and deadline_at < ?",
+    now,
+  );
+  return rows.filter(({ run_key }) => skipRun(ledger, run_key, "deadline", now))
+    .map(({ run_key: runKey, recipe }) => ({ runKey, recipe, reason: "deadline" as const }));
+}
+
+function judgeSchedule(ledger: Ledger, recipe: CompiledRecipe, rows: RunRow[], now: number): Judged {
   const skipped: Skipped[] = [];
+  const asked: string[] = [];
   const skip = (runKey: string, reason: SkipReason) => {
     if (skipRun(ledger, runKey, reason, now)) skipped.push({ runKey, recipe: recipe.name, reason });
   };
@@ -52,14 +73,23 @@ function judgeSchedule(ledger: Ledger, recipe: CompiledRecipe, rows: RunRow[], n
     else if (verdict.action === "catchup") {
       ledger.run("update run set kind = 'catchup' where run_key = ? and state = 'due'", verdict.runKey);
     } else {
-      ledger.run(
-        "update run set state = 'waiting_approval', reason = 'misfire' where run_key = ? and state = 'due'",
-        verdict.runKey,
-      );
-      ledger.event(now, "asked", { recipe: recipe.name }, verdict.runKey);
+      askPerson(ledger, { runKey: verdict.runKey, recipe: recipe.name, now });
+      asked.push(verdict.runKey);
     }
   }
-  return skipped;
+  return { skipped, asked };
+}
+
+/** Lays a run that was missed before a person. */
+export function askPerson(
+  ledger: Ledger,
+  { runKey, recipe, now }: { runKey: string; recipe: string; now: number },
+): void {
+  ledger.run(
+    "update run set state = 'waiting_approval', reason = 'misfire' where run_key = ? and state = 'due'",
+    runKey,
+  );
+  ledger.event(now, "asked", { recipe }, runKey);
 }
 
 /** Settles what is due while another run of the same recipe goes on. Within a transaction. */

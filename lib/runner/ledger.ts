@@ -22,11 +22,14 @@ const BUSY_MS = 5_000;
 export class Ledger implements Disposable {
   /** Where it lies; `:memory:` for one that is not kept. */
   readonly path: string;
+  /** Why it may not outlive the process, where somebody has looked and it is so; nothing is written to the broker. */
+  readonly doubt?: string;
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
-  constructor(path: string) {
+  constructor(path: string, { doubt }: { doubt?: string } = {}) {
     this.path = path;
+    if (doubt !== undefined) this.doubt = doubt;
     this.#db = new DatabaseSync(path, { timeout: BUSY_MS });
     try {
       this.#db.exec("pragma journal_mode = wal");

@@ -4,11 +4,12 @@
  * @module
  */
 import { BrokerError } from "../errors.ts";
-import { type Claim, type Claimer, claimRun } from "./claims.ts";
+import type { CompiledRecipe } from "../steps/compiled.ts";
+import { type Claim, type Claimer, claimRun, mutexOf } from "./claims.ts";
 import { drawTraceId } from "./host.ts";
 import type { Recipes } from "./judging.ts";
 import { executeRun, type Surroundings } from "./run.ts";
-import { findRun } from "./run_rows.ts";
+import { findRun, reopenRun } from "./run_rows.ts";
 import { addManualRun } from "./starts.ts";
 import { lastAttempts } from "./step_rows.ts";
 
@@ -17,8 +18,6 @@ export interface NestedOptions {
   recipes: Recipes;
   surroundings: Surroundings;
   claimer: Claimer;
-  /** The outer run has the account's mutex; the inner one needs none. */
-  holdsAccount: boolean;
   stop: AbortSignal;
 }
 
@@ -32,21 +31,31 @@ export interface NestedOptions {
 export async function runNested(
   parent: Claim,
   { name, params }: { name: string; params: Readonly<Record<string, unknown>> },
-  { recipes, surroundings, claimer, holdsAccount, stop }: NestedOptions,
+  { recipes, surroundings, claimer, stop }: NestedOptions,
 ): Promise<Readonly<Record<string, unknown>>> {
   const found = recipes.get(name);
   if (found === undefined) throw new TypeError(`Cannot run recipe "${name}": there is none of that name`);
   if (found.class === "write") {
     throw new TypeError(`Cannot run recipe "${name}" as a step: it writes, and needs a slot of its own`);
   }
-  const recipe = holdsAccount ? { ...found, needsAccount: false } : found;
   const { ledger, host } = surroundings;
+  const outer = recipes.get(findRun(ledger, parent.runKey)?.recipe ?? "");
+  if (outer !== undefined) checkTogether(outer, found);
+  // The outer run's mutex does for both where both are at the same account.
+  const isHeld = parent.mutex !== undefined && parent.mutex === mutexOf(claimer.accountOf(found));
+  const recipe = isHeld ? { ...found, needsAccount: false } : found;
+  const round = findRun(ledger, parent.runKey)?.round ?? 0;
   const runKey = addManualRun(ledger, recipe, {
-    id: parent.runKey,
+    // An outer run that is done anew from the start has its inner ones done anew too.
+    id: round === 0 ? parent.runKey : `${parent.runKey}/${round}`,
     params,
     now: host.now(),
     drawTraceId: () => drawTraceId(host),
   });
+  if (["failed", "cancelled"].includes(findRun(ledger, runKey)?.state ?? "")) {
+    // The outer run is resumed where it failed, which is here.
+    reopenRun(ledger, { runKey, kind: "manual", freshRound: false, now: host.now() });
+  }
   const row = findRun(ledger, runKey);
   let state: string | undefined = row?.state;
   if (state !== "ok") {
@@ -63,4 +72,20 @@ export async function runNested(
     outputs[step] = JSON.parse(output ?? "null");
   }
   return outputs;
+}
+
+/**
+ * Keeps what is simulated and what is real apart: neither may run the other as a step, as its outputs would go on
+ * from there.
+ *
+ * @throws {TypeError} When one recipe is meant for the simulator and the other is not.
+ */
+export function checkTogether(outer: CompiledRecipe, inner: CompiledRecipe): void {
+  const isSimulated = ({ connect }: CompiledRecipe) => connect?.to === "simulator";
+  if (isSimulated(outer) === isSimulated(inner)) return;
+  const [meant, other] = isSimulated(inner) ? [inner, outer] : [outer, inner];
+  throw new TypeError(
+    `Cannot run recipe "${inner.name}" as a step of "${outer.name}": "${meant.name}" is meant for the simulator ` +
+      `and "${other.name}" is not`,
+  );
 }

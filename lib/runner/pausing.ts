@@ -4,6 +4,7 @@
  * @module
  */
 import type { CompiledRecipe } from "../steps/compiled.ts";
+import { releaseLogin } from "./displaced.ts";
 import { type ListingOptions, listSchedule } from "./listing.ts";
 import type { Ledger } from "./ledger.ts";
 import { reopenRun, skipRun } from "./run_rows.ts";
@@ -52,6 +53,7 @@ export function resumeRecipe(
       listSchedule(ledger, new ScheduleCursor(recipe, schedule), options);
     }
     ledger.run("update schedule set paused_reason = null where recipe = ?", recipe.name);
+    releaseLogin(ledger, recipe.name, now);
     const since = ledger.get<{ at: number }>(
       `select max(at) as at from event where kind = 'paused' and data like ? escape '!'`,
       `{"recipe":${JSON.stringify(recipe.name).replaceAll(/[!%_]/g, "!$&")},%`,

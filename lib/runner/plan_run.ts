@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { calendarZone, type Mic } from "../calendars/mod.ts";
+import type { Mic } from "../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
-import { dateAt, momentOf, tradingDay } from "./moments.ts";
 import { jitterOf, runKeyOf } from "./run_key.ts";
 import type { NewRun, SkipReason } from "./run_rows.ts";
 import type { Slot } from "./slots.ts";
+import { windowOn } from "./write_window.ts";
 
 /** What a row needs beside the slot. */
 export interface PlanRunOptions {
@@ -64,17 +64,17 @@ interface Bounds {
   skipped?: SkipReason;
 }
 
-function boundsOf({ class: kind, deadlineMs, window }: CompiledRecipe, slot: Slot, dueAt: number): Bounds {
+function boundsOf(recipe: CompiledRecipe, slot: Slot, dueAt: number): Bounds {
+  const { class: kind, deadlineMs } = recipe;
   const deadlineAt = deadlineMs === undefined ? undefined : slot.at + deadlineMs;
   if (slot.skipped !== undefined) return { dueAt, deadlineAt, skipped: slot.skipped };
   if (kind === "write" && slot.assumed) return { dueAt, deadlineAt, skipped: "calendar_unknown" };
+  const window = windowOn(recipe, slot.at);
   if (window === undefined) return { dueAt, deadlineAt };
-  const day = tradingDay(window.mic, dateAt(slot.at, calendarZone[window.mic]));
-  if (typeof day === "string") return { dueAt, deadlineAt, skipped: "holiday" };
-  if (kind === "write" && day.assumed) return { dueAt, deadlineAt, skipped: "calendar_unknown" };
-  const end = momentOf(window.mic, day, window.to);
+  if (window === "closed") return { dueAt, deadlineAt, skipped: "holiday" };
+  if (window === "unknown") return { dueAt, deadlineAt, skipped: "calendar_unknown" };
   return {
-    dueAt: Math.max(dueAt, momentOf(window.mic, day, window.from)),
-    deadlineAt: deadlineAt === undefined ? end : Math.min(deadlineAt, end),
+    dueAt: Math.max(dueAt, window.from),
+    deadlineAt: deadlineAt === undefined ? window.until : Math.min(deadlineAt, window.until),
   };
 }

@@ -5,17 +5,22 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
+import { DisplacedError } from "../errors.ts";
 import type { CompiledRecipe, CompiledStep, StepContext, StepScope } from "../steps/compiled.ts";
 import { type Claim, endRun, LeaseLostError, renewClaim } from "./claims.ts";
+import { DISPLACED, holdLogin } from "./displaced.ts";
 import { Halt } from "./halt.ts";
 import { type Host, wait } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
 import { LeaseKeeper } from "./lease_keeper.ts";
+import { noteLoginEnd } from "./login_end.ts";
+import { pauseRecipe } from "./pausing.ts";
 import type { Redactor } from "./redact.ts";
-import type { BareRunEvent, RunEvent, StepState } from "./run_events.ts";
+import type { BareRunEvent, StepState } from "./run_events.ts";
 import { stepKeyOf } from "./run_key.ts";
 import { findRun, type RunRow, type RunState } from "./run_rows.ts";
 import { isWorthRetrying, mayHaveHappened, retryWait, runOnce } from "./run_step.ts";
+import { RunTelling, type TellingOptions } from "./run_telling.ts";
 import {
   type Attempt,
   beginAttempt,
@@ -25,10 +30,13 @@ import {
   skipStep,
   type StepRow,
 } from "./step_rows.ts";
+import { noteSlowness } from "./slowness.ts";
 import { scopeOf } from "./step_scope.ts";
+import { whyNoWrites } from "./write_guard.ts";
+import { whyOutside } from "./write_window.ts";
 
 /** What runs stand on. */
-export interface Surroundings {
+export interface Surroundings extends Pick<TellingOptions, "tracer" | "onEvent"> {
   ledger: Ledger;
   host: Host;
   /** Folder for files. */
@@ -36,9 +44,10 @@ export interface Surroundings {
   redactor: Redactor;
   /** The client for a recipe, connected on first use. */
   client(recipe: CompiledRecipe): Promise<Client>;
+  /** What time it is for the steps of a recipe, where that is not the host's: its simulator's. */
+  timeOf?(recipe: CompiledRecipe): (() => number) | undefined;
   /** The value of a secret by its reference. */
   secret(name: string): Promise<string>;
-  onEvent?(event: RunEvent): void;
   /** Called in the transaction that ends a run. */
   onEnd?(recipe: CompiledRecipe, row: RunRow): void;
   /** Runs another recipe as a step of this one. */
@@ -71,15 +80,20 @@ class Execution {
   readonly #around: Surroundings;
   readonly #row: RunRow;
   readonly #keeper: LeaseKeeper;
+  readonly #telling: RunTelling;
   readonly #outputs: Record<string, unknown> = {};
   readonly #states = new Map<string, StepState>();
   #startedAt = 0;
+  /** Why a step did not write though everything before it went well. */
+  #withheld: "window" | "unsafe" | undefined;
+  #displaced = false;
 
   constructor(recipe: CompiledRecipe, claim: Claim, around: Surroundings, stop?: AbortSignal) {
     this.#recipe = recipe;
     this.#claim = claim;
     this.#around = around;
     this.#row = findRun(around.ledger, claim.runKey)!; // it was just claimed
+    this.#telling = new RunTelling(this.#row, around);
     this.#keeper = new LeaseKeeper({
       host: around.host,
       everyMs: claim.leaseMs / 3,
@@ -91,12 +105,15 @@ class Execution {
   }
 
   async execute(): Promise<RunOutcome> {
+    return await this.#telling.run(() => this.#execute());
+  }
+
+  async #execute(): Promise<RunOutcome> {
     const { host } = this.#around;
     this.#startedAt = host.monotonic();
     try {
       this.#tell({
         type: "run-started",
-        recipe: this.#recipe.name,
         attempt: this.#row.attempt,
         lateMs: Math.max(0, host.now() - this.#row.due_at),
         steps: this.#recipe.steps.map(({ id }) => id),
@@ -148,48 +165,76 @@ class Execution {
     // What goes wrong is looked at before anything more is written.
     if (step.effect === "write" && failed) return "an earlier step failed";
     if (step.condition !== undefined && !step.condition(this.#scope())) return "condition";
-    return undefined;
+    return step.effect === "write" ? this.#whyNoWrite() : undefined;
+  }
+
+  /** Reads before it may have taken long, so that what held when the run began is looked at again. */
+  #whyNoWrite(): string | undefined {
+    const { ledger, host } = this.#around;
+    const outside = whyOutside(this.#recipe, this.#row.slot_at, host.now());
+    const unsafe = outside === undefined ? whyNoWrites(ledger, host.now()) : undefined;
+    if (outside !== undefined) this.#withheld = "window";
+    else if (unsafe !== undefined) this.#withheld = "unsafe";
+    return outside ?? unsafe;
   }
 
   async #attempt(first: Attempt, step: CompiledStep): Promise<void> {
-    const { host, redactor } = this.#around;
-    const most = step.effect === "write" ? 1 : step.retry?.attempts ?? 1;
+    const { host } = this.#around;
+    const { id, uses, effect } = step;
+    const most = effect === "write" ? 1 : step.retry?.attempts ?? 1;
     for (let count = 1;; count++) {
       const attempt = { ...first, attempt: first.attempt + count - 1 };
-      const began = host.monotonic();
-      this.#begin(attempt);
+      const about = { step: id, uses, effect, attempt: attempt.attempt };
+      const failure = await this.#telling.step(about, () => this.#once(attempt, step));
+      if (failure === undefined || count >= most || this.#keeper.halt.aborted) return;
+      if (!isWorthRetrying(failure.error)) return;
+      const waitMs = retryWait(step.retry?.waitMs ?? 0, count);
       this.#tell({
-        type: "step-started",
-        step: step.id,
-        uses: step.uses,
-        effect: step.effect,
+        type: "step-retry",
+        step: id,
         attempt: attempt.attempt,
+        waitMs,
+        error: this.#describe(failure.error),
       });
-      try {
-        const context = this.#context(step, attempt.attempt);
-        const result = await runOnce(step, context, { host, halt: this.#keeper.halt });
-        const output = redactor.json(result);
-        const stored = this.#outputs[step.id] = JSON.parse(output);
-        // The step did its work and found that something is amiss; doing it again would find the same.
-        const amiss = isAmiss(stored)
-          ? { state: "failed" as const, error: "something does not add up" }
-          : undefined;
-        return this.#close(attempt, { state: "ok", ...amiss, output }, host.monotonic() - began);
-      } catch (error) {
-        if (error instanceof LeaseLostError) throw error;
-        const message = this.#describe(error);
-        const unknown = step.effect === "write" && mayHaveHappened(error);
-        this.#close(
-          attempt,
-          { state: unknown ? "unknown" : "failed", error: message },
-          host.monotonic() - began,
-        );
-        if (count >= most || this.#keeper.halt.aborted || !isWorthRetrying(error)) return;
-        const waitMs = retryWait(step.retry?.waitMs ?? 0, count);
-        this.#tell({ type: "step-retry", step: step.id, attempt: attempt.attempt, waitMs, error: message });
-        // A halt while waiting ends the step as its last attempt did.
-        if (!await wait(host, waitMs, this.#keeper.halt).then(() => true, () => false)) return;
-      }
+      // A halt while waiting ends the step as its last attempt did.
+      if (!await wait(host, waitMs, this.#keeper.halt).then(() => true, () => false)) return;
+    }
+  }
+
+  /** Makes one attempt at a step; resolves to what was thrown. */
+  async #once(attempt: Attempt, step: CompiledStep): Promise<{ error: unknown } | undefined> {
+    const { host, redactor } = this.#around;
+    const began = host.monotonic();
+    this.#begin(attempt);
+    this.#tell({
+      type: "step-started",
+      step: step.id,
+      uses: step.uses,
+      effect: step.effect,
+      attempt: attempt.attempt,
+    });
+    try {
+      const context = this.#context(step, attempt.attempt);
+      const result = await runOnce(step, context, { host, halt: this.#keeper.halt });
+      const output = redactor.json(result);
+      const stored = this.#outputs[step.id] = JSON.parse(output);
+      // The step did its work and found that something is amiss; doing it again would find the same.
+      const amiss = isAmiss(stored)
+        ? { state: "failed" as const, error: "something does not add up" }
+        : undefined;
+      this.#close(attempt, { state: "ok", ...amiss, output }, host.monotonic() - began);
+      return undefined;
+    } catch (error) {
+      if (error instanceof LeaseLostError) throw error;
+      if (error instanceof DisplacedError) this.#displaced = true;
+      const unknown = step.effect === "write" && mayHaveHappened(error);
+      const errorName = error instanceof Error ? error.name : "unknown";
+      this.#close(
+        attempt,
+        { state: unknown ? "unknown" : "failed", error: this.#describe(error), errorName },
+        host.monotonic() - began,
+      );
+      return { error };
     }
   }
 
@@ -199,12 +244,19 @@ class Execution {
 
   #close(
     attempt: Attempt,
-    end: { state: StepState; output?: string; error?: string },
+    { errorName, ...end }: { state: StepState; output?: string; error?: string; errorName?: string },
     tookMs: number,
   ): void {
     this.#states.set(attempt.step.id, end.state);
     endAttempt(this.#around.ledger, this.#claim, attempt, { ...end, now: this.#around.host.now() });
-    this.#tell({ type: "step-ended", step: attempt.step.id, state: end.state, tookMs, reason: end.error });
+    this.#tell({
+      type: "step-ended",
+      step: attempt.step.id,
+      state: end.state,
+      tookMs,
+      reason: end.error,
+      ...errorName !== undefined && { errorName },
+    });
   }
 
   #outcome(): RunOutcome {
@@ -225,7 +277,10 @@ class Execution {
         return { state: wrote ? "waiting_recovery" : "due", reason: "stopped" };
       }
     }
+    if (this.#displaced) return { state: "failed", reason: "displaced" };
     if (states.includes("failed")) return { state: "failed", reason: "step" };
+    // An order that was not placed must not look as if all were well.
+    if (this.#withheld !== undefined) return { state: "failed", reason: this.#withheld };
     if (states.length > 0 && states.every((state) => state === "skipped")) {
       return { state: "skipped", reason: "condition" };
     }
@@ -235,16 +290,36 @@ class Execution {
   #end({ state, reason }: RunOutcome): RunOutcome {
     if (state === "lost") return this.#ended({ state, reason });
     const { ledger, host, onEnd } = this.#around;
-    ledger.transaction(() => {
-      endRun(ledger, this.#claim, { state, reason, now: host.now() });
-      if (state !== "due") onEnd?.(this.#recipe, findRun(ledger, this.#row.run_key)!); // its row is still there
+    const now = host.now();
+    const warnings = ledger.transaction(() => {
+      endRun(ledger, this.#claim, { state, reason, now });
+      if (this.#displaced) this.#holdLogin(now);
+      if (state === "due") return [];
+      const row = findRun(ledger, this.#row.run_key)!; // it is still there
+      const found = [
+        noteSlowness(ledger, this.#recipe, row, now),
+        noteLoginEnd(ledger, this.#recipe, row, now),
+      ];
+      onEnd?.(this.#recipe, row);
+      return found;
     });
+    if (this.#displaced) {
+      this.#tell({ type: "warning", message: `${DISPLACED}: nothing is asked until "resume"` });
+    }
+    for (const message of warnings) if (message !== undefined) this.#tell({ type: "warning", message });
     return this.#ended({ state, reason });
+  }
+
+  /** Whatever becomes of this run: whoever asks next would log in again, and fight for the login. */
+  #holdLogin(now: number): void {
+    const { ledger } = this.#around;
+    holdLogin(ledger, { account: this.#row.account ?? "default", runKey: this.#row.run_key, now });
+    pauseRecipe(ledger, this.#recipe.name, { why: DISPLACED, now });
   }
 
   #ended(outcome: RunOutcome): RunOutcome {
     const tookMs = this.#around.host.monotonic() - this.#startedAt;
-    this.#tell({ type: "run-ended", recipe: this.#recipe.name, ...outcome, tookMs });
+    this.#tell({ type: "run-ended", ...outcome, tookMs });
     return outcome;
   }
 
@@ -259,12 +334,13 @@ class Execution {
       stepKey: stepKeyOf(this.#row.run_key, step.id),
       attempt,
       out,
-      now: () => host.now(),
+      now: this.#around.timeOf?.(this.#recipe) ?? (() => host.now()),
       client: () => client(this.#recipe),
       log: (level, message, data) => this.#tell({ type: "log", step: step.id, level, message, data }),
       progress: (event) => this.#tell({ type: "step-progress", step: step.id, ...event }),
       artifact: (file) => {
         const businessDay = file.businessDay ?? this.#row.business_day ?? "";
+        redactor.checkFile(file.path);
         const path = redactor.text(file.path);
         const recorded = recordArtifact(ledger, this.#claim, { ...file, path, businessDay }, host.now());
         this.#tell({ type: "artifact", step: step.id, dataset: file.dataset, path, ...recorded });
@@ -288,9 +364,6 @@ class Execution {
   }
 
   #tell(event: BareRunEvent): void {
-    const { host, redactor, onEvent } = this.#around;
-    const head = { runKey: this.#row.run_key, traceId: this.#row.trace_id, at: host.now() };
-    // The redactor changes texts and no shape.
-    onEvent?.({ ...head, ...redactor.data(event) as BareRunEvent });
+    this.#telling.tell(event);
   }
 }

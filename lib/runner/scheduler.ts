@@ -7,7 +7,7 @@
  */
 import type { Mic } from "../calendars/mod.ts";
 import type { CompiledRecipe } from "../steps/compiled.ts";
-import { type Claim, claimNext, recoverExpired, settleRun } from "./claims.ts";
+import { type Claim, claimNext, type Held, recoverExpired, settleRun } from "./claims.ts";
 import { ClockWatch } from "./clock_watch.ts";
 import { drawTraceId } from "./host.ts";
 import { judgeDue, settleOverlaps, type Skipped } from "./judging.ts";
@@ -48,6 +48,8 @@ export interface SchedulerOptions extends Omit<Surroundings, "runRecipe" | "onEn
 export type SchedulerEvent =
   | { type: "tick"; at: number; listed: number; tookMs: number; full: boolean }
   | ({ type: "skipped"; at: number } & Skipped)
+  | { type: "asked"; at: number; runKey: string }
+  | ({ type: "held"; at: number } & Held)
   | { type: "recovered"; at: number; runKey: string; state: string }
   | { type: "clock-jump"; at: number; byMs: number }
   | { type: "reloaded"; at: number; recipes: number }
@@ -100,15 +102,13 @@ export class Scheduler implements AsyncDisposable {
       drawTraceId: () => drawTraceId(host),
       calendarVersion,
     };
-    const { listed, skipped, recovered } = ledger.transaction(() => {
+    const { listed, skipped, asked, recovered } = ledger.transaction(() => {
       if (jump !== undefined) ledger.event(now, "clock_jump", { byMs: jump });
       const listed = this.#set.cursors.filter((cursor) => whole || cursor.next <= now)
         .flatMap((cursor) => listSchedule(ledger, cursor, listing));
       const recovered = recoverExpired(ledger, now);
-      const skipped = [
-        ...judgeDue(ledger, this.#set.recipes, now),
-        ...settleOverlaps(ledger, this.#set.recipes, now),
-      ];
+      const judged = judgeDue(ledger, this.#set.recipes, now);
+      const skipped = [...judged.skipped, ...settleOverlaps(ledger, this.#set.recipes, now)];
       for (
         const { runKey } of [
           ...skipped,
@@ -118,10 +118,12 @@ export class Scheduler implements AsyncDisposable {
       ) {
         this.#queueNotices(runKey, now);
       }
-      return { listed, skipped, recovered };
+      for (const runKey of judged.asked) this.#queueNotices(runKey, now);
+      return { listed, skipped, asked: judged.asked, recovered };
     });
     if (whole) this.#fullAt = host.monotonic();
     for (const each of skipped) this.#tell({ type: "skipped", at: now, ...each });
+    for (const runKey of asked) this.#tell({ type: "asked", at: now, runKey });
     for (const each of recovered) this.#tell({ type: "recovered", at: now, ...each });
     this.#tell({
       type: "tick",
@@ -216,7 +218,9 @@ export class Scheduler implements AsyncDisposable {
     const { ledger, host, holder, leaseMs = 30_000, maxRuns = 4, accountOf = () => "default" } =
       this.#options;
     while (this.#running.size < maxRuns && !this.#stop.signal.aborted) {
-      const claim = claimNext(ledger, this.#set.recipes, { holder, leaseMs, accountOf }, host.now());
+      const now = host.now();
+      const onHeld = (held: Held) => this.#tell({ type: "held", at: now, ...held });
+      const claim = claimNext(ledger, this.#set.recipes, { holder, leaseMs, accountOf, onHeld }, now);
       if (claim === undefined) return;
       this.#begin(claim);
     }
@@ -246,7 +250,6 @@ export class Scheduler implements AsyncDisposable {
           recipes: this.#set.recipes,
           surroundings,
           claimer: { holder, leaseMs, accountOf: this.#options.accountOf ?? (() => "default") },
-          holdsAccount: claim.mutex !== undefined,
           stop: this.#stop.signal,
         }),
     };

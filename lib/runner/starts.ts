@@ -6,12 +6,14 @@
 import { calendarZone } from "../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
 import type { Ledger } from "./ledger.ts";
+import { askPerson } from "./judging.ts";
 import { judgeLateRuns } from "./misfire.ts";
 import { dateAt } from "./moments.ts";
 import { calendarOf, planRun } from "./plan_run.ts";
 import { manualRunKey } from "./run_key.ts";
-import { findRun, insertRun, reopenRun, type RunRow, skipRun } from "./run_rows.ts";
+import { findRun, insertRun, type RunRow, skipRun } from "./run_rows.ts";
 import { eachSlot, type Slot } from "./slots.ts";
+import { whyOutside, windowOn } from "./write_window.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -21,18 +23,29 @@ export interface StartOptions {
   drawTraceId: () => string;
 }
 
-/** Writes the row of a run outside every schedule, and returns its key. */
+/**
+ * Writes the row of a run outside every schedule, and returns its key. One that writes keeps to its window as every
+ * other does.
+ *
+ * @throws {TypeError} When the recipe writes and its window is not open, or not known.
+ */
 export function addManualRun(
   ledger: Ledger,
   recipe: CompiledRecipe,
-  { id, params, kind = "manual", now, drawTraceId }: StartOptions & {
+  { id, params, kind = "manual", deadlineAt, now, drawTraceId }: StartOptions & {
     /** Makes the key; a ULID, or what else nobody has. */
     id: string;
     params?: Readonly<Record<string, unknown>>;
     kind?: "manual" | "dry";
+    /** Not begun after this, epoch milliseconds. */
+    deadlineAt?: number;
   },
 ): string {
   const runKey = manualRunKey(recipe.name, id);
+  const outside = recipe.class === "write" && kind === "manual" ? whyOutside(recipe, now, now) : undefined;
+  if (outside !== undefined) {
+    throw new TypeError(`Cannot run "${recipe.name}" now: it writes, and ${outside}`);
+  }
   insertRun(ledger, {
     runKey,
     recipe: recipe.name,
@@ -42,12 +55,23 @@ export function addManualRun(
     slotAt: now,
     businessDay: businessDayOf(recipe, now),
     dueAt: now,
+    deadlineAt: kind === "manual" ? earlier(deadlineAt, windowEnd(recipe, now)) : deadlineAt,
     state: "due",
     recipeSha: recipe.sha256,
     params: JSON.stringify({ ...recipe.params, ...params }),
     traceId: drawTraceId(),
   }, now);
   return runKey;
+}
+
+/** When the window of a recipe that writes closes on the day of an instant. */
+function windowEnd(recipe: CompiledRecipe, at: number): number | undefined {
+  const window = recipe.class === "write" ? windowOn(recipe, at) : undefined;
+  return typeof window === "object" ? window.until : undefined;
+}
+
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? a ?? b : Math.min(a, b);
 }
 
 function businessDayOf(recipe: CompiledRecipe, now: number): string | undefined {
@@ -82,9 +106,15 @@ export function addLatestSlot(
     insertRun(ledger, run, now);
     const row = findRun(ledger, run.runKey)!; // just written, if it was not there
     if (row.state !== "due") return row;
-    if (forceDeadline) ledger.run("update run set deadline_at = null where run_key = ?", run.runKey);
+    if (isPaused(ledger, recipe.name, latest.schedule.id)) {
+      skipRun(ledger, run.runKey, "paused", now);
+      return findRun(ledger, run.runKey);
+    }
+    // The end of a write's window is no deadline that somebody could have meant otherwise.
+    const deadlineAt = forceDeadline ? windowEnd(recipe, latest.slot.at) : run.deadlineAt;
+    if (forceDeadline) ledger.run("update run set deadline_at = ? where run_key = ?", deadlineAt, run.runKey);
     const [verdict] = judgeLateRuns(
-      [{ runKey: run.runKey, dueAt: row.due_at, deadlineAt: forceDeadline ? undefined : run.deadlineAt }],
+      [{ runKey: run.runKey, dueAt: row.due_at, deadlineAt }],
       recipe.misfire,
       now,
     );
@@ -92,73 +122,19 @@ export function addLatestSlot(
     else if (verdict?.action === "catchup") {
       ledger.run("update run set kind = 'catchup' where run_key = ?", run.runKey);
     } else if (verdict?.action === "ask") {
-      ledger.run(
-        "update run set state = 'waiting_approval', reason = 'misfire' where run_key = ?",
-        run.runKey,
-      );
+      askPerson(ledger, { runKey: run.runKey, recipe: recipe.name, now });
     }
     return findRun(ledger, run.runKey);
   });
 }
 
-/** Which slots a backfill takes up again. */
-export type BackfillMode = "missing" | "failed" | "all";
-
-/** What a backfill covers. */
-export interface BackfillOptions extends StartOptions {
-  /** First and last day, local to the exchange or to the schedule's zone. */
-  from: string;
-  to: string;
-  mode: BackfillMode;
-}
-
-const reopens: Record<BackfillMode, readonly string[]> = {
-  missing: ["skipped"],
-  failed: ["failed", "cancelled", "unknown"],
-  all: ["skipped", "failed", "cancelled", "unknown", "ok"],
-};
-
-/**
- * Makes slots of past days due, under the keys that they had or would have had, and returns those keys.
- *
- * @throws {TypeError} For a recipe that writes: the past cannot be traded.
- */
-export function backfill(ledger: Ledger, recipe: CompiledRecipe, options: BackfillOptions): string[] {
-  if (recipe.class === "write") {
-    throw new TypeError(`Cannot backfill "${recipe.name}": it writes, and the past cannot be traded`);
-  }
-  const { from, to, mode, now, drawTraceId } = options;
-  const keys: string[] = [];
-  ledger.transaction(() => {
-    for (const schedule of recipe.schedules) {
-      for (const slot of slotsOfDays(schedule, from, to, now)) {
-        const planned = planRun(recipe, schedule, slot, { kind: "backfill", traceId: drawTraceId() });
-        if (planned.state !== "due") continue;
-        const run = { ...planned, dueAt: now, deadlineAt: undefined };
-        const row = findRun(ledger, run.runKey);
-        const taken = row === undefined
-          ? mode !== "failed" && insertRun(ledger, run, now)
-          : reopens[mode].includes(row.state) && reopenRun(ledger, {
-            runKey: run.runKey,
-            kind: "backfill",
-            freshRound: mode === "all",
-            now,
-          });
-        if (taken) keys.push(run.runKey);
-      }
-    }
-    ledger.event(now, "backfill", { recipe: recipe.name, from, to, mode, count: keys.length });
-  });
-  return keys;
-}
-
-function* slotsOfDays(schedule: CompiledSchedule, from: string, to: string, now: number): Generator<Slot> {
-  const zone = zoneOf(schedule);
-  const [start, end] = [Date.parse(from) - 3 * DAY_MS, Date.parse(to) + 5 * DAY_MS];
-  for (const slot of eachSlot(schedule, start, Math.min(end, now))) {
-    const day = slot.session ?? dateAt(slot.at, zone);
-    if (slot.skipped === undefined && day >= from && day <= to) yield slot;
-  }
+/** A pause holds for whoever starts a slot: a crontab line is a scheduler too. */
+function isPaused(ledger: Ledger, recipe: string, schedule: string): boolean {
+  return ledger.get(
+    "select 1 as there from schedule where recipe = ? and schedule_id = ? and paused_reason is not null",
+    recipe,
+    schedule,
+  ) !== undefined;
 }
 
 /** Returns the zone that a schedule's days are counted in. */
@@ -166,29 +142,4 @@ export function zoneOf(schedule: CompiledSchedule): string {
   if (schedule.form === "cron") return schedule.timezone;
   const mic = schedule.form === "calendar" ? schedule.mic : schedule.while?.mic;
   return mic === undefined ? "UTC" : calendarZone[mic];
-}
-
-/**
- * Makes one run due again. One that failed goes on where it failed unless it is to begin anew.
- *
- * @throws {TypeError} For a run that writes.
- */
-export function rerun(
-  ledger: Ledger,
-  { runKey, fromStart, now }: { runKey: string; fromStart: boolean; now: number },
-): boolean {
-  return ledger.transaction(() => {
-    const row = findRun(ledger, runKey);
-    if (row === undefined) return false;
-    if (row.class === "write") {
-      throw new TypeError(`Cannot run "${runKey}" again: it writes, and a write is never repeated`);
-    }
-    const freshRound = fromStart || row.state === "ok";
-    return reopenRun(ledger, {
-      runKey,
-      kind: row.kind === "manual" ? "manual" : "backfill",
-      freshRound,
-      now,
-    });
-  });
 }

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { DisplacedError, OutcomeUnknownError, TransportError } from "../../lib/errors.ts";
+import { backfill, rerun } from "../../lib/runner/backfill.ts";
 import { pingUrl } from "../../lib/runner/dead_man.ts";
 import { keepAlivePeriod, keepLogin, type LoginEvent } from "../../lib/runner/keep_login.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
@@ -8,7 +9,7 @@ import { deliverNotices } from "../../lib/runner/notify.ts";
 import { Redactor } from "../../lib/runner/redact.ts";
 import { runLatestSlot } from "../../lib/runner/script.ts";
 import { stopOnSignals } from "../../lib/runner/signals.ts";
-import { addManualRun, backfill, rerun } from "../../lib/runner/starts.ts";
+import { addManualRun } from "../../lib/runner/starts.ts";
 import { why } from "../../lib/runner/why.ts";
 import type { CompiledStep } from "../../lib/steps/compiled.ts";
 import { at, bench, close45, DAY, HOUR, MINUTE, recipe, runsOf, step, temporaryFolder } from "./support.ts";

@@ -44,7 +44,8 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
     const range = sessions === undefined
       // Without a count both ends are there, which `check` has seen to.
       ? { from: from!, to: to! }
-      : lastSessions(markets, sessions, context.now());
+      // A run of a past slot exports what its own day saw, whenever it is done.
+      : lastSessions(markets, sessions, Date.parse(context.slot));
     const result = await exportDayBook(await context.client(), {
       markets,
       formats,

@@ -11,6 +11,7 @@ import { archiveBars } from "./bar_archive.ts";
 import { day, folder, markets, security, securityFrom } from "./fields.ts";
 import { csvText, jsonLines, pathIn, writeWhole, type WrittenFile } from "./files.ts";
 import { stepKind } from "./kind.ts";
+import { refusePast } from "./past.ts";
 
 const securities = z.array(security).min(1).max(200);
 
@@ -68,6 +69,14 @@ export const snapshot = stepKind<Params, SnapshotTaken>({
   },
   async run(given, context) {
     const date = context.session?.date ?? context.slot.slice(0, 10);
+    const ofNow = parts.filter((part) => part !== "bars" && given[part] !== undefined);
+    if (ofNow.length > 0) {
+      refusePast(
+        context,
+        date,
+        `Cannot take a snapshot of ${date}: ${ofNow.join(", ")} are told as of now alone`,
+      );
+    }
     const taken: SnapshotTaken = { ok: true, day: date, rows: {}, files: [] };
     for (const [part, read] of readersOf(given, context)) {
       context.progress({ text: part });

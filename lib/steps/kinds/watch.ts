@@ -15,6 +15,7 @@ import { calendar } from "../recipe_schema.ts";
 import { duration, folder, security, securityFrom } from "./fields.ts";
 import { pathIn, pause, sha256 } from "./files.ts";
 import { stepKind } from "./kind.ts";
+import { refusePast } from "./past.ts";
 
 const params = z.strictObject({
   securities: z.array(security).max(200).default([]),
@@ -58,8 +59,11 @@ export const watch = stepKind<Params, Recorded>({
   async run(given, context) {
     const day = context.session?.date ?? context.slot.slice(0, 10);
     const result: Recorded = { ok: true, day, counts: {}, gaps: [], dropped: 0, files: [] };
+    refusePast(context, day, `Cannot record the pushes of ${day}: they come as things happen`);
     const waitMs = endOf(given, day, context) - context.now();
-    if (waitMs <= 0) return result;
+    if (waitMs <= 0) {
+      throw new BrokerError(`Cannot record the pushes of ${day}: they have passed`, { code: "past" });
+    }
     const ending = new AbortController();
     const signal = AbortSignal.any([ending.signal, context.signal]);
     // A stop of the run rejects the wait as well; the loop below ends by the same signal.
@@ -84,6 +88,14 @@ export const watch = stepKind<Params, Recorded>({
     result.ok = result.gaps.length === 0 && result.dropped === 0;
     return result;
   },
+  // It goes on for a part of the day, which nobody wants of a dry run.
+  plan: ({ topics, securities, orders, for: length, until }) =>
+    Promise.resolve({
+      record: topics,
+      securities,
+      orders,
+      ...until === undefined ? { for: length } : { until },
+    }),
 });
 
 function endOf(given: Params, day: string, context: StepContext): number {

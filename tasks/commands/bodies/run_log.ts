@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { tellHeld } from "../../../lib/runner/held.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
 import type { SchedulerEvent } from "../../../lib/runner/scheduler.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
@@ -72,6 +73,8 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
       ];
     case "log":
       return [`${event.step}: ${event.level}: ${event.message}`, event.level === "error" ? "red" : undefined];
+    case "warning":
+      return [`warning: ${event.message}`, "yellow"];
     case "artifact":
       return [`${event.step}: ${event.isNew ? "wrote" : "kept"} ${event.path}`];
     case "run-ended":
@@ -80,6 +83,10 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
       return [`${event.listed} ${event.listed === 1 ? "slot" : "slots"} listed`, "dim"];
     case "skipped":
       return [`skipped: ${event.reason}`, "yellow"];
+    case "asked":
+      return ["was missed and waits for a person: approve or refuse it", "yellow"];
+    case "held":
+      return [`held back: ${tellHeld(event)}`, "yellow"];
     case "recovered":
       return [`taken over from a process that is gone: ${event.state}`, "yellow"];
     case "clock-jump":

@@ -1,0 +1,55 @@
+/**
+ * Whether a ledger lies where it outlives the process: what an order journal must, or the next process would not know
+ * what this one sent.
+ *
+ * @module
+ */
+
+/** What is known of the machine. */
+export interface PlaceOptions {
+  /** Text of `/proc/self/mounts`, where the system has it. */
+  mounts?: string;
+  /** Folders that the system empties, such as `/tmp`. */
+  temporary: readonly string[];
+}
+
+const memory = ["tmpfs", "ramfs", "devtmpfs"];
+/** SQLite keeps processes apart by locks and shared memory that these do not give. */
+const network = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "fuse.sshfs"];
+const layers = ["overlay", "aufs", "fuse-overlayfs", "fuse.fuse-overlayfs"];
+
+/**
+ * Tells why a file does not outlive the process; nothing when it does, as far as can be known.
+ *
+ * @param path Absolute, with its links resolved.
+ */
+export function whyNotLasting(path: string, { mounts, temporary }: PlaceOptions): string | undefined {
+  if (path === ":memory:" || path === "") return "it is held in memory";
+  const type = mounts === undefined ? undefined : typeOf(path, mounts);
+  if (type !== undefined && memory.includes(type)) return `it lies in memory (${type})`;
+  if (type !== undefined && network.includes(type)) {
+    return `it lies on a network file system (${type}), where two machines could write at once`;
+  }
+  if (type !== undefined && layers.includes(type)) {
+    return "it lies in the layer of a container, which goes with it; a volume stays";
+  }
+  const folder = temporary.find((each) => isWithin(path, each));
+  return folder === undefined ? undefined : `it lies in "${folder}", which the system empties`;
+}
+
+const isWithin = (path: string, folder: string): boolean =>
+  folder === "/" || path === folder || path.startsWith(`${folder.replace(/\/+$/, "")}/`);
+
+/** The type of the file system that a path lies on: that of the longest mount point above it. */
+function typeOf(path: string, mounts: string): string | undefined {
+  let best: { point: string; type: string } | undefined;
+  for (const line of mounts.split("\n")) {
+    const [, point = "", type = ""] = line.split(" ");
+    const folder = point.replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(parseInt(octal, 8)));
+    // Of two at one point the later one is on top.
+    if (folder !== "" && isWithin(path, folder) && folder.length >= (best?.point.length ?? 0)) {
+      best = { point: folder, type };
+    }
+  }
+  return best?.type;
+}
