@@ -177,6 +177,14 @@ export const settingVariables: readonly string[] = settingNames.flatMap((name) =
   table[name].file ? [table[name].env, `${table[name].env}_FILE`] : [table[name].env]
 );
 
+/** Values of settings that must not be shown anywhere. */
+export function secretsOf(settings: Settings): string[] {
+  return settingNames.flatMap((name) => {
+    const value = settings[name];
+    return table[name].secret && typeof value === "string" ? [value] : [];
+  });
+}
+
 /** Environment variables of a setting, in words: `HSGATE_MOBILE (or ..._FILE)`. */
 export function settingVariable(name: SettingName): string {
   return `${table[name].env}${table[name].file ? " (or ..._FILE)" : ""}`;

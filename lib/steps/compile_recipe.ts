@@ -99,6 +99,13 @@ async function compileValue(
     if (compiled !== undefined) steps.push(compiled);
     earlier.push(step.id);
   }
+  const pinged = isFine("ping") ? pingOf(source.ping) : undefined;
+  if (
+    pinged !== undefined && "secret" in pinged && around.secrets !== undefined &&
+    !around.secrets.includes(pinged.secret)
+  ) {
+    late.push(expected(["ping"], `the name of a secret of this recipe: ${around.secrets.join(", ")}`));
+  }
   const notices = isFine("notify") ? await compileNotices(source, { ...around, earlier }, late) : [];
   const recipeClass = classOf(steps);
   const sound = {
@@ -113,6 +120,7 @@ async function compileValue(
   const secretNames = new Set([...steps, ...notices.map(({ secretNames }) => ({ secretNames }))]
     .flatMap(({ secretNames }) => [...secretNames]));
   const connect = connectionOf(source.connect);
+  if (pinged !== undefined && "secret" in pinged) secretNames.add(pinged.secret);
   const recipe: CompiledRecipe = {
     name: source.name,
     ...source.description !== undefined && { description: source.description },
@@ -131,6 +139,7 @@ async function compileValue(
     secretNames: [...secretNames].sort(),
     ...source.secrets !== undefined && { secrets: source.secrets },
     ...connect !== undefined && { connect },
+    ...pinged !== undefined && { ping: pinged },
     ...notices.length > 0 && { notify: notices.map(({ secretNames: _, ...notice }) => notice) },
   };
   return {
@@ -192,6 +201,12 @@ async function compileNotices(
     notices.push({ on, uses: step.uses, with: given, step: plainStep(step), secretNames: step.secretNames });
   }
   return notices;
+}
+
+function pingOf(ping: string | undefined): CompiledRecipe["ping"] {
+  const secret = ping?.match(/^\$\{secret:(.*)\}$/)?.[1];
+  if (secret !== undefined) return { secret };
+  return ping === undefined ? undefined : { url: ping };
 }
 
 function connectionOf(source: RecipeSource["connect"]): RecipeConnection | undefined {

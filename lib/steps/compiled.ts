@@ -91,6 +91,8 @@ export interface CompiledRecipe {
   /** In an order in which each step's needs come before it. */
   steps: readonly CompiledStep[];
   notify?: readonly CompiledNotice[];
+  /** Where a dead-man service is pinged: an address, or the secret that is one. */
+  ping?: { url: string } | { secret: string };
   /** Where the recipe wants to be connected to; whoever runs it has the addresses and logins. */
   connect?: RecipeConnection;
   /** Where the values of its secrets come from, for those that the recipe tells. */
@@ -144,6 +146,10 @@ export interface CompiledStep {
   retry?: { attempts: number; waitMs: number };
   /** Run again when a run is resumed, instead of reusing its stored output. */
   fresh: boolean;
+  /** Steps whose outputs its condition and its parameters read. */
+  reads?: readonly string[];
+  /** Its parameters as they are written, holes and all. */
+  written?: unknown;
   /** Whether to run, from what is known before it. */
   condition?: (scope: StepScope) => boolean;
   /**
@@ -186,6 +192,8 @@ export interface StepContext extends StepScope {
   client(): Promise<Client>;
   /** Folder for files. */
   out: string;
+  /** Files go nowhere else, not even where an absolute path says so: a dry run. */
+  keepWithin?: boolean;
   log(
     level: "debug" | "info" | "warn" | "error",
     message: string,

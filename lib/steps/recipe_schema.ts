@@ -152,6 +152,12 @@ export const recipeSchema = z.strictObject({
     .meta({ description: "Where secrets come from; a recipe never holds one" }),
   steps: z.array(stepSchema).min(1, "at least one step").meta({ description: "What is done, in this order" }),
   notify: z.array(notice).optional().meta({ description: "What is told when a run is over" }),
+  ping: z.string()
+    .regex(/^(https?:\/\/\S+|\$\{secret:[a-z0-9][a-z0-9-]*\})$/, 'an address, or "${secret:name}"')
+    .optional().meta({
+      description:
+        "Address of a dead-man service in the manner of Healthchecks; hears start, success and fail",
+    }),
 }).meta({ title: "hsgate recipe" });
 
 /** A recipe as a person writes it. */

@@ -5,6 +5,7 @@
  */
 import * as z from "zod";
 import { BrokerError } from "../../errors.ts";
+import { postQuietly } from "../../quiet_post.ts";
 import type { StepContext } from "../compiled.ts";
 import { stepKind } from "./kind.ts";
 
@@ -114,15 +115,11 @@ async function post(
   const host = URL.canParse(url) ? new URL(url).host : "an address that cannot be read";
   let status: number;
   try {
-    const response = await fetch(url, {
-      method: "POST",
+    status = await postQuietly(url, {
       headers: { "content-type": "application/json", "idempotency-key": stepKey },
       body: JSON.stringify(body),
-      redirect: "manual",
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
     });
-    await response.body?.cancel();
-    status = response.status;
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     const reason = error instanceof DOMException ? "it took too long" : "it cannot be reached";
