@@ -39,6 +39,9 @@ export function measureRuns(
       if (event.type !== "run-ended") return;
       duration.record(event.tookMs, { recipe: event.recipe });
       ended.add(1, { recipe: event.recipe, state: event.state });
+      if (event.state === "skipped") {
+        skipped.add(1, { recipe: event.recipe, reason: event.reason ?? "condition" });
+      }
     },
     onSchedulerEvent(event) {
       if (event.type === "skipped") skipped.add(1, { recipe: event.recipe, reason: event.reason });

@@ -7,6 +7,7 @@ import { wait } from "./host.ts";
 import type { Recipes } from "./judging.ts";
 import type { Channel, Notice } from "./notify.ts";
 import type { Surroundings } from "./run.ts";
+import { RunLog } from "./run_log.ts";
 import { findRun, type RunRow } from "./run_rows.ts";
 import { scopeOf } from "./step_scope.ts";
 import { stepKeyOf } from "./run_key.ts";
@@ -35,8 +36,13 @@ export function noticeChannel(recipes: Recipes, around: Surroundings, notice: No
       now: () => host.now(),
       sleep: (ms) => wait(host, ms, signal),
       client: () => around.client(recipe),
-      log: (_level, message) =>
-        ledger.event(host.now(), "notice_log", { message: redactor.text(message) }, runKey),
+      log: (level, message) =>
+        new RunLog(ledger, runKey).add({
+          at: host.now(),
+          level,
+          step: `notify-${index + 1}`,
+          text: redactor.text(message),
+        }),
       progress: () => {},
       artifact: () => {},
       secret: async (name) => {

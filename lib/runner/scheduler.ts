@@ -17,7 +17,8 @@ import { type Channel, deliverNotices, queueNotices } from "./notify.ts";
 import { noticeChannel } from "./notice_step.ts";
 import { RecipeSet } from "./recipe_set.ts";
 import { executeRun, type RunOutcome, type Surroundings } from "./run.ts";
-import { findRun } from "./run_rows.ts";
+import { pruneLog } from "./run_log.ts";
+import { findRun, type NewRun, type SkipReason } from "./run_rows.ts";
 
 /** What a scheduler needs; times in milliseconds. */
 export interface SchedulerOptions extends Omit<Surroundings, "runRecipe" | "onEnd"> {
@@ -46,14 +47,17 @@ export interface SchedulerOptions extends Omit<Surroundings, "runRecipe" | "onEn
 
 /** What a scheduler tells beside its runs, told apart by `type`. */
 export type SchedulerEvent =
-  | { type: "tick"; at: number; listed: number; tookMs: number; full: boolean }
-  | ({ type: "skipped"; at: number } & Skipped)
-  | { type: "asked"; at: number; runKey: string }
-  | ({ type: "held"; at: number } & Held)
-  | { type: "recovered"; at: number; runKey: string; state: string }
-  | { type: "clock-jump"; at: number; byMs: number }
-  | { type: "reloaded"; at: number; recipes: number }
-  | { type: "error"; at: number; error: unknown };
+  & { /** Of the run that it is about. */ traceId?: string }
+  & (
+    | { type: "tick"; at: number; listed: number; tookMs: number; full: boolean }
+    | ({ type: "skipped"; at: number } & Skipped)
+    | { type: "asked"; at: number; runKey: string }
+    | ({ type: "held"; at: number } & Held)
+    | { type: "recovered"; at: number; runKey: string; state: string }
+    | { type: "clock-jump"; at: number; byMs: number }
+    | { type: "reloaded"; at: number; recipes: number }
+    | { type: "error"; at: number; error: unknown }
+  );
 
 const DAY_MS = 86_400_000;
 
@@ -121,8 +125,13 @@ export class Scheduler implements AsyncDisposable {
       for (const runKey of judged.asked) this.#queueNotices(runKey, now);
       return { listed, skipped, asked: judged.asked, recovered };
     });
-    if (whole) this.#fullAt = host.monotonic();
-    for (const each of skipped) this.#tell({ type: "skipped", at: now, ...each });
+    if (whole) {
+      this.#fullAt = host.monotonic();
+      pruneLog(ledger, now);
+    }
+    for (const each of [...skipped, ...skippedAtOnce(listed)]) {
+      this.#tell({ type: "skipped", at: now, ...each });
+    }
     for (const runKey of asked) this.#tell({ type: "asked", at: now, runKey });
     for (const each of recovered) this.#tell({ type: "recovered", at: now, ...each });
     this.#tell({
@@ -291,6 +300,17 @@ export class Scheduler implements AsyncDisposable {
   }
 
   #tell(event: SchedulerEvent): void {
-    this.#options.onSchedulerEvent?.(event);
+    const { ledger, onSchedulerEvent } = this.#options;
+    if (onSchedulerEvent === undefined) return;
+    const row = "runKey" in event ? findRun(ledger, event.runKey) : undefined;
+    onSchedulerEvent(row === undefined ? event : { ...event, traceId: row.trace_id });
   }
+}
+
+/** Slots that were passed over in the moment that they were listed: holidays, pauses, doubles. */
+function skippedAtOnce(listed: readonly NewRun[]): Skipped[] {
+  return listed.flatMap(({ runKey, recipe, state, reason }) =>
+    // A row that is skipped has its reason, of the closed list.
+    state === "skipped" ? [{ runKey, recipe, reason: reason as SkipReason }] : []
+  );
 }
