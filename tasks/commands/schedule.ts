@@ -17,10 +17,10 @@ export type ScheduleInput = Input<typeof flags>;
 export const schedule = command({
   name: "schedule",
   summary: "run the recipes of a folder when they are due, until it is stopped",
-  usage: "[DIR]",
-  args: [0, 1],
-  details: `Every slot of every recipe in the folder (recipes) gets its row in the ledger: ran,
-or skipped with a reason. Several processes may share a ledger; each slot is run
+  usage: "[DIR | FILE …]",
+  args: [0, 1000],
+  details: `Every slot of every recipe in the folder (recipes), or of the files, gets its row in
+the ledger: ran, or skipped with a reason. Several processes may share a ledger; each slot is run
 once. A schedule that is seen for the first time starts now. Recipes that are edited
 are taken up within seconds, and when one is wrong the old ones go on.
 

@@ -1,0 +1,129 @@
+/**
+ * What every kind of deployment is made from, and what it comes to.
+ *
+ * @module
+ */
+import type { CompiledRecipe } from "../../steps/compiled.ts";
+import { type Firing, firingsOf } from "./firings.ts";
+
+/** Where things lie on the machine that runs the recipes; all paths are absolute. */
+export interface DeployOptions {
+  /** The Deno program. */
+  deno: string;
+  /** Flags of `deno run` before the program: permissions, configuration. */
+  denoFlags: readonly string[];
+  /** `hsgate.ts`. */
+  program: string;
+  /** Folder that everything runs in: settings lie there, files are written there. */
+  dir: string;
+  /** The ledger. */
+  ledger: string;
+  /** The file of a recipe over there. */
+  fileOf(recipe: CompiledRecipe): string;
+  /** Epoch milliseconds; hours of the markets are looked up around it. */
+  now: number;
+  /** Folder of Deno's own cache where it is not the usual one. */
+  denoDir?: string;
+  /** Why the ledger may not outlive the process; written into the files as a warning. */
+  doubt?: string;
+}
+
+/** A file to write. */
+export interface DeployFile {
+  name: string;
+  text: string;
+}
+
+/** One recipe of a deployment, for people. */
+export interface DeployRow {
+  recipe: string;
+  /** What was written for it, such as the times of its timer. */
+  lines: string[];
+  /** What the recipe itself decides once it is started. */
+  inside: string;
+}
+
+/** What a deployment comes to. */
+export interface Deployment {
+  files: DeployFile[];
+  rows: DeployRow[];
+  /** What is left to do by hand, one command or sentence each. */
+  next: string[];
+}
+
+/** Returns when to look for new slots of a recipe. @throws {TypeError} When nothing outside can follow its schedule. */
+export function recipeFirings(recipe: CompiledRecipe, now: number): Firing[] {
+  try {
+    return recipe.schedules.flatMap((schedule) => firingsOf(schedule, now));
+  } catch (error) {
+    if (!(error instanceof TypeError) || !error.message.startsWith("Cannot start it")) throw error;
+    throw new TypeError(error.message.replace("Cannot start it", `Cannot start "${recipe.name}"`));
+  }
+}
+
+/** The words that run the latest slot of a recipe. */
+export function runWords(recipe: CompiledRecipe, options: DeployOptions): string[] {
+  const { ledger } = options;
+  // What stands in the way is waited for as long as a start is not late.
+  const wait = String(Math.max(60, Math.ceil(recipe.misfire.graceMs / 1000)));
+  return [
+    ...denoWords(options),
+    "run",
+    options.fileOf(recipe),
+    "--ledger",
+    ledger,
+    "--if-new",
+    "--wait",
+    wait,
+  ];
+}
+
+/** The words that run the scheduler for some recipes. */
+export function scheduleWords(recipes: readonly CompiledRecipe[], options: DeployOptions): string[] {
+  return [...denoWords(options), "schedule", ...recipes.map(options.fileOf), "--ledger", options.ledger];
+}
+
+/** The words that start the program. */
+export function denoWords({ deno, denoFlags, program }: DeployOptions): string[] {
+  return [deno, "run", ...denoFlags, program];
+}
+
+/** Tells what a recipe decides once it is started, as no system outside can. */
+export function decidedInside(recipe: CompiledRecipe): string {
+  const parts: string[] = [];
+  for (const schedule of recipe.schedules) {
+    if (schedule.form === "calendar") {
+      parts.push("holidays");
+      if (schedule.halfDays !== "skip") parts.push("half-days");
+      if (schedule.days !== "every-session") parts.push(schedule.days.replaceAll("-", " "));
+    } else if (schedule.form === "cron" && schedule.onlyIn !== undefined) parts.push("holidays");
+    else if (schedule.form === "every") {
+      if (schedule.while !== undefined) parts.push("holidays", "the session's hours");
+      if (schedule.jitterMs > 0) parts.push("jitter");
+    }
+  }
+  if (recipe.window !== undefined) parts.push("the window");
+  return [...new Set([...parts, "whether it has run"])].join(", ");
+}
+
+/** Tells what becomes of slots that were missed, in words for a comment. */
+export function missedInWords({ misfire: { action, graceMs }, class: kind }: CompiledRecipe): string {
+  const grace = `${Math.round(graceMs / 60_000)} min`;
+  if (kind === "write") return `it writes, so a start more than ${grace} late does nothing`;
+  if (action === "skip") return `a start more than ${grace} late does nothing`;
+  if (action === "ask") return `a start more than ${grace} late waits for a person`;
+  return 'a late start runs the latest slot; earlier ones that were missed are for "hsgate backfill"';
+}
+
+/** Whether a slot that was missed is worth a late start. */
+export const catchesUp = ({ class: kind, misfire: { action } }: CompiledRecipe): boolean =>
+  kind !== "write" && action !== "skip";
+
+/** Writes words for a POSIX shell. */
+export function shellLine(words: readonly string[]): string {
+  return words.map((word) => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
+    .join(" ");
+}
+
+/** The folder of a file. */
+export const folderOf = (path: string): string => path.replace(/\/[^/]*$/, "") || "/";

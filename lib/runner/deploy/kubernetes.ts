@@ -1,0 +1,266 @@
+/**
+ * Manifests for Kubernetes: a CronJob for each recipe, or one Deployment of the scheduler, on a volume that one pod at
+ * a time may use.
+ *
+ * @module
+ */
+import type { CompiledRecipe } from "../../steps/compiled.ts";
+import { range, sorted } from "./cron_fields.ts";
+import {
+  decidedInside,
+  type Deployment,
+  type DeployOptions,
+  folderOf,
+  missedInWords,
+  recipeFirings,
+  runWords,
+  scheduleWords,
+} from "./deployment.ts";
+import { type Firing, inWholeMinutes } from "./firings.ts";
+import { spell } from "./numbers.ts";
+
+/** What manifests need beside the rest. */
+export interface KubernetesOptions extends DeployOptions {
+  /** The image that has Deno, the program and the recipes. */
+  image: string;
+  /** A CronJob for each recipe, or one Deployment of the scheduler. */
+  as: "jobs" | "scheduler";
+}
+
+/** The controller adds eleven characters to the name of a CronJob, and names have 63 at most. */
+const LONGEST_NAME = 52;
+/** For the image, the volume and the wait for the account. */
+const SPARE_SEC = 300;
+
+/** Writes the manifests, one file for `kubectl apply -f`. */
+export function kubernetes(recipes: readonly CompiledRecipe[], options: KubernetesOptions): Deployment {
+  const rows: Deployment["rows"] = [];
+  const parts = options.as === "scheduler"
+    ? [schedulerOf(recipes, options, rows)]
+    : recipes.flatMap((recipe) => cronJobsOf(recipe, options, rows));
+  const text = [head(options), volume, ...parts].join("---\n");
+  return {
+    files: [{ name: "hsgate.yaml", text }],
+    rows,
+    next: [
+      "write HSGATE_GATEWAY_URL=, HSGATE_TRADE_PASSWORD= and what else the recipes need into hsgate.env, then",
+      "kubectl create secret generic hsgate-settings --from-env-file=hsgate.env",
+      "kubectl apply --dry-run=server -f hsgate.yaml && kubectl apply -f hsgate.yaml",
+    ],
+  };
+}
+
+const head = ({ image, as }: KubernetesOptions) =>
+  `# Recipes of hsgate in Kubernetes.
+#
+# The image must hold Deno, the program, its packages and the recipes where the arguments below say; "${image}" is what
+# --image named. Settings and secrets come from the Secret "hsgate-settings", made from a file that stays outside:
+#   kubectl create secret generic hsgate-settings --from-env-file=hsgate.env
+#
+# The ledger is SQLite on a volume that one pod at a time may use (ReadWriteOncePod, Kubernetes 1.29), and never on a
+# network file system, an emptyDir or the container's own layer: it is how a second start knows that the first was there.
+${
+    as === "scheduler"
+      ? `# One replica, and the old pod ends before the new one starts.
+`
+      : `# A pod waits for the one before it. For the scheduler in place of jobs: "hsgate deploy --to kubernetes --as scheduler".
+# Never both: the scheduler keeps the volume, and the pods of jobs would wait for ever.
+`
+  }`;
+
+const volume = `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: hsgate-ledger
+  labels:
+    app.kubernetes.io/name: hsgate
+spec:
+  accessModes: [ReadWriteOncePod]
+  resources:
+    requests:
+      storage: 1Gi
+`;
+
+function cronJobsOf(
+  recipe: CompiledRecipe,
+  options: KubernetesOptions,
+  rows: Deployment["rows"],
+): string[] {
+  const times = cronTimesOf(recipeFirings(recipe, options.now));
+  rows.push({
+    recipe: recipe.name,
+    lines: times.map(({ cron, zone }) => `${cron} ${zone}`),
+    inside: decidedInside(recipe),
+  });
+  const startSec = Math.max(Math.ceil(recipe.misfire.graceMs / 1000), 60);
+  const jitterMs = Math.max(0, ...recipe.schedules.map((each) => each.form === "every" ? each.jitterMs : 0));
+  const limitSec = Math.ceil((recipe.timeoutMs + recipe.misfire.graceMs + jitterMs) / 1000) + SPARE_SEC;
+  return times.map(({ cron, zone }, index) => {
+    const name = `hsgate-${recipe.name}${times.length === 1 ? "" : `-${index + 1}`}`;
+    if (name.length > LONGEST_NAME) {
+      throw new TypeError(
+        `Cannot name a CronJob "${name}": Kubernetes takes ${LONGEST_NAME} characters; give the recipe a shorter name`,
+      );
+    }
+    return `# ${recipe.name}: looks for a new slot at every time that can be right. Decided inside: ${
+      decidedInside(recipe)
+    }.
+# Missed: ${missedInWords(recipe)}.
+${
+      recipe.class === "write"
+        ? "# It trades: never let two clusters, or a cluster and something else, run it on different ledgers.\n"
+        : ""
+    }apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: ${name}
+  labels:
+    app.kubernetes.io/name: hsgate
+    hsgate/recipe: ${JSON.stringify(recipe.name.slice(0, 63))}
+spec:
+  schedule: ${JSON.stringify(cron)}
+  timeZone: ${zone === "UTC" ? "Etc/UTC" : zone}
+  concurrencyPolicy: Forbid
+  startingDeadlineSeconds: ${startSec}
+  successfulJobsHistoryLimit: 3
+  failedJobsHistoryLimit: 3
+  jobTemplate:
+    spec:
+      # Nobody but the recipe itself decides to try again.
+      backoffLimit: 0
+      activeDeadlineSeconds: ${limitSec}
+      template:
+        metadata:
+          labels:
+            app.kubernetes.io/name: hsgate
+            hsgate/recipe: ${JSON.stringify(recipe.name.slice(0, 63))}
+        spec:
+          restartPolicy: Never
+${podSpec(runWords(recipe, options), options, 10)}`;
+  });
+}
+
+function schedulerOf(
+  recipes: readonly CompiledRecipe[],
+  options: KubernetesOptions,
+  rows: Deployment["rows"],
+): string {
+  for (const recipe of recipes) {
+    rows.push({ recipe: recipe.name, lines: ["the scheduler"], inside: "everything" });
+  }
+  return `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: hsgate-schedule
+  labels:
+    app.kubernetes.io/name: hsgate
+spec:
+  replicas: 1
+  strategy:
+    type: Recreate
+  selector:
+    matchLabels:
+      app.kubernetes.io/name: hsgate
+      app.kubernetes.io/component: scheduler
+  template:
+    metadata:
+      labels:
+        app.kubernetes.io/name: hsgate
+        app.kubernetes.io/component: scheduler
+    spec:
+${podSpec(scheduleWords(recipes, options), options, 6)}`;
+}
+
+function podSpec(words: readonly string[], options: KubernetesOptions, indent: number): string {
+  const [program = "", ...args] = [...words, "--out", folderOf(options.ledger), "--json"];
+  const data = folderOf(options.ledger);
+  const lines = `# The runner waits 25 s for what it has begun.
+terminationGracePeriodSeconds: 30
+automountServiceAccountToken: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  seccompProfile:
+    type: RuntimeDefault
+containers:
+  - name: hsgate
+    image: ${JSON.stringify(options.image)}
+    workingDir: ${JSON.stringify(options.dir)}
+    command: [${JSON.stringify(program)}]
+    args:
+${args.map((word) => `      - ${JSON.stringify(word)}`).join("\n")}
+    env:
+      - name: HOME
+        value: ${JSON.stringify(data)}
+      - name: DENO_NO_UPDATE_CHECK
+        value: "1"
+      - name: NO_COLOR
+        value: "1"
+    envFrom:
+      - secretRef:
+          name: hsgate-settings
+    resources:
+      requests:
+        cpu: 100m
+        memory: 256Mi
+      limits:
+        memory: 512Mi
+    securityContext:
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true
+      capabilities:
+        drop: [ALL]
+    volumeMounts:
+      - name: ledger
+        mountPath: ${JSON.stringify(data)}
+      # For temporary files alone; nothing of the ledger.
+      - name: tmp
+        mountPath: /tmp
+volumes:
+  - name: ledger
+    persistentVolumeClaim:
+      claimName: hsgate-ledger
+  - name: tmp
+    emptyDir: {}
+`;
+  const space = " ".repeat(indent);
+  return lines.replace(/^(?=.)/gm, space);
+}
+
+/** A cron pattern, and the zone that it is read in. */
+export interface ZonedCron {
+  cron: string;
+  zone: string;
+}
+
+/** Writes times as patterns, those at the same minutes as one. */
+export function cronTimesOf(firings: readonly Firing[]): ZonedCron[] {
+  const groups = Map.groupBy(
+    firings.map(inWholeMinutes),
+    ({ zone, days, months, daysOfMonth, minutes }) =>
+      JSON.stringify([zone, days, months, daysOfMonth, minutes]),
+  );
+  return [...groups.values()].map((group) => {
+    const { zone, days, months, daysOfMonth, minutes } = group[0]!; // a group has one at least
+    const hours = sorted(group.flatMap(({ hours }) => hours));
+    const weekdays = days.length === 7 ? undefined : sorted(days.map((day) => day % 7));
+    const fields = [
+      field(minutes, 0, 59),
+      field(hours, 0, 23),
+      field(daysOfMonth, 1, 31),
+      field(months, 1, 12),
+      field(weekdays, 0, 6),
+    ];
+    return { cron: fields.join(" "), zone };
+  });
+}
+
+const field = (values: readonly number[] | undefined, first: number, last: number): string =>
+  values === undefined ? "*" : spell(values, {
+    all: range(first, last),
+    through: "-",
+    stepped: (step) => `*/${step}`,
+    of: String,
+  });

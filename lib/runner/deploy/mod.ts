@@ -1,0 +1,11 @@
+/**
+ * Deployments: recipes in, files for crontab, systemd, Kubernetes or Deno.cron out. Pure: nothing is read or written.
+ *
+ * @module
+ */
+export { crontab } from "./crontab.ts";
+export { denoCron, type DenoCronOptions } from "./deno_cron.ts";
+export type { DeployFile, Deployment, DeployOptions, DeployRow } from "./deployment.ts";
+export { type Firing, firingsOf } from "./firings.ts";
+export { kubernetes, type KubernetesOptions } from "./kubernetes.ts";
+export { systemd, type SystemdOptions } from "./systemd.ts";

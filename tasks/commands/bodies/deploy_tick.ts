@@ -1,0 +1,77 @@
+/**
+ * What the program for `Deno.cron` calls once a minute.
+ *
+ * @module
+ */
+import { type Host, processHost } from "../host.ts";
+import { main } from "../main.ts";
+
+/** What is ticked. */
+export interface TickingOptions {
+  /** Files of recipes, absolute. */
+  recipes: readonly string[];
+  /** The ledger, absolute. */
+  ledger: string;
+  /** Folder that everything runs in. */
+  dir: string;
+  /** The timeline that may trade; given when a recipe writes. */
+  timeline?: string;
+  /** The world; this process when absent. */
+  host?: Host;
+  /** How long a tick waits for what it began. @default 50 s, so that the next tick is not left out */
+  waitMs?: number;
+}
+
+/** What a tick came to. */
+export interface TickEnd {
+  /** Exit code of `hsgate schedule --once`; absent while it still runs, or where this timeline may not. */
+  code?: number;
+  /** Ticks whose runs go on. */
+  open: number;
+}
+
+/** Whoever is called once a minute. */
+export interface Ticking {
+  tick(): Promise<TickEnd>;
+}
+
+/** Makes what is called once a minute. @throws {TypeError} For recipes that write, on a disk that does not last. */
+export async function startTicking(
+  { recipes, ledger, dir, timeline, host: given, waitMs = 50_000 }: TickingOptions,
+): Promise<Ticking> {
+  if (given === undefined) Deno.chdir(dir);
+  const host = given ?? processHost();
+  if (timeline !== undefined && host.env("DENO_DEPLOYMENT_ID") !== undefined) {
+    throw new TypeError(
+      "Cannot trade on Deno Deploy: its disk goes with the process, and the ledger with it",
+    );
+  }
+  const isAllowed = timeline === undefined || host.env("HSGATE_TIMELINE") === timeline;
+  if (!isAllowed) {
+    host.note(
+      `hsgate: nothing runs on this timeline: HSGATE_TIMELINE is not "${timeline}", and a recipe trades`,
+    );
+  }
+  const settings = `${dir}/hsgate.yaml`;
+  const words = ["schedule", ...recipes, "--once", "--ledger", ledger, "--out", dir];
+  if (await host.readFile(settings) !== undefined) words.push("--config", settings);
+  const open = new Set<Promise<number>>();
+  if (given === undefined) {
+    // A cron alone would go on after the runs have been given back.
+    host.signal.addEventListener("abort", () => void Promise.allSettled([...open]).then(() => Deno.exit(0)));
+  }
+  return {
+    async tick() {
+      if (!isAllowed || host.signal.aborted) return { open: open.size };
+      // Each tick is a claimer of its own: the ledger keeps them apart, as it does processes.
+      const work = main(words, host);
+      open.add(work);
+      work.finally(() => open.delete(work));
+      const late = Promise.withResolvers<undefined>();
+      const timer = setTimeout(() => late.resolve(undefined), waitMs);
+      const code = await Promise.race([work, late.promise]);
+      clearTimeout(timer);
+      return code === undefined ? { open: open.size } : { code, open: open.size };
+    },
+  };
+}
