@@ -1,0 +1,62 @@
+/**
+ * From settings to a client, for scripts and notebooks: the same settings as those of the command line.
+ *
+ * @module
+ */
+import type { Client } from "./client.ts";
+import { connect } from "./connect.ts";
+import { directOptionsOf } from "./direct_settings.ts";
+import { loadSettings, type SettingsFile } from "./settings.ts";
+
+/** Where {@linkcode connectConfigured} finds settings. */
+export interface ConfiguredOptions {
+  /** An environment variable, such as `(name) => Deno.env.get(name)`; it comes before the file. */
+  env: (name: string) => string | undefined;
+  /** Settings file, YAML or JSON; it may be missing. @default `hsgate.yaml` */
+  path?: string;
+  /** Takes warnings, such as of a secret that others can read. */
+  onWarning?: (text: string) => void;
+}
+
+/**
+ * Resolves to a client over the transport that the settings name. It logs in by itself where the trade password, and
+ * for the gateway its key, are set. Nothing is sent before the first call over the gateway.
+ *
+ * @throws {InvalidParamsError} With everything that is wrong or missing in the settings.
+ * @throws {TypeError} When a key cannot be read.
+ * @example Print the funds of the account that `hsgate.yaml` describes
+ * ```ts ignore
+ * import { connectConfigured } from "hsgate/settings";
+ *
+ * await using client = await connectConfigured({ env: (name) => Deno.env.get(name) });
+ * console.log(await client.account.funds({ market: "hk" }));
+ * ```
+ */
+export async function connectConfigured(options: ConfiguredOptions): Promise<Client> {
+  const { env, path = "hsgate.yaml", onWarning } = options;
+  const sources = { env: (name: string) => env(name) || undefined, readFile, path, required: false };
+  const { settings, warnings } = await loadSettings(sources);
+  for (const warning of warnings) onWarning?.(warning);
+  const { transport, gatewayUrl, pushAddress, tradePassword, tradePasswordKey, timeoutMs } = settings;
+  if (transport === "direct") {
+    return await connect({
+      direct: { ...directOptionsOf(settings), program: "a script", env },
+      ...tradePassword !== undefined && { tradePassword },
+    });
+  }
+  return await connect({
+    gateway: { url: gatewayUrl, timeoutMs, ...pushAddress !== undefined && { push: pushAddress } },
+    // Without its key the password cannot be sent, and whoever is logged in at the gateway can call all the same.
+    ...tradePassword !== undefined && tradePasswordKey !== undefined && { tradePassword, tradePasswordKey },
+  });
+}
+
+async function readFile(path: string): Promise<SettingsFile | undefined> {
+  try {
+    const [text, { mode }] = await Promise.all([Deno.readTextFile(path), Deno.stat(path)]);
+    return { text, mode };
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,41 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { connectConfigured } from "../../lib/client/configured.ts";
+import { InvalidParamsError } from "../../lib/errors.ts";
+import { envOf, simulate } from "../cli/support.ts";
+
+Deno.test("connectConfigured() takes the file, the environment before it, and tells warnings", async () => {
+  await using gateway = await simulate();
+  const env = envOf(gateway);
+  const path = await Deno.makeTempFile();
+  const warnings: string[] = [];
+  try {
+    await Deno.writeTextFile(path, `gatewayUrl: http://127.0.0.1:9\ntradePassword: "000000"\ncolour: red\n`);
+    await Deno.chmod(path, 0o644);
+    const options = {
+      path,
+      env: (name: string) => env[name],
+      onWarning: (text: string) => warnings.push(text),
+    };
+    await using client = await connectConfigured(options);
+    // The environment has another address and the right password, or this would not be answered.
+    assertEquals((await client.account.holdings({ market: "hk" })).length > 0, true);
+  } finally {
+    await Deno.remove(path);
+  }
+  assertEquals(
+    warnings.map((text) => text.replaceAll(path, "FILE").slice(0, 46)),
+    [
+      '"FILE" has "colour", which is no setting; there',
+      '"FILE" holds a secret and others can read it; r',
+    ].map((text) => text.slice(0, 46)),
+  );
+});
+
+Deno.test("connectConfigured() needs no file, and says what the direct way lacks", async () => {
+  const env = (name: string) => name === "HSGATE_TRANSPORT" ? "direct" : undefined;
+  const error = await assertRejects(
+    () => connectConfigured({ env, path: "no/such.yaml" }),
+    InvalidParamsError,
+  );
+  assertEquals(error.message.includes("HSGATE_MOBILE (or ..._FILE)"), true);
+});
