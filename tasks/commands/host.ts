@@ -33,7 +33,7 @@ export interface Host {
   readonly color: boolean;
   /** Width and height of the terminal. */
   size(): { columns: number; rows: number };
-  /** Asks a question on stderr and reads a line. */
+  /** Asks a question on stderr and reads a line. @throws {InterruptedError} When the input ends, at Ctrl-D. */
   ask(question: string): Promise<string>;
   /** All of stdin. */
   readStdin(): Promise<string>;
@@ -94,7 +94,9 @@ async function ask(question: string): Promise<string> {
   writeAll(Deno.stderr, question);
   const bytes = new Uint8Array(1024);
   const count = await Deno.stdin.read(bytes);
-  return new TextDecoder().decode(bytes.subarray(0, count ?? 0)).trim();
+  // Ctrl-D, or a terminal that is gone: nobody has answered, which is not the same as taking the usual answer.
+  if (count === null) throw new InterruptedError("interrupted");
+  return new TextDecoder().decode(bytes.subarray(0, count)).trim();
 }
 
 async function readFile(path: string): Promise<FileText | undefined> {

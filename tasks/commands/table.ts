@@ -10,6 +10,7 @@ import type { Command } from "./command.ts";
 import { demo } from "./demo.ts";
 import { doctor } from "./doctor.ts";
 import { exportDayBook } from "./export_day_book.ts";
+import { init } from "./init.ts";
 import { inspect } from "./inspect.ts";
 import { keysCheck, keysNew } from "./keys.ts";
 import { lease } from "./lease.ts";
@@ -32,6 +33,7 @@ import { whyCommand } from "./why.ts";
 
 /** Every command. */
 export const commands: readonly Command[] = [
+  init,
   run,
   check,
   schedule,

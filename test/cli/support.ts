@@ -49,8 +49,8 @@ export interface World {
   env?: Record<string, string>;
   stdin?: string;
   files?: Record<string, string | FileText>;
-  /** A person sits at the terminal, and answers questions with this. */
-  answer?: string;
+  /** A person sits at the terminal, and answers questions with this; what is thrown is what a key does. */
+  answer?: string | ((question: string) => string);
   /** Columns of the terminal; none is written to without it. */
   columns?: number;
   signal?: AbortSignal;
@@ -85,7 +85,7 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
     size: () => ({ columns: columns ?? 80, rows: 24 }),
     ask: (question) => {
       outcome.err += question;
-      return Promise.resolve(answer ?? "");
+      return Promise.try(() => typeof answer === "function" ? answer(question) : answer ?? "");
     },
     readStdin: () => Promise.resolve(stdin ?? ""),
     readFile: (path) => {

@@ -1,0 +1,79 @@
+/**
+ * The page that explains a working folder to whoever opens it later.
+ *
+ * @module
+ */
+import type { Answers, Way } from "./answers.ts";
+import type { NextStep } from "./next_steps.ts";
+
+const toBroker: Readonly<Record<Way, string>> = {
+  simulator: `## From the simulator to the broker
+
+Nothing here reaches a broker, as both recipes and \`account.ts\` have a simulator of their own. To change that:
+
+- run \`hsgate init\` for another folder with \`--connect gateway\` or \`--connect direct\`,
+- take its \`hsgate.yaml\` and \`account.ts\`, and take \`connect: simulator\` out of your recipes,
+- begin with a new ledger: move \`hsgate.db\` away, as what it tells is about the simulator.
+
+Other commands, such as \`quote\` and \`watch\`, look at a simulator that runs in another terminal:
+\`deno task sim --info sim.json\`, then \`deno task hsgate quote AAPL --config sim.json\`.
+`,
+  gateway: `## Secrets
+
+Passwords and keys are in the environment or in files below \`secrets/\`, which git leaves out; \`hsgate.yaml\`
+tells their names. \`deno task hsgate doctor\` says in words what is missing or wrong.
+`,
+  direct: `## Secrets
+
+Passwords and keys are in the environment or in files below \`secrets/\`, which git leaves out; \`hsgate.yaml\`
+tells their names.
+
+- \`deno task hsgate keys new --out secrets\` makes the pair of keys and says where its public half goes.
+- \`deno task hsgate keys check FILE\` and \`deno task hsgate doctor\` say in words what is wrong.
+`,
+};
+
+/** Writes `README.md`. */
+export function readmeFor({ way, markets, calendar }: Answers, steps: readonly NextStep[]): string {
+  const commands = steps.filter(({ command }) => !command.startsWith("cd "));
+  const width = Math.max(...commands.map(({ command }) => command.length));
+  const lines = commands.map(({ command, text }) => `${command.padEnd(width)}  # ${text}`);
+  return `# A working folder of hsgate
+
+Made by \`hsgate init\` for ${wayInWords(way)}, ${listed(markets)}, hours of ${calendar}.
+
+- \`hsgate.yaml\`: settings
+- \`recipes/end_of_day.yaml\`: fills with fees, orders and the fund journal of the last days, into \`out/\`
+- \`recipes/morning_snapshot.yaml\`: funds, holdings and quotes before the open, into \`out/\`
+- \`account.ts\`: how the script and the notebook reach the account
+- \`fees.ts\`: a script: what a week of trades cost
+- \`notebook.ipynb\`: the account in tables; once, \`deno jupyter --install\`, then any Jupyter
+- \`recipe.schema.json\`: what may stand in a recipe, for the editor; \`deno task hsgate schema\` writes it anew
+- \`deno.json\`: where the toolkit lies, and the tasks
+
+Run from this folder:
+
+\`\`\`sh
+${lines.join("\n")}
+\`\`\`
+
+\`hsgate.db\` is the ledger: it knows what has run, so that nothing runs twice. Keep it.
+
+${toBroker[way]}`;
+}
+
+/** Names a way. */
+export function wayInWords(way: Way): string {
+  return way === "simulator"
+    ? "a simulated broker"
+    : way === "gateway"
+    ? "the broker's gateway program"
+    : "the broker's own socket";
+}
+
+/** Markets in words: `markets hk and us`. */
+export function listed(markets: readonly string[]): string {
+  const last = markets.at(-1);
+  const before = markets.slice(0, -1).join(", ");
+  return before === "" ? `market ${last}` : `markets ${before} and ${last}`;
+}

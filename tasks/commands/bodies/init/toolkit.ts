@@ -1,0 +1,65 @@
+/**
+ * Where the toolkit itself lies, and how a working folder names it.
+ *
+ * @module
+ */
+
+import { quoted } from "./work_folder.ts";
+
+/** Root of the toolkit. */
+export const toolkit = new URL("../../../../", import.meta.url);
+
+/** The members of the toolkit's own configuration that a working folder repeats. */
+interface ToolkitConfig {
+  imports: Readonly<Record<string, string>>;
+  tasks: Readonly<Record<string, { description: string; command: string }>>;
+  fmt: unknown;
+}
+
+/**
+ * Writes the `deno.json` of a working folder: the names of the toolkit's modules, and its tasks. `links` makes the
+ * toolkit's own imports hold inside it. The toolkit is named by the way to it from here, so that both can be moved
+ * together.
+ */
+export async function configFor(folder: URL, fees: string): Promise<string> {
+  // A file of the toolkit's own.
+  const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", toolkit))) as ToolkitConfig;
+  const here = relative(folder, toolkit);
+  const own = Object.entries(config.imports).filter(([name]) => /^hsgate(\/|$)/.test(name));
+  return `${
+    JSON.stringify(
+      {
+        links: [here.replace(/\/$/, "")],
+        // These are addresses, in which a space is written %20.
+        imports: Object.fromEntries(
+          own.map(([name, path]) => [name, encodeURI(here) + path.replace(/^\.\//, "")]),
+        ),
+        tasks: {
+          hsgate: taskOf(config, "hsgate", here),
+          sim: taskOf(config, "sim", here),
+          fees: { description: "What the trades of the last seven days cost", command: fees },
+        },
+        fmt: config.fmt,
+      },
+      null,
+      2,
+    )
+  }\n`;
+}
+
+/** The same permissions as the toolkit's task; the lock file is the working folder's own. */
+function taskOf({ tasks }: ToolkitConfig, name: string, here: string) {
+  const { description, command } = tasks[name]!; // the toolkit has these tasks
+  const program = (_: string, path: string) => ` ${quoted(here + path)}`;
+  return { description, command: command.replace(" --frozen", "").replace(/ (tasks\/\S+)/, program) };
+}
+
+/** The way from one folder to another, with a slash at its end; the address itself where there is none. */
+export function relative(from: URL, to: URL): string {
+  if (from.origin !== to.origin || from.protocol !== to.protocol) return to.href;
+  const [up, down] = [from.pathname.split("/").slice(0, -1), to.pathname.split("/").slice(0, -1)];
+  const shared = up.findIndex((part, index) => part !== down[index]);
+  const common = shared < 0 ? up.length : shared;
+  const parts = [...up.slice(common).map(() => ".."), ...down.slice(common)].map(decodeURIComponent);
+  return parts.length === 0 ? "./" : `${parts[0] === ".." ? "" : "./"}${parts.join("/")}/`;
+}

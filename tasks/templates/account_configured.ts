@@ -1,0 +1,16 @@
+// deno-lint-ignore-file no-console -- a script talks to its terminal; this line stays here
+/**
+ * The account that the scripts and the notebook look at: the one that `hsgate.yaml` and the environment name.
+ *
+ * @module
+ */
+import type { Client } from "hsgate";
+import { connectConfigured } from "hsgate/settings";
+
+/** Markets of the account. */
+export const markets = ["hk", "us"] as const;
+
+/** Opens a client by the settings of this folder. */
+export async function open(): Promise<Client> {
+  return await connectConfigured({ env: (name) => Deno.env.get(name), onWarning: console.warn });
+}

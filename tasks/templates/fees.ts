@@ -1,0 +1,28 @@
+// deno-lint-ignore-file no-console -- a script talks to its terminal; this line stays here
+/**
+ * What was bought and sold in the last seven days, and what it cost. Run: `deno task fees`
+ *
+ * Amounts are decimal strings and go through `decimal`: a JavaScript number would round them.
+ *
+ * @module
+ */
+import { decimal } from "hsgate";
+import { markets, open } from "./account.ts";
+
+const today = Temporal.Now.plainDateISO();
+const days = { from: today.subtract({ days: 7 }).toString(), to: today.toString() };
+
+await using client = await open();
+for (const market of markets) {
+  const amount = new decimal.DecimalSum();
+  const fees = new decimal.DecimalSum();
+  let fills = 0;
+  for await (const fill of client.fills.history({ market, ...days })) {
+    console.log(fill.date, fill.side.padEnd(4), fill.filledQuantity, fill.symbol, "at", fill.fillPrice);
+    amount.add(fill.fillAmount ?? "0");
+    fees.add(fill.fees?.total ?? "0"); // there once the day has been cleared
+    fills++;
+  }
+  // Each market has a currency of its own, so nothing is added up across them.
+  console.log(`${market}: ${fills} fills of ${amount}, fees ${fees}\n`);
+}

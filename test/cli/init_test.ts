@@ -1,0 +1,291 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { relative } from "../../tasks/commands/bodies/init/toolkit.ts";
+import { findFolder, writeAll } from "../../tasks/commands/bodies/init/work_folder.ts";
+import { InterruptedError } from "../../tasks/commands/exit_codes.ts";
+import { cli, directEnvOf, envOf, folder, simulate, simulatePlatform } from "./support.ts";
+
+const all = [
+  ".gitignore",
+  "README.md",
+  "account.ts",
+  "deno.json",
+  "fees.ts",
+  "hsgate.yaml",
+  "notebook.ipynb",
+  "recipe.schema.json",
+  "recipes",
+];
+
+/** Names of what lies in a folder. */
+async function namesIn(path: string): Promise<string[]> {
+  return (await Array.fromAsync(Deno.readDir(path))).map(({ name }) => name).sort();
+}
+
+/** Runs `deno` as somebody who works in a folder. */
+async function deno(cwd: string, args: readonly string[], env: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [...args],
+    cwd,
+    env: { NO_COLOR: "1", ...env },
+    stdin: "null",
+  }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+/** Answers questions one after the other, and keeps them. */
+function person(...answers: (string | Error)[]) {
+  const asked: string[] = [];
+  const answer = (question: string) => {
+    asked.push(question);
+    const next = answers.shift();
+    if (next instanceof Error) throw next;
+    if (next === undefined) throw new Error(`no answer is left for ${question}`);
+    return next;
+  };
+  return { asked, answer };
+}
+
+/** The folder and its code cells are fine in the eyes of Deno and of `hsgate check`. */
+async function assertFine(path: string): Promise<void> {
+  const { cells } = JSON.parse(await Deno.readTextFile(`${path}/notebook.ipynb`));
+  const code = cells.flatMap((cell: { cell_type: string; source: string[] }) =>
+    cell.cell_type === "code" ? cell.source : []
+  );
+  const words = [["fmt", "--check"], ["lint"]];
+  for (const each of words) {
+    const { code, err } = await deno(path, each);
+    assertEquals([each, code, code === 0 ? "" : err], [each, 0, ""]);
+  }
+  await Deno.writeTextFile(`${path}/cells.ts`, code.join(""));
+  const types = await deno(path, ["check", "--quiet", "."]);
+  assertEquals([types.code, types.err], [0, ""]);
+  const check = await deno(path, ["task", "hsgate", "check"]);
+  assertStringIncludes(check.err, "hsgate: all 2 recipes are fine");
+  assertEquals(check.code, 0);
+}
+
+Deno.test("init writes a folder that works at once with a simulator, from wherever it lies", async () => {
+  await using temp = await folder();
+  // A space and a hash are what paths stumble over.
+  const path = `${temp.path}/my desk #1`;
+  const { code, out, err } = await cli(["init", path, "--yes"]);
+  assertEquals([code, err], [0, ""]);
+  assertStringIncludes(out, "for a simulated broker, markets hk and us, hours of XHKG:");
+  assertStringIncludes(out, `  cd '${path}'\n  deno task hsgate check `);
+  assertEquals(await namesIn(path), all);
+  assertEquals(await namesIn(`${path}/recipes`), ["end_of_day.yaml", "morning_snapshot.yaml"]);
+  await assertFine(path);
+
+  const fees = await deno(path, ["task", "fees"]);
+  assertEquals(fees.code, 0, fees.err);
+  assert(/^hk: [1-9]\d* fills of \d+\.\d+, fees \d+\.\d+$/m.test(fees.out), fees.out);
+  assert(/^us: [1-9]\d* fills of \d+\.\d+, fees \d+\.\d+$/m.test(fees.out), fees.out);
+  const cells = await deno(path, ["run", "--allow-net=127.0.0.1", "cells.ts"]);
+  assertEquals(cells.code, 0, cells.err);
+  assertStringIncludes(cells.out, '"00700.HK"');
+});
+
+Deno.test("init adapts the ready recipes, and keeps their comments", async () => {
+  await using temp = await folder();
+  const { code } = await cli(["init", `${temp.path}/us`, "--connect=gateway", "--markets=us", "--yes"]);
+  assertEquals(code, 0);
+  assertEquals(
+    await Deno.readTextFile(`${temp.path}/us/recipes/end_of_day.yaml`),
+    `# yaml-language-server: $schema=../recipe.schema.json
+# Exports the last five trading days of your markets every evening, and checks that everything adds up.
+# Just after the close a day is provisional, as its fees are not there yet; before the next open they are, and the
+# day becomes final. Days that are final are kept as they are.
+#
+# To change: the markets, the calendar of the market that you trade most, how many days back, and the folder.
+name: end-of-day
+description: Fills with fees, orders and the fund journal of the last five trading days
+schedule:
+  - { id: provisional, calendar: XNYS, at: close+45m }
+  - { id: final, calendar: XNYS, at: open-45m }
+params:
+  sessions: 5
+steps:
+  - id: day-book
+    uses: export-day-book
+    with:
+      markets: [us]
+      sessions: \${{ params.sessions }}
+      out: out/day-books
+      formats: [csv, jsonl]
+`,
+  );
+  await cli(["init", `${temp.path}/cn`, "--markets", "shenzhen,hk", "--calendar", "xhkg", "--yes"]);
+  const morning = await Deno.readTextFile(`${temp.path}/cn/recipes/morning_snapshot.yaml`);
+  assertStringIncludes(
+    morning,
+    `# A simulated broker inside the process that runs it. Without this line the settings say where the broker is.
+connect: simulator
+schedule: { calendar: XHKG, at: open-10m }
+steps:
+  - id: snapshot
+    uses: snapshot
+    with:
+      account: [shenzhen, hk]
+      holdings: [shenzhen, hk]
+      quotes: ["000333.SZ", "00700.HK", "00005.HK"]
+      out: out/snapshots
+`,
+  );
+});
+
+Deno.test("init for a gateway: commands, script and notebook reach the one that the settings name", async () => {
+  await using temp = await folder();
+  await using gateway = await simulate({ clock: { now: () => Date.now() } });
+  const { HSGATE_GATEWAY_URL, ...secrets } = envOf(gateway);
+  const path = `${temp.path}/desk`;
+  const { code, out } = await cli(["init", path, "--gateway", HSGATE_GATEWAY_URL!, "--yes", "--json"]);
+  assertEquals(code, 0);
+  const { folder: where, connect, markets, calendar, next } = JSON.parse(out);
+  assertEquals([where, connect, markets, calendar], [path, "gateway", ["hk", "us"], "XHKG"]);
+  assertEquals(next.slice(0, 2), [`cd ${path}`, "deno task hsgate doctor"]);
+  await assertFine(path);
+  const settings = await Deno.readTextFile(`${path}/hsgate.yaml`);
+  assertStringIncludes(settings, `transport: gateway\ngatewayUrl: ${HSGATE_GATEWAY_URL}\n`);
+  assertStringIncludes(settings, "\nledger: hsgate.db\n");
+
+  const doctor = await deno(path, ["task", "hsgate", "doctor", "--json"], secrets);
+  assertEquals(doctor.code, 0, doctor.out + doctor.err);
+  const fees = await deno(path, ["task", "fees"], secrets);
+  assert(/^hk: [1-9]\d* fills/m.test(fees.out), fees.out + fees.err);
+  const cells = await deno(path, ["run", "-A", "cells.ts"], secrets);
+  assertEquals(cells.code, 0, cells.err);
+});
+
+Deno.test("init for the direct way: the script logs in over the socket, and nothing secret is in the folder", async () => {
+  await using temp = await folder();
+  await using leases = await folder();
+  await using platform = await simulatePlatform({ clock: { now: () => Date.now() }, days: 15 });
+  const env = directEnvOf(platform.info, leases.path);
+  const { HSGATE_TRANSPORT: _, HSGATE_AUTH_URL, ...secrets } = env;
+  const path = `${temp.path}/desk`;
+  const words = ["init", path, "--connect", "direct", "--auth-url", HSGATE_AUTH_URL!, "--yes"];
+  const { code, out } = await cli(words, { env });
+  assertEquals(code, 0);
+  assertStringIncludes(out, "deno task hsgate keys new --out secrets");
+  await assertFine(path);
+  for (const name of all.filter((each) => each !== "recipes")) {
+    const text = await Deno.readTextFile(`${path}/${name}`);
+    for (const secret of [platform.info.mobile, platform.info.loginPassword, platform.info.tradePassword]) {
+      assert(!text.includes(secret), name);
+    }
+  }
+  const missing = await deno(path, ["task", "fees"], { HSGATE_LEASE_FOLDER: leases.path });
+  assertStringIncludes(missing.err, "HSGATE_MOBILE");
+  const fees = await deno(path, ["task", "fees"], secrets);
+  assert(/^hk: [1-9]\d* fills/m.test(fees.out), fees.out + fees.err);
+});
+
+Deno.test("init asks, takes names and numbers, and asks again with the nearest name", async () => {
+  await using temp = await folder();
+  await Deno.writeTextFile(`${temp.path}/full.txt`, "");
+  const path = `${temp.path}/desk`;
+  const { asked, answer } = person("gatway", "2", "127.0.0.1:1", "", "3, us", "2", temp.path, path);
+  const { code, err } = await cli(["init"], { answer, env: { npm_command: "exec" } });
+  assertEquals(code, 0);
+  assertEquals(asked, [
+    "Way [simulator]: ",
+    "Way [simulator]: ",
+    "Address [http://127.0.0.1:11111]: ",
+    "Address [http://127.0.0.1:11111]: ",
+    "Markets [hk,us]: ",
+    "Exchange [CONNECT_SZ]: ",
+    "Folder [trading]: ",
+    "Folder [trading]: ",
+  ]);
+  assertStringIncludes(err, 'Cannot take "gatway" for the way to the broker: did you mean "gateway"?');
+  assertStringIncludes(err, 'write it like "http://127.0.0.1:11111"');
+  assertStringIncludes(err, `Cannot write into "${temp.path}": it has "full.txt"; name a folder that is new`);
+  assertStringIncludes(
+    await Deno.readTextFile(`${path}/README.md`),
+    `Made by \`hsgate init\` for the broker's gateway program, markets shenzhen and us, hours of XNYS.`,
+  );
+  // Somebody who has Deno through npm alone can type what is printed.
+  assertStringIncludes(
+    await Deno.readTextFile(`${path}/README.md`),
+    `npx -y deno@${Deno.version.deno} task fees`,
+  );
+});
+
+Deno.test("init leaves nothing behind when somebody presses Ctrl-C at a question", async () => {
+  await using temp = await folder();
+  const { answer } = person("", "", new InterruptedError("interrupted"));
+  const { code, err } = await cli(["init", `${temp.path}/desk`], { answer });
+  assertEquals(code, 130);
+  assertStringIncludes(err, "nothing was written\nhsgate: interrupted");
+  assertEquals(await namesIn(temp.path), []);
+});
+
+Deno.test("init says so where nobody can be asked, and takes the usual answers", async () => {
+  await using temp = await folder();
+  const { code, err } = await cli(["init", `${temp.path}/desk`]);
+  assertEquals(code, 0);
+  assertEquals(err, "hsgate: there is no terminal to ask at, so what no flag says is taken as usual\n");
+});
+
+Deno.test("init refuses a folder in which something lies, and changes nothing there", async () => {
+  await using temp = await folder();
+  for (const name of ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "hsgate.yaml"]) {
+    await Deno.writeTextFile(`${temp.path}/${name}`, "mine");
+  }
+  const { code, err } = await cli(["init", temp.path, "--yes"]);
+  assertEquals(code, 2);
+  assertStringIncludes(err, `it has "a.txt", "b.txt", "c.txt", "d.txt", "e.txt" and 1 more`);
+  assertEquals((await namesIn(temp.path)).length, 6);
+  assertEquals(await Deno.readTextFile(`${temp.path}/hsgate.yaml`), "mine");
+  const file = await cli(["init", `${temp.path}/a.txt`, "--yes"]);
+  assertEquals(file.code, 2);
+  assertStringIncludes(file.err, `Cannot write into "${temp.path}/a.txt": it is a file`);
+});
+
+Deno.test("init takes a folder that has nothing but a new repository", async () => {
+  await using temp = await folder();
+  await Deno.mkdir(`${temp.path}/.git`);
+  assertEquals((await cli(["init", temp.path, "--yes"])).code, 0);
+  assertEquals(await namesIn(temp.path), [".git", ...all]);
+});
+
+Deno.test("init refuses flags that do not fit, before it writes", async () => {
+  await using temp = await folder();
+  const path = `${temp.path}/desk`;
+  const cases: [string[], string][] = [
+    [["--connect", "direkt"], 'Cannot take "direkt" for the way to the broker: did you mean "direct"?'],
+    [["--markets", "hk,tokyo"], 'Cannot take "tokyo" for a market: there are hk, us, shenzhen, shanghai'],
+    [["--markets", ","], "Cannot do without a market"],
+    [["--calendar", "XHKX"], 'Cannot take "XHKX" for the exchange: did you mean "XHKG"?'],
+    [["--connect", "direct", "--gateway", "http://127.0.0.1:1"], "Cannot take --gateway"],
+    [["--connect", "simulator", "--auth-url", "https://host"], "Cannot take --auth-url"],
+    [["--auth-url", "http://host"], "plain HTTP is taken on loopback alone"],
+  ];
+  for (const [flags, expected] of cases) {
+    const { code, err } = await cli(["init", path, "--yes", ...flags]);
+    assertEquals(code, 2);
+    assertStringIncludes(err, expected);
+  }
+  assertEquals(await namesIn(temp.path), []);
+});
+
+Deno.test("writeAll() takes away what it has written when a file cannot be written", async () => {
+  await using temp = await folder();
+  const target = await findFolder(`${temp.path}/new/desk`);
+  const files = [{ path: "one.txt", text: "1" }, { path: "two/b.txt", text: "2" }, {
+    path: "two",
+    text: "3",
+  }];
+  let failed = false;
+  await writeAll(target, files).catch(() => failed = true);
+  assertEquals([failed, await namesIn(temp.path)], [true, []]);
+});
+
+Deno.test("relative() names the way from one folder to another", () => {
+  const way = (from: string, to: string) => relative(new URL(from), new URL(to));
+  assertEquals(way("file:///home/me/desk/", "file:///home/me/hsgate/"), "../hsgate/");
+  assertEquals(way("file:///home/me/hsgate/desk/", "file:///home/me/hsgate/"), "../");
+  assertEquals(way("file:///desk/", "file:///opt/a%20b/hsgate/"), "../opt/a b/hsgate/");
+  assertEquals(way("file:///home/me/", "file:///home/me/hsgate/"), "./hsgate/");
+});
