@@ -1,5 +1,5 @@
 /** Description of `hsgate calendar`. @module */
-import { command, type Flags, type Input, offline } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   from: { type: "string", value: "DATE", text: "first day (today, where the exchange is)" },
@@ -12,14 +12,26 @@ export type CalendarInput = Input<typeof flags>;
 export const calendar = command({
   name: "calendar",
   summary: "list the trading days of an exchange with their hours",
-  usage: "MIC",
-  args: [1, 1],
-  details: `MIC is XHKG, XNYS, XSHG, XSHE, CONNECT_SH or CONNECT_SZ. Hours are those of the
-exchange, auctions left out, and UTC beside them. Days that are not listed are not
-traded. Exit code 2 says that the calendar does not cover a day.`,
+  usage: "[MIC]",
+  args: [0, 1],
+  details: `Without MIC it tells of every calendar what it covers. MIC is one of
+  XHKG        Hong Kong
+  XNYS        New York
+  XSHG, XSHE  Shanghai, Shenzhen
+  CONNECT_SH  Stock Connect northbound, from Hong Kong to Shanghai
+  CONNECT_SZ  the same to Shenzhen
+  CONNECT_HK  Stock Connect southbound, from the mainland to Hong Kong
+Hours are those of the exchange, auctions left out, and UTC beside them. Days that are
+not listed are not traded. Days that were set by hand and days that rest on a
+projection, as the exchange has not announced them, are told apart. Exit code 2 says
+that the calendar does not cover a day.`,
   flags,
-  without: offline,
+  without: unconnected,
   exits: [],
-  examples: ["calendar XHKG --from 2025-12-22 --to 2026-01-02", "calendar XNYS --from 2025-11-28 --json"],
+  examples: [
+    "calendar",
+    "calendar XHKG --from 2025-12-22 --to 2026-01-02",
+    "calendar XNYS --from 2025-11-28 --json",
+  ],
   body: async () => (await import("./bodies/calendar.ts")).run,
 });

@@ -1,5 +1,5 @@
 /** Description of `hsgate check`. @module */
-import { command, type Flags, type Input, offline } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
@@ -19,7 +19,7 @@ follow, the days between at which there is nothing to do, and those slots of the
 next 24 months that meet a change of the clocks. Nothing is sent. Exit code 2 says
 that a recipe is wrong.`,
   flags,
-  without: offline,
+  without: unconnected,
   exits: [],
   examples: ["check", "check recipes/end_of_day.yaml --json"],
   body: async () => (await import("./bodies/check.ts")).run,

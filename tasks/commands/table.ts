@@ -4,6 +4,8 @@
  * @module
  */
 import { calendar } from "./calendar.ts";
+import { calendarSet, calendarUnset } from "./calendar_set.ts";
+import { calendarUpdate } from "./calendar_update.ts";
 import { call } from "./call.ts";
 import { check } from "./check.ts";
 import type { Command } from "./command.ts";
@@ -58,6 +60,9 @@ export const commands: readonly Command[] = [
   keysCheck,
   inspect,
   operations,
+  calendarSet, // before the shorter name
+  calendarUnset,
+  calendarUpdate,
   calendar,
   schema,
 ];

@@ -3,16 +3,29 @@
  *
  * @module
  */
-import { calendarZone, type Mic, type Session, sessionsBetween } from "../../../lib/calendars/mod.ts";
-import { didYouMean } from "../../../lib/client/nearest.ts";
+import {
+  calendarVersion,
+  calendarZone,
+  coverage,
+  isProjected,
+  type Mic,
+  mics,
+  overridesOf,
+  overridesOn,
+  type Session,
+  sessionsBetween,
+} from "../../../lib/calendars/mod.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
 import type { CalendarInput } from "../calendar.ts";
 import { UsageError } from "../exit_codes.ts";
-import { table } from "../print.ts";
+import type { Host } from "../host.ts";
+import { plain, table } from "../print.ts";
+import { micOf, notesOf, overrideLine } from "./calendar_lines.ts";
 import { dayOf } from "./lists.ts";
 
-/** Lists sessions with their hours. */
-export function run({ args: [given = ""], flags, host }: CalendarInput): Promise<number> {
+/** Lists sessions with their hours, or the calendars. */
+export function run({ args: [given], flags, host }: CalendarInput): Promise<number> {
+  if (given === undefined) return Promise.resolve(listCalendars(flags, host));
   const mic = micOf(given);
   const zone = calendarZone[mic];
   const today = Temporal.Instant.fromEpochMilliseconds(host.now()).toZonedDateTimeISO(zone).toPlainDate()
@@ -23,30 +36,46 @@ export function run({ args: [given = ""], flags, host }: CalendarInput): Promise
     throw new UsageError(`Cannot list ${mic} from ${from} to ${to}: the first day is after the last`);
   }
   const sessions = sessionsBetween(mic, from, to);
-  if (flags.json) host.out(JSON.stringify(sessions.map((session) => dataOf(session, zone))));
-  else if (sessions.length === 0) host.out(`${mic} does not trade from ${from} to ${to}`);
-  else {
-    const columns = [
-      { title: "date", of: ({ date }: Session) => date },
-      { title: "open", of: ({ open }: Session) => open },
-      { title: "close", of: ({ close }: Session) => close },
-      {
-        title: "breaks",
-        of: ({ breaks }: Session) => breaks.map(({ from, to }) => `${from}-${to}`).join(" "),
-      },
-      { title: "half-day", of: ({ halfDay }: Session) => halfDay ? "yes" : "" },
-      { title: "open (UTC)", of: ({ openAt }: Session) => showInstant(openAt) },
-      { title: "close (UTC)", of: ({ closeAt }: Session) => showInstant(closeAt) },
-    ];
-    for (const line of table(host, columns, sessions).lines) host.out(line);
+  if (flags.json) {
+    host.out(JSON.stringify(sessions.map((session) => dataOf(mic, session))));
+    return Promise.resolve(0);
   }
+  if (sessions.length === 0) host.out(`${mic} does not trade from ${from} to ${to}`);
+  else showTable(mic, sessions, host);
+  for (const note of notesOf(mic, { from, to, now: host.now() })) host.note(`hsgate: ${plain(note)}`);
   return Promise.resolve(0);
 }
 
+function showTable(mic: Mic, sessions: Session[], host: Host): void {
+  const noted = (date: string) =>
+    [
+      ...isProjected(mic, date) ? ["projected"] : [],
+      ...overridesOn(mic, date).length > 0 ? ["set by hand"] : [],
+    ].join(", ");
+  const columns = [
+    { title: "date", of: ({ date }: Session) => date },
+    { title: "open", of: ({ open }: Session) => open },
+    { title: "close", of: ({ close }: Session) => close },
+    {
+      title: "breaks",
+      of: ({ breaks }: Session) => breaks.map(({ from, to }) => `${from}-${to}`).join(" "),
+    },
+    { title: "half-day", of: ({ halfDay }: Session) => halfDay ? "yes" : "" },
+    { title: "open (UTC)", of: ({ openAt }: Session) => showInstant(openAt) },
+    { title: "close (UTC)", of: ({ closeAt }: Session) => showInstant(closeAt) },
+    ...sessions.some(({ date }) => noted(date) !== "")
+      ? [{ title: "note", of: ({ date }: Session) => noted(date) }]
+      : [],
+  ];
+  for (const line of table(host, columns, sessions).lines) host.out(line);
+}
+
 /** A session as `--json` has it: hours of the exchange, and UTC. */
-function dataOf({ date, open, close, breaks, halfDay, openAt, closeAt }: Session, zone: string) {
+function dataOf(mic: Mic, { date, open, close, breaks, halfDay, openAt, closeAt }: Session) {
+  const zone = calendarZone[mic];
   const utc = (time: string) =>
     showInstant(Temporal.PlainDateTime.from(`${date}T${time}`).toZonedDateTime(zone).epochMilliseconds);
+  const [override] = overridesOn(mic, date);
   return {
     date,
     open,
@@ -56,15 +85,38 @@ function dataOf({ date, open, close, breaks, halfDay, openAt, closeAt }: Session
     openUtc: showInstant(openAt),
     closeUtc: showInstant(closeAt),
     zone,
+    ...isProjected(mic, date) && { projected: true },
+    ...override !== undefined && { setByHand: override.because },
   };
 }
 
-function micOf(given: string): Mic {
-  // The table has every one of them as a key.
-  const names = Object.keys(calendarZone) as Mic[];
-  const found = names.find((name) => name === given.toUpperCase());
-  if (found !== undefined) return found;
-  throw new UsageError(
-    `Cannot use calendar "${given}": there are ${names.join(", ")}${didYouMean(given.toUpperCase(), names)}`,
-  );
+function listCalendars(flags: CalendarInput["flags"], host: Host): number {
+  if (flags.from !== undefined || flags.to !== undefined) {
+    throw new UsageError(`Cannot list days: name the calendar, one of ${mics.join(", ")}`);
+  }
+  const rows = mics.map((mic) => ({
+    mic,
+    zone: calendarZone[mic],
+    ...coverage(mic),
+    version: calendarVersion(mic),
+    setByHand: overridesOf(mic).filter((each) => each.mic === mic),
+  }));
+  if (flags.json) {
+    host.out(JSON.stringify(rows));
+    return 0;
+  }
+  type Row = typeof rows[number];
+  const columns = [
+    { title: "calendar", of: ({ mic }: Row) => mic },
+    { title: "zone", of: ({ zone }: Row) => zone },
+    { title: "from", of: ({ from }: Row) => from },
+    { title: "through", of: ({ through }: Row) => through },
+    { title: "projected from", of: ({ projectedFrom }: Row) => projectedFrom ?? "" },
+    { title: "version", of: ({ version }: Row) => version },
+  ];
+  for (const line of table(host, columns, rows).lines) host.out(line);
+  const set = rows.flatMap(({ setByHand }) => setByHand);
+  if (set.length > 0) host.out("");
+  for (const override of set) host.out(plain(overrideLine(override)));
+  return 0;
 }

@@ -1,0 +1,88 @@
+/**
+ * The local file of a person's own calendars: days set by hand, newer data of markets, and the data before that.
+ *
+ * @module
+ */
+import { areHours, checkData, isDate, isWeekday } from "./check_data.ts";
+import { Faults, parseJson, refuseFaults } from "./json_lines.ts";
+import { type DataMic, heldData, type LocalCalendars, mics, type Override } from "./mod.ts";
+import type { CalendarData } from "./records.ts";
+
+/** What the file holds. */
+export interface LocalFile extends LocalCalendars {
+  overrides: Override[];
+  calendars: Partial<Record<DataMic, CalendarData>>;
+  /** What was installed before, for the way back. */
+  previous: Partial<Record<DataMic, CalendarData>>;
+}
+
+/** The form of the file; a later one is refused. */
+const FORMAT = 1;
+
+/** A file with nothing in it. */
+export const emptyLocalFile = (): LocalFile => ({ overrides: [], calendars: {}, previous: {} });
+
+/** Tells whether a market has data of its own. */
+// The table has every one of them as a key.
+export const dataMics = Object.keys(heldData) as DataMic[];
+
+/**
+ * Reads the text of the file.
+ *
+ * @param file Its name, for messages.
+ * @throws {InvalidParamsError} With every mistake and its line.
+ */
+export async function readLocalFile(text: string, file: string): Promise<LocalFile> {
+  const content = parseJson(text, file);
+  const faults = new Faults();
+  const local = emptyLocalFile();
+  const members = faults.members(content, [], ["format", "overrides", "calendars", "previous"]);
+  if (members !== undefined) {
+    if (members.format !== FORMAT) faults.add(["format"], members.format, `${FORMAT}`);
+    readOverrides(members.overrides ?? [], faults, local);
+    for (const key of ["calendars", "previous"] as const) {
+      const markets = faults.members(members[key] ?? {}, [key], dataMics);
+      for (const [name, value] of Object.entries(markets ?? {})) {
+        const mic = dataMics.find((each) => each === name);
+        const data = checkData(value, faults, [key, name]);
+        if (mic !== undefined && data !== undefined) local[key][mic] = data;
+      }
+    }
+  }
+  await refuseFaults(faults, { text, file });
+  return local;
+}
+
+function readOverrides(list: unknown, faults: Faults, local: LocalFile): void {
+  if (!Array.isArray(list)) return faults.add(["overrides"], list, "a list");
+  const seen = new Set<string>();
+  for (const [index, each] of list.entries()) {
+    const path = ["overrides", index];
+    const line = faults.members(each, path, ["mic", "date", "hours", "because", "setAt"]);
+    if (line === undefined) continue;
+    const before = faults.issues.length;
+    const need = (key: string, fits: (given: unknown) => boolean, expected: string) => {
+      if (!fits(line[key])) faults.add([...path, key], line[key], expected);
+    };
+    need("mic", (mic) => mics.some((name) => name === mic), `one of ${mics.join(", ")}`);
+    need("date", (date) => isDate(date) && isWeekday(date), "a weekday that exists");
+    need(
+      "hours",
+      (hours) => hours === "closed" || hours === "open" || areHours(hours),
+      '"closed", "open" or hours, such as "09:30-12:00 13:00-15:00"',
+    );
+    need("because", (why) => typeof why === "string" && why.trim() !== "", "the reason");
+    need("setAt", (at) => typeof at === "string" && !Number.isNaN(Date.parse(at)), "a time");
+    const name = `${line.mic} ${line.date}`;
+    if (seen.has(name)) faults.add([...path, "date"], line.date, `one line for ${name}`);
+    seen.add(name);
+    // Every member has just been checked.
+    if (faults.issues.length === before) local.overrides.push(line as unknown as Override);
+  }
+}
+
+/** Writes the text of the file. */
+export function writeLocalFile({ overrides, calendars, previous }: LocalFile): string {
+  const sorted = overrides.toSorted((a, b) => `${a.date} ${a.mic}` < `${b.date} ${b.mic}` ? -1 : 1);
+  return `${JSON.stringify({ format: FORMAT, overrides: sorted, calendars, previous }, null, 2)}\n`;
+}
