@@ -12,7 +12,8 @@ import { checkSchema, type Found } from "../steps/schema_issues.ts";
 /** Everything that can go wrong, and what it means. */
 export const outageKinds = {
   "scheduler-down": "the scheduler is stopped in order, and started anew after `for`",
-  "kill": "its process dies in the middle of the next run, at a call or a step's end, and starts anew after `for`",
+  "kill":
+    "its process dies in the middle of the next run, at a call or a step's end, and starts anew after `for`",
   "machine-asleep": "the lid is closed for `for`: the wall clock goes on, the process does not",
   "gateway-down": "the gateway is not running for `for`; after that the login is gone",
   "gateway-slow": "every answer takes `by` (30s), for `for`; a call waits for 10 seconds",
@@ -168,7 +169,9 @@ function faultsOf({ at, what, for: span, by, recipe, catchUp }: Outage, options:
   if (by !== undefined && what !== "clock-jump" && what !== "gateway-slow") {
     wrong("by", `"${what}" takes none`);
   }
-  if (by?.startsWith("-") && what === "gateway-slow") wrong("by", "an answer cannot come before its question");
+  if (by?.startsWith("-") && what === "gateway-slow") {
+    wrong("by", "an answer cannot come before its question");
+  }
   const isAboutRecipe = what === "pause" || what === "resume";
   if (isAboutRecipe && recipe === undefined) wrong("what", `"${what}" needs "recipe"`);
   if (!isAboutRecipe && recipe !== undefined) wrong("recipe", `"${what}" takes none`);
@@ -188,7 +191,10 @@ function overlaps(outages: readonly Outage[]): Found[] {
     const lane = lanes[what];
     if (lane === undefined) continue;
     if (from < (ends.get(lane) ?? -Infinity)) {
-      found.push({ path: [index, "at"], message: "it begins before the one of this kind before it has ended" });
+      found.push({
+        path: [index, "at"],
+        message: "it begins before the one of this kind before it has ended",
+      });
     }
     ends.set(lane, from + (span === undefined ? 0 : durationOf(span)));
   }
@@ -198,7 +204,11 @@ function overlaps(outages: readonly Outage[]): Found[] {
 function plan(outages: readonly Outage[]): PlannedOutage[] {
   return outages.map(({ at, what, for: span, by, recipe, catchUp = false }) => {
     const forMs = span === undefined ? undefined : durationOf(span);
-    const byMs = by === undefined ? undefined : by.startsWith("-") ? -durationOf(by.slice(1)) : durationOf(by);
+    const byMs = by === undefined
+      ? undefined
+      : by.startsWith("-")
+      ? -durationOf(by.slice(1))
+      : durationOf(by);
     return {
       at: Date.parse(at),
       what,

@@ -17,6 +17,7 @@ import { loadRecipes } from "./load_recipes.ts";
 import { type Outage, type PlannedOutage, planOutages, readOutages } from "./outages.ts";
 import { RehearsedProcess } from "./rehearsed_process.ts";
 import { type RehearsalResult, resultOf } from "./result.ts";
+import { scratchFolder } from "./scratch.ts";
 import { Script } from "./script.ts";
 import { GatewaySwitch } from "./simulated_gateway.ts";
 import type { Told } from "./staged.ts";
@@ -76,16 +77,13 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalResul
   const planned = "text" in outages
     ? readOutages(outages.text, outages.fileName, { recipes: names, ...span })
     : planOutages(outages, { recipes: names, ...span });
-  const out = options.out ?? await Deno.makeTempDir({ prefix: "hsgate-test-" });
-  try {
-    using ledger = new Ledger(":memory:");
-    await using rehearsal = new Rehearsal({ ...options, ...span, seed, out, ledger, recipes, planned });
-    await rehearsal.play();
-    if (options.ledger !== undefined) ledger.copyTo(options.ledger);
-    return resultOf({ ledger, recipes, from, to, seed, told: rehearsal.told, events: rehearsal.events });
-  } finally {
-    if (options.out === undefined) await Deno.remove(out, { recursive: true });
-  }
+  await using scratch = options.out === undefined ? await scratchFolder() : undefined;
+  const out = scratch?.path ?? options.out ?? "";
+  using ledger = new Ledger(":memory:");
+  await using rehearsal = new Rehearsal({ ...options, ...span, seed, out, ledger, recipes, planned });
+  await rehearsal.play();
+  if (options.ledger !== undefined) ledger.copyTo(options.ledger);
+  return resultOf({ ledger, recipes, from, to, seed, told: rehearsal.told, events: rehearsal.events });
 }
 
 function readDay(text: string): number {
@@ -206,10 +204,14 @@ class Rehearsal implements AsyncDisposable {
       out,
       slowMs: () => this.#slowMs,
       tickMs: () => this.#tickMs(),
+      // What is held until a person comes is not asked for every second of a week.
+      pollMs: () => this.#machine.trueTime < this.#watchfulUntil ? 1_000 : MINUTE_MS,
       onTold: (told) => void this.told.push(told),
       onEvent: (event) => {
         if (event.type === "error") throw event.error;
-        if (event.type !== "tick" && event.type !== "skipped") this.events.push(event);
+        // A clock that was set wrong says nothing about when that was.
+        const at = this.#machine.trueTime;
+        if (event.type !== "tick" && event.type !== "skipped") this.events.push({ ...event, at });
       },
     });
     this.#watch();

@@ -30,6 +30,8 @@ export interface ProcessOptions {
   slowMs: () => number;
   /** Longest time between two looks of the scheduler at this moment, milliseconds. */
   tickMs: () => number;
+  /** How soon it looks again at this moment when what is due cannot be claimed, milliseconds. */
+  pollMs: () => number;
   onTold(told: Told): void;
   onEvent(event: SchedulerEvent): void;
 }
@@ -49,7 +51,7 @@ export class RehearsedProcess implements Stage {
   #isDoomed = false;
 
   constructor(options: ProcessOptions) {
-    const { machine, ledger, recipes, holder, out, onEvent, tickMs } = options;
+    const { machine, ledger, recipes, holder, out, onEvent, tickMs, pollMs } = options;
     this.#options = options;
     this.#process = machine.startProcess();
     this.#scheduler = new Scheduler({
@@ -65,6 +67,9 @@ export class RehearsedProcess implements Stage {
       // Read at each turn, as the script decides how closely to look.
       get tickMs() {
         return tickMs();
+      },
+      get pollMs() {
+        return pollMs();
       },
     });
   }

@@ -249,9 +249,11 @@ function clockChangesOf(
 ): SpecialDay[] {
   const days: SpecialDay[] = [];
   const start = Temporal.PlainDate.from(from).toZonedDateTime(zone);
-  const months = Math.ceil(start.until(Temporal.PlainDate.from(to).add({ days: 1 }).toZonedDateTime(zone), {
-    largestUnit: "months",
-  }).total({ unit: "months", relativeTo: start }));
+  const months = Math.ceil(
+    start.until(Temporal.PlainDate.from(to).add({ days: 1 }).toZonedDateTime(zone), {
+      largestUnit: "months",
+    }).total({ unit: "months", relativeTo: start }),
+  );
   const met = recipes.flatMap((recipe) =>
     recipe.schedules.filter((schedule) => zoneOf(schedule) === zone).flatMap((schedule) =>
       clockChangeSlots(schedule, { after: start.epochMilliseconds, months })

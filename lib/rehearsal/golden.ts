@@ -1,0 +1,73 @@
+/**
+ * Comparing a report with the one that was kept.
+ *
+ * @module
+ */
+
+/** Lines around a difference that are shown with it. */
+const AROUND = 2;
+
+/**
+ * Compares two texts line by line and returns what differs: kept lines that are gone with `-`, new ones with `+`,
+ * some of those around them with a blank; nothing when the texts are the same.
+ */
+export function differences(kept: string, found: string): string[] {
+  if (kept === found) return [];
+  const [before, after] = [kept.split("\n"), found.split("\n")];
+  const marked = align(before, after);
+  const near = marked.map((_, index) =>
+    marked.slice(Math.max(0, index - AROUND), index + AROUND + 1).some(({ mark }) => mark !== " ")
+  );
+  const lines: string[] = [];
+  for (const [index, { mark, line }] of marked.entries()) {
+    if (near[index]) lines.push(`${mark} ${line}`.trimEnd());
+    else if (near[index - 1]) lines.push("  …");
+  }
+  return lines;
+}
+
+interface Marked {
+  mark: " " | "-" | "+";
+  line: string;
+}
+
+/** Finds the longest common run of lines, beginning and end apart, as most of two reports is the same. */
+function align(before: readonly string[], after: readonly string[]): Marked[] {
+  let start = 0;
+  while (start < before.length && start < after.length && before[start] === after[start]) start++;
+  let end = 0;
+  const room = Math.min(before.length, after.length) - start;
+  while (end < room && before[before.length - 1 - end] === after[after.length - 1 - end]) end++;
+  const same = (line: string): Marked => ({ mark: " ", line });
+  return [
+    ...before.slice(0, start).map(same),
+    ...alignMiddle(before.slice(start, before.length - end), after.slice(start, after.length - end)),
+    ...before.slice(before.length - end).map(same),
+  ];
+}
+
+function alignMiddle(before: readonly string[], after: readonly string[]): Marked[] {
+  // lengths[i][j]: longest common subsequence of what follows line i and line j.
+  const width = after.length + 1;
+  const lengths = new Uint32Array((before.length + 1) * width);
+  const at = (i: number, j: number) => lengths[i * width + j]!; // within the table
+  for (let i = before.length - 1; i >= 0; i--) {
+    for (let j = after.length - 1; j >= 0; j--) {
+      lengths[i * width + j] = before[i] === after[j]
+        ? at(i + 1, j + 1) + 1
+        : Math.max(at(i + 1, j), at(i, j + 1));
+    }
+  }
+  const marked: Marked[] = [];
+  let [i, j] = [0, 0];
+  while (i < before.length || j < after.length) {
+    if (i < before.length && j < after.length && before[i] === after[j]) {
+      marked.push({ mark: " ", line: before[i]! }); // as just compared
+      i++;
+      j++;
+    } else if (i < before.length && (j >= after.length || at(i + 1, j) >= at(i, j + 1))) {
+      marked.push({ mark: "-", line: before[i++]! }); // within the list
+    } else marked.push({ mark: "+", line: after[j++]! }); // as above
+  }
+  return marked;
+}
