@@ -46,6 +46,8 @@ export interface Settings {
   leaseFolder?: string;
   /** File of the runner's ledger; commands that need one take `hsgate.db` when absent. */
   ledger?: string;
+  /** Lets recipes that write begin though the ledger may not outlive the process; for trials and tests. */
+  volatileLedger?: "allow" | "refuse";
   /** File of the user's own trading days and hours. */
   calendars?: string;
   /** Address that a dead-man service, such as Healthchecks, wants to be pinged at; whoever knows it can ping. */
@@ -152,6 +154,11 @@ const table: Readonly<Record<SettingName, Setting>> = {
   },
   leaseFolder: { env: "HSGATE_LEASE_FOLDER", expected: "a folder", accepts: anyText },
   ledger: { env: "HSGATE_LEDGER", expected: "a file", accepts: anyText },
+  volatileLedger: {
+    env: "HSGATE_VOLATILE_LEDGER",
+    expected: '"allow" or "refuse"',
+    accepts: (text) => text === "allow" || text === "refuse",
+  },
   calendars: { env: "HSGATE_CALENDARS", expected: "a file", accepts: anyText },
   pingUrl: {
     env: "HSGATE_PING_URL",

@@ -43,6 +43,15 @@ export function displacedBy(ledger: Ledger, account: string): string | undefined
   )?.holder;
 }
 
+/** Tells whether a recipe is the one that found a login taken over. */
+export function holdsLogin(ledger: Ledger, recipe: string): boolean {
+  return ledger.get(
+    `select 1 as there from lease join run on run_key = lease.holder
+      where name like 'displaced:%' and until > 0 and recipe = ?`,
+    recipe,
+  ) !== undefined;
+}
+
 /** Lets an account be used again when this recipe found out; tells whether it was held. */
 export function releaseLogin(ledger: Ledger, recipe: string, now: number): boolean {
   const freed = ledger.run(

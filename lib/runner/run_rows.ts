@@ -176,8 +176,8 @@ export function reopenRun(
   { runKey, kind, freshRound, now }: { runKey: string; kind: RunKind; freshRound: boolean; now: number },
 ): boolean {
   const reopened = ledger.run(
-    `update run set state = 'due', kind = ?, reason = null, due_at = ?, deadline_at = null, finished_at = null,
-      cancel_asked = null, round = round + ? where run_key = ? and class <> 'write'
+    `update run set state = 'due', kind = ?, reason = null, due_at = ?, deadline_at = null, started_at = null,
+      finished_at = null, cancel_asked = null, round = round + ? where run_key = ? and class <> 'write'
       and state in ('ok', 'failed', 'cancelled', 'skipped', 'unknown', 'waiting_approval')`,
     kind,
     now,

@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { approve, refuse } from "./approve.ts";
+import { backfill } from "./backfill.ts";
 import { calendar } from "./calendar.ts";
 import { calendarSet, calendarUnset } from "./calendar_set.ts";
 import { calendarUpdate } from "./calendar_update.ts";
@@ -10,6 +12,7 @@ import { call } from "./call.ts";
 import { check } from "./check.ts";
 import type { Command } from "./command.ts";
 import { demo } from "./demo.ts";
+import { deploy } from "./deploy.ts";
 import { doctor } from "./doctor.ts";
 import { exportDayBook } from "./export_day_book.ts";
 import { init } from "./init.ts";
@@ -23,13 +26,16 @@ import { next } from "./next.ts";
 import { operations } from "./operations.ts";
 import { pause } from "./pause.ts";
 import { quote } from "./quote.ts";
+import { rerun } from "./rerun.ts";
 import { resume } from "./resume.ts";
 import { run } from "./run.ts";
 import { runs } from "./runs.ts";
 import { runsShow } from "./runs_show.ts";
 import { schedule } from "./schedule.ts";
 import { schema } from "./schema.ts";
+import { settle } from "./settle.ts";
 import { sim } from "./sim.ts";
+import { test } from "./test.ts";
 import { watch } from "./watch.ts";
 import { whyCommand } from "./why.ts";
 
@@ -38,6 +44,7 @@ export const commands: readonly Command[] = [
   init,
   run,
   check,
+  test,
   schedule,
   next,
   runsShow, // before the shorter name, as the first that fits is taken
@@ -45,6 +52,12 @@ export const commands: readonly Command[] = [
   whyCommand,
   pause,
   resume,
+  rerun,
+  backfill,
+  approve,
+  refuse,
+  settle,
+  deploy,
   ledgerBackup,
   ledgerVerify,
   exportDayBook,

@@ -220,7 +220,7 @@ Deno.test("loadSettings() warns of a key that is nothing like a setting", async 
   assertEquals(warnings, [
     '"hsgate.yaml" has "colour", which is no setting; there are transport, gatewayUrl, pushAddress, ' +
     "tradePassword, tradePasswordKey, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
-    "platformPublicKey, parameterStyle, caCerts, leaseFolder, ledger, calendars, pingUrl, timeoutMs, " +
+    "platformPublicKey, parameterStyle, caCerts, leaseFolder, ledger, volatileLedger, calendars, pingUrl, timeoutMs, " +
     "tradePasswordFile, tradePasswordKeyFile, mobileFile, loginPasswordFile, developerPrivateKeyFile, " +
     "platformPublicKeyFile, caCertsFile, pingUrlFile",
   ]);

@@ -5,6 +5,7 @@
  */
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { Ledger, LedgerError } from "../../../lib/runner/ledger.ts";
+import { whyNotLasting } from "../../../lib/runner/ledger_place.ts";
 import type { FlagValues, sharedFlags } from "../command.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
@@ -41,7 +42,44 @@ export async function openLedger(
       `Cannot open the ledger: there is no "${path}"; "schedule" makes it, --ledger names another`,
     );
   }
-  return readable(path, () => new Ledger(path));
+  const doubt = await doubtOf(path, flags, host);
+  return readable(path, () => new Ledger(path, doubt === undefined ? {} : { doubt }));
+}
+
+/** Why writes must not rely on a ledger there; a setting lets them all the same. */
+async function doubtOf(path: string, flags: LedgerFlags, host: Host): Promise<string | undefined> {
+  const temporary = ["/tmp", host.env("TMPDIR"), host.env("TEMP"), host.env("TMP")].flatMap((folder) =>
+    folder === undefined ? [] : [folder, resolved(folder)]
+  );
+  const why = whyNotLasting(resolved(path), { mounts: mounts(), temporary });
+  if (why === undefined) return undefined;
+  return (await loadSettingsOf(flags, host)).settings.volatileLedger === "allow" ? undefined : why;
+}
+
+/** The path without links; of a file that is not there yet, that of its folder. */
+function resolved(path: string): string {
+  for (const [folder, name] of [[path, ""], splitPath(path)] as const) {
+    try {
+      return `${Deno.realPathSync(folder)}${name}`;
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+  }
+  return path; // whoever opens it says that the folder is missing
+}
+
+function splitPath(path: string): readonly [folder: string, name: string] {
+  const at = path.lastIndexOf("/");
+  return at < 0 ? [".", `/${path}`] : [path.slice(0, at) || "/", path.slice(at)];
+}
+
+/** What is mounted where, on systems that tell. */
+function mounts(): string | undefined {
+  try {
+    return Deno.readTextFileSync("/proc/self/mounts");
+  } catch {
+    return undefined; // another system, or no permission: the folders that are emptied are known all the same
+  }
 }
 
 /** Gives what SQLite itself says of a file the form of our own errors. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { holdsLogin } from "../../../lib/runner/displaced.ts";
 import { drawTraceId } from "../../../lib/runner/host.ts";
 import { pauseRecipe, resumeRecipe } from "../../../lib/runner/pausing.ts";
 import type { PauseInput } from "../pause.ts";
@@ -27,7 +28,9 @@ export async function resume({ args: [name = ""], flags, host }: ResumeInput): P
   const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
   using ledger = await openLedger(flags, { host, mustExist: true });
   checkKnown(ledger, name);
-  const wasPaused = [...pausedOf(ledger).keys()].some((key) => key.startsWith(`${name}/`));
+  // One without a schedule has no pause, and may all the same have found the login taken over.
+  const wasPaused = [...pausedOf(ledger).keys()].some((key) => key.startsWith(`${name}/`)) ||
+    holdsLogin(ledger, name);
   if (!wasPaused) {
     if (flags.json) host.out(JSON.stringify({ recipe: name, paused: false, changed: false, caughtUp: [] }));
     else host.out(`${name} was not paused`);

@@ -1,0 +1,42 @@
+/**
+ * What `hsgate rerun` does.
+ *
+ * @module
+ */
+import { rerun } from "../../../lib/runner/backfill.ts";
+import { UsageError } from "../exit_codes.ts";
+import type { RerunInput } from "../rerun.ts";
+import { runOf } from "./decide.ts";
+import { openLedger } from "./ledger_file.ts";
+import { recipeNamed } from "./recipe_files.ts";
+import { eventLogger } from "./run_log.ts";
+import { exitOf, RunQueue } from "./run_queue.ts";
+
+/** Runs one run again. */
+export async function run({ args: [key = ""], flags, host }: RerunInput): Promise<number> {
+  using ledger = await openLedger(flags, { host, mustExist: true });
+  const { recipe: name } = runOf(ledger, key, "run again");
+  const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
+  const log = eventLogger({ out: host.note, color: host.color }, { json: false, redact: (text) => text });
+  await using queue = await RunQueue.open(recipe, { flags, host, ledger, onEvent: log });
+  const opened = rerun(ledger, {
+    runKey: key,
+    fromStart: flags["from-start"] ?? false,
+    now: host.now(),
+    recipe,
+  });
+  const { state } = runOf(ledger, key, "run again");
+  // What a stop has given back is due already.
+  if (!opened && state !== "due") throw new UsageError(`Cannot run "${key}" again: it is "${state}"`);
+  if (flags.queue) {
+    if (flags.json) host.out(JSON.stringify({ key, state: "due" }));
+    else host.out(`${key} is due; a scheduler that is running takes it up`);
+    return 0;
+  }
+  const result = await queue.run(key);
+  await queue.deliver();
+  const { state: ended, reason } = result.outcome;
+  if (flags.json) host.out(JSON.stringify({ key, ran: result.ran, state: ended, reason }));
+  else host.out(`${key}  ${ended}${reason === undefined ? "" : ` (${reason})`}`);
+  return exitOf([result], host.signal.aborted);
+}
