@@ -36,7 +36,6 @@ import { schema } from "./schema.ts";
 import { settle } from "./settle.ts";
 import { sim } from "./sim.ts";
 import { test } from "./test.ts";
-import { test } from "./test.ts";
 import { watch } from "./watch.ts";
 import { whyCommand } from "./why.ts";
 
