@@ -21,8 +21,9 @@ export const init = command({
   usage: "[DIR]",
   args: [0, 1],
   details: `Asks a few questions on a terminal; a flag answers one beforehand, and where nobody
-can be asked the values in brackets are taken. DIR (trading) is made, or is empty:
-no file is ever overwritten. Everything is written after the last question, or
+can be asked the values in brackets are taken. DIR is made, or is empty: no file is
+ever overwritten. Without DIR it is "trading", beside the toolkit when this is called
+in the toolkit's own folder. Everything is written after the last question, or
 nothing. --gateway and --auth-url go into the settings; secrets are never asked for.
 
 With the simulator the folder works at once: each run of a recipe has a simulated

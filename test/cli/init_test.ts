@@ -195,8 +195,8 @@ Deno.test("init asks, takes names and numbers, and asks again with the nearest n
     "Address [http://127.0.0.1:11111]: ",
     "Markets [hk,us]: ",
     "Exchange [CONNECT_SZ]: ",
-    "Folder [trading]: ",
-    "Folder [trading]: ",
+    "Folder [../trading]: ",
+    "Folder [../trading]: ",
   ]);
   assertStringIncludes(err, 'Cannot take "gatway" for the way to the broker: did you mean "gateway"?');
   assertStringIncludes(err, 'write it like "http://127.0.0.1:11111"');
@@ -219,6 +219,18 @@ Deno.test("init leaves nothing behind when somebody presses Ctrl-C at a question
   assertEquals(code, 130);
   assertStringIncludes(err, "nothing was written\nhsgate: interrupted");
   assertEquals(await namesIn(temp.path), []);
+});
+
+Deno.test("init proposes the current folder where it is empty, and otherwise a new one in it", async () => {
+  await using temp = await folder();
+  const words = ["run", "-A", new URL("../../tasks/hsgate.ts", import.meta.url).pathname, "init", "--yes"];
+  const first = await deno(temp.path, words);
+  assertEquals(first.code, 0, first.err);
+  assertStringIncludes(first.out, "into this folder, for a simulated broker");
+  assert(!first.out.includes("  cd "));
+  const second = await deno(temp.path, words);
+  assertStringIncludes(second.out, 'into "trading", for a simulated broker');
+  assertEquals(await namesIn(`${temp.path}/trading`), all);
 });
 
 Deno.test("init says so where nobody can be asked, and takes the usual answers", async () => {

@@ -11,6 +11,7 @@ import { type Answers, collect } from "./init/answers.ts";
 import { filesFor } from "./init/files.ts";
 import { type NextStep, nextSteps } from "./init/next_steps.ts";
 import { listed, wayInWords } from "./init/readme.ts";
+import { toolkit } from "./init/toolkit.ts";
 import { type PlannedFile, writeAll } from "./init/work_folder.ts";
 
 /** Asks, then writes everything at once. */
@@ -21,6 +22,11 @@ export async function run(input: InitInput): Promise<number> {
   const files = await filesFor(answers, steps);
   host.signal.throwIfAborted();
   await writeAll(answers.folder, files);
+  if (answers.folder.url.href.startsWith(toolkit.href)) {
+    host.note(
+      "hsgate: warning: the folder lies inside the toolkit's own, where git and its checks see it too",
+    );
+  }
   const { way, markets, calendar, folder } = answers;
   if (flags.json) {
     const paths = files.map(({ path }) => path);

@@ -12,6 +12,7 @@ import { InterruptedError, UsageError } from "../../exit_codes.ts";
 import type { Host } from "../../host.ts";
 import type { InitInput } from "../../init.ts";
 import { ask, type Option, type Question, readOption } from "./ask.ts";
+import { toolkit } from "./toolkit.ts";
 import { findFolder, usualFolder, type WorkFolder } from "./work_folder.ts";
 
 /** Way to the broker. */
@@ -98,7 +99,7 @@ export async function collect({ args: [dir], flags, host }: InitInput): Promise<
   const folder = given.folder ?? await answer({
     title: "Into which folder? It is made, or is empty.",
     prompt: "Folder",
-    usual: await usualFolder(),
+    usual: await usualFolder(toolkit),
     read: findFolder,
   });
   if (asks) host.note("");

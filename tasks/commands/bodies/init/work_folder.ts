@@ -24,9 +24,15 @@ const ignored = [".git", ".DS_Store", "Thumbs.db", "desktop.ini"];
 
 const NEW_FOLDER = "trading";
 
-/** Names the folder that is proposed: the current one where it is empty. */
-export async function usualFolder(): Promise<string> {
-  return (await namesIn("."))?.length === 0 ? "." : NEW_FOLDER;
+/**
+ * Names the folder that is proposed: the current one where it is empty, else a new one; beside the toolkit rather than
+ * inside it, where a clean-up of the checkout would take the ledger along.
+ */
+export async function usualFolder(toolkit: URL): Promise<string> {
+  if ((await namesIn("."))?.length === 0) return ".";
+  const { pathToFileURL } = await import("node:url");
+  const isToolkit = `${pathToFileURL(await Deno.realPath(".")).href}/` === toolkit.href;
+  return isToolkit ? `../${NEW_FOLDER}` : NEW_FOLDER;
 }
 
 /**
