@@ -9,43 +9,123 @@ import type { SchedulerEvent } from "../../../lib/runner/scheduler.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
 import type { Host } from "../host.ts";
 import { type Color, paint, plain } from "../print.ts";
+import { localTime, readable } from "./slot_lines.ts";
 
 type AnyEvent = RunEvent | SchedulerEvent;
+
+/** How log lines are written. */
+export interface LogOptions {
+  /** One object each, for programs. */
+  json: boolean;
+  redact: (text: string) => string;
+  /** Zone of the times, for a person who watches; UTC in full without it. */
+  zone?: string;
+}
+
+type Level = "debug" | "info" | "warn" | "error";
+
+/** Of its progress a step shows a line this often, and the last one. */
+const PROGRESS_EVERY_MS = 5_000;
+/** A key that is longer pushes its own line out of the column. */
+const WIDEST_KEY = 48;
 
 /** Writes events down; what they hold has passed the redactor, but for errors. */
 export function eventLogger(
   host: Pick<Host, "out" | "color">,
-  { json, redact }: { json: boolean; redact: (text: string) => string },
+  { json, redact, zone }: LogOptions,
 ): (event: AnyEvent) => void {
+  const progressAt = new Map<string, number>();
+  const isNews = (event: AnyEvent) => {
+    // A turn that found nothing new is no news, and people see from the run what was listed.
+    if (event.type === "tick") return json && event.listed > 0;
+    if (!json && event.type === "step-started") return event.attempt > 1;
+    if (event.type !== "step-progress") return true;
+    const key = `${event.runKey} ${event.step}`;
+    const isLast = event.done !== undefined && event.done === event.total;
+    if (!isLast && event.at - (progressAt.get(key) ?? -Infinity) < PROGRESS_EVERY_MS) return false;
+    if (isLast) progressAt.delete(key);
+    else progressAt.set(key, event.at);
+    return true;
+  };
+  const lines = new LineWriter(host, zone);
   return (event) => {
-    // A turn that found nothing new is no news.
-    if (event.type === "tick" && event.listed === 0) return;
-    if (json) host.out(JSON.stringify(dataOf(event, redact)));
-    else host.out(lineOf(event, { host, redact }));
+    if (!isNews(event)) return;
+    const [text, color] = event.type === "error"
+      ? [`error: ${redact(messageOf(event.error))}`, "red" as const]
+      : textOf(event);
+    if (json) host.out(JSON.stringify(dataOf(event, text)));
+    else lines.write(event, plain(text), color);
   };
 }
 
-function dataOf(event: AnyEvent, redact: (text: string) => string) {
-  const at = showInstant(event.at);
-  return event.type === "error"
-    ? { type: "error", at, error: messageOf(event.error, redact) }
-    : { ...event, at };
+const messageOf = (error: unknown) => error instanceof Error ? error.message : String(error);
+
+function dataOf(event: AnyEvent, message: string) {
+  const { at, type, ...rest } = event;
+  // What was thrown shows by its message, which has passed the redactor; details are for the screen.
+  const { error: _error, detail: _detail, ...data } = { error: undefined, detail: undefined, ...rest };
+  return { at: showInstant(at), level: levelOf(event), type, message, ...data };
 }
 
-function messageOf(error: unknown, redact: (text: string) => string): string {
-  return redact(error instanceof Error ? error.message : String(error));
+function levelOf(event: AnyEvent): Level {
+  switch (event.type) {
+    case "log":
+      return event.level;
+    case "tick":
+    case "step-started":
+    case "step-reused":
+      return "debug";
+    case "run-ended":
+    case "step-ended":
+      return event.state in colors && event.state !== "ok" ? "error" : "info";
+    case "skipped":
+      return ["misfire", "deadline", "calendar_unknown"].includes(event.reason) ? "warn" : "info";
+    case "step-retry":
+    case "recovered":
+    case "clock-jump":
+    case "warning":
+    case "asked":
+    case "held":
+      return "warn";
+    case "error":
+      return "error";
+    default:
+      return "info";
+  }
 }
 
-function lineOf(
-  event: AnyEvent,
-  { host, redact }: { host: Pick<Host, "color">; redact: (text: string) => string },
-): string {
-  const [text, color] = event.type === "error"
-    ? [`error: ${messageOf(event.error, redact)}`, "red" as const]
-    : textOf(event);
-  const key = "runKey" in event ? `${event.runKey}  ` : "";
-  const time = showInstant(Math.floor(event.at / 1000) * 1000);
-  return `${paint(host, "dim", time)}  ${key}${paint(host, color, plain(text))}`;
+/** Lines for people: in columns, with the day where it changes when a person watches. */
+class LineWriter {
+  readonly #host: Pick<Host, "out" | "color">;
+  readonly #zone: string | undefined;
+  #day = "";
+  #width = 0;
+
+  constructor(host: Pick<Host, "out" | "color">, zone: string | undefined) {
+    this.#host = host;
+    this.#zone = zone;
+  }
+
+  write(event: AnyEvent, text: string, color: Color | undefined): void {
+    const host = this.#host;
+    const key = "runKey" in event ? event.runKey : "";
+    if (key.length <= WIDEST_KEY) this.#width = Math.max(this.#width, key.length);
+    const trace = "traceId" in event && event.traceId !== undefined ? event.traceId.slice(0, 8) : "";
+    const columns = this.#zone === undefined
+      ? [key, trace].filter((each) => each !== "")
+      : [key.padEnd(this.#width), paint(host, "dim", trace.padEnd(8))];
+    host.out([paint(host, "dim", this.#time(event.at)), ...columns, paint(host, color, text)].join("  "));
+  }
+
+  #time(at: number): string {
+    const instant = Math.floor(at / 1000) * 1000;
+    if (this.#zone === undefined) return showInstant(instant);
+    const local = localTime(instant, this.#zone);
+    const day = local.slice(0, 10);
+    if (day !== this.#day) this.#host.out(paint(this.#host, "bold", readable(local).slice(0, -6)));
+    this.#day = day;
+    return local.slice(11, 19);
+  }
 }
 
 const colors: Readonly<Record<string, Color>> = { ok: "green", failed: "red", unknown: "red", lost: "red" };
@@ -65,7 +145,7 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
       return [`${event.step}: ${event.text}${place}`];
     }
     case "step-retry":
-      return [`${event.step}: again in ${seconds(event.waitMs)}: ${event.error}`, "yellow"];
+      return [`${event.step}: again in ${seconds(event.waitMs)}`, "yellow"];
     case "step-ended":
       return [
         `${event.step}: ${event.state}, ${seconds(event.tookMs)}${because(event.reason)}`,
@@ -78,7 +158,10 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
     case "artifact":
       return [`${event.step}: ${event.isNew ? "wrote" : "kept"} ${event.path}`];
     case "run-ended":
-      return [`${event.state}, ${seconds(event.tookMs)}${because(event.reason)}`, colors[event.state]];
+      return [
+        `${event.state}, ${seconds(event.tookMs)}${because(reasonOf(event.reason))}`,
+        colors[event.state],
+      ];
     case "tick":
       return [`${event.listed} ${event.listed === 1 ? "slot" : "slots"} listed`, "dim"];
     case "skipped":
@@ -95,6 +178,15 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
       return [`${event.recipes} recipes loaded anew`];
   }
 }
+
+/** Codes of reasons in words, where they need some. */
+const reasons: Readonly<Record<string, string>> = {
+  step: "a step failed",
+  write: "it is not known what a write came to",
+  lease: "its lease was lost, and another process may have it",
+  stopped: "stopped, and given back",
+};
+const reasonOf = (reason: string | undefined) => reason === undefined ? undefined : reasons[reason] ?? reason;
 
 const because = (reason: string | undefined) => reason === undefined ? "" : `: ${reason}`;
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Ledger } from "../../../lib/runner/ledger.ts";
+import { logOf } from "../../../lib/runner/run_log.ts";
 import { findRun, type RunRow } from "../../../lib/runner/run_rows.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
 import type { StepRow } from "../../../lib/runner/step_rows.ts";
@@ -34,6 +35,8 @@ const colors: Readonly<Record<string, Color>> = {
   unknown: "red",
   skipped: "dim",
 };
+
+const levelColors: Readonly<Record<string, Color>> = { debug: "dim", warn: "yellow", error: "red" };
 
 /** Lists runs, newest first. */
 export async function run({ args: [recipe], flags, host }: RunsInput): Promise<number> {
@@ -132,6 +135,12 @@ function detailsOf(ledger: Ledger, row: RunRow) {
     "select at, kind, data from event where run_key = ? order by at",
     row.run_key,
   ).map(({ at, kind, data }) => ({ at: showInstant(at), kind, data: JSON.parse(data) }));
+  const log = logOf(ledger, row.run_key).map(({ at, level, step, text }) => ({
+    at: showInstant(at),
+    level,
+    step: step ?? undefined,
+    text,
+  }));
   return {
     ...dataOf(row),
     round: row.round,
@@ -142,6 +151,7 @@ function detailsOf(ledger: Ledger, row: RunRow) {
     calendarVersion: row.calendar_version ?? undefined,
     steps,
     artifacts,
+    log,
     events,
   };
 }
@@ -149,7 +159,7 @@ function detailsOf(ledger: Ledger, row: RunRow) {
 const LONGEST = 400;
 
 function print(details: ReturnType<typeof detailsOf>, host: Host): void {
-  const { steps, artifacts, events, params, ...head } = details;
+  const { steps, artifacts, log, events, params, ...head } = details;
   const rows = Object.entries({ ...head, params: JSON.stringify(params) })
     .flatMap(([name, value]) => value === undefined || value === "" ? [] : [[name, String(value)] as const]);
   for (const line of list(host, rows)) host.out(line);
@@ -166,7 +176,17 @@ function print(details: ReturnType<typeof detailsOf>, host: Host): void {
       `file ${plain(path)}  ${dataset}, revision ${revision}, ${bytes} bytes${final ? ", final" : ""}`,
     );
   }
-  for (const { at, kind, data } of events) host.out(`${at}  ${kind}  ${plain(JSON.stringify(data))}`);
+  if (log.length > 0) host.out(paint(host, "bold", "log"));
+  for (const { at, level, step, text } of log) {
+    const said = `${step === undefined ? "" : `${step}: `}${level === "info" ? "" : `${level}: `}${
+      plain(text)
+    }`;
+    host.out(`  ${paint(host, "dim", at)}  ${paint(host, levelColors[level], said)}`);
+  }
+  if (events.length > 0) host.out(paint(host, "bold", "events"));
+  for (const { at, kind, data } of events) {
+    host.out(`  ${paint(host, "dim", at)}  ${kind}  ${plain(JSON.stringify(data))}`);
+  }
 }
 
 /** Outputs may be whole answers; `--json` has all of them. */

@@ -1,0 +1,118 @@
+/**
+ * What a scheduler says of itself: what it runs, what comes next, and now and then that it is still there.
+ *
+ * @module
+ */
+import type { Ledger } from "../../../lib/runner/ledger.ts";
+import { nextSlots, showInstant } from "../../../lib/runner/slots.ts";
+import { zoneOf } from "../../../lib/runner/starts.ts";
+import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
+import { pausedOf } from "./ledger_file.ts";
+import { localTime, readable } from "./slot_lines.ts";
+
+/** What the lines are made of. */
+export interface ScheduleLinesOptions {
+  ledger: Ledger;
+  recipes(): readonly CompiledRecipe[];
+  now(): number;
+  out(line: string): void;
+  json: boolean;
+  /** Zone of the times for people. */
+  zone: string;
+}
+
+const NEXT = 5;
+/** After so long without a line, one says that all is well. */
+const QUIET_MS = 60 * 60_000;
+
+/** The zone of all schedules when it is one, or else that of the machine. */
+export function commonZone(recipes: readonly CompiledRecipe[]): string {
+  const zones = new Set(recipes.flatMap(({ schedules }) => schedules.map(zoneOf)));
+  // Schedules that go by the epoch have no zone of their own.
+  zones.delete("UTC");
+  const [zone] = zones;
+  return zones.size === 1 && zone !== undefined ? zone : Temporal.Now.timeZoneId();
+}
+
+/** Writes the lines. */
+export class ScheduleLines {
+  readonly #options: ScheduleLinesOptions;
+  #lastAt: number;
+
+  constructor(options: ScheduleLinesOptions) {
+    this.#options = options;
+    this.#lastAt = options.now();
+  }
+
+  /** Takes note that something else wrote a line. */
+  readonly touch = (): void => {
+    this.#lastAt = this.#options.now();
+  };
+
+  /** Tells what is scheduled. */
+  start(): void {
+    const { ledger, recipes, zone, json, out } = this.#options;
+    const names = recipes().filter(({ schedules }) => schedules.length > 0).map(({ name }) => name);
+    const count = names.length === 1 ? "1 recipe is" : `${names.length} recipes are`;
+    const text = `${count} scheduled (${names.join(", ")}), ledger "${ledger.path}"`;
+    if (json) {
+      this.#write({
+        type: "started",
+        message: text,
+        recipes: names,
+        ledger: ledger.path,
+        next: this.#next(),
+      });
+      return;
+    }
+    out(`${text}; times of ${zone}, Ctrl-C stops in order`);
+    for (const { recipe, at } of this.#next()) out(`next: ${readable(localTime(at, zone))}  ${recipe}`);
+    this.touch();
+  }
+
+  /** Says that all is well when nothing was said for long. */
+  look(): void {
+    const { now, json, out, zone } = this.#options;
+    if (now() - this.#lastAt < QUIET_MS) return;
+    const [first] = this.#next();
+    const text = first === undefined
+      ? "nothing is to run"
+      : `next: ${readable(localTime(first.at, zone))}  ${first.recipe}`;
+    if (json) this.#write({ type: "waiting", message: text, next: this.#next() });
+    else out(text);
+    this.touch();
+  }
+
+  #write({ type, message, next, ...rest }: StatusLine): void {
+    const { now, out } = this.#options;
+    const shown = next.map(({ recipe, schedule, at }) => ({ recipe, schedule, at: showInstant(at) }));
+    out(JSON.stringify({ at: showInstant(now()), level: "info", type, message, ...rest, next: shown }));
+    this.touch();
+  }
+
+  /** The next slot of each schedule that is not paused, soonest first. */
+  #next(): NextSlot[] {
+    const { ledger, recipes, now } = this.#options;
+    const paused = pausedOf(ledger);
+    return recipes().flatMap((recipe) =>
+      recipe.schedules.filter(({ id }) => !paused.has(`${recipe.name}/${id}`)).flatMap((schedule) => {
+        const slot = nextSlots(schedule, now(), 1).find(({ skipped }) => skipped === undefined);
+        return slot === undefined ? [] : [{ recipe: recipe.name, schedule: schedule.id, at: slot.at }];
+      })
+    ).sort((a, b) => a.at - b.at).slice(0, NEXT);
+  }
+}
+
+interface NextSlot {
+  recipe: string;
+  schedule: string;
+  at: number;
+}
+
+interface StatusLine {
+  type: string;
+  message: string;
+  next: NextSlot[];
+  recipes?: string[];
+  ledger?: string;
+}
