@@ -1,0 +1,355 @@
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { parseAllDocuments } from "yaml";
+import * as z from "zod";
+import { crontab, denoCron, type DeployOptions, kubernetes, systemd } from "../../lib/runner/deploy/mod.ts";
+import type { CompiledRecipe } from "../../lib/steps/compiled.ts";
+import manifests from "./kubernetes/manifests.schema.json" with { type: "json" };
+import { at, close45, HOUR, MINUTE, recipe, step, temporaryFolder } from "./support.ts";
+
+const options: DeployOptions = {
+  deno: "/usr/bin/deno",
+  denoFlags: ["--allow-net", "--allow-read"],
+  program: "/opt/hsgate/tasks/hsgate.ts",
+  dir: "/srv/my recipes",
+  ledger: "/srv/ledger/hsgate.db",
+  fileOf: ({ file }) => `/srv/my recipes/${file}`,
+  now: at("2025-08-15T02:30:00Z"),
+};
+const eod = recipe();
+const trader = recipe({
+  name: "trader",
+  file: "trader.yaml",
+  class: "write",
+  misfire: { graceMs: 5 * MINUTE, action: "skip", max: 1 },
+  schedules: [{ ...close45, at: { anchor: "close", offsetMs: -15 * MINUTE } }],
+  steps: [step({ effect: "write" })],
+});
+const keep = recipe({
+  name: "keep",
+  class: "keep-alive",
+  misfire: { graceMs: 50 * MINUTE, action: "skip", max: 1 },
+  timeoutMs: 2 * MINUTE,
+  schedules: [{
+    id: "main",
+    form: "every",
+    everyMs: 50 * MINUTE,
+    jitterMs: 2 * MINUTE,
+    while: {
+      mic: "XHKG",
+      from: { anchor: "open", offsetMs: -30 * MINUTE },
+      to: { anchor: "close", offsetMs: 2 * HOUR },
+    },
+  }],
+});
+const monthly = recipe({
+  name: "monthly",
+  schedules: [{ id: "main", form: "cron", cron: "5 20 1 */6 *", timezone: "America/New_York" }],
+});
+const all = [eod, trader, keep, monthly];
+
+const linesOf = (text: string) => text.split("\n").filter((line) => /^[\d*@]/.test(line));
+const run = "/usr/bin/deno run --allow-net --allow-read /opt/hsgate/tasks/hsgate.ts run";
+
+Deno.test("crontab() asks date for the time of the exchange, so that it is right in any zone of the machine", () => {
+  const [timed, reboot, ...more] = linesOf(crontab([eod], options).files[0]!.text);
+  const command =
+    `cd '/srv/my recipes' && ${run} '/srv/my recipes/eod.yaml' --ledger /srv/ledger/hsgate.db ` +
+    `--if-new --wait 900 >>/srv/ledger/hsgate.log 2>&1 || echo "hsgate: eod ended with $?, see "/srv/ledger/hsgate.log`;
+  assertEquals(
+    timed,
+    `*/15 * * * * case "$(TZ=Asia/Hong_Kong date +\\%u-\\%H\\%M)" in [1-5]-1245|[1-5]-1645) ${command};; esac`,
+  );
+  assertEquals([reboot, more], [`@reboot sleep 60; ${command}`, []]);
+});
+
+Deno.test("crontab() lets nothing make up for a recipe that writes, and says what must stay", () => {
+  const { text } = crontab([trader], options).files[0]!;
+  assertEquals(linesOf(text).map((line) => line.split(" cd ")[0]), [
+    `*/15 * * * * case "$(TZ=Asia/Hong_Kong date +\\%u-\\%H\\%M)" in [1-5]-1145|[1-5]-1545)`,
+  ]);
+  assertStringIncludes(text, "# It trades. Its ledger must stay");
+  assertStringIncludes(text, "it writes, so a start more than 5 min late does nothing");
+});
+
+Deno.test("crontab() takes whole hours for many minutes, and names dates where there are few", () => {
+  const [keeping = "", ...dated] = [keep, monthly].flatMap((each) =>
+    linesOf(crontab([each], options).files[0]!.text)
+  );
+  assert(
+    keeping.startsWith(
+      '*/5 * * * * case "$(TZ=Asia/Hong_Kong date +\\%u-\\%H\\%M)" in [1-5]-09??|[1-5]-1[0-8]??) ',
+    ),
+  );
+  assert(
+    dated[0]?.startsWith(
+      '5,20,35,50 * * * * case "$(TZ=America/New_York date +\\%m\\%d-\\%u-\\%H\\%M)" in 0101-?-2005|0701-?-2005) ',
+    ),
+    dated[0],
+  );
+});
+
+Deno.test("crontab() fires in the minute of a slot wherever the machine lives", () => {
+  for (const zone of ["UTC", "Asia/Hong_Kong", "Asia/Kathmandu", "America/St_Johns", "Australia/Lord_Howe"]) {
+    const line = linesOf(crontab([monthly], options).files[0]!.text)[0]!;
+    const minutes = line.split(" ")[0]!.split(",").map(Number);
+    for (const slot of ["2026-01-02T01:05:00Z", "2026-07-02T00:05:00Z"]) {
+      const { minute } = Temporal.Instant.from(slot).toZonedDateTimeISO(zone);
+      assert(minutes.includes(minute), `${zone}: minute ${minute} of ${minutes}`);
+    }
+  }
+});
+
+Deno.test("crontab() writes a gate that a shell opens at the times of slots alone", async () => {
+  const line = linesOf(crontab([eod], options).files[0]!.text)[0]!;
+  const gate = /in (\S+)\)/.exec(line)![1];
+  const times = ["1-1245", "5-1645", "3-1244", "6-1245", "7-1645", "1-0045"];
+  const script = times.map((time) => `case ${time} in ${gate}) echo ${time};; esac`).join("\n");
+  const { stdout } = await new Deno.Command("/bin/sh", { args: ["-c", script] }).output();
+  assertEquals(new TextDecoder().decode(stdout), "1-1245\n5-1645\n");
+});
+
+Deno.test("crontab() refuses a line that Debian's cron would cut, and a period that cron cannot follow", () => {
+  const deep = { ...options, dir: `/srv/${"deep/".repeat(150)}x` };
+  assertThrows(() => crontab([eod], deep), TypeError, "and cron takes 998");
+  const quick = recipe({ schedules: [{ id: "s", form: "every", everyMs: 30_000, jitterMs: 0 }] });
+  assertThrows(() => crontab([quick], options), TypeError, 'Cannot start "eod" from outside every 30 s');
+});
+
+const unitsOf = (recipes: CompiledRecipe[], forUser = false, more: Partial<DeployOptions> = {}) =>
+  new Map(
+    systemd(recipes, { ...options, ...more, forUser, runAs: "hsgate" }).files.map((
+      { name, text },
+    ) => [name, text]),
+  );
+
+Deno.test("systemd() writes a service and a timer for each recipe, and one service for the scheduler", () => {
+  const units = unitsOf([eod, trader]);
+  assertEquals([...units.keys()], [
+    "hsgate-eod.service",
+    "hsgate-eod.timer",
+    "hsgate-trader.service",
+    "hsgate-trader.timer",
+    "hsgate-schedule.service",
+  ]);
+  const settings = (name: string) => units.get(name)!.split("\n").filter((line) => /^\w+=/.test(line));
+  assertEquals(settings("hsgate-eod.timer"), [
+    "Description=When hsgate runs eod",
+    "OnCalendar=Mon..Fri *-*-* 12:45:00 Asia/Hong_Kong",
+    "OnCalendar=Mon..Fri *-*-* 16:45:00 Asia/Hong_Kong",
+    "AccuracySec=1s",
+    "RandomizedDelaySec=0",
+    "Persistent=true",
+    "WantedBy=timers.target",
+  ]);
+  assert(settings("hsgate-trader.timer").includes("Persistent=false"));
+  const service = settings("hsgate-eod.service");
+  for (
+    const each of [
+      "Type=oneshot",
+      `ExecStart=${run} "/srv/my recipes/eod.yaml" --ledger /srv/ledger/hsgate.db --if-new --wait 900`,
+      "WorkingDirectory=/srv/my recipes",
+      'ReadWritePaths="/srv/my recipes" /srv/ledger',
+      "TimeoutStopSec=30",
+      "TimeoutStartSec=4620", // an hour, the grace of a quarter, and two minutes
+      "KillSignal=SIGTERM",
+      "ProtectSystem=strict",
+      "NoNewPrivileges=true",
+      "EnvironmentFile=-/etc/hsgate/env",
+      "User=hsgate",
+    ]
+  ) assert(service.includes(each), each);
+  const scheduler = settings("hsgate-schedule.service");
+  for (const each of ["Type=exec", "Restart=on-failure", "RestartPreventExitStatus=2", "TimeoutStopSec=30"]) {
+    assert(scheduler.includes(each), each);
+  }
+});
+
+Deno.test("systemd() leaves out for a user what a user's systemd may not do, and escapes % and $", () => {
+  const text = unitsOf([eod], true, { ledger: "/srv/100%/$a.db" }).get("hsgate-eod.service")!;
+  assert(!/^(User|ProtectSystem|PrivateTmp|After)=/m.test(text), text);
+  assertStringIncludes(text, "EnvironmentFile=-%h/.config/hsgate/env");
+  assertStringIncludes(text, "--ledger /srv/100%%/$$a.db --if-new");
+});
+
+/** Runs systemd-analyze, or returns nothing where there is none. */
+async function analyze(args: string[]): Promise<{ code: number; text: string } | undefined> {
+  try {
+    using runtime = temporaryFolder();
+    const { code, stdout, stderr } = await new Deno.Command("systemd-analyze", {
+      args,
+      env: { XDG_RUNTIME_DIR: runtime.path },
+    }).output();
+    const decoder = new TextDecoder();
+    return { code, text: decoder.decode(stdout) + decoder.decode(stderr) };
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+const hasSystemd = await analyze(["--version"]) !== undefined;
+/** Why tests with systemd's own checker are left out. */
+const reason = hasSystemd ? "" : " (left out: no systemd-analyze on this machine)";
+
+/** Has systemd read units; nothing when all is well. */
+async function verify(units: Map<string, string>, scope: string[] = []): Promise<string> {
+  using folder = temporaryFolder();
+  for (const [name, text] of units) {
+    // The check looks whether programs and folders are there, which depends on the machine.
+    const here = text.replaceAll("/usr/bin/deno", Deno.execPath());
+    await Deno.writeTextFile(`${folder.path}/${name}`, here);
+  }
+  const paths = [...units.keys()].map((name) => `${folder.path}/${name}`);
+  const { code, text } = (await analyze([...scope, "verify", ...paths]))!; // it was there a moment ago
+  return code === 0 ? text : `${text}\nexit code ${code}`;
+}
+
+Deno.test({
+  name:
+    `systemd-analyze verify accepts the units, of the machine and of a user, and notices a wrong one${reason}`,
+  ignore: !hasSystemd,
+  async fn() {
+    assertEquals(await verify(unitsOf(all)), "");
+    assertEquals(await verify(unitsOf(all, true), ["--user"]), "");
+    const wrong = new Map(
+      [...unitsOf([eod])].map(([name, text]) => [name, text.replace("RandomizedDelaySec", "RandomDelaySec")]),
+    );
+    assertStringIncludes(await verify(wrong), "Unknown key 'RandomDelaySec' in section [Timer]");
+  },
+});
+
+Deno.test({
+  name: `systemd-analyze calendar reads every time and finds the slot of a half-day${reason}`,
+  ignore: !hasSystemd,
+  async fn() {
+    const times = systemd(all, { ...options, forUser: false, runAs: "hsgate" }).rows.flatMap(({ lines }) =>
+      lines
+    );
+    for (const time of times) {
+      const found = await analyze(["calendar", "--base-time=2025-12-23 23:00:00 UTC", time]);
+      assertEquals(found?.code, 0, time);
+    }
+    const half = await analyze(["calendar", "--base-time=2025-12-23 23:00:00 UTC", times[0]!]);
+    // Christmas Eve closes at 12:00 in Hong Kong.
+    assertStringIncludes(half!.text, "2025-12-24 04:45:00 UTC");
+  },
+});
+
+const schema = z.fromJSONSchema(
+  // A schema of the standard; the file is read as plain data.
+  manifests as Parameters<typeof z.fromJSONSchema>[0],
+);
+const kube = (recipes: CompiledRecipe[], as: "jobs" | "scheduler" = "jobs") =>
+  kubernetes(recipes, {
+    ...options,
+    dir: "/app",
+    ledger: "/data/hsgate.db",
+    fileOf: ({ file }) => `/app/recipes/${file}`,
+    image: "registry.example/hsgate:1",
+    as,
+  }).files[0]!.text;
+// deno-lint-ignore no-explicit-any -- documents are checked against the schema first
+const documents = (text: string): any[] => parseAllDocuments(text).map((document) => document.toJS());
+
+Deno.test("kubernetes() writes manifests that fit Kubernetes' own schema, where nothing unknown is let through", () => {
+  const found = [...documents(kube(all)), ...documents(kube(all, "scheduler"))];
+  assertEquals(found.map(({ kind }) => kind), [
+    "PersistentVolumeClaim",
+    "CronJob", // eod: 12:45 and 16:45 are one pattern
+    "CronJob",
+    "CronJob",
+    "CronJob",
+    "PersistentVolumeClaim",
+    "Deployment",
+  ]);
+  for (const each of found) assertEquals(schema.safeParse(each).error, undefined, each.metadata.name);
+  const mutations = [
+    ["concurrencyPolicy: Forbid", "concurrencyPolicies: Forbid"],
+    ["concurrencyPolicy: Forbid", "concurrencyPolicy: Never"],
+    ["backoffLimit: 0", "backoffLimit: none"],
+    ["timeZone:", "timezone:"],
+    ["readOnlyRootFilesystem: true", "readOnlyRootFileSystem: true"],
+    ["claimName: hsgate-ledger", "claim: hsgate-ledger"],
+  ] as const;
+  for (const [from, to] of mutations) {
+    const text = kube([eod]);
+    assertStringIncludes(text, from);
+    assert(documents(text.replace(from, to)).some((each) => !schema.safeParse(each).success), to);
+  }
+});
+
+Deno.test("kubernetes() maps grace, timeout, account of the ledger, and what a pod may do", () => {
+  const [claim, job] = documents(kube([eod]));
+  assertEquals(claim.spec.accessModes, ["ReadWriteOncePod"]);
+  assertEquals(
+    [job.metadata.name, job.spec.schedule, job.spec.timeZone, job.spec.concurrencyPolicy],
+    ["hsgate-eod", "45 12,16 * * 1-5", "Asia/Hong_Kong", "Forbid"],
+  );
+  assertEquals(job.spec.startingDeadlineSeconds, 900);
+  assertEquals([job.spec.jobTemplate.spec.backoffLimit, job.spec.jobTemplate.spec.activeDeadlineSeconds], [
+    0,
+    4800,
+  ]);
+  const pod = job.spec.jobTemplate.spec.template.spec;
+  assertEquals([pod.restartPolicy, pod.terminationGracePeriodSeconds], ["Never", 30]);
+  const [{ command, args, envFrom, securityContext, volumeMounts }] = pod.containers;
+  assertEquals([...command, ...args], [
+    "/usr/bin/deno",
+    "run",
+    "--allow-net",
+    "--allow-read",
+    "/opt/hsgate/tasks/hsgate.ts",
+    "run",
+    "/app/recipes/eod.yaml",
+    "--ledger",
+    "/data/hsgate.db",
+    "--if-new",
+    "--wait",
+    "900",
+    "--out",
+    "/data",
+    "--json",
+  ]);
+  assertEquals(envFrom, [{ secretRef: { name: "hsgate-settings" } }]);
+  assertEquals([pod.securityContext.runAsNonRoot, securityContext.readOnlyRootFilesystem], [true, true]);
+  // The ledger lies on the claim, and what is emptied lies elsewhere.
+  assertEquals(volumeMounts[0], { name: "ledger", mountPath: "/data" });
+  assertEquals(pod.volumes[0], { name: "ledger", persistentVolumeClaim: { claimName: "hsgate-ledger" } });
+  const minute = { ...eod, misfire: { ...eod.misfire, graceMs: 1000 } };
+  assertEquals(documents(kube([minute]))[1].spec.startingDeadlineSeconds, 60);
+});
+
+Deno.test("kubernetes() writes several jobs for several minutes, and one replica for the scheduler", () => {
+  const twice = recipe({ schedules: [close45, { ...close45, id: "s2", at: { time: "09:20" } }] });
+  assertEquals(
+    documents(kube([twice, monthly])).slice(1).map(({ metadata, spec }) => [metadata.name, spec.schedule]),
+    [
+      ["hsgate-eod-1", "45 12,16 * * 1-5"],
+      ["hsgate-eod-2", "20 9 * * 1-5"],
+      ["hsgate-monthly", "5 20 1 1,7 *"],
+    ],
+  );
+  const [, deployment] = documents(kube(all, "scheduler"));
+  assertEquals([deployment.spec.replicas, deployment.spec.strategy], [1, { type: "Recreate" }]);
+  const long = recipe({ name: "a".repeat(50) });
+  assertThrows(() => kube([long]), TypeError, "Kubernetes takes 52 characters");
+});
+
+Deno.test("denoCron() refuses to trade on every timeline", () => {
+  const cronOptions = { ...options, tickModule: "./tick.ts" };
+  const error = assertThrows(() => denoCron([eod, trader], cronOptions), TypeError);
+  assertStringIncludes(error.message, 'Cannot deploy "trader" to Deno.cron: it trades');
+  const { text } = denoCron([eod, trader], { ...cronOptions, timeline: "production" }).files[0]!;
+  assertStringIncludes(text, '  timeline: "production",\n');
+  assertStringIncludes(text, 'Deno.cron("hsgate tick", "* * * * *", () => ticking.tick());');
+  assert(!denoCron([eod], { ...cronOptions, timeline: "production" }).files[0]!.text.includes("timeline:"));
+});
+
+Deno.test("deployments hold no value of a secret, only where secrets lie", () => {
+  const secret = { ...eod, secrets: { mail: { env: "MAIL_PASSWORD" } }, params: { token: "t0ps3cret" } };
+  const texts = [
+    crontab([secret], options),
+    systemd([secret], { ...options, forUser: false, runAs: "x" }),
+    kubernetes([secret], { ...options, image: "i", as: "jobs" }),
+  ].flatMap(({ files }) => files.map(({ text }) => text));
+  for (const text of texts) assert(!text.includes("t0ps3cret"));
+});
