@@ -1,0 +1,89 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { canBeRedacted, Redactor, SecretInFileError } from "../../lib/runner/redact.ts";
+import { temporaryFolder } from "./support.ts";
+
+function knowing(...secrets: string[]): Redactor {
+  const redactor = new Redactor();
+  for (const secret of secrets) redactor.add(secret);
+  return redactor;
+}
+
+Deno.test("Redactor.text() takes a secret out in every form that it travels in", () => {
+  const redactor = knowing('p&ss "w/rd+1');
+  const text = (given: string) => redactor.text(given);
+  // Written by hand: as it is, in an address, in a form, in JSON, in hex, in Base64.
+  for (
+    const form of [
+      'p&ss "w/rd+1',
+      "p%26ss%20%22w%2Frd%2B1",
+      "p%26ss%20%22w%2frd%2b1",
+      "p%26ss+%22w%2Frd%2B1",
+      'p&ss \\"w/rd+1',
+      "702673732022772f72642b31",
+      "702673732022772F72642B31",
+      "cCZzcyAidy9yZCsx",
+    ]
+  ) assertEquals(text(`before ${form} after`), "before [secret] after");
+  // Base64 of "user:p&ss "w/rd+1" as a header has it, with another alignment.
+  const header = new TextEncoder().encode('user:p&ss "w/rd+1').toBase64();
+  assert(text(header).includes("[secret]"), text(header));
+  assertEquals(text("nothing to see"), "nothing to see");
+});
+
+Deno.test("Redactor takes out digits only where they are a number of their own", () => {
+  const redactor = knowing("135790");
+  assertEquals(
+    redactor.data({
+      password: "135790",
+      text: "pw=135790;",
+      number: 135790,
+      orderId: "20251357901",
+      amount: "135790.00",
+      price: "7.135790",
+      quantity: "1357",
+    }),
+    {
+      password: "[secret]",
+      text: "pw=[secret];",
+      number: "[secret]",
+      orderId: "20251357901",
+      amount: "135790.00",
+      price: "7.135790",
+      quantity: "1357",
+    },
+  );
+});
+
+Deno.test("Redactor leaves values alone that are too short to be secrets", () => {
+  const redactor = new Redactor();
+  const short = ["", "1", "hk", "abc", "2025", "12345"];
+  assertEquals(short.map((each) => redactor.add(each)), short.map(() => false));
+  const data = { market: "hk", side: "1", day: "2025-08-15", count: 1 };
+  assertEquals(redactor.data(data), data);
+  assertEquals(["abcd", "123456"].map(canBeRedacted), [true, true]);
+  // Of four letters only a word of its own.
+  assertEquals(knowing("fill").text("fill, filled, unfilled"), "[secret], filled, unfilled");
+});
+
+Deno.test("Redactor.text() takes out each line of a key, and a secret within another", () => {
+  const key =
+    "-----BEGIN PRIVATE KEY-----\nMIICdgIBADANBgkqhkiG9w0B\nAQEFAASCAmAwggJcAgEAAoGB\n-----END PRIVATE KEY-----\n";
+  const redactor = knowing(key, "sesame", "sesame-open");
+  assertEquals(redactor.text("line MIICdgIBADANBgkqhkiG9w0B"), "line [secret]");
+  assertEquals(redactor.text(JSON.stringify({ key })), '{"key":"[secret]"}');
+  assertEquals(redactor.text("sesame-open sesame"), "[secret] [secret]");
+});
+
+Deno.test("Redactor.checkFile() refuses a file with a secret, also across pieces, and lets digits pass", () => {
+  using folder = temporaryFolder();
+  const redactor = knowing("hunter2-hunter2", "135790");
+  const path = `${folder.path}/rows.csv`;
+  const filler = "a,b,c\n".repeat(200_000);
+  const split = 1024 * 1024 - 7; // the secret lies over the end of the first piece
+  Deno.writeTextFileSync(path, `${filler.slice(0, split)}hunter2-hunter2${filler}`);
+  const error = assertThrows(() => redactor.checkFile(path), SecretInFileError);
+  assert(!error.message.includes("hunter2"), error.message);
+  Deno.writeTextFileSync(path, `symbol,quantity\n00700.HK,135790\n`);
+  redactor.checkFile(path);
+  redactor.checkFile(`${folder.path}/not-there.csv`);
+});
