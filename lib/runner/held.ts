@@ -3,10 +3,18 @@
  *
  * @module
  */
+import type { Ledger } from "./ledger.ts";
 import type { Because } from "./run_rows.ts";
 
+/** What stands in the way of a run. */
+export interface Hindrance {
+  because: Because;
+  /** The run, or the circumstance. */
+  by?: string;
+}
+
 /** Says what stands in the way of a run, and what to do about it. */
-export function tellHeld({ because, by }: { because: Because; by?: string }): string {
+export function tellHeld({ because, by }: Hindrance): string {
   switch (because) {
     case "recovery":
       return `it is open what "${by}" wrote on the account; look at it, then: hsgate settle ${by} ok|failed`;
@@ -25,4 +33,13 @@ export function tellHeld({ because, by }: { because: Because; by?: string }): st
 export function heldReason(reason: string | null): Because | undefined {
   // Written by `holdRun`.
   return reason?.startsWith("held:") ? reason.slice("held:".length) as Because : undefined;
+}
+
+/** What stood in the way of a run last; nothing when nothing ever did. */
+export function lastHeld(ledger: Ledger, runKey: string): Hindrance | undefined {
+  const row = ledger.get<{ data: string }>(
+    "select data from event where run_key = ? and kind = 'held' order by seq desc limit 1",
+    runKey,
+  );
+  return row === undefined ? undefined : JSON.parse(row.data) as Hindrance; // written by `holdRun`
 }

@@ -26,7 +26,7 @@ export { nextSlots, showInstant, slotsBetween } from "./slots.ts";
 export { addLatestSlot, addManualRun } from "./starts.ts";
 export { lastAttempts } from "./step_rows.ts";
 export { traceRuns } from "./tracing.ts";
-export { why } from "./why.ts";
+export { subjectOf, why } from "./why.ts";
 
 export type { Claim, Claimer, Held, Refusal } from "./claims.ts";
 export type { ClockChangeSlot } from "./clock_changes.ts";

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { calendarZone, coverage, type Mic, type Session, sessionOn } from "../calendars/mod.ts";
+import { calendarZone, coverage, isProjected, type Mic, type Session, sessionOn } from "../calendars/mod.ts";
 import type { SessionMoment } from "../steps/compiled.ts";
 
 /** A day on which a market trades, or would have if it were not a holiday. */
@@ -18,6 +18,8 @@ export interface TradingDay {
   halfDay: boolean;
   /** The calendar does not cover the day. */
   assumed: boolean;
+  /** The exchange has not announced the day: the calendar guesses it. What reads may go by it, what writes may not. */
+  projected: boolean;
 }
 
 /**
@@ -74,7 +76,7 @@ const isWeekend = (date: string): boolean => Temporal.PlainDate.from(date).dayOf
 export function usualDay(mic: Mic, date: string): TradingDay {
   const { open, close } = hoursOf(mic);
   const at = (time: string) => wallInstant(date, time, calendarZone[mic]);
-  return { date, openAt: at(open), closeAt: at(close), halfDay: false, assumed: true };
+  return { date, openAt: at(open), closeAt: at(close), halfDay: false, assumed: true, projected: false };
 }
 
 /** Returns what a market does on a date; a weekday without trading is a holiday. */
@@ -82,7 +84,7 @@ export function tradingDay(mic: Mic, date: string): TradingDay | "holiday" | "we
   const session = sessionOn(mic, date);
   if (typeof session !== "string") {
     const { openAt, closeAt, halfDay } = session;
-    return { date, openAt, closeAt, halfDay, assumed: false };
+    return { date, openAt, closeAt, halfDay, assumed: false, projected: isProjected(mic, date) };
   }
   if (isWeekend(date)) return "weekend";
   return session === "closed" ? "holiday" : usualDay(mic, date);

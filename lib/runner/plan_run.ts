@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Mic } from "../calendars/mod.ts";
+import { calendarVersion as versionOf, isProjected, type Mic } from "../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
 import { jitterOf, runKeyOf } from "./run_key.ts";
 import type { NewRun, SkipReason } from "./run_rows.ts";
@@ -14,11 +14,15 @@ import { windowOn } from "./write_window.ts";
 export interface PlanRunOptions {
   kind: "live" | "backfill";
   traceId: string;
+  /** @default the version of the calendar that the recipe or the schedule goes by */
   calendarVersion?: string;
 }
 
 /** Returns the market whose sessions a schedule or a recipe goes by. */
-export function calendarOf(recipe: CompiledRecipe, schedule?: CompiledSchedule): Mic | undefined {
+export function calendarOf(
+  recipe: Pick<CompiledRecipe, "window">,
+  schedule?: CompiledSchedule,
+): Mic | undefined {
   if (schedule?.form === "calendar") return schedule.mic;
   if (schedule?.form === "cron" && schedule.onlyIn !== undefined) return schedule.onlyIn;
   if (schedule?.form === "every" && schedule.while !== undefined) return schedule.while.mic;
@@ -27,7 +31,7 @@ export function calendarOf(recipe: CompiledRecipe, schedule?: CompiledSchedule):
 
 /**
  * Makes the row of a slot. A recipe with a window waits for it to open, and its end is a deadline; what writes stops
- * where the calendar knows nothing, what reads goes on and says that the day is assumed.
+ * where the calendar knows nothing or guesses, what reads goes on and says that the day is assumed.
  */
 export function planRun(
   recipe: CompiledRecipe,
@@ -37,7 +41,9 @@ export function planRun(
 ): NewRun {
   const runKey = runKeyOf(recipe.name, schedule, slot);
   const jitterMs = schedule.form === "every" ? schedule.jitterMs : 0;
-  const bounds = boundsOf(recipe, slot, slot.at + jitterOf(runKey, jitterMs));
+  const mic = calendarOf(recipe, schedule);
+  const isGuess = slot.assumed || (mic !== undefined && isProjected(mic, slot.session ?? ""));
+  const bounds = boundsOf(recipe, { ...slot, isGuess }, slot.at + jitterOf(runKey, jitterMs));
   return {
     runKey,
     recipe: recipe.name,
@@ -52,7 +58,7 @@ export function planRun(
     state: bounds.skipped === undefined ? "due" : "skipped",
     reason: bounds.skipped,
     recipeSha: recipe.sha256,
-    calendarVersion,
+    calendarVersion: calendarVersion ?? (mic === undefined ? undefined : versionOf(mic)),
     params: JSON.stringify(recipe.params),
     traceId,
   };
@@ -64,11 +70,11 @@ interface Bounds {
   skipped?: SkipReason;
 }
 
-function boundsOf(recipe: CompiledRecipe, slot: Slot, dueAt: number): Bounds {
+function boundsOf(recipe: CompiledRecipe, slot: Slot & { isGuess?: boolean }, dueAt: number): Bounds {
   const { class: kind, deadlineMs } = recipe;
   const deadlineAt = deadlineMs === undefined ? undefined : slot.at + deadlineMs;
   if (slot.skipped !== undefined) return { dueAt, deadlineAt, skipped: slot.skipped };
-  if (kind === "write" && slot.assumed) return { dueAt, deadlineAt, skipped: "calendar_unknown" };
+  if (kind === "write" && slot.isGuess) return { dueAt, deadlineAt, skipped: "calendar_unknown" };
   const window = windowOn(recipe, slot.at);
   if (window === undefined) return { dueAt, deadlineAt };
   if (window === "closed") return { dueAt, deadlineAt, skipped: "holiday" };

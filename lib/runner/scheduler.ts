@@ -237,7 +237,7 @@ export class Scheduler implements AsyncDisposable {
 
   #begin(claim: Claim): void {
     const recipe = this.#set.recipes.get(findRun(this.#options.ledger, claim.runKey)!.recipe)!; // just claimed
-    const work = executeRun(recipe, claim, this.#surroundings(claim), this.#stop.signal)
+    const work = executeRun(recipe, claim, this.#surroundings(), this.#stop.signal)
       .catch((error) => this.#tell({ type: "error", at: this.#options.host.now(), error }))
       .finally(() => {
         this.#running.delete(claim.runKey);
@@ -246,7 +246,7 @@ export class Scheduler implements AsyncDisposable {
     this.#running.set(claim.runKey, work);
   }
 
-  #surroundings(claim: Claim): Surroundings {
+  #surroundings(): Surroundings {
     const { leaseMs = 30_000, holder } = this.#options;
     const surroundings: Surroundings = {
       ...this.#options,

@@ -3,46 +3,66 @@
  *
  * @module
  */
+import { overridesOn } from "../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
 import type { Ledger } from "./ledger.ts";
 import type { ScheduleRow } from "./listing.ts";
 import { dateAt, tradingDay } from "./moments.ts";
 import { calendarOf } from "./plan_run.ts";
 import type { RunRow } from "./run_rows.ts";
-import { eachSlot, showInstant, type Slot } from "./slots.ts";
+import { runKeyOf } from "./run_key.ts";
+import { slownessOf, tellSlowness } from "./slowness.ts";
+import { eachSlot, type Slot } from "./slots.ts";
 import { zoneOf } from "./starts.ts";
+import { describeRun, showLength, showTime, skipReasons } from "./why_run.ts";
 
 const DAY_MS = 86_400_000;
 
-const reasons: Record<string, string> = {
-  misfire: "it was missed and came too late",
-  superseded: "a newer run took its place",
-  deadline: "its deadline had passed",
-  overlap: "the run before it was still going on",
-  holiday: "the exchange was closed",
-  half_day: "it was a half-day",
-  calendar_unknown: "the calendar does not cover the day",
-  paused: "the recipe was paused",
-  condition: "its conditions were not met",
-  not_approved: "it was not approved",
-  duplicate_slot: "another schedule of the recipe names the same instant",
-  maintenance: "of maintenance",
-};
+/** What is asked about: a recipe, or what the ledger remembers of one that is gone. */
+export type WhySubject = Pick<CompiledRecipe, "name" | "schedules" | "window">;
+
+/** Runs of a day that are told one by one. */
+const MOST_TOLD = 4;
 
 /** Tells what happened to a recipe on a day, local to its exchange or zone. */
 export function why(
   ledger: Ledger,
-  recipe: CompiledRecipe,
+  recipe: WhySubject,
   { date, now }: { date: string; now: number },
 ): string {
   const rows = rowsOf(ledger, recipe, date);
-  const [only] = rows;
-  if (rows.length === 1 && only !== undefined) return describeRun(only, zoneOfRow(recipe, only));
-  if (rows.length > 1) return describeMany(rows);
-  return whyNothing(ledger, recipe, date, now);
+  const told = rows.length > MOST_TOLD
+    ? [describeMany(ledger, recipe, rows, now)]
+    : rows.map((row) => describeRun(ledger, row, { zone: zoneOfRow(ledger, recipe, row), now }));
+  const nothing = whyNothing(ledger, recipe, { date, now, rows });
+  return [...told, ...nothing, ...whatElse(ledger, recipe, { date, rows }), ...whatWasSet(recipe, date)].join(
+    "; ",
+  );
 }
 
-function rowsOf(ledger: Ledger, recipe: CompiledRecipe, date: string): RunRow[] {
+/** Returns what the ledger remembers of a recipe that is not in the folder any more; nothing when it has none. */
+export function subjectOf(ledger: Ledger, name: string): WhySubject | undefined {
+  const rows = ledger.all<{ spec: string }>(
+    "select spec from schedule where recipe = ? order by schedule_id",
+    name,
+  );
+  const known = rows.length > 0 || ledger.get("select 1 as there from run where recipe = ? limit 1", name);
+  // Written by `listSchedule`, from a schedule that was compiled.
+  return known
+    ? { name, schedules: rows.map(({ spec }) => JSON.parse(spec) as CompiledSchedule) }
+    : undefined;
+}
+
+/** Tells of a day that somebody set by hand, as far as the recipe goes by its calendar. */
+function whatWasSet(recipe: WhySubject, date: string): string[] {
+  const mics = [...recipe.schedules.map((schedule) => calendarOf(recipe, schedule)), recipe.window?.mic];
+  const set = new Set([...new Set(mics)].flatMap((mic) => mic === undefined ? [] : overridesOn(mic, date)));
+  return [...set].map(({ mic, hours, because }) =>
+    `${mic} was set by hand on that day: ${hours}, because ${because}`
+  );
+}
+
+function rowsOf(ledger: Ledger, recipe: WhySubject, date: string): RunRow[] {
   const noon = Date.parse(`${date}T12:00:00Z`);
   return ledger.all<RunRow>(
     "select * from run where recipe = ? and (business_day = ? or slot_at between ? and ?) order by slot_at, run_key",
@@ -50,73 +70,62 @@ function rowsOf(ledger: Ledger, recipe: CompiledRecipe, date: string): RunRow[] 
     date,
     noon - 2 * DAY_MS,
     noon + 2 * DAY_MS,
-  ).filter((row) => (row.business_day ?? dateAt(row.slot_at, zoneOfRow(recipe, row))) === date);
+  ).filter((row) => (row.business_day ?? dateAt(row.slot_at, zoneOfRow(ledger, recipe, row))) === date);
 }
 
-function zoneOfRow(recipe: CompiledRecipe, row: RunRow): string {
-  const schedule = recipe.schedules.find(({ id }) => id === row.schedule_id) ?? recipe.schedules[0];
+/** The zone of the schedule that a run belongs to, which may have been renamed or taken away since. */
+function zoneOfRow(ledger: Ledger, recipe: WhySubject, { schedule_id: id }: RunRow): string {
+  const schedule = recipe.schedules.find((each) => each.id === id) ??
+    subjectOf(ledger, recipe.name)?.schedules.find((each) => each.id === id) ?? recipe.schedules[0];
   return schedule === undefined ? "UTC" : zoneOf(schedule);
 }
 
-function showTime(at: number | null, zone: string): string {
-  if (at === null) return "an unknown time";
-  const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone);
-  return `${local.toPlainDateTime().toString({ smallestUnit: "minute" }).replace("T", " ")} ${zone}`;
-}
-
-function describeRun(row: RunRow, zone: string): string {
-  const key = row.run_key;
-  const reason = row.reason ?? "";
-  const assumed = row.assumed === 1 ? ", on a day that the calendar does not cover" : "";
-  switch (row.state) {
-    case "ok":
-      return `${key} ran and ended well at ${showTime(row.finished_at, zone)}${assumed}`;
-    case "failed":
-      return `${key} failed at ${showTime(row.finished_at, zone)} (${reason}), attempt ${row.attempt}`;
-    case "skipped": {
-      const begun = row.started_at === null
-        ? ""
-        : `, after it had begun at ${showTime(row.started_at, zone)}`;
-      return `${key} was skipped because ${reasons[reason] ?? reason}${begun}`;
-    }
-    case "cancelled":
-      return `${key} was cancelled at ${showTime(row.finished_at, zone)}: ${reason}`;
-    case "due":
-      return `${key} is due since ${showTime(row.due_at, zone)} and has not begun`;
-    case "running":
-      return `${key} is running since ${showTime(row.started_at, zone)}`;
-    case "waiting_approval":
-      return `${key} waits for a person: ${reason === "misfire" ? "it was missed" : "it needs approval"}`;
-    case "waiting_recovery":
-      return `${key} was broken off while it wrote and waits until it is known what came of that`;
-    case "unknown":
-      return `${key} ended at ${
-        showTime(row.finished_at, zone)
-      } without it being known whether its write happened`;
-  }
-}
-
-function describeMany(rows: readonly RunRow[]): string {
+function describeMany(ledger: Ledger, recipe: WhySubject, rows: readonly RunRow[], now: number): string {
   const groups = Map.groupBy(
     rows,
     ({ state, reason }) => state === "skipped" ? `skipped (${reason})` : state.replace("_", " "),
   );
   const parts = [...groups].map(([what, { length }]) => `${length} ${what}`);
   const bad = rows.find(({ state }) => state !== "ok" && state !== "skipped");
-  return `${rows.length} runs: ${parts.join(", ")}${bad === undefined ? "" : `; see ${bad.run_key}`}`;
+  const text = `${rows.length} runs: ${parts.join(", ")}`;
+  return bad === undefined
+    ? text
+    : `${text}; the first that is not well: ${
+      describeRun(ledger, bad, { zone: zoneOfRow(ledger, recipe, bad), now })
+    }`;
 }
 
-/** Why there is no row: no slot, not yet, or nobody looked. */
-function whyNothing(ledger: Ledger, recipe: CompiledRecipe, date: string, now: number): string {
-  const expected = recipe.schedules.flatMap((schedule) =>
+/** Why slots of the day have no row: not yet, or nobody looked; of a day without any slot, why it has none. */
+function whyNothing(
+  ledger: Ledger,
+  recipe: WhySubject,
+  { date, now, rows }: { date: string; now: number; rows: readonly RunRow[] },
+): string[] {
+  const keys = new Set(rows.map(({ run_key }) => run_key));
+  const slots = recipe.schedules.flatMap((schedule) =>
     slotsOn(schedule, date).map((slot) => ({ schedule, slot }))
-  ).sort((a, b) => a.slot.at - b.slot.at);
-  const [first] = expected;
-  if (first === undefined) return `nothing was to run: ${whyNoSlot(recipe, date)}`;
-  const { schedule, slot } = first;
-  if (slot.skipped !== undefined) return `nothing was to run: ${reasons[slot.skipped]}`;
-  if (slot.at > now) return `nothing yet: the slot is at ${showTime(slot.at, zoneOf(schedule))}`;
-  return `nothing ran at ${showInstant(slot.at)}: ${whyNoRow(ledger, recipe, schedule, slot)}`;
+  )
+    .sort((a, b) => a.slot.at - b.slot.at);
+  if (slots.length === 0) return rows.length === 0 ? [`nothing was to run: ${whyNoSlot(recipe, date)}`] : [];
+  const missing = slots.filter(({ schedule, slot }) => !keys.has(runKeyOf(recipe.name, schedule, slot)));
+  const told = new Map<string, string>();
+  for (const { schedule, slot } of missing) {
+    const zone = zoneOf(schedule);
+    if (slot.skipped !== undefined) {
+      if (rows.length === 0) told.set("none", `nothing was to run: ${skipReasons[slot.skipped]}`);
+    } else if (slot.at > now) {
+      const which = recipe.schedules.length === 1 ? "the slot" : `the slot of "${schedule.id}"`;
+      const yet = rows.length === 0 ? "nothing yet: " : "";
+      if (!told.has(`${schedule.id} yet`)) {
+        told.set(`${schedule.id} yet`, `${yet}${which} is at ${showTime(slot.at, zone)}`);
+      }
+    } else if (!told.has(schedule.id)) {
+      const which = recipe.schedules.length === 1 ? "" : ` of "${schedule.id}"`;
+      const because = whyNoRow(ledger, recipe, schedule, slot);
+      told.set(schedule.id, `nothing${which} ran at ${showTime(slot.at, zone)}: ${because}`);
+    }
+  }
+  return [...told.values()];
 }
 
 function slotsOn(schedule: CompiledSchedule, date: string): Slot[] {
@@ -126,7 +135,7 @@ function slotsOn(schedule: CompiledSchedule, date: string): Slot[] {
   );
 }
 
-function whyNoSlot(recipe: CompiledRecipe, date: string): string {
+function whyNoSlot(recipe: WhySubject, date: string): string {
   for (const schedule of recipe.schedules) {
     const mic = calendarOf(recipe, schedule);
     const day = mic === undefined ? undefined : tradingDay(mic, date);
@@ -138,7 +147,8 @@ function whyNoSlot(recipe: CompiledRecipe, date: string): string {
     : `no schedule of the recipe names ${date}`;
 }
 
-function whyNoRow(ledger: Ledger, recipe: CompiledRecipe, schedule: CompiledSchedule, slot: Slot): string {
+function whyNoRow(ledger: Ledger, recipe: WhySubject, schedule: CompiledSchedule, slot: Slot): string {
+  const zone = zoneOf(schedule);
   const row = ledger.get<ScheduleRow>(
     "select * from schedule where recipe = ? and schedule_id = ?",
     recipe.name,
@@ -146,15 +156,52 @@ function whyNoRow(ledger: Ledger, recipe: CompiledRecipe, schedule: CompiledSche
   );
   if (row === undefined) return "no scheduler has seen this schedule yet";
   if (row.watermark < slot.at) {
-    return `no scheduler has looked since ${showInstant(row.watermark)}; a slot gets its row when one does`;
+    return `no scheduler has looked since ${
+      showTime(row.watermark, zone)
+    }; a slot gets its row when one does`;
   }
   const began = ledger.all<{ at: number; kind: string }>(
     `select at, kind from event where kind in ('schedule_new', 'schedule_edited', 'schedule_back')
       and data = ? order by at`,
     JSON.stringify({ recipe: recipe.name, schedule: schedule.id }),
   ).find(({ at }) => at >= slot.at);
-  if (began?.kind === "schedule_new") return `the schedule was first seen at ${showInstant(began.at)}`;
-  if (began?.kind === "schedule_edited") return `the schedule was edited at ${showInstant(began.at)}`;
-  if (began?.kind === "schedule_back") return `the recipe was away until ${showInstant(began.at)}`;
+  if (began?.kind === "schedule_new") return `the schedule was first seen at ${showTime(began.at, zone)}`;
+  if (began?.kind === "schedule_edited") return `the schedule was edited at ${showTime(began.at, zone)}`;
+  if (began?.kind === "schedule_back") return `the recipe was away until ${showTime(began.at, zone)}`;
   return "it was older than the lookback when a scheduler looked again";
+}
+
+/** What else of the day may explain it: a clock that jumped, a schedule that is too slow. */
+function whatElse(
+  ledger: Ledger,
+  recipe: WhySubject,
+  { date, rows }: { date: string; rows: readonly RunRow[] },
+): string[] {
+  const quiet = ["holiday", "half_day", "duplicate_slot"];
+  const odd = rows.filter(({ state, reason }) => state !== "ok" && !quiet.includes(reason ?? ""));
+  if (odd.length === 0) return [];
+  const zone = zoneOfRow(ledger, recipe, odd[0]!); // there is one
+  const day = Temporal.PlainDate.from(date);
+  const from = day.toZonedDateTime(zone).epochMilliseconds;
+  const until = Math.max(
+    day.add({ days: 1 }).toZonedDateTime(zone).epochMilliseconds,
+    ...odd.map(({ finished_at }) => finished_at ?? 0),
+  );
+  const jumps = ledger.all<{ at: number; data: string }>(
+    "select at, data from event where kind = 'clock_jump' and at between ? and ? order by seq limit 3",
+    from,
+    until,
+  ).map(({ at, data }) => {
+    // Written by the scheduler.
+    const { byMs } = JSON.parse(data) as { byMs: number };
+    return `the clock went ${byMs < 0 ? "back" : "on"} by ${showLength(byMs)} before ${showTime(at, zone)}${
+      byMs < 0 ? "" : ", as when a machine sleeps"
+    }`;
+  });
+  const schedules = new Set(
+    odd.filter(({ reason }) => reason === "overlap" || reason === "superseded").map((row) => row.schedule_id),
+  );
+  const slow = recipe.schedules.filter(({ id }) => schedules.has(id))
+    .flatMap((schedule) => slownessOf(ledger, recipe.name, schedule) ?? []).map(tellSlowness);
+  return [...jumps, ...slow];
 }

@@ -33,7 +33,7 @@ export function windowOn(
   if (typeof day === "string") return "closed";
   const [from, until] = [momentOf(mic, day, window.from), momentOf(mic, day, window.to)];
   if (kind !== "write") return { from, until };
-  if (day.assumed) return "unknown";
+  if (day.assumed || day.projected) return "unknown";
   return { from: Math.max(from, day.openAt), until: Math.min(until, day.closeAt - MARGIN_MS) };
 }
 
@@ -42,7 +42,7 @@ export function whyOutside(recipe: Windowed, slotAt: number, now: number): strin
   const window = windowOn(recipe, slotAt);
   if (window === undefined) return undefined;
   if (window === "closed") return `${recipe.window?.mic} has no session on the day`;
-  if (window === "unknown") return `the calendar of ${recipe.window?.mic} does not cover the day`;
+  if (window === "unknown") return `the calendar of ${recipe.window?.mic} does not know the day`;
   if (now < window.from) return `its window opens at ${show(window.from)}`;
   return now > window.until ? `its window closed at ${show(window.until)}` : undefined;
 }

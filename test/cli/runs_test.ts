@@ -71,7 +71,8 @@ Deno.test("why says in one line what happened, or why nothing did", async () => 
   );
   assertEquals(
     await why("2025-08-14"),
-    "beat/main/2025-08-14 was skipped because it was missed and came too late\n",
+    "beat/main/2025-08-14 was skipped because it was missed and came too late: it was decided at " +
+      "2025-08-15 10:30 Asia/Hong_Kong, 24 h 30 min after it was due\n",
   );
   assertEquals(await why("2025-08-16"), "nothing was to run: 2025-08-16 is a weekend\n");
   assertEquals(await why("2025-08-18"), "nothing yet: the slot is at 2025-08-18 10:00 Asia/Hong_Kong\n");

@@ -214,13 +214,13 @@ Deno.test("why() gives one true line for a day", async () => {
   await b.scheduler.stop();
   assertEquals(
     ask("2025-12-22"),
-    "nothing ran at 2025-12-22T08:45:00Z: the schedule was first seen at 2025-12-23T00:00:00Z",
+    "nothing ran at 2025-12-22 16:45 Asia/Hong_Kong: the schedule was first seen at 2025-12-23 08:00 Asia/Hong_Kong",
   );
   assertEquals(ask("2025-12-23"), "eod/s1/2025-12-23 ran and ended well at 2025-12-23 16:45 Asia/Hong_Kong");
   assertEquals(ask("2025-12-25"), "eod/s1/2025-12-25 was skipped because the exchange was closed");
   assertEquals(ask("2025-12-27"), "nothing was to run: 2025-12-27 is a weekend");
   b.host.jump(5 * DAY);
-  assertStringIncludes(ask("2025-12-29"), "no scheduler has looked since 2025-12-26T06:00:00Z");
+  assertStringIncludes(ask("2025-12-29"), "no scheduler has looked since 2025-12-26 14:00 Asia/Hong_Kong");
 });
 
 Deno.test("Ledger copies itself, and refuses one that a newer version wrote", () => {

@@ -4,11 +4,15 @@
  * @module
  */
 import { clockChangeSlots } from "../../../lib/runner/clock_changes.ts";
+import { ledgerNotes } from "../../../lib/runner/ledger_notes.ts";
+import { calendarOf } from "../../../lib/runner/plan_run.ts";
 import { nextSlots, showInstant } from "../../../lib/runner/slots.ts";
 import { checkRecipes, type FileReport } from "../../../lib/steps/mod.ts";
 import type { CheckInput } from "../check.ts";
 import type { Host } from "../host.ts";
 import { paint, plain } from "../print.ts";
+import { warningsOf } from "./calendar_lines.ts";
+import { ledgerExists, openLedger } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
 import { issueLines, recipeFiles } from "./recipe_files.ts";
 import { localTime, noteOf, readable, shownSlot } from "./slot_lines.ts";
@@ -17,13 +21,18 @@ import { localTime, noteOf, readable, shownSlot } from "./slot_lines.ts";
 export async function run({ args, flags, host }: CheckInput): Promise<number> {
   const now = clockOf(flags.now, host);
   const report = await checkRecipes(await recipeFiles(args), { now, nextSlots, clockChangeSlots });
+  const warnings = [
+    ...calendarWarnings(report.files, now()),
+    ...await ledgerWarnings(report.files, { flags, host }),
+  ];
   if (flags.json) {
-    host.out(JSON.stringify({ ok: report.ok, files: report.files.map(dataOf) }));
+    host.out(JSON.stringify({ ok: report.ok, warnings, files: report.files.map(dataOf) }));
     return report.ok ? 0 : 2;
   }
   for (const file of report.files) if (file.issues.length === 0) show(file, host);
   // Mistakes stand last, where the eye is.
   for (const line of issueLines(report)) host.out(paint(host, "red", plain(line)));
+  for (const warning of warnings) host.note(`hsgate: warning: ${plain(warning)}`);
   const wrong = report.files.filter(({ issues }) => issues.length > 0).length;
   const count = report.files.length;
   host.note(
@@ -32,6 +41,27 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
       : `hsgate: ${wrong} of ${count} recipes ${wrong === 1 ? "is" : "are"} wrong`,
   );
   return report.ok ? 0 : 2;
+}
+
+/** What the ledger knows of schedules that are gone or too slow; where there is none, nothing has run yet. */
+async function ledgerWarnings(
+  files: readonly FileReport[],
+  { flags, host }: Pick<CheckInput, "flags" | "host">,
+): Promise<string[]> {
+  if (flags.ledger === undefined && !await ledgerExists(flags, host)) return [];
+  using ledger = await openLedger(flags, { host, mustExist: true });
+  return ledgerNotes(ledger, files.flatMap(({ recipe }) => recipe ?? []));
+}
+
+/** What recipes go by and is not certain: calendars that end soon, days that are projected, set by hand for nothing. */
+function calendarWarnings(files: readonly FileReport[], now: number): string[] {
+  const mics = new Set(files.flatMap(({ recipe }) =>
+    recipe === undefined ? [] : [
+      ...recipe.schedules.map((schedule) => calendarOf(recipe, schedule)),
+      recipe.window?.mic,
+    ]
+  ));
+  return [...mics].flatMap((mic) => mic === undefined ? [] : warningsOf(mic, now));
 }
 
 function dataOf({ path, recipe, issues, next, clockChanges }: FileReport) {

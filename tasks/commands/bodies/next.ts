@@ -3,11 +3,12 @@
  *
  * @module
  */
+import { ledgerNotes } from "../../../lib/runner/ledger_notes.ts";
 import { nextSlots } from "../../../lib/runner/slots.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { NextInput } from "../next.ts";
-import { table } from "../print.ts";
+import { plain, table } from "../print.ts";
 import { clockOf } from "./lists.ts";
 import { ledgerExists, openLedger, pausedOf } from "./ledger_file.ts";
 import { loadRecipes } from "./recipe_files.ts";
@@ -29,6 +30,7 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   if (flags.ledger !== undefined || await ledgerExists(flags, host)) {
     using ledger = await openLedger(flags, { host, mustExist: true });
     for (const [key, why] of pausedOf(ledger)) paused.set(key, why);
+    for (const note of ledgerNotes(ledger, recipes)) host.note(`hsgate: ${plain(note)}`);
   }
   const rows = recipes.flatMap((recipe) => slotsOf(recipe, { after: now(), count, paused }))
     .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));

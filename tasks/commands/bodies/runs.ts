@@ -3,8 +3,10 @@
  *
  * @module
  */
+import { heldReason, lastHeld, tellHeld } from "../../../lib/runner/held.ts";
 import type { Ledger } from "../../../lib/runner/ledger.ts";
 import { logOf } from "../../../lib/runner/run_log.ts";
+import { openWriteAdvice } from "../../../lib/runner/open_write.ts";
 import { findRun, type RunRow } from "../../../lib/runner/run_rows.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
 import type { StepRow } from "../../../lib/runner/step_rows.ts";
@@ -149,6 +151,7 @@ function detailsOf(ledger: Ledger, row: RunRow) {
     params: JSON.parse(row.params),
     recipeSha: row.recipe_sha,
     calendarVersion: row.calendar_version ?? undefined,
+    advice: adviceOf(ledger, row),
     steps,
     artifacts,
     log,
@@ -156,10 +159,21 @@ function detailsOf(ledger: Ledger, row: RunRow) {
   };
 }
 
+/** What a person has to do about a run. */
+function adviceOf(ledger: Ledger, row: RunRow): string[] {
+  const key = row.run_key;
+  if (row.state === "waiting_approval") return [`it waits for a person: hsgate approve ${key}, or refuse`];
+  if (heldReason(row.reason) === undefined) return openWriteAdvice(ledger, row);
+  const held = lastHeld(ledger, key);
+  return held === undefined ? [] : [`held back: ${tellHeld(held)}`];
+}
+
 const LONGEST = 400;
 
 function print(details: ReturnType<typeof detailsOf>, host: Host): void {
-  const { steps, artifacts, log, events, params, ...head } = details;
+  const { steps, artifacts, log, events, params, advice, ...head } = details;
+  // First, as somebody has to do something.
+  for (const line of advice) host.out(paint(host, "yellow", plain(line)));
   const rows = Object.entries({ ...head, params: JSON.stringify(params) })
     .flatMap(([name, value]) => value === undefined || value === "" ? [] : [[name, String(value)] as const]);
   for (const line of list(host, rows)) host.out(line);

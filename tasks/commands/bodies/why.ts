@@ -3,13 +3,14 @@
  *
  * @module
  */
-import { why } from "../../../lib/runner/why.ts";
+import type { Ledger } from "../../../lib/runner/ledger.ts";
+import { subjectOf, why, type WhySubject } from "../../../lib/runner/why.ts";
 import { UsageError } from "../exit_codes.ts";
 import { plain } from "../print.ts";
 import type { WhyInput } from "../why.ts";
 import { openLedger } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
-import { recipeNamed } from "./recipe_files.ts";
+import { loadRecipes, recipeNamed, RECIPES } from "./recipe_files.ts";
 
 /** Prints one line. */
 export async function run({ args: [name = "", date = ""], flags, host }: WhyInput): Promise<number> {
@@ -17,9 +18,42 @@ export async function run({ args: [name = "", date = ""], flags, host }: WhyInpu
     new Date(date).toISOString().startsWith(date);
   if (!isDay) throw new UsageError(`Cannot tell of "${date}": write a day that exists, such as 2025-08-15`);
   const now = clockOf(flags.now, host);
-  const recipe = await recipeNamed(name, { folder: flags.recipes, host, now });
   using ledger = await openLedger(flags, { host, mustExist: true });
-  const answer = why(ledger, recipe, { date, now: now() });
+  const { subject, isGone } = await subjectNamed(name, ledger, { folder: flags.recipes, host, now });
+  const gone = isGone ? "the recipe is not in the folder any more: " : "";
+  const answer = `${gone}${why(ledger, subject, { date, now: now() })}`;
   host.out(flags.json ? JSON.stringify({ recipe: name, date, why: answer }) : plain(answer));
   return 0;
+}
+
+type Where = Parameters<typeof recipeNamed>[1];
+
+/** The recipe of the folder, or what the ledger remembers of one that is gone or that nobody can read now. */
+async function subjectNamed(
+  name: string,
+  ledger: Ledger,
+  where: Where,
+): Promise<{ subject: WhySubject; isGone: boolean }> {
+  const known = subjectOf(ledger, name);
+  if (known !== undefined) {
+    const found = await inFolder(name, where);
+    return { subject: found ?? known, isGone: found === undefined };
+  }
+  return { subject: await recipeNamed(name, where), isGone: false };
+}
+
+async function inFolder(name: string, { folder, host, now }: Where): Promise<WhySubject | undefined> {
+  if (!await exists(folder ?? RECIPES)) return undefined;
+  const { recipes } = await loadRecipes(folder === undefined ? [] : [folder], { host, now });
+  return recipes.find((recipe) => recipe.name === name);
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await Deno.stat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
 }

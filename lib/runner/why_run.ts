@@ -1,0 +1,233 @@
+/**
+ * What became of one run, in words, from its row and what was written down about it.
+ *
+ * @module
+ */
+import type { Ledger } from "./ledger.ts";
+import { heldReason, lastHeld, tellHeld } from "./held.ts";
+import { openWriteAdvice } from "./open_write.ts";
+import type { RunKind, RunRow } from "./run_rows.ts";
+
+/** Why a run was skipped, by the code of the reason. */
+export const skipReasons: Readonly<Record<string, string>> = {
+  misfire: "it was missed and came too late",
+  superseded: "a newer run took its place",
+  deadline: "its deadline had passed",
+  overlap: "the run before it was still going on",
+  holiday: "the exchange was closed",
+  half_day: "it was a half-day",
+  calendar_unknown: "the calendar does not cover the day",
+  paused: "the recipe was paused",
+  condition: "its conditions were not met",
+  not_approved: "it was not approved",
+  duplicate_slot: "another schedule of the recipe names the same instant",
+  recipe_changed: "the recipe had begun to write after the slot was listed",
+  maintenance: "of maintenance",
+};
+
+const failures: Readonly<Record<string, string>> = {
+  timeout: "it took longer than it may",
+  displaced: "another device took over the login",
+  window: "its window was not open any more when it was to write",
+  unsafe: "writing was not safe any more",
+};
+
+const kinds: Partial<Record<RunKind, string>> = {
+  catchup: "was missed, was made up for",
+  backfill: "was done for the past, by hand,",
+  manual: "was started by hand",
+  dry: "was tried out",
+};
+
+/** Writes an instant for people: `2025-08-15 16:45 Asia/Hong_Kong`. */
+export function showTime(at: number | null, zone: string): string {
+  if (at === null) return "an unknown time";
+  const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone);
+  return `${local.toPlainDateTime().toString({ smallestUnit: "minute" }).replace("T", " ")} ${zone}`;
+}
+
+/** Writes a length of time for people: `2 h 10 min`. */
+export function showLength(ms: number): string {
+  const seconds = Math.round(Math.abs(ms) / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 120) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+}
+
+interface Noted<T> {
+  at: number;
+  kind: string;
+  data: T;
+}
+
+/** What was written down about a run, oldest first. */
+function notesOf(ledger: Ledger, runKey: string): Noted<Readonly<Record<string, unknown>>>[] {
+  return ledger.all<{ at: number; kind: string; data: string }>(
+    "select at, kind, data from event where run_key = ? order by seq",
+    runKey,
+  ).map(({ at, kind, data }) => ({ at, kind, data: JSON.parse(data) }));
+}
+
+/** Says what became of a run. */
+export function describeRun(
+  ledger: Ledger,
+  row: RunRow,
+  { zone, now }: { zone: string; now: number },
+): string {
+  const notes = notesOf(ledger, row.run_key);
+  const before = beforehand(notes);
+  return `${row.run_key} ${outcomeOf(ledger, row, { zone, now, notes })}${
+    before === "" ? "" : `; ${before}`
+  }`;
+}
+
+interface About {
+  zone: string;
+  now: number;
+  notes: readonly Noted<Readonly<Record<string, unknown>>>[];
+}
+
+function outcomeOf(ledger: Ledger, row: RunRow, about: About): string {
+  const { zone, now, notes } = about;
+  const reason = row.reason ?? "";
+  const end = showTime(row.finished_at, zone);
+  const settled = reason === "settled" ? notes.findLast(({ kind }) => kind === "settled") : undefined;
+  if (settled !== undefined) {
+    const { state, actor, because } = settled.data;
+    return `was broken off while it wrote; ${actor} settled it as ${state} at ${showTime(settled.at, zone)}${
+      because === undefined ? "" : `: ${because}`
+    }`;
+  }
+  switch (row.state) {
+    case "ok": {
+      const assumed = row.assumed === 1 ? ", on a day that the calendar does not cover" : "";
+      return `${kinds[row.kind] ?? "ran"} and ended well at ${end}${takenOver(about)}${assumed}`;
+    }
+    case "failed":
+      return `failed at ${end}, attempt ${row.attempt}: ${failureOf(ledger, row)}${takenOver(about)}`;
+    case "skipped": {
+      const begun = row.started_at === null
+        ? ""
+        : `, after it had begun at ${showTime(row.started_at, zone)}`;
+      return `was skipped because ${skipReasons[reason] ?? reason}${begun}${whySkipped(ledger, row, about)}`;
+    }
+    case "cancelled":
+      return `was cancelled at ${end}: ${reason}`;
+    case "due": {
+      const held = heldReason(row.reason) === undefined ? undefined : lastHeld(ledger, row.run_key);
+      return `is due since ${showTime(row.due_at, zone)} and has not begun${
+        held === undefined ? whyNobody(ledger, row, about) : `: ${tellHeld(held)}`
+      }`;
+    }
+    case "running": {
+      const silent = row.lease_until !== null && row.lease_until < now;
+      return silent
+        ? `was running and its process has not been heard of since ${
+          showTime(row.lease_until, zone)
+        }; whoever looks next takes it over`
+        : `is running since ${showTime(row.started_at, zone)}${takenOver(about)}`;
+    }
+    case "waiting_approval":
+      return reason === "misfire"
+        ? `was missed and waits for a person: hsgate approve ${row.run_key}, or refuse`
+        : "waits for a person: it needs approval";
+    case "waiting_recovery":
+    case "unknown": {
+      const what = row.state === "unknown"
+        ? `ended at ${end} without it being known whether its write happened`
+        : "was broken off while it wrote and waits until it is known what came of that";
+      return [what, ...openWriteAdvice(ledger, row)].join("; ");
+    }
+  }
+}
+
+/** Who took it over from whom, when somebody did. */
+function takenOver({ notes, zone }: About): string {
+  const times = notes.filter(({ kind }) => kind === "recovered");
+  const last = times.at(-1);
+  if (last === undefined) return "";
+  const count = times.length === 1 ? "a process" : `${times.length} processes`;
+  return `, after ${count} had died at it, the last before ${showTime(last.at, zone)}`;
+}
+
+function failureOf(ledger: Ledger, { run_key, round, reason }: RunRow): string {
+  const step = ledger.get<{ step_id: string; error: string | null }>(
+    `select step_id, error from step_run where run_key = ? and round = ? and state in ('failed', 'skipped')
+      and error is not null order by case state when 'failed' then 0 else 1 end, finished_at desc limit 1`,
+    run_key,
+    round,
+  );
+  const what = failures[reason ?? ""] ?? (step === undefined ? reason ?? "no reason is known" : undefined);
+  const where = step === undefined ? undefined : `step "${step.step_id}": ${step.error}`;
+  return [what, where].filter((text) => text !== undefined).join(", ");
+}
+
+function whySkipped(ledger: Ledger, row: RunRow, { notes, zone }: About): string {
+  if (row.reason === "paused") {
+    const why = pauseBefore(ledger, row);
+    return why === undefined ? "" : ` (${why})`;
+  }
+  if (row.reason === "duplicate_slot") {
+    const other = ledger.get<{ run_key: string }>(
+      "select run_key from run where recipe = ? and slot_at = ? and run_key <> ? limit 1",
+      row.recipe,
+      row.slot_at,
+      row.run_key,
+    );
+    return other === undefined ? "" : ` (${other.run_key})`;
+  }
+  if (row.reason === "superseded") {
+    const newer = ledger.get<{ run_key: string }>(
+      `select run_key from run where recipe = ? and schedule_id = ? and slot_at > ? and state <> 'skipped'
+        order by slot_at limit 1`,
+      row.recipe,
+      row.schedule_id,
+      row.slot_at,
+    );
+    return newer === undefined ? "" : ` (${newer.run_key})`;
+  }
+  if (row.reason === "not_approved") {
+    const refused = notes.findLast(({ kind }) => kind === "refused");
+    const because = refused?.data.because === undefined ? "" : `: ${refused.data.because}`;
+    return refused === undefined ? "" : ` (${refused.data.actor}${because})`;
+  }
+  if (row.reason !== "misfire" && row.reason !== "deadline") return "";
+  const held = lastHeld(ledger, row.run_key);
+  if (held !== undefined) return `: it had been held back, as ${tellHeld(held)}`;
+  if (row.finished_at === null) return "";
+  const late = row.finished_at - row.due_at;
+  return `: it was decided at ${showTime(row.finished_at, zone)}, ${showLength(late)} after it was due`;
+}
+
+function pauseBefore(ledger: Ledger, { recipe, finished_at }: RunRow): string | undefined {
+  const row = ledger.get<{ data: string }>(
+    `select data from event where kind = 'paused' and at <= ? and data like ? escape '!' order by seq desc limit 1`,
+    finished_at,
+    `{"recipe":${JSON.stringify(recipe).replaceAll(/[!%_]/g, "!$&")},%`,
+  );
+  // Written by `pauseRecipe`.
+  return row === undefined ? undefined : (JSON.parse(row.data) as { why?: string }).why;
+}
+
+/** Why nobody has begun what is due: most often nobody is there. */
+function whyNobody(ledger: Ledger, { recipe }: RunRow, { now, zone }: About): string {
+  const seen = ledger.get<{ at: number | null }>(
+    "select max(watermark) as at from schedule where recipe = ?",
+    recipe,
+  )
+    ?.at;
+  if (seen === null || seen === undefined) return ": no scheduler has seen the recipe";
+  return now - seen > 5 * 60_000 ? `: no scheduler has looked since ${showTime(seen, zone)}` : "";
+}
+
+/** What the run had come to before it was taken up again. */
+function beforehand(notes: About["notes"]): string {
+  const again = notes.findLastIndex(({ kind }) => kind === "reopened");
+  if (again < 0) return "";
+  const ended = notes.slice(0, again).findLast(({ kind }) => kind === "ended" || kind === "skipped");
+  if (ended === undefined) return "";
+  const { state = "skipped", reason } = ended.data;
+  return `before that it was ${state}${reason === undefined ? "" : ` (${reason})`}`;
+}
