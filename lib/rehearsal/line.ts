@@ -16,6 +16,8 @@ const TIMEOUT_MS = 10_000;
 export interface LineOptions {
   transport: Transport;
   work: Work;
+  /** Whether anybody is there at the other end. */
+  isOn(): boolean;
   /** How long an answer takes, milliseconds. */
   slowMs(): number;
   /** Waits in virtual time. */
@@ -53,9 +55,13 @@ export class Line implements Transport {
   }
 
   openPushes(hooks: PushHooks): Promise<PushStream> {
-    const { transport, work } = this.#options;
-    // The gateway's transport has pushes, so that only its interface leaves them open.
-    return work.call(() => transport.openPushes!(hooks));
+    const { transport, work, isOn } = this.#options;
+    return work.call(async () => {
+      // The gateway's transport has pushes; only the interface leaves them open.
+      const stream = await transport.openPushes!(hooks);
+      if (isOn()) await stream.connected().catch(() => {}); // the stream's own events tell what came of it
+      return stream;
+    });
   }
 
   /** The transport belongs to the rehearsal. */

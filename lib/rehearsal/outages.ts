@@ -125,7 +125,9 @@ export function readOutages(text: string, fileName: string, options: OutageOptio
       message: path.length === 0 ? message : `${path.join(".")}: ${message}`,
     })),
   ];
-  if (issues.length > 0) throw new RecipeError(fileName, issues);
+  if (issues.length > 0) {
+    throw new RecipeError(fileName, issues.toSorted((a, b) => a.line - b.line || a.column - b.column));
+  }
   return plan(value as Outage[]); // the schema has accepted it
 }
 

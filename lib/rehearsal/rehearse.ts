@@ -11,6 +11,7 @@ import { drawTraceId } from "../runner/host.ts";
 import { Ledger } from "../runner/ledger.ts";
 import { pauseRecipe, resumeRecipe } from "../runner/pausing.ts";
 import type { SchedulerEvent } from "../runner/scheduler.ts";
+import { FIRST_DATE } from "../simulator/market/timeline.ts";
 import type { CompiledRecipe } from "../steps/mod.ts";
 import { deedsBetween } from "./account.ts";
 import { loadRecipes } from "./load_recipes.ts";
@@ -72,6 +73,9 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalResul
   const { from, to, outages = [], seed = 1 } = options;
   const span = { from: readDay(from), to: readDay(to) + DAY_MS - 1 };
   if (span.to < span.from) throw new RangeError(`Cannot rehearse from ${from} to ${to}: the end comes first`);
+  if (from < FIRST_DATE) {
+    throw new RangeError(`Cannot rehearse from ${from}: the simulator has prices since ${FIRST_DATE}`);
+  }
   const recipes = await loadRecipes(options.recipes, span.from);
   const names = recipes.map(({ name }) => name);
   const planned = "text" in outages
@@ -155,7 +159,7 @@ class Rehearsal implements AsyncDisposable {
     const alarm = this.#isAsleep ? Infinity : this.#machine.nextAlarm;
     const next = Math.min(alarm, this.#script.next, this.#deeds.next);
     if (next > until) return false;
-    this.#moveTo(next);
+    await this.#moveTo(next);
     // The market and the script come first: what goes wrong at nine is wrong for the run of nine.
     const cue = this.#deeds.take(next) ?? this.#script.take(next);
     if (cue === undefined) this.#machine.ring();
@@ -163,14 +167,17 @@ class Rehearsal implements AsyncDisposable {
     return true;
   }
 
-  #moveTo(instant: number): void {
+  async #moveTo(instant: number): Promise<void> {
     const { trueTime } = this.#machine;
     if (this.#isAsleep) this.#machine.sleep(Math.max(0, instant - trueTime));
     else this.#machine.moveTo(instant);
     // Whoever waits for pushes sees the market about once a minute.
     const isNewMinute = Math.floor(instant / MINUTE_MS) !== Math.floor(trueTime / MINUTE_MS);
-    if (isNewMinute && this.#broker.pushConnections > 0) this.#broker.round();
     this.#tellProgress();
+    if (!isNewMinute || this.#broker.pushConnections === 0) return;
+    this.#broker.round();
+    // Nobody says when a push has come: a moment of real time is enough for loopback, and no report depends on it.
+    await new Promise((resolve) => setTimeout(resolve, 1));
   }
 
   /** Waits until nothing goes on that takes real time, and takes note of a death. */

@@ -146,6 +146,7 @@ export class RehearsedProcess implements Stage {
     const line = new Line({
       transport: broker.transport,
       work,
+      isOn: () => broker.isOn,
       slowMs,
       sleep: (ms, signal) => wait(this.#process, ms, signal),
       onAnswer: () => this.#dieIfDoomed(),

@@ -38,6 +38,10 @@ export class GatewaySwitch implements AsyncDisposable {
     return this.#info?.tradePassword ?? "";
   }
 
+  get isOn(): boolean {
+    return this.#open !== undefined;
+  }
+
   /** Connections that wait for pushes. */
   get pushConnections(): number {
     return this.#open?.state().pushConnections ?? 0;

@@ -34,7 +34,9 @@ export function staged(recipe: CompiledRecipe, stage: Stage): CompiledRecipe {
   };
   return {
     ...recipe,
+    // Neither a gateway of its own nor a service that minds whether it runs.
     connect: undefined,
+    ping: undefined,
     steps: recipe.steps.map((step) => play(step, false)),
     ...recipe.notify !== undefined && {
       notify: recipe.notify.map((notice) => ({ ...notice, step: play(notice.step, true) })),

@@ -1,0 +1,133 @@
+import { assertEquals } from "@std/assert";
+import { Baton, Work } from "../../lib/rehearsal/baton.ts";
+import { Script } from "../../lib/rehearsal/script.ts";
+import { Timers } from "../../lib/rehearsal/timers.ts";
+import { VirtualMachine } from "../../lib/rehearsal/virtual_machine.ts";
+
+const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
+
+Deno.test("Timers go off in order of time, and those of one instant in the order in which they were set", () => {
+  const timers = new Timers();
+  const rung: string[] = [];
+  const set = (at: number, name: string) => timers.set(at, () => rung.push(name));
+  set(30, "c");
+  set(10, "a1");
+  const off = set(20, "never");
+  set(10, "a2");
+  set(20, "b");
+  set(10, "a3");
+  off();
+  assertEquals(timers.next, 10);
+  for (let alarm = timers.take(20); alarm !== undefined; alarm = timers.take(20)) alarm.callback();
+  assertEquals(rung, ["a1", "a2", "a3", "b"]);
+  assertEquals([timers.next, timers.take(29)], [30, undefined]);
+});
+
+Deno.test("VirtualMachine keeps true time, wall clock and steady clock apart", () => {
+  const machine = new VirtualMachine(1_000_000, 1);
+  const process = machine.startProcess();
+  const rung: number[] = [];
+  process.setTimer(1000, () => rung.push(process.monotonic()));
+  machine.setWall(-5000);
+  assertEquals([machine.trueTime, process.now(), process.monotonic()], [1_000_000, 995_000, 0]);
+  // While the machine sleeps its alarm waits, and true time goes on.
+  machine.sleep(60_000);
+  assertEquals([machine.trueTime, process.now(), process.monotonic()], [1_060_000, 1_055_000, 0]);
+  assertEquals([machine.ring(), machine.nextAlarm], [false, 1_061_000]);
+  machine.moveTo(machine.nextAlarm);
+  assertEquals([machine.ring(), rung], [true, [1000]]);
+});
+
+Deno.test("VirtualMachine rings no alarm of a process that was killed, and those of the next", () => {
+  const machine = new VirtualMachine(0, 1);
+  const [first, second] = [machine.startProcess(), machine.startProcess()];
+  const rung: string[] = [];
+  first.setTimer(10, () => rung.push("first"));
+  second.setTimer(10, () => rung.push("second"));
+  first.kill();
+  machine.moveTo(10);
+  while (machine.ring());
+  assertEquals([rung, first.isAlive, second.isAlive], [["second"], false, true]);
+});
+
+Deno.test("VirtualMachine draws the same numbers from the same seed", () => {
+  const draw = (seed: number) => {
+    const { random } = new VirtualMachine(0, seed).startProcess();
+    return [random(), random(), random()];
+  };
+  assertEquals(draw(7), draw(7));
+  assertEquals(draw(7).every((number) => number >= 0 && number < 1), true);
+  assertEquals(draw(7)[0] === draw(8)[0], false);
+});
+
+Deno.test("Baton has one holder at a time, in the order in which it was wanted", async () => {
+  const baton = new Baton();
+  const order: string[] = [];
+  // The first takes longest; the others must not overtake each other.
+  const work = async (name: string, ms: number) => {
+    await baton.take();
+    order.push(`${name} begins`);
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    order.push(`${name} ends`);
+    baton.giveBack();
+  };
+  const all = Promise.all([work("a", 20), work("b", 0), work("c", 5)]);
+  await turn();
+  assertEquals(baton.isFree, false);
+  await baton.free();
+  assertEquals(order, ["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
+  assertEquals(baton.isFree, true);
+  await all;
+});
+
+Deno.test("Work gives the baton back while it only waits, and takes it for a call beside a wait", async () => {
+  const baton = new Baton();
+  const work = new Work(baton);
+  const [wake, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const seen: [string, boolean][] = [];
+  const see = (name: string) => void seen.push([name, baton.isFree]);
+  const done = work.do(async () => {
+    see("begins");
+    const waiting = work.idle(() => wake.promise);
+    await turn();
+    see("waits");
+    const call = work.call(() => answer.promise);
+    await turn();
+    see("waits and calls");
+    answer.resolve();
+    await call;
+    see("waits again");
+    wake.resolve();
+    await waiting;
+    see("goes on");
+  });
+  await done;
+  see("is over");
+  assertEquals(seen, [
+    ["begins", false],
+    ["waits", true],
+    ["waits and calls", false],
+    ["waits again", true],
+    ["goes on", false],
+    ["is over", true],
+  ]);
+});
+
+Deno.test("Work that throws gives the baton back", async () => {
+  const baton = new Baton();
+  const failed = await new Work(baton).do(() => Promise.reject(new TypeError("no"))).catch(({ message }) =>
+    message
+  );
+  assertEquals([failed, baton.isFree], ["no", true]);
+});
+
+Deno.test("Script plays cues in order of time, those of one instant as they were added", () => {
+  const played: string[] = [];
+  const cue = (at: number, name: string) => ({ at, do: () => void played.push(name) });
+  const script = new Script([cue(20, "b"), cue(10, "a")]);
+  script.add(cue(20, "c"));
+  script.add(cue(15, "between"));
+  assertEquals(script.next, 10);
+  for (let next = script.take(20); next !== undefined; next = script.take(20)) void next.do();
+  assertEquals([played, script.next], [["a", "between", "b", "c"], Infinity]);
+});

@@ -1,0 +1,298 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { type Outage, rehearse, reportLines } from "../../lib/rehearsal/mod.ts";
+import { RecipeError } from "../../lib/steps/mod.ts";
+import { amiss, compiled, FUNDS, rehearsed, sectionOf } from "./support.ts";
+
+const outage = (at: string, what: Outage["what"], more: Partial<Outage> = {}): Outage => ({
+  at: `2025-${at}+08:00`,
+  what,
+  ...more,
+});
+
+Deno.test("rehearse() tells each slot of a week with a half-day and holidays", async () => {
+  const result = await rehearsed(FUNDS, ["2025-12-22", "2025-12-28"]);
+  assertEquals(result.recipes, [{
+    recipe: "funds",
+    slots: 5,
+    ok: 3,
+    failed: 0,
+    skipped: 2,
+    reasons: { holiday: 2 },
+    open: 0,
+  }]);
+  assertEquals(reportLines(result), [
+    "rehearsed 2025-12-22 to 2025-12-28, seed 1",
+    "",
+    "recipe  slots  ok  failed  skipped  why",
+    "funds       5   3       0        2  holiday 2",
+    "",
+    "half-days and clock changes:",
+    "  2025-12-24 Wed  XHKG half-day, closes 12:00",
+    "",
+    "not a plain success:",
+    "  2025-12-25 Thu  skipped, holiday: funds",
+    "  2025-12-26 Fri  skipped, holiday: funds",
+    "",
+    "5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages",
+  ]);
+});
+
+Deno.test("rehearse() shows slots that meet a change of the clocks", async () => {
+  const result = await rehearsed(
+    `
+name: nightly
+schedule: { cron: "30 2 * * *", timezone: America/New_York }
+steps:
+  - { id: funds, uses: account.funds, with: { market: us } }
+`,
+    ["2025-03-08", "2025-03-10"],
+  );
+  // At 02:00 of the 9th clocks go to 03:00, which is 07:00 UTC.
+  assertEquals(sectionOf(result, "half-days and clock changes"), [
+    "2025-03-09 Sun  America/New_York clocks go on by 1h",
+    "  nightly (main) 02:30 does not exist: it runs at 2025-03-09T07:00:00Z",
+  ]);
+  assertEquals(result.recipes.map(({ slots, ok }) => [slots, ok]), [[3, 3]]);
+});
+
+/** What became of `funds`, every ten minutes while Hong Kong trades in the afternoon of 5 March 2025. */
+const WATCH = `
+name: watch
+schedule: { every: 10m, while: XHKG.open+210m..XHKG.close }
+misfire: { action: skip, grace: 2m }
+steps:
+  - { id: funds, uses: account.funds, with: { market: hk } }
+`;
+const afternoon = (...outages: Outage[]) => rehearsed(WATCH, ["2025-03-05", "2025-03-05"], { outages });
+
+Deno.test("rehearse() runs every slot of a day on which nothing goes wrong", async () => {
+  const result = await afternoon();
+  // 13:00 to 16:00, both ends among them.
+  assertEquals([result.recipes[0]!.slots, result.recipes[0]!.ok, result.exceptions], [19, 19, []]);
+});
+
+Deno.test("rehearse() takes the scheduler down and starts it anew on its ledger", async () => {
+  const result = await afternoon(outage("03-05T13:55", "scheduler-down", { for: "1h" }));
+  // 14:00 to 14:50 were missed; the grace is two minutes.
+  assertEquals(amiss(result), ["2025-03-05 Wed  skipped, misfire: watch x6"]);
+});
+
+Deno.test("rehearse() kills the process in the middle of a run, which is taken over", async () => {
+  const result = await afternoon(outage("03-05T13:55", "kill", { for: "1m" }));
+  assertEquals(amiss(result), ["2025-03-05 Wed  ran well at attempt 2: watch"]);
+  assertEquals(sectionOf(result, "noticed by the scheduler"), [
+    "2025-03-05T06:01:00Z  watch/main/2025-03-05T06:00:00Z was taken over: due",
+  ]);
+});
+
+Deno.test("rehearse() never does a write again whose process died", async () => {
+  const write = `
+name: cancel
+schedule: { calendar: XHKG, at: close-15m }
+window: XHKG.close-16m..XHKG.close-10m
+steps:
+  - { id: cancel, uses: cancel-open-orders, with: { markets: [hk] } }
+`;
+  const result = await rehearsed(write, ["2025-03-05", "2025-03-05"], {
+    outages: [outage("03-05T15:44", "kill")],
+  });
+  assertEquals(amiss(result), ["2025-03-05 Wed  waiting recovery: cancel"]);
+});
+
+Deno.test("rehearse() lets the gateway go away, be slow and be busy, and come back", async () => {
+  const result = await afternoon(
+    outage("03-05T13:05", "gateway-down", { for: "10m" }),
+    outage("03-05T13:35", "gateway-slow", { for: "10m", by: "9s" }),
+    outage("03-05T13:55", "gateway-slow", { for: "10m", by: "11s" }),
+    outage("03-05T14:25", "busy", { for: "10m" }),
+  );
+  assertEquals(amiss(result), [
+    '2025-03-05 Wed  failed at "funds" (Cannot complete account.funds: 1011 busy, retry later): watch',
+    '2025-03-05 Wed  failed at "funds" (Cannot complete account.funds: no answer within 10000 ms): watch',
+    '2025-03-05 Wed  failed at "funds" (Cannot send account.funds: no connection to the gateway (fetch failed)): watch',
+  ]);
+});
+
+Deno.test("rehearse() ends the login: once it is made anew, and for a while it cannot be", async () => {
+  const once = await afternoon(outage("03-05T13:55", "login-expired"));
+  assertEquals([once.recipes[0]!.ok, amiss(once)], [19, []]);
+  const lasting = await afternoon(outage("03-05T13:55", "login-expired", { for: "10m" }));
+  assertEquals(amiss(lasting), [
+    '2025-03-05 Wed  failed at "funds" (Cannot complete account.login: 1014 login timeout): watch',
+  ]);
+});
+
+Deno.test("rehearse() sets the wall clock, which the scheduler notices and which repeats nothing", async () => {
+  const result = await afternoon(outage("03-05T14:05", "clock-jump", { by: "-30m", for: "1h" }));
+  assertEquals(sectionOf(result, "noticed by the scheduler"), [
+    "2025-03-05T06:05:00Z  the clock was set back by 30m",
+    "2025-03-05T07:05:00Z  the clock was set on by 30m",
+  ]);
+  // From 14:35 true time the wall clock comes past 14:05 again, at 15:05 it shows 14:35 and is set right: the slots
+  // of 14:40 to 15:00 are missed.
+  assertEquals(amiss(result), ["2025-03-05 Wed  skipped, misfire: watch x3"]);
+  assertEquals(result.recipes.map(({ slots, ok }) => [slots, ok]), [[19, 16]]);
+});
+
+Deno.test("rehearse() lets the machine sleep, and wakes it late", async () => {
+  const result = await afternoon(outage("03-05T14:05", "machine-asleep", { for: "1h" }));
+  assertEquals(amiss(result), ["2025-03-05 Wed  skipped, misfire: watch x6"]);
+  assertEquals(sectionOf(result, "noticed by the scheduler"), [
+    "2025-03-05T07:05:00Z  the clock was set on by 1h",
+  ]);
+});
+
+Deno.test("rehearse() lets a person pause and resume", async () => {
+  const result = await afternoon(
+    outage("03-05T14:05", "pause", { recipe: "watch" }),
+    outage("03-05T14:45", "resume", { recipe: "watch" }),
+  );
+  assertEquals(amiss(result), ["2025-03-05 Wed  skipped, paused: watch x4"]);
+});
+
+Deno.test("rehearse() lets waits pass in virtual time, beside other recipes", async () => {
+  const waits = `
+name: waits
+schedule: { calendar: XHKG, at: open }
+timeout: 8h
+steps:
+  - id: close
+    uses: wait-for
+    with: { session: { calendar: XHKG, moment: close }, atMost: 7h }
+`;
+  const now = performance.now();
+  const path = await Deno.makeTempDir();
+  const result = await rehearsed([waits, WATCH], ["2025-03-05", "2025-03-05"], { ledger: `${path}/test.db` });
+  assert(performance.now() - now < 20_000, "six and a half hours pass at once");
+  assertEquals(result.recipes.map(({ recipe, slots, ok }) => [recipe, slots, ok]), [["waits", 1, 1], [
+    "watch",
+    19,
+    19,
+  ]]);
+  using ledger = new (await import("../../lib/runner/ledger.ts")).Ledger(`${path}/test.db`);
+  const row = ledger.get<{ took: number }>(
+    "select finished_at - started_at as took from run where recipe = 'waits'",
+  );
+  assertEquals(row?.took, 6.5 * 3_600_000);
+  await Deno.remove(path, { recursive: true });
+});
+
+Deno.test("rehearse() records pushes of a stretch of the session", async () => {
+  const out = await Deno.makeTempDir();
+  const records = `
+name: records
+schedule: { calendar: XHKG, at: open+10m }
+steps:
+  - { id: watch, uses: watch, with: { securities: ["00700.HK"], for: 5m } }
+`;
+  const result = await rehearsed(records, ["2025-03-05", "2025-03-05"], { out });
+  assertEquals([result.recipes[0]!.ok, amiss(result)], [1, []]);
+  const lines = (await Deno.readTextFile(`${out}/out/pushes/2025-03-05/quote.jsonl`)).trim().split("\n");
+  assert(lines.length >= 3, `${lines.length} quotes`);
+  await Deno.remove(out, { recursive: true });
+});
+
+Deno.test("rehearse() takes no account of how long a step really takes", async () => {
+  const recipes = await compiled(FUNDS, WATCH);
+  const slowly = (ms: number) =>
+    recipes.map((recipe) => ({
+      ...recipe,
+      steps: recipe.steps.map((step) => ({
+        ...step,
+        run: async (context: Parameters<typeof step.run>[0]) => {
+          await new Promise((resolve) => setTimeout(resolve, ms));
+          return await step.run(context);
+        },
+      })),
+    }));
+  const days = { from: "2025-03-05", to: "2025-03-05" };
+  const outages = [outage("03-05T13:55", "kill"), outage("03-05T14:40", "login-expired")];
+  const texts = [];
+  for (const ms of [0, 25]) {
+    texts.push(reportLines(await rehearse({ recipes: slowly(ms), ...days, outages })).join("\n"));
+  }
+  assertEquals(texts[0], texts[1]);
+});
+
+Deno.test("rehearse() writes down what would have been sent, and sends nothing", async () => {
+  const calls: string[] = [];
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, ({ url }) => {
+    calls.push(url);
+    return new Response("ok");
+  });
+  const tells = `
+name: tells
+schedule: { calendar: XHKG, at: close+45m }
+secrets:
+  chat: { env: HSGATE_CHAT }
+steps:
+  - { id: funds, uses: account.funds, with: { market: hk } }
+  - id: tell
+    needs: funds
+    uses: notify
+    with: { webhook: "http://127.0.0.1:${server.addr.port}/", chat: { url: "\${secret:chat}" }, text: done }
+notify:
+  - on: failure
+    uses: notify
+    with: { chat: { url: "\${secret:chat}" } }
+`;
+  const result = await rehearsed(tells, ["2025-03-05", "2025-03-06"], {
+    outages: [outage("03-06T16:40", "busy", { for: "10m" })],
+  });
+  await server.shutdown();
+  assertEquals(calls, []);
+  assertEquals(sectionOf(result, "would have sent"), [
+    "2025-03-05  tells by webhook, chat: done",
+    '2025-03-06  tells by chat: tells is failed at step "funds" (2025-03-06): Cannot complete account.funds: 1011 busy, retry later',
+  ]);
+});
+
+Deno.test("rehearse() connects to the simulator whatever a recipe names", async () => {
+  const elsewhere = FUNDS.replace(
+    "steps:",
+    'connect: { gateway: "http://192.0.2.1:11111" }\nsteps:',
+  );
+  const result = await rehearsed(elsewhere, ["2025-03-05", "2025-03-05"]);
+  assertEquals(result.recipes.map(({ ok }) => ok), [1]);
+});
+
+Deno.test("rehearse() lets the account trade, so that exports have rows whose fees clear", async () => {
+  const out = await Deno.makeTempDir();
+  const eod = `
+name: eod
+schedule: { calendar: XHKG, at: open-45m }
+steps:
+  - { id: book, uses: export-day-book, with: { markets: [hk], sessions: 1, formats: [csv] } }
+`;
+  const result = await rehearsed(eod, ["2025-03-05", "2025-03-07"], { out });
+  assertEquals(result.recipes.map(({ ok, failed }) => [ok, failed]), [[3, 0]]);
+  const summary = JSON.parse(await Deno.readTextFile(`${out}/out/day-books/2025-03-06/summary.json`));
+  assertEquals(summary.status, "final");
+  await Deno.remove(out, { recursive: true });
+});
+
+Deno.test("rehearse() refuses days that make no sense, and a script for recipes that are not there", async () => {
+  await assertRejects(
+    () => rehearsed(FUNDS, ["2025-03-05", "2025-03-04"]),
+    RangeError,
+    "Cannot rehearse from 2025-03-05 to 2025-03-04: the end comes first",
+  );
+  await assertRejects(
+    () => rehearsed(FUNDS, ["2025-3-5", "2025-03-06"]),
+    RangeError,
+    'Cannot read "2025-3-5" as a day',
+  );
+  await assertRejects(
+    () => rehearsed(FUNDS, ["2024-08-15", "2024-08-16"]),
+    RangeError,
+    "Cannot rehearse from 2024-08-15: the simulator has prices since 2024-08-16",
+  );
+  await assertRejects(
+    () =>
+      rehearsed(FUNDS, ["2025-03-05", "2025-03-06"], {
+        outages: [outage("03-05T14:05", "pause", { recipe: "fund" })],
+      }),
+    RecipeError,
+    'there is no recipe "fund"; there are funds',
+  );
+});
