@@ -340,7 +340,7 @@ Deno.test("denoCron() refuses to trade on every timeline", () => {
   assertStringIncludes(error.message, 'Cannot deploy "trader" to Deno.cron: it trades');
   const { text } = denoCron([eod, trader], { ...cronOptions, timeline: "production" }).files[0]!;
   assertStringIncludes(text, '  timeline: "production",\n');
-  assertStringIncludes(text, 'Deno.cron("hsgate tick", "* * * * *", () => ticking.tick());');
+  assertStringIncludes(text, 'Deno.cron("hsgate tick", "* * * * *", async () => {');
   assert(!denoCron([eod], { ...cronOptions, timeline: "production" }).files[0]!.text.includes("timeline:"));
 });
 

@@ -85,7 +85,9 @@ ${lines}
 });
 
 // Ticks do not overlap, and none is tried again: the next one finds what is left.
-Deno.cron("hsgate tick", "* * * * *", () => ticking.tick());
+Deno.cron("hsgate tick", "* * * * *", async () => {
+  await ticking.tick();
+});
 `;
 }
 

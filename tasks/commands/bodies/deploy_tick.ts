@@ -33,6 +33,8 @@ export interface TickEnd {
 /** Whoever is called once a minute. */
 export interface Ticking {
   tick(): Promise<TickEnd>;
+  /** Resolves once nothing goes on. */
+  settled(): Promise<void>;
 }
 
 /** Makes what is called once a minute. @throws {TypeError} For recipes that write, on a disk that does not last. */
@@ -56,11 +58,15 @@ export async function startTicking(
   const words = ["schedule", ...recipes, "--once", "--ledger", ledger, "--out", dir];
   if (await host.readFile(settings) !== undefined) words.push("--config", settings);
   const open = new Set<Promise<number>>();
+  const settled = async () => {
+    while (open.size > 0) await Promise.allSettled([...open]);
+  };
   if (given === undefined) {
     // A cron alone would go on after the runs have been given back.
-    host.signal.addEventListener("abort", () => void Promise.allSettled([...open]).then(() => Deno.exit(0)));
+    host.signal.addEventListener("abort", () => void settled().then(() => Deno.exit(0)));
   }
   return {
+    settled,
     async tick() {
       if (!isAllowed || host.signal.aborted) return { open: open.size };
       // Each tick is a claimer of its own: the ledger keeps them apart, as it does processes.

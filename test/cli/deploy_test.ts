@@ -1,0 +1,313 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { parseAllDocuments } from "yaml";
+import { Ledger } from "../../lib/runner/ledger.ts";
+import { loadRecipe } from "../../lib/steps/mod.ts";
+import { startTicking } from "../../tasks/commands/bodies/deploy_tick.ts";
+import { processHost } from "../../tasks/commands/host.ts";
+import { cli, folder, simulate } from "./runner_support.ts";
+import { KEY, PASSWORD } from "./support.ts";
+
+const beat = `name: beat
+schedule: { calendar: XHKG, at: "09:25" }
+steps:
+  - { id: orders, uses: orders.today, with: { market: hk } }
+`;
+const trader = `name: trader
+schedule: { calendar: XHKG, at: close-15m }
+window: XHKG.close-16m..XHKG.close-10m
+steps:
+  - { id: cancel, uses: cancel-open-orders, with: { markets: [hk] } }
+`;
+
+const decoder = new TextDecoder();
+
+/** Runs a program and returns its exit code with all that it printed. */
+async function started(
+  program: string,
+  args: string[],
+  { cwd, env = {} }: { cwd: string; env?: Record<string, string> },
+): Promise<{ code: number; text: string }> {
+  const { code, stdout, stderr } = await new Deno.Command(program, { args, cwd, env, stdin: "null" })
+    .output();
+  return { code, text: decoder.decode(stdout) + decoder.decode(stderr) };
+}
+
+/** What each system would start, taken from the files that were written for it. */
+async function starters(dir: string, ledger: string) {
+  const here = ["--dir", dir, "--ledger", ledger];
+  const recipe = `${dir}/beat.yaml`;
+  const out = `${dir}/out`;
+  const written = async (words: string[], file: string) => {
+    const { code, err } = await cli(["deploy", recipe, ...words, ...here, "--out", out]);
+    assertEquals(code, 0, err);
+    return await Deno.readTextFile(`${out}/${file}`);
+  };
+  const lines = (await written(["--to", "crontab"], "hsgate.crontab")).split("\n");
+  const cron = lines.find((line) => /^[\d*,/]+ \* \* \* \* /.test(line))!;
+  const unit = await written(["--to", "systemd"], "hsgate-beat.service");
+  const program = new URL("../../tasks/hsgate.ts", import.meta.url).pathname;
+  const manifest = await written(
+    ["--to", "kubernetes", "--deno", Deno.execPath(), "--program", program],
+    "hsgate.yaml",
+  );
+  await written(["--to", "deno-cron"], "hsgate_cron.ts");
+  const [container] = parseAllDocuments(manifest)[1]!.toJS().spec.jobTemplate.spec.template.spec.containers;
+  return {
+    // Cron takes five fields off, and a backslash before each %.
+    crontab: cron.replace(/^(\S+ ){5}/, "").replaceAll("\\%", "%"),
+    systemd: /^ExecStart=(.*)$/m.exec(unit)![1]!,
+    kubernetes: [...container.command, ...container.args] as string[],
+    denoCron: `${out}/hsgate_cron.ts`,
+  };
+}
+
+/** A folder with a recipe, settings that lead to a gateway, and a `date` that says that it is time. */
+async function place(gateway: { info: { gatewayUrl: string } }) {
+  const dir = await folder({
+    "beat.yaml": beat,
+    "hsgate.yaml":
+      `gatewayUrl: ${gateway.info.gatewayUrl}\ntradePassword: "${PASSWORD}"\ntradePasswordKey: ${KEY}\n`,
+    "date": '#!/bin/sh\ntest "$TZ" = Asia/Hong_Kong && echo 5-0925\n',
+    // The handler of the cron is called at once, in place of at the next minute.
+    "drive.ts": `Object.defineProperty(Deno, "cron", { value: async (_name, _times, handler) => {
+  await handler();
+  Deno.exit(0);
+} });
+await import(Deno.args[0]);
+`,
+  });
+  await Deno.chmod(`${dir.path}/hsgate.yaml`, 0o600);
+  await Deno.chmod(`${dir.path}/date`, 0o755);
+  return dir;
+}
+
+/** A scheduler that was there before the latest slot, so that it knows of it. */
+async function seen(ledger: Ledger, file: string): Promise<void> {
+  const { schedules: [schedule] } = await loadRecipe(file, { now: Date.now });
+  ledger.run(
+    "insert into schedule (recipe, schedule_id, spec, watermark, updated_at) values ('beat', 'main', ?, ?, 0)",
+    JSON.stringify(schedule),
+    Date.now() - 6 * 86_400_000,
+  );
+}
+
+/** State and attempts of the latest slot. */
+function latestOf(file: string): [string, number] | undefined {
+  using ledger = new Ledger(file);
+  const row = ledger.get<{ state: string; attempt: number }>(
+    "select state, attempt from run order by slot_at desc limit 1",
+  );
+  return row && [row.state, row.attempt];
+}
+
+/** Makes the ledger be new. */
+async function forget(file: string): Promise<void> {
+  for (const end of ["", "-wal", "-shm"]) await Deno.remove(`${file}${end}`).catch(() => {});
+}
+
+Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the scheduler at once runs once", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using dir = await place(gateway);
+  const file = `${dir.path}/ledger.db`;
+  const { crontab, systemd, kubernetes, denoCron } = await starters(dir.path, file);
+  {
+    using ledger = new Ledger(file);
+    await seen(ledger, `${dir.path}/beat.yaml`);
+  }
+  const cwd = dir.path;
+  const program = new URL("../../tasks/hsgate.ts", import.meta.url).pathname;
+  const path = `${dir.path}:${Deno.env.get("PATH")}`;
+  const config = new URL("../../deno.json", import.meta.url).pathname;
+  const cronFlags = ["run", "-A", "--no-check", "--unstable-cron", "--config", config];
+  const ways = {
+    crontab: () => started("/bin/sh", ["-c", crontab], { cwd: "/", env: { PATH: path } }),
+    systemd: () => started("/bin/sh", ["-c", systemd], { cwd }),
+    kubernetes: () => started(kubernetes[0]!, kubernetes.slice(1), { cwd }),
+    denoCron: () => started(Deno.execPath(), [...cronFlags, `${cwd}/drive.ts`, denoCron], { cwd }),
+    scheduler: () =>
+      started(Deno.execPath(), ["run", "-A", program, "schedule", "beat.yaml", "--ledger", file, "--once"], {
+        cwd,
+      }),
+  };
+  // Each of them can, alone.
+  for (const [name, start] of Object.entries(ways)) {
+    const { code, text } = await start();
+    assertEquals([code, latestOf(file)], [0, ["ok", 1]], `${name}: ${text}`);
+    await forget(file);
+    using ledger = new Ledger(file);
+    await seen(ledger, `${cwd}/beat.yaml`);
+  }
+  // And all of them together still run it once.
+  const startAll = () => Promise.all(Object.values(ways).map((start) => start()));
+  const first = await startAll();
+  assertEquals(first.map(({ code }) => code), [0, 0, 0, 0, 0], first.map(({ text }) => text).join("\n"));
+  // A line that fires when there is no new slot is as quiet.
+  const again = await startAll();
+  assertEquals(again.map(({ code }) => code), [0, 0, 0, 0, 0], again.map(({ text }) => text).join("\n"));
+  assertEquals(again[0]!.text, "", "cron would send a mail");
+  assertEquals(latestOf(file), ["ok", 1]);
+  using ledger = new Ledger(file);
+  const claims = ledger.all<{ run_key: string; n: number }>(
+    "select run_key, count(*) as n from event where kind = 'claimed' group by run_key",
+  );
+  assert(claims.length > 0 && claims.every(({ n }) => n === 1), JSON.stringify(claims));
+});
+
+Deno.test("a failed run is told once: by who ran it, not by the starts after it", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using dir = await place(gateway);
+  const { crontab } = await starters(dir.path, `${dir.path}/ledger.db`);
+  await Deno.writeTextFile(`${dir.path}/beat.yaml`, beat.replace("market: hk", "market: nowhere"));
+  const env = { PATH: `${dir.path}:${Deno.env.get("PATH")}` };
+  const wrong = await started("/bin/sh", ["-c", crontab], { cwd: "/", env });
+  assertEquals(wrong.text, `hsgate: beat ended with 2, see ${dir.path}/hsgate.log\n`);
+  await Deno.writeTextFile(`${dir.path}/beat.yaml`, beat);
+  await Deno.writeTextFile(`${dir.path}/hsgate.yaml`, "gatewayUrl: http://127.0.0.1:1\n");
+  const failed = await started("/bin/sh", ["-c", crontab], { cwd: "/", env });
+  assertEquals(failed.text, `hsgate: beat ended with 1, see ${dir.path}/hsgate.log\n`);
+  const later = await started("/bin/sh", ["-c", crontab], { cwd: "/", env });
+  assertEquals([later.code, later.text], [0, ""]);
+});
+
+Deno.test("a tick of Deno.cron runs a slot once, and does nothing on another timeline", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using dir = await place(gateway);
+  const file = `${dir.path}/ledger.db`;
+  {
+    using ledger = new Ledger(file);
+    await seen(ledger, `${dir.path}/beat.yaml`);
+  }
+  const said: string[] = [];
+  const host = { ...quiet(), note: (line: string) => void said.push(line) };
+  const options = { recipes: [`${dir.path}/beat.yaml`], ledger: file, dir: dir.path, host };
+  const attempts = () => {
+    using ledger = new Ledger(file);
+    return ledger.all<{ attempt: number }>("select attempt from run where state = 'ok'").map(({ attempt }) =>
+      attempt
+    );
+  };
+  const other = await startTicking({ ...options, timeline: "production" });
+  assertEquals([await other.tick(), attempts()], [{ open: 0 }, []]);
+  assertStringIncludes(said[0]!, 'HSGATE_TIMELINE is not "production"');
+  const ticking = await startTicking(options);
+  const ends = await Promise.all([ticking.tick(), ticking.tick()]);
+  assertEquals(ends.map(({ code }) => code), [0, 0], said.join("\n"));
+  const ran = attempts();
+  assert(ran.length >= 1 && ran.every((attempt) => attempt === 1), JSON.stringify(ran));
+  assertEquals([(await ticking.tick()).code, attempts()], [0, ran]);
+});
+
+/** This process without its signals and its terminal. */
+function quiet() {
+  const { readFile, size, readStdin, ask } = processHost();
+  return {
+    env: () => undefined,
+    out: () => {},
+    note: () => {},
+    draw: () => {},
+    isTerminal: false,
+    canAsk: false,
+    color: false,
+    size,
+    ask,
+    readStdin,
+    readFile,
+    signal: new AbortController().signal,
+    now: Date.now,
+  };
+}
+
+Deno.test("a tick ends within its time, while its run goes on", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using dir = await place(gateway);
+  const file = `${dir.path}/ledger.db`;
+  {
+    using ledger = new Ledger(file);
+    await seen(ledger, `${dir.path}/beat.yaml`);
+  }
+  const recipes = [`${dir.path}/beat.yaml`];
+  const ticking = await startTicking({ recipes, ledger: file, dir: dir.path, host: quiet(), waitMs: 0 });
+  assertEquals(await ticking.tick(), { open: 1 });
+  await ticking.settled();
+  assertEquals(latestOf(file), ["ok", 1]);
+});
+
+Deno.test("deploy --to deno-cron writes a program that type-checks", async () => {
+  await using dir = await folder({ "beat.yaml": beat });
+  const words = ["deploy", `${dir.path}/beat.yaml`, "--to", "deno-cron", "--out", dir.path];
+  assertEquals((await cli(words)).code, 0);
+  const config = new URL("../../deno.json", import.meta.url).pathname;
+  const file = `${dir.path}/hsgate_cron.ts`;
+  const { code, text } = await started(Deno.execPath(), ["check", "--config", config, file], {
+    cwd: dir.path,
+  });
+  assertEquals(code, 0, text);
+});
+
+Deno.test("deploy prints a crontab for a pipe, and files with what is left to do", async () => {
+  await using dir = await folder({
+    "beat.yaml": beat,
+    "byhand.yaml": beat.replace(/name.*\nschedule.*/, "name: byhand"),
+  });
+  const piped = await cli(["deploy", dir.path, "--to", "crontab", "--ledger", "/srv/hsgate.db"]);
+  assertEquals([piped.code, piped.err], [0, 'hsgate: "byhand" has no schedule, so it is left out\n']);
+  assertStringIncludes(piped.out, "[1-5]-0925) cd ");
+  const words = [
+    "deploy",
+    `${dir.path}/beat.yaml`,
+    "--to",
+    "systemd",
+    "--user",
+    "--out",
+    `${dir.path}/units`,
+  ];
+  const { code, out } = await cli([...words, "--ledger", "/srv/hsgate.db"]);
+  assertEquals(code, 0);
+  assertStringIncludes(out, "beat\n  Mon..Fri *-*-* 09:25:00 Asia/Hong_Kong\n  decided inside: holidays, ");
+  assertStringIncludes(out, `wrote ${dir.path}/units/hsgate-beat.timer\n`);
+  assertStringIncludes(out, "  systemctl --user enable --now hsgate-beat.timer\n");
+  const again = await cli(words);
+  assertEquals([again.code, again.out], [2, ""]);
+  assertStringIncludes(
+    again.err,
+    '"hsgate-beat.service", "hsgate-beat.timer", "hsgate-schedule.service" are there',
+  );
+  const json = JSON.parse((await cli([...words, "--force", "--json"])).out);
+  assertEquals([json.to, json.files.length, json.recipes[0].recipe], ["systemd", 3, "beat"]);
+});
+
+Deno.test("deploy refuses to let a recipe trade on a ledger that does not last, or on every timeline", async () => {
+  await using dir = await folder({ "trader.yaml": trader });
+  const words = ["deploy", `${dir.path}/trader.yaml`];
+  for (const ledger of ["/tmp/hsgate.db", ":memory:", "/dev/shm/x/hsgate.db"]) {
+    const { code, out, err } = await cli([...words, "--to", "crontab", "--ledger", ledger]);
+    assertEquals([code, out], [2, ""], ledger);
+    assertStringIncludes(err, `Cannot deploy "trader", which trades, with the ledger "${ledger}": it `);
+  }
+  const lasting = await cli([...words, "--to", "crontab", "--ledger", "/srv/hsgate.db"]);
+  assertEquals([lasting.code, lasting.err, lasting.out.includes("@reboot")], [0, "", false]);
+  const cron = [...words, "--to", "deno-cron", "--out", `${dir.path}/out`, "--ledger", "/srv/hsgate.db"];
+  const refused = await cli(cron);
+  assertEquals(refused.code, 2);
+  assertStringIncludes(refused.err, "name the one that may trade with --timeline production");
+  assertEquals((await cli([...cron, "--timeline", "production"])).code, 0);
+});
+
+Deno.test("deploy says what is wrong with its arguments and with recipes", async () => {
+  await using dir = await folder({ "beat.yaml": beat, "wrong.yaml": beat.replace("today", "todya") });
+  const cases: [words: string[], reason: string][] = [
+    [["deploy", dir.path], "name the system with --to"],
+    [["deploy", dir.path, "--to", "cron"], 'Cannot deploy to "cron": it is one of "crontab", '],
+    [["deploy", `${dir.path}/beat.yaml`, "--to", "systemd"], "name their folder with --out DIR"],
+    [
+      ["deploy", `${dir.path}/beat.yaml`, "--to", "kubernetes", "--out", dir.path, "--as", "pods"],
+      '"jobs" or "scheduler"',
+    ],
+    [["deploy", dir.path, "--to", "crontab"], "wrong.yaml:4:"],
+  ];
+  for (const [words, reason] of cases) {
+    const { code, out, err } = await cli(words);
+    assertEquals([code, out], [2, ""], words.join(" "));
+    assertStringIncludes(err, reason);
+  }
+});
