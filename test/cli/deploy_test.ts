@@ -304,6 +304,10 @@ Deno.test("deploy says what is wrong with its arguments and with recipes", async
       '"jobs" or "scheduler"',
     ],
     [["deploy", dir.path, "--to", "crontab"], "wrong.yaml:4:"],
+    [
+      ["deploy", `${dir.path}/beat.yaml`, "--to", "kubernetes", "--out", dir.path],
+      'outside the folder that becomes "/app"',
+    ],
   ];
   for (const [words, reason] of cases) {
     const { code, out, err } = await cli(words);

@@ -53,8 +53,8 @@ export function kubernetes(recipes: readonly CompiledRecipe[], options: Kubernet
 const head = ({ image, as }: KubernetesOptions) =>
   `# Recipes of hsgate in Kubernetes.
 #
-# The image must hold Deno, the program, its packages and the recipes where the arguments below say; "${image}" is what
-# --image named. Settings and secrets come from the Secret "hsgate-settings", made from a file that stays outside:
+# The image (${image}) must hold Deno, the program, its packages and the recipes where the arguments below say.
+# Settings and secrets come from the Secret "hsgate-settings", made from a file that stays outside:
 #   kubectl create secret generic hsgate-settings --from-env-file=hsgate.env
 #
 # The ledger is SQLite on a volume that one pod at a time may use (ReadWriteOncePod, Kubernetes 1.29), and never on a

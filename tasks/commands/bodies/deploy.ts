@@ -36,6 +36,7 @@ export async function run({ args, flags, host }: DeployInput): Promise<number> {
   const recipes = scheduled(all, host);
   const options = await optionsOf(to, { flags, host });
   checkLedger(recipes, options);
+  if (to === "kubernetes") checkInImage(recipes, options);
   if (options.doubt !== undefined) host.note(`hsgate: warning: the ledger may not last: ${options.doubt}`);
   const deployment = deploymentOf(to, recipes, { options, flags });
   const { files } = deployment;
@@ -119,6 +120,16 @@ function checkLedger(recipes: readonly CompiledRecipe[], { ledger, doubt }: Depl
   const what = writer === undefined ? "recipes" : `"${writer.name}", which trades,`;
   throw new UsageError(
     `Cannot deploy ${what} with the ledger "${ledger}": ${doubt}; name one that lasts with --ledger`,
+  );
+}
+
+/** The image is made of the folder, so what lies elsewhere would not be in it. */
+function checkInImage(recipes: readonly CompiledRecipe[], { fileOf, dir }: DeployOptions): void {
+  const outside = recipes.find((recipe) => !fileOf(recipe).startsWith(`${dir}/`));
+  if (outside === undefined) return;
+  throw new UsageError(
+    `Cannot deploy "${outside.file}" to kubernetes: it lies outside the folder that becomes "${dir}" in the image; ` +
+      "run this in that folder, or name its place there with --dir",
   );
 }
 
