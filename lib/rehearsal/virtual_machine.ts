@@ -83,15 +83,14 @@ export class VirtualMachine {
 
   /** Starts a process. */
   startProcess(): VirtualProcess {
-    const machine = this;
     let isAlive = true;
     return {
-      now: () => machine.wallTime,
-      monotonic: () => machine.#steady,
-      random: () => machine.#random(),
-      id: () => `id-${++machine.#ids}`,
+      now: () => this.wallTime,
+      monotonic: () => this.#steady,
+      random: () => this.#random(),
+      id: () => `id-${++this.#ids}`,
       setTimer: (ms, callback) =>
-        machine.#timers.set(machine.#steady + Math.max(0, ms), () => {
+        this.#timers.set(this.#steady + Math.max(0, ms), () => {
           if (isAlive) callback();
         }),
       get isAlive() {

@@ -1,0 +1,159 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { cli, folder, spawned } from "./runner_support.ts";
+
+const RECIPE = `
+name: funds
+schedule: { calendar: XHKG, at: close+45m }
+steps:
+  - { id: funds, uses: account.funds, with: { market: hk } }
+`;
+const WEEK = ["--from", "2025-12-22", "--to", "2025-12-26"];
+const REPORT = [
+  "rehearsed 2025-12-22 to 2025-12-26, seed 1",
+  "",
+  "recipe  slots  ok  failed  skipped  why",
+  "funds       5   3       0        2  holiday 2",
+  "",
+  "half-days and clock changes:",
+  "  2025-12-24 Wed  XHKG half-day, closes 12:00",
+  "",
+  "not a plain success:",
+  "  2025-12-25 Thu  skipped, holiday: funds",
+  "  2025-12-26 Fri  skipped, holiday: funds",
+  "",
+  "5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages",
+  "",
+].join("\n");
+
+Deno.test("hsgate test prints the report, and how far it is beside it", async () => {
+  await using recipes = await folder({ "funds.yaml": RECIPE });
+  const { code, out, err } = await cli(["test", recipes.path, ...WEEK]);
+  assertEquals({ code, out, err }, { code: 0, out: REPORT, err: "hsgate: 2025-12, 0 slots so far\n" });
+});
+
+Deno.test("hsgate test --json prints the result for programs, and nothing else", async () => {
+  await using recipes = await folder({ "funds.yaml": RECIPE });
+  const { code, out, err } = await cli(["test", `${recipes.path}/funds.yaml`, ...WEEK, "--json"]);
+  assertEquals([code, err], [0, ""]);
+  const { recipes: tallies, exceptions, specialDays, from, seed } = JSON.parse(out);
+  assertEquals([from, seed], ["2025-12-22", 1]);
+  assertEquals(tallies, [
+    { recipe: "funds", slots: 5, ok: 3, failed: 0, skipped: 2, reasons: { holiday: 2 }, open: 0 },
+  ]);
+  assertEquals(exceptions[0], {
+    runKey: "funds/main/2025-12-25",
+    recipe: "funds",
+    schedule: "main",
+    day: "2025-12-25",
+    state: "skipped",
+    reason: "holiday",
+  });
+  assertEquals(specialDays, [
+    { day: "2025-12-24", what: "half-day", exchange: "XHKG", closes: "12:00" },
+  ]);
+});
+
+Deno.test("hsgate test --golden keeps the report, compares it, and ends with 7 when it differs", async () => {
+  await using recipes = await folder({ "funds.yaml": RECIPE });
+  const golden = `${recipes.path}/year.txt`;
+  const words = ["test", recipes.path, ...WEEK, "--golden", golden];
+  const missing = await cli(words);
+  assertEquals(missing.code, 2);
+  assertStringIncludes(
+    missing.err,
+    `hsgate: Cannot compare: there is no "${golden}"; --update-golden writes it\n`,
+  );
+  const kept = await cli([...words, "--update-golden"]);
+  assertEquals([kept.code, kept.out], [0, "5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages\n"]);
+  assertStringIncludes(kept.err, `hsgate: wrote "${golden}"`);
+  assertEquals(await Deno.readTextFile(golden), REPORT);
+  const same = await cli(words);
+  assertEquals([same.code, same.out], [0, "5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages\n"]);
+  await Deno.writeTextFile(
+    `${recipes.path}/funds.yaml`,
+    RECIPE.replace("close+45m", "close+45m, halfDays: skip"),
+  );
+  const other = await cli(words);
+  assertEquals([other.code, other.out.split("\n").filter((line) => /^[-+]/.test(line))], [7, [
+    "- funds       5   3       0        2  holiday 2",
+    "+ funds       5   2       0        3  half day 1, holiday 2",
+    "+   2025-12-24 Wed  skipped, half day: funds",
+    "- 5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages",
+    "+ 5 slots, 2 ran well, 0 failed, 3 skipped, 0 messages",
+  ]]);
+  assertStringIncludes(other.err, "if that is right, --update-golden keeps it");
+  const forPrograms = await cli([...words, "--json"]);
+  assertEquals([forPrograms.code, JSON.parse(forPrograms.out).golden.differences.length > 0], [7, true]);
+});
+
+Deno.test("hsgate test --outages strikes, and tells a mistake by file, line and column", async () => {
+  await using recipes = await folder({ "funds.yaml": RECIPE });
+  const script = `${recipes.path}.outages.yaml`;
+  await Deno.writeTextFile(script, "- { at: 2025-12-23T16:40+08:00, for: 20m, what: gateway-down }\n");
+  const words = ["test", recipes.path, ...WEEK, "--outages", script];
+  const { code, out } = await cli(words);
+  assertEquals(code, 0, "a run that fails is part of the report");
+  assertStringIncludes(out, '2025-12-23 Tue  failed at "funds" (Cannot send account.funds: no connection');
+  await Deno.writeTextFile(script, "- { at: 2025-12-23T16:40+08:00, what: gateway-dwon }\n");
+  const wrong = await cli(words);
+  assertEquals([wrong.code, wrong.out], [2, ""]);
+  assertStringIncludes(wrong.err, `hsgate: ${script}:1:39: 0.what: expected one of "scheduler-down"`);
+  assertStringIncludes(wrong.err, 'did you mean "gateway-down"?');
+  const none = await cli([...WEEK.toSpliced(0, 0, "test", recipes.path), "--outages", "nowhere.yaml"]);
+  assertEquals(none.code, 2);
+  assertStringIncludes(none.err, 'hsgate: Cannot read the outages: there is no "nowhere.yaml"\n');
+  await Deno.remove(script);
+});
+
+Deno.test("hsgate test leaves files and the ledger where it is told to, for why", async () => {
+  await using recipes = await folder({ "funds.yaml": RECIPE });
+  const ledger = `${recipes.path}/test.db`;
+  const words = ["test", recipes.path, ...WEEK, "--ledger", ledger];
+  assertEquals((await cli(words)).code, 0);
+  const { code, out } = await cli(["why", "funds", "2025-12-25", "--ledger", ledger]);
+  assertEquals(code, 0);
+  assertStringIncludes(out, "the exchange was closed");
+  const again = await cli(words);
+  assertEquals(again.code, 2);
+  assertStringIncludes(
+    again.err,
+    `hsgate: Cannot leave the ledger in "${ledger}": there is a file already\n`,
+  );
+});
+
+Deno.test("hsgate test refuses what it cannot do, and says what to do", async () => {
+  await using recipes = await folder({ "funds.yaml": RECIPE });
+  const refusal = async (...words: string[]) => {
+    const { code, err } = await cli(["test", recipes.path, ...words]);
+    assertEquals(code, 2, err);
+    return err;
+  };
+  assertStringIncludes(await refusal(), "give --from and --to, such as --from 2025-01-01 --to 2025-12-31");
+  assertStringIncludes(await refusal("--from", "2025-1-1", "--to", "2025-12-31"), '--from "2025-1-1"');
+  assertStringIncludes(await refusal("--from", "2025-02-01", "--to", "2025-01-01"), "the end comes first");
+  assertStringIncludes(await refusal(...WEEK, "--seed", "x"), 'Cannot use --seed "x": write a whole number');
+  assertStringIncludes(await refusal(...WEEK, "--update-golden"), "--golden FILE names it");
+  assertStringIncludes(
+    await refusal("--from", "2020-01-01", "--to", "2020-01-02"),
+    "the simulator has prices since 2024-08-16",
+  );
+  await Deno.writeTextFile(`${recipes.path}/funds.yaml`, RECIPE.replace("XHKG", "XHKX"));
+  assertStringIncludes(await refusal(...WEEK), "funds.yaml:3:23");
+});
+
+Deno.test("hsgate test runs steps of one's own, with the permissions that they name", async () => {
+  const step = `
+export default {
+  effect: "read",
+  async run(_params, { call, slot }) {
+    await call("account.funds", { market: "hk" });
+    return { ok: true, slot };
+  },
+};
+`;
+  const text = RECIPE.replace("uses: account.funds, with: { market: hk }", "uses: ./count_step.ts");
+  await using recipes = await folder({ "funds.yaml": text, "count_step.ts": step });
+  const { code, out } = await spawned(["test", recipes.path, "--from", "2025-12-22", "--to", "2025-12-23"]);
+  assertEquals(code, 0);
+  assert(out.includes("\nfunds       2   2       0        0\n"), out);
+});

@@ -1,0 +1,69 @@
+/**
+ * The ready recipes over the whole of 2025, with everything going wrong that can: what becomes of each slot is kept
+ * in `ready_2025.txt`. After a change that is meant to show there:
+ *
+ *     deno task hsgate test --from 2025-01-01 --to 2025-12-31 --outages test/rehearsal/outages_2025.yaml \
+ *       --golden test/rehearsal/ready_2025.txt --update-golden
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import { differences, rehearse, reportLines } from "../../lib/rehearsal/mod.ts";
+import { spawned } from "../cli/support.ts";
+
+const RECIPES = new URL("../../recipes/", import.meta.url);
+const GOLDEN = new URL("ready_2025.txt", import.meta.url);
+const SCRIPT = new URL("outages_2025.yaml", import.meta.url);
+
+Deno.test("rehearse() of the ready recipes over 2025 comes to the report that is kept, well within a minute", async () => {
+  const outages = { text: await Deno.readTextFile(SCRIPT), fileName: "outages_2025.yaml" };
+  const began = performance.now();
+  const result = await rehearse({ recipes: RECIPES, from: "2025-01-01", to: "2025-12-31", outages });
+  const seconds = (performance.now() - began) / 1000;
+  const kept = (await Deno.readTextFile(GOLDEN)).replaceAll("\r\n", "\n");
+  assertEquals(differences(kept, `${reportLines(result).join("\n")}\n`), []);
+  assert(seconds < 60, `it took ${seconds.toFixed(1)} s`);
+});
+
+Deno.test("rehearse() is told apart from the report of a recipe whose schedule was edited", async () => {
+  const folder = await Deno.makeTempDir();
+  const text = await Deno.readTextFile(new URL("cancel_at_close.yaml", RECIPES));
+  const days = { from: "2025-12-22", to: "2025-12-26" };
+  const report = async (recipe: string) => {
+    await Deno.writeTextFile(`${folder}/cancel_at_close.yaml`, recipe);
+    return reportLines(await rehearse({ recipes: folder, ...days })).join("\n");
+  };
+  const kept = await report(text);
+  assertEquals(differences(kept, await report(text)), []);
+  // The edit leaves half-days out, and 24 December is one.
+  const edited = text.replace("at: close-15m }", "at: close-15m, halfDays: skip }");
+  assert(edited !== text);
+  assertEquals(differences(kept, await report(edited)), [
+    "",
+    "  recipe           slots  ok  failed  skipped  why",
+    "- cancel-at-close      5   3       0        2  holiday 2",
+    "+ cancel-at-close      5   2       0        3  half day 1, holiday 2",
+    "",
+    "  half-days and clock changes:",
+    "  …",
+    "",
+    "  not a plain success:",
+    "+   2025-12-24 Wed  skipped, half day: cancel-at-close",
+    "    2025-12-25 Thu  skipped, holiday: cancel-at-close",
+    "    2025-12-26 Fri  skipped, holiday: cancel-at-close",
+    "",
+    "- 5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages",
+    "+ 5 slots, 2 ran well, 0 failed, 3 skipped, 0 messages",
+  ]);
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("hsgate test prints the same in every time zone of the host", async () => {
+  const words = ["test", "recipes", "--from", "2025-03-05", "--to", "2025-03-12"];
+  const outs = await Promise.all(
+    ["UTC", "America/New_York", "Pacific/Auckland"].map((TZ) => spawned(words, { env: { TZ } })),
+  );
+  assertEquals(outs.map(({ code }) => code), [0, 0, 0]);
+  assertEquals([outs[1]!.out, outs[2]!.out], [outs[0]!.out, outs[0]!.out]);
+  assert(outs[0]!.out.includes("\nmargin-watch  "), outs[0]!.out);
+});
