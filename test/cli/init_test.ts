@@ -81,6 +81,15 @@ Deno.test("init writes a folder that works at once with a simulator, from wherev
   assertEquals(fees.code, 0, fees.err);
   assert(/^hk: [1-9]\d* fills of \d+\.\d+, fees \d+\.\d+$/m.test(fees.out), fees.out);
   assert(/^us: [1-9]\d* fills of \d+\.\d+, fees \d+\.\d+$/m.test(fees.out), fees.out);
+  const run = await deno(path, ["task", "hsgate", "run", "end_of_day"]);
+  assertEquals(run.code, 0, run.out + run.err);
+  assertStringIncludes(run.err, "connected to a simulated broker");
+  assertStringIncludes((await deno(path, ["task", "hsgate", "runs"])).out, "end-of-day/");
+  const [, recipe = ""] = /```yaml\n([^]*?)```/.exec(await Deno.readTextFile(`${path}/README.md`)) ?? [];
+  await Deno.writeTextFile(`${path}/recipes/every_minute.yaml`, recipe);
+  const minute = await deno(path, ["task", "hsgate", "run", "every_minute"]);
+  assertEquals(minute.code, 0, minute.out + minute.err);
+
   const cells = await deno(path, ["run", "--allow-net=127.0.0.1", "cells.ts"]);
   assertEquals(cells.code, 0, cells.err);
   assertStringIncludes(cells.out, '"00700.HK"');

@@ -23,6 +23,7 @@ const gitignore =
   `# What runs have written, and what they know; the ledger is copied with "hsgate ledger backup"
 /out/
 /hsgate.db*
+/hsgate.log
 
 # Secrets
 /secrets/

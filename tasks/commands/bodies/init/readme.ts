@@ -48,7 +48,8 @@ Made by \`hsgate init\` for ${wayInWords(way)}, ${listed(markets)}, hours of ${c
 - \`account.ts\`: how the script and the notebook reach the account
 - \`fees.ts\`: a script: what a week of trades cost
 - \`notebook.ipynb\`: the account in tables; once, \`deno jupyter --install\`, then any Jupyter
-- \`recipe.schema.json\`: what may stand in a recipe, for the editor; \`deno task hsgate schema\` writes it anew
+- \`recipe.schema.json\`: what may stand in a recipe, for the editor (VS Code with the YAML extension); after an
+  update of the toolkit \`deno task hsgate schema --out recipe.schema.json\` writes it anew
 - \`deno.json\`: where the toolkit lies, and the tasks
 
 Run from this folder:
@@ -58,6 +59,21 @@ ${lines.join("\n")}
 \`\`\`
 
 \`hsgate.db\` is the ledger: it knows what has run, so that nothing runs twice. Keep it.
+
+## Then
+
+To watch the scheduler at work, give it a recipe for every minute, as \`recipes/every_minute.yaml\`:
+
+\`\`\`yaml
+name: every-minute
+${way === "simulator" ? "connect: simulator\n" : ""}schedule: { every: 1m }
+steps:
+  - { id: funds, uses: account.funds, with: { market: ${markets[0]} } }
+\`\`\`
+
+- \`run morning_snapshot --manual\` runs a recipe outside its schedule.
+- \`test --from 2025-01-01 --to 2025-12-31\` rehearses the schedules of a year, against a simulator.
+- \`deploy --to systemd\` writes the files by which the system itself starts the recipes.
 
 ${toBroker[way]}`;
 }

@@ -17,9 +17,9 @@ interface ToolkitConfig {
 }
 
 /**
- * Writes the `deno.json` of a working folder: the names of the toolkit's modules, and its tasks. `links` makes the
- * toolkit's own imports hold inside it. The toolkit is named by the way to it from here, so that both can be moved
- * together.
+ * Writes the `deno.json` of a working folder: the names of the toolkit's modules, and its tasks. `links` lets the
+ * toolkit's modules find their own packages when a script imports them. The toolkit is named by the way to it from the
+ * folder, so that both can be moved together.
  */
 export async function configFor(folder: URL, fees: string): Promise<string> {
   // A file of the toolkit's own.
@@ -47,11 +47,12 @@ export async function configFor(folder: URL, fees: string): Promise<string> {
   }\n`;
 }
 
-/** The same permissions as the toolkit's task; the lock file is the working folder's own. */
+/** The toolkit's own task, with its permissions and the packages of its lock file, as it is called from elsewhere. */
 function taskOf({ tasks }: ToolkitConfig, name: string, here: string) {
   const { description, command } = tasks[name]!; // the toolkit has these tasks
-  const program = (_: string, path: string) => ` ${quoted(here + path)}`;
-  return { description, command: command.replace(" --frozen", "").replace(/ (tasks\/\S+)/, program) };
+  const program = (_: string, path: string) =>
+    ` --config ${quoted(`${here}deno.json`)} ${quoted(here + path)}`;
+  return { description, command: command.replace(/ (tasks\/\S+)/, program) };
 }
 
 /** The way from one folder to another, with a slash at its end; the address itself where there is none. */
