@@ -39,16 +39,22 @@ export async function runNested(
     throw new TypeError(`Cannot run recipe "${name}" as a step: it writes, and needs a slot of its own`);
   }
   const { ledger, host } = surroundings;
-  const outer = recipes.get(findRun(ledger, parent.runKey)?.recipe ?? "");
+  const outerRow = findRun(ledger, parent.runKey);
+  const outer = recipes.get(outerRow?.recipe ?? "");
   if (outer !== undefined) checkTogether(outer, found);
   // The outer run's mutex does for both where both are at the same account.
   const isHeld = parent.mutex !== undefined && parent.mutex === mutexOf(claimer.accountOf(found));
   const recipe = isHeld ? { ...found, needsAccount: false } : found;
-  const round = findRun(ledger, parent.runKey)?.round ?? 0;
+  const round = outerRow?.round ?? 0;
   const runKey = addManualRun(ledger, recipe, {
     // An outer run that is done anew from the start has its inner ones done anew too.
     id: round === 0 ? parent.runKey : `${parent.runKey}/${round}`,
     params,
+    // It is part of the outer run, and so for the same day as that one, whenever it is done.
+    ...outerRow !== undefined && {
+      slotAt: outerRow.slot_at,
+      businessDay: outerRow.business_day ?? undefined,
+    },
     now: host.now(),
     drawTraceId: () => drawTraceId(host),
   });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { calendarZone } from "../calendars/mod.ts";
+import { calendarVersion, calendarZone } from "../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
 import type { Ledger } from "./ledger.ts";
 import { askPerson } from "./judging.ts";
@@ -32,13 +32,17 @@ export interface StartOptions {
 export function addManualRun(
   ledger: Ledger,
   recipe: CompiledRecipe,
-  { id, params, kind = "manual", deadlineAt, now, drawTraceId }: StartOptions & {
+  { id, params, kind = "manual", deadlineAt, slotAt, businessDay, now, drawTraceId }: StartOptions & {
     /** Makes the key; a ULID, or what else nobody has. */
     id: string;
     params?: Readonly<Record<string, unknown>>;
     kind?: "manual" | "dry";
     /** Not begun after this, epoch milliseconds. */
     deadlineAt?: number;
+    /** The moment that the run is for, epoch milliseconds. @default now */
+    slotAt?: number;
+    /** The session that it is for. @default that of the slot */
+    businessDay?: string;
   },
 ): string {
   const runKey = manualRunKey(recipe.name, id);
@@ -46,18 +50,20 @@ export function addManualRun(
   if (outside !== undefined) {
     throw new TypeError(`Cannot run "${recipe.name}" now: it writes, and ${outside}`);
   }
+  const mic = calendarOf(recipe, recipe.schedules[0]);
   insertRun(ledger, {
     runKey,
     recipe: recipe.name,
     scheduleId: "",
     kind,
     class: recipe.class,
-    slotAt: now,
-    businessDay: businessDayOf(recipe, now),
+    slotAt: slotAt ?? now,
+    businessDay: businessDay ?? businessDayOf(recipe, slotAt ?? now),
     dueAt: now,
     deadlineAt: kind === "manual" ? earlier(deadlineAt, windowEnd(recipe, now)) : deadlineAt,
     state: "due",
     recipeSha: recipe.sha256,
+    ...mic !== undefined && { calendarVersion: calendarVersion(mic) },
     params: JSON.stringify({ ...recipe.params, ...params }),
     traceId: drawTraceId(),
   }, now);
