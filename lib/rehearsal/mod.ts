@@ -19,8 +19,10 @@
  *   to: "2025-12-26",
  *   outages: [{ at: "2025-12-23T16:40+08:00", for: "20m", what: "gateway-down" }],
  * });
- * const [{ ok, failed, reasons }] = result.recipes;
- * if (ok !== 2 || failed !== 1 || reasons.holiday !== 2) throw new Error(reportLines(result).join("\n"));
+ * const funds = result.recipes[0];
+ * if (funds?.ok !== 2 || funds.failed !== 1 || funds.reasons.holiday !== 2) {
+ *   throw new Error(reportLines(result).join("\n"));
+ * }
  * await Deno.remove(recipe);
  * ```
  *
