@@ -7,8 +7,8 @@ import type { CompiledRecipe } from "../steps/compiled.ts";
 import { type Claimer, claimRun, recoverExpired, type Refusal } from "./claims.ts";
 import { drawTraceId, wait } from "./host.ts";
 import { executeRun, type RunOutcome, type Surroundings } from "./run.ts";
-import { findRun, type RunRow } from "./run_rows.ts";
-import { addLatestSlot } from "./starts.ts";
+import { cancelDue, findRun, type RunRow } from "./run_rows.ts";
+import { addLatestSlot, addManualRun } from "./starts.ts";
 
 /** How a run is started. */
 export interface ScriptOptions {
@@ -30,6 +30,8 @@ export interface ScriptResult {
 }
 
 const ASK_MS = 500;
+/** What only a person can put right, however long that takes. */
+const forPeople: readonly Refusal[] = ["recovery", "unsafe", "displaced"];
 const LONGEST_WAIT_MS = 60_000;
 
 /**
@@ -58,7 +60,9 @@ export async function runKey(
     // A clock that stands still, or is set back all the time, must not keep it waiting for ever.
     givenUpAt ??= host.monotonic() + Math.max(0, earlyMs) + LONGEST_WAIT_MS + patienceMs;
     if (earlyMs <= 0) until ??= host.monotonic() + patienceMs;
-    if (stop?.aborted || host.monotonic() >= Math.min(until ?? Infinity, givenUpAt)) {
+    if (
+      stop?.aborted || forPeople.includes(claim) || host.monotonic() >= Math.min(until ?? Infinity, givenUpAt)
+    ) {
       return { runKey: key, ran: false, outcome: { state: "refused", reason: claim } };
     }
     const waitMs = earlyMs > 0 ? earlyMs : ASK_MS;
@@ -85,4 +89,34 @@ export async function runLatestSlot(
     forceDeadline: options.forceDeadline,
   });
   return row === undefined ? undefined : await runKey(recipe, row.run_key, options);
+}
+
+/**
+ * Runs a recipe by hand, under a key of its own. One that cannot begin, or that is stopped, is over: nobody takes it
+ * up later.
+ */
+export async function runManual(
+  recipe: CompiledRecipe,
+  { id, params, deadlineAt, ...options }: ScriptOptions & {
+    /** Makes the key; a ULID, so that keys sort by time. */
+    id: string;
+    params?: Readonly<Record<string, unknown>>;
+    /** Not begun after this, epoch milliseconds. */
+    deadlineAt?: number;
+  },
+): Promise<ScriptResult> {
+  const { ledger, host } = options.surroundings;
+  const key = addManualRun(ledger, recipe, {
+    id,
+    params,
+    deadlineAt,
+    now: host.now(),
+    drawTraceId: () => drawTraceId(host),
+  });
+  const result = await runKey(recipe, key, options);
+  const { state, reason } = result.outcome;
+  if (state === "refused") cancelDue(ledger, key, reason, host.now());
+  if (state !== "due") return result;
+  cancelDue(ledger, key, "stopped", host.now());
+  return { ...result, outcome: { state: "cancelled", reason: "stopped" } };
 }

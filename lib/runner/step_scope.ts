@@ -14,7 +14,10 @@ type SessionScope = NonNullable<StepScope["session"]>;
 
 /** Makes the scope of a run, without outputs. */
 export function scopeOf(recipe: CompiledRecipe, row: RunRow): Omit<StepScope, "outputs"> {
-  const schedule = recipe.schedules.find(({ id }) => id === row.schedule_id);
+  // A run by hand belongs to no slot; its day is one of the market that the recipe goes by.
+  const schedule = row.schedule_id === ""
+    ? recipe.schedules[0]
+    : recipe.schedules.find(({ id }) => id === row.schedule_id);
   const mic = calendarOf(recipe, schedule);
   const day = mic === undefined || row.business_day === null ? undefined : tradingDay(mic, row.business_day);
   const hasDay = mic !== undefined && row.business_day !== null;

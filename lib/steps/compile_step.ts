@@ -93,6 +93,8 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     needs: [...needs],
     needsAccount: known?.needsAccount ?? maker.needsAccount(given),
     fresh: source.fresh ?? false,
+    reads: readsOf(template, condition),
+    written: given,
     secretNames: new Set(template.secrets.map(({ name }) => name)),
     ...maker.keepAlive && { keepAlive: true },
     ...source.timeout !== undefined && { timeoutMs: durationOf(source.timeout) },
@@ -111,6 +113,14 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
       { plan: async (context) => await maker.plan!(await fill(context), context) },
   };
   return { step, found };
+}
+
+function readsOf({ expressions }: Template, condition: Expression | undefined): string[] {
+  const all = [
+    ...expressions.map(({ expression }) => expression),
+    ...condition === undefined ? [] : [condition],
+  ];
+  return [...new Set(all.flatMap(({ outputs }) => [...outputs]))];
 }
 
 /** A value that does not fit is shown, unless a secret is in it. */

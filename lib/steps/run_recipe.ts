@@ -52,7 +52,8 @@ export type RecipeEvent =
   | { type: "log"; step: string; level: "debug" | "info" | "warn" | "error"; message: string }
   | { type: "artifact"; step: string; dataset: string; path: string; final: boolean }
   | { type: "step-skipped"; step: string; index: number; steps: number }
-  | { type: "step-done"; step: string; index: number; steps: number; ok: boolean };
+  | { type: "step-failed"; step: string; index: number; steps: number; error: unknown }
+  | { type: "step-done"; step: string; index: number; steps: number; ok: boolean; output: unknown };
 
 /** What one step came to. */
 export interface StepResult {
@@ -109,7 +110,7 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
     }
     context.onProgress?.({ type: "step-started", ...place });
     const limit = step.timeoutMs === undefined ? undefined : AbortSignal.timeout(step.timeoutMs);
-    const output = await step.run({
+    const work = step.run({
       ...scope,
       stepKey: `${scope.runKey}/${id}`,
       attempt: 1,
@@ -125,10 +126,14 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
       secret: context.secret ?? refuseSecret,
       runRecipe: context.runRecipe ?? refuseRecipe,
     });
+    const output = await work.catch((error) => {
+      context.onProgress?.({ type: "step-failed", ...place, error });
+      throw error;
+    });
     outputs[id] = output;
     const ok = !(typeof output === "object" && output !== null && "ok" in output && output.ok === false);
     steps.push({ id, uses, ok, output });
-    context.onProgress?.({ type: "step-done", ...place, ok });
+    context.onProgress?.({ type: "step-done", ...place, ok, output });
   }
   return { name: recipe.name, steps, ok: steps.every(({ ok }) => ok) };
 }

@@ -65,6 +65,8 @@ function tell(event: DayBookEvent, { progress }: StepContext): void {
     ? { text: event.day, done: event.index, total: event.days }
     : event.type === "day-done"
     ? { text: event.day, done: event.index + 1, total: event.days }
+    : event.type === "rows"
+    ? { text: `${event.day}, ${event.market} ${event.list.replaceAll("_", " ")}` }
     : { text: "day book" };
   progress({ ...place, detail: event });
 }

@@ -5,9 +5,10 @@
  */
 import type { StepContext } from "../compiled.ts";
 
-/** Returns a path under the folder of the run; one that is absolute stays. */
-export function pathIn(context: Pick<StepContext, "out">, ...parts: string[]): string {
+/** Returns a path under the folder of the run; one that is absolute stays, but for a dry run. */
+export function pathIn(context: Pick<StepContext, "out" | "keepWithin">, ...parts: string[]): string {
   const joined = parts.join("/");
+  if (context.keepWithin) return `${context.out}/${joined.replaceAll("..", "_")}`;
   return joined.startsWith("/") || context.out === "" ? joined : `${context.out}/${joined}`;
 }
 

@@ -91,6 +91,8 @@ export const waitFor = stepKind<Params, Waited>({
       await pause(context, Math.min(waitMs(given, seen), until - now));
     }
   },
+  // It may take hours, which nobody wants of a dry run.
+  plan: (given) => Promise.resolve({ waitWhile: whatIsAwaited(given), atMost: given.atMost }),
 });
 
 /** A moment is waited for in one go; everything else is looked at again and again. */

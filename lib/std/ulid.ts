@@ -1,0 +1,9 @@
+/**
+ * Typed door to the ULIDs of Deno std; names as in `@std/ulid`.
+ *
+ * @module
+ */
+import { ulid as rawUlid } from "deno-std/ulid/ulid.js";
+
+/** Makes an id of 26 letters and digits that sorts by its time, Unix milliseconds. */
+export const ulid: (seedTime?: number) => string = rawUlid;
