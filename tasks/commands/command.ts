@@ -6,9 +6,9 @@
  */
 import type { Host } from "./host.ts";
 
-/** A flag that takes a text, or none. */
+/** A flag that takes a text, none, or one each time that it stands there. */
 export interface Flag {
-  readonly type: "string" | "boolean";
+  readonly type: "string" | "boolean" | "list";
   /** What stands for the value in `--help`, such as `DAY`. */
   readonly value?: string;
   /** One line for `--help`. */
@@ -22,7 +22,9 @@ export type Flags = Readonly<Record<string, Flag>>;
 
 /** What was given for flags. */
 export type FlagValues<F extends Flags> = {
-  readonly [K in keyof F]?: F[K]["type"] extends "boolean" ? boolean : string;
+  readonly [K in keyof F]?: F[K]["type"] extends "boolean" ? boolean
+    : F[K]["type"] extends "list" ? readonly string[]
+    : string;
 };
 
 /** What a command gets. */
@@ -70,7 +72,7 @@ export interface Command extends Omit<CommandInit<Flags>, "body"> {
 /** What the parser found. */
 export interface RawInput {
   readonly args: readonly string[];
-  readonly flags: Readonly<Record<string, string | boolean>>;
+  readonly flags: Readonly<Record<string, string | boolean | readonly string[]>>;
   readonly host: Host;
 }
 

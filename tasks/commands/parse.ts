@@ -11,7 +11,7 @@ import { UsageError } from "./exit_codes.ts";
 /** What was found. */
 export interface Parsed {
   args: string[];
-  flags: Record<string, string | boolean>;
+  flags: Record<string, string | boolean | readonly string[]>;
 }
 
 /**
@@ -24,7 +24,7 @@ export function parse(command: Command, given: readonly string[]): Parsed {
   const options = Object.fromEntries(
     Object.entries(known).map((
       [name, { type, short }],
-    ) => [name, { type, ...short !== undefined && { short } }]),
+    ) => [name, { type: type === "list" ? "string" : type, ...short !== undefined && { short } }]),
   );
   const { tokens } = parseArgs({
     args: [...given],
@@ -65,16 +65,18 @@ function addFlag(
       }`,
     );
   }
-  if (Object.hasOwn(flags, name)) {
+  const before = Object.hasOwn(flags, name) ? flags[name] : undefined;
+  if (before !== undefined && flag.type !== "list") {
     throw new UsageError(`Cannot read the arguments: ${rawName} stands there twice`);
   }
   if (flag.type === "boolean" && value !== undefined) {
     throw new UsageError(`Cannot read the arguments: ${rawName} takes no value`);
   }
-  if (flag.type === "string" && (value === undefined || value === "")) {
+  if (flag.type !== "boolean" && (value === undefined || value === "")) {
     throw new UsageError(`Cannot read the arguments: ${rawName} needs a value (${flag.value})`);
   }
-  flags[name] = value ?? true;
+  // A text is there, as the line above has seen to.
+  flags[name] = flag.type === "list" ? [...Array.isArray(before) ? before : [], value!] : value ?? true;
 }
 
 function checkCount({ name, usage, args: [least, most] }: Command, args: readonly string[]): void {

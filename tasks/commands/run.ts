@@ -2,6 +2,11 @@
 import { command, type Flags, type Input } from "./command.ts";
 
 const flags = {
+  param: {
+    type: "list",
+    value: "NAME=VALUE",
+    text: "a parameter of the recipe; may stand there several times",
+  },
   out: {
     type: "string",
     value: "DIR",
@@ -13,11 +18,22 @@ const flags = {
     value: "FILE",
     text: "run the latest slot that has passed, once, and write it down here",
   },
+  manual: { type: "boolean", text: "with a ledger: a run of its own, whatever the schedules say" },
+  "force-deadline": {
+    type: "boolean",
+    text: "with a ledger: run it past its deadline or outside its window",
+  },
+  wait: {
+    type: "string",
+    value: "SECONDS",
+    text: "with a ledger: how long to wait for another run to end (60)",
+  },
   "if-new": {
     type: "boolean",
-    text: "with --ledger: end with 0 when the slot was started before, whatever came of it",
+    text: "with a ledger: end with 0 when the slot was started before, whatever came of it",
   },
-  "dry-run": { type: "boolean", text: "compile the recipe, show its steps, send nothing" },
+  "dry-run": { type: "boolean", text: "show the steps and every write that a run would make; write nothing" },
+  events: { type: "boolean", text: "with --json: what happens, as lines of JSON on stderr" },
 } as const satisfies Flags;
 /** What it is given. */
 export type RunInput = Input<typeof flags>;
@@ -32,15 +48,26 @@ export const run = command({
 of one under recipes/ without its ending. Exit code 7 says that everything ran
 and that checks of a step found differences.
 
-With --ledger the run has the key of the latest slot that its schedules name, so
-that it is run once whoever starts it: this, the scheduler, a line of a crontab.
-Exit code 0 says that the slot ended well or was skipped, 1 that it failed, 4 that
-another run stands in the way, 5 that the outcome of a write is unknown. A run
-that is due a little later, or finds the account taken, waits; not longer than the
-recipe's grace. With --if-new a start that comes second is no failure: for crontabs
-and timers, which would otherwise report each failure again at every look.`,
+With a ledger (--ledger, HSGATE_LEDGER or the setting "ledger") the run has the key of
+the latest slot that its schedules name, so that it is run once whoever starts it:
+this, the scheduler, a line of a crontab. --manual, and a recipe without a schedule,
+make a run of its own. Exit code 0 says that the run ended well or was skipped, 1 that
+it failed, 4 that another run stands in the way, 5 that the outcome of a write is
+unknown. A recipe that writes takes a ledger. With --if-new a start that comes second
+is no failure: for crontabs and timers, which look more often than there are slots.
+
+--dry-run of a recipe that writes runs the steps that read, shows what the others would
+write, and writes nothing: nothing at the broker, no file, no row of the ledger.
+
+A recipe that says "connect: simulator" gets a simulated broker of its own, in this
+process; nothing reaches a real one, and flags that name one are refused.`,
   flags,
   exits: [3, 4, 5, 6, 7],
-  examples: ["run recipes/end_of_day.yaml", "run end_of_day --dry-run", "run end_of_day --ledger hsgate.db"],
+  examples: [
+    "run recipes/end_of_day.yaml",
+    "run end_of_day --ledger hsgate.db",
+    "run weekly_report --ledger hsgate.db --manual --param days=14",
+    "run cancel_at_close --dry-run",
+  ],
   body: async () => (await import("./bodies/run.ts")).run,
 });

@@ -9,6 +9,7 @@ const flags = {
     text: "folder that the recipes' folders start from (the current one)",
   },
   once: { type: "boolean", text: "run what is due now, then end" },
+  text: { type: "boolean", text: "write lines for people even where nobody watches" },
 } as const satisfies Flags;
 /** What it is given. */
 export type ScheduleInput = Input<typeof flags>;
@@ -27,7 +28,12 @@ are taken up within seconds, and when one is wrong the old ones go on.
 At Ctrl-C or SIGTERM nothing more begins, reads are given back, and a write is
 waited for up to 25 seconds; exit code 75 says that it had not ended by then. With
 --once, exit code 1 says that a run failed, and 5 that the outcome of one is
-unknown. Log lines go to stdout, with --json one object each.`,
+unknown.
+
+Log lines go to stdout: for people on a terminal, one JSON object each elsewhere. With
+OTEL_DENO=true traces and figures go where OTEL_EXPORTER_OTLP_ENDPOINT says. The
+setting pingUrl names a dead-man service that hears every minute that the scheduler
+is alive; the member ping of a recipe names one for its runs.`,
   flags,
   exits: [5, 75],
   examples: ["schedule", "schedule recipes --ledger hsgate.db --json", "schedule --once"],

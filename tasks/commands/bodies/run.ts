@@ -3,52 +3,60 @@
  *
  * @module
  */
-import type { DayBookEvent, DayBookResult } from "../../../lib/day_book/types.ts";
+import type { DayBookResult } from "../../../lib/day_book/types.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
-import { compileRecipe, type RecipeEvent, type RecipeResult, runRecipe } from "../../../lib/steps/mod.ts";
+import { type CompiledRecipe, compileRecipe, type RecipeResult } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { FileText, Host } from "../host.ts";
-import { list, paint } from "../print.ts";
+import { paint } from "../print.ts";
 import type { RunInput } from "../run.ts";
-import { clientOf } from "../session.ts";
 import { printAnswer } from "./answer.ts";
-import { type DayProgress, showProgress } from "./day_progress.ts";
 import { dayTable } from "./day_table.ts";
-import { clockOf } from "./lists.ts";
 import { ledgerPath } from "./ledger_file.ts";
-import { gatewayOf } from "./run_surroundings.ts";
+import { clockOf } from "./lists.ts";
+import { Connections } from "./run_connections.ts";
+import { paramsOf } from "./run_params.ts";
+import { runHere } from "./run_here.ts";
 
 /** Compiles a recipe, runs its steps, and ends with 7 when something does not add up. */
 export async function run(input: RunInput): Promise<number> {
   const { args: [name = ""], flags, host } = input;
   const { path, text } = await findRecipe(name, host);
   const recipe = await compileRecipe(text, path);
-  if (flags["dry-run"]) {
-    const steps = recipe.steps.map(({ id, uses }) => ({ id, uses }));
-    if (flags.json) host.out(JSON.stringify({ name: recipe.name, steps }));
-    else for (const line of list(host, steps.map(({ id, uses }) => [id, uses] as const))) host.out(line);
-    return 0;
-  }
-  if (await ledgerPath(flags, host) !== undefined) {
-    return await (await import("./run_slot.ts")).runSlot(path, input);
-  }
-  const usualUrl = gatewayOf(recipe);
-  await using client = await clientOf(flags, host, {
-    command: `run ${recipe.name}`,
-    ...usualUrl !== undefined && { usualUrl },
-  });
-  using progress = showProgress(host, { json: flags.json });
-  const result = await runRecipe(recipe, {
-    client,
-    now: clockOf(flags.now, host),
-    signal: host.signal,
-    ...flags.out !== undefined && { out: flags.out },
-    onProgress: (event) => tell(event, host, progress),
-  });
+  if (flags["dry-run"]) return await (await import("./run_dry.ts")).runDry(recipe, input);
+  const ledger = await ledgerPath(flags, host);
+  if (ledger !== undefined) return await (await import("./run_slot.ts")).runSlot(path, input);
+  refuseWithoutLedger(recipe, input);
+  const params = paramsOf(recipe, flags.param);
+  const given = flags.now === undefined ? undefined : clockOf(flags.now, host);
+  await using connections = await Connections.open(flags, host, { ...given !== undefined && { now: given } });
+  connections.check(recipe);
+  const now = given ?? connections.timeOf(recipe) ?? host.now;
+  const result = await runHere(recipe, { input, connections, params, now });
   if (flags.json) host.out(JSON.stringify(result));
   else printSteps(result, host);
   return result.ok ? 0 : 7;
+}
+
+/** @throws {UsageError} For what only a ledger makes safe, with the command line that does it. */
+function refuseWithoutLedger(recipe: CompiledRecipe, { args: [name = ""], flags }: RunInput): void {
+  const own = (["manual", "force-deadline", "wait"] as const).filter((flag) => flags[flag] !== undefined);
+  const params = (flags.param ?? []).map((each) => ` --param ${each}`).join("");
+  const line = (more: string) => `deno task hsgate run ${name} --ledger hsgate.db${more}${params}`;
+  if (recipe.class === "write") {
+    throw new UsageError(
+      `Cannot run "${recipe.name}" without a ledger: it writes, and the ledger is what keeps an order from being ` +
+        `sent twice; try ${line(own.includes("manual") ? " --manual" : "")}`,
+    );
+  }
+  if (own.length === 0) return;
+  throw new UsageError(
+    `Cannot use --${
+      own[0]
+    } without a ledger: it names one with --ledger, HSGATE_LEDGER or the setting "ledger"; ` +
+      `try ${line(own.includes("manual") ? " --manual" : "")}`,
+  );
 }
 
 /** Finds a recipe by its file, or by its name among the recipes. */
@@ -70,20 +78,6 @@ async function recipeNames(): Promise<string[]> {
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return []; // only the hint is missing then
     throw error;
-  }
-}
-
-/** Tells on stderr where a recipe is. */
-export function tell(event: RecipeEvent, host: Pick<Host, "note">, progress: DayProgress): void {
-  if (event.type === "step-started") {
-    host.note(`hsgate: step ${event.index + 1} of ${event.steps}, ${event.step}`);
-  }
-  if (event.type !== "progress") return;
-  // The export of the day book tells more than a place, and there is a line for it.
-  if (event.uses === "export-day-book") progress.update(event.detail as DayBookEvent);
-  else if (event.done !== event.total) {
-    const place = event.done === undefined ? "" : ` (${event.done + 1} of ${event.total})`;
-    host.note(`hsgate:   ${event.text}${place}`);
   }
 }
 

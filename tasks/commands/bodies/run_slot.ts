@@ -1,103 +1,182 @@
 /**
- * What `hsgate run --ledger` does: the latest slot that has passed, once, whoever else may start it.
+ * What `hsgate run` does with a ledger: the latest slot that has passed, once, whoever else may start it; or a run by
+ * hand.
  *
  * @module
  */
-import { deliverNotices, queueNotices } from "../../../lib/runner/notify.ts";
-import { noticeChannel } from "../../../lib/runner/notice_step.ts";
 import { runNested } from "../../../lib/runner/nested.ts";
+import { noticeChannel } from "../../../lib/runner/notice_step.ts";
+import { deliverNotices, queueNotices } from "../../../lib/runner/notify.ts";
 import { Redactor } from "../../../lib/runner/redact.ts";
 import type { Surroundings } from "../../../lib/runner/run.ts";
 import { findRun } from "../../../lib/runner/run_rows.ts";
-import { showInstant } from "../../../lib/runner/slots.ts";
-import { runLatestSlot, type ScriptResult } from "../../../lib/runner/script.ts";
-import { type CompiledRecipe, loadRecipe } from "../../../lib/steps/mod.ts";
+import {
+  runLatestSlot,
+  runManual,
+  type ScriptOptions,
+  type ScriptResult,
+} from "../../../lib/runner/script.ts";
+import { whyOutside, windowOn } from "../../../lib/runner/write_window.ts";
+import { bindParams, type CompiledRecipe, loadRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { RunInput } from "../run.ts";
+import { loadSettingsOf } from "../session.ts";
 import { openLedger } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
-import { loadRecipes } from "./recipe_files.ts";
+import { neighboursOf } from "./recipe_neighbours.ts";
+import { Connections } from "./run_connections.ts";
+import { observe } from "./observers.ts";
+import { treeEventsOf } from "./run_events.ts";
 import { eventLogger } from "./run_log.ts";
-import { Clients, gatewayOf, holderName, runnerHost, secretReader } from "./run_surroundings.ts";
+import { codeOf, notRunLines, waitText } from "./run_outcome.ts";
+import { paramsOf } from "./run_params.ts";
+import { showRun } from "./run_show.ts";
+import { holderName, runnerHost, secretReader } from "./run_surroundings.ts";
+import { RunTree, summaryLines } from "./run_tree.ts";
 
-/** Runs the recipe of a file under the key of its latest slot. */
-export async function runSlot(path: string, { flags, host }: RunInput): Promise<number> {
+/** How long to wait for another run when nobody says. */
+const WAIT_MS = 60_000;
+
+/** Runs the recipe of a file under the key of its latest slot, or by hand under one of its own. */
+export async function runSlot(path: string, input: RunInput): Promise<number> {
+  const { flags, host } = input;
   const now = clockOf(flags.now, host);
+  const patienceMs = waitOf(flags.wait);
   const recipe = await loadRecipe(path, { now });
-  gatewayOf(recipe);
-  const recipes = await withNeighbours(recipe, path, { host, now });
+  const isManual = flags.manual === true || recipe.schedules.length === 0;
+  const params = isManual ? paramsOf(recipe, flags.param) : slotParams(recipe, input);
+  if (isManual) refuseOutside(recipe, now(), flags["force-deadline"] ?? false);
+  const recipes = await neighboursOf(recipe, { host, now });
   const redactor = new Redactor();
-  await using clients = new Clients(flags, host);
+  await using connections = await Connections.open(flags, host, { now });
+  connections.check(recipe);
   using ledger = await openLedger(flags, { host, mustExist: false });
-  const claimer = { holder: holderName(), leaseMs: 30_000, accountOf: () => "default" };
+  const claimer = { holder: holderName(), leaseMs: 30_000, accountOf: connections.accountOf };
   const redact = (value: unknown) => redactor.json(value);
+  const tree = new RunTree();
+  const secret = secretReader([...recipes.values()], host);
+  const machine = runnerHost({ now });
   const surroundings: Surroundings = {
     ledger,
-    host: runnerHost({ now }),
+    host: machine,
     out: flags.out ?? "",
     redactor,
-    client: (recipe) => clients.of(recipe),
-    secret: secretReader([...recipes.values()], host),
-    onEvent: eventLogger({ out: flags.json ? () => {} : host.out, color: host.color }, {
-      json: false,
-      redact: (text) => redactor.text(text),
-    }),
+    client: connections.of,
+    timeOf: connections.timeOf,
+    secret,
     onEnd: (recipe, row) => void queueNotices(ledger, recipe, row, { now: now(), redact }),
   };
   const stop = host.signal;
-  const inner = { ...surroundings };
-  surroundings.runRecipe = (parent, name, params) =>
-    runNested(parent, { name, params }, {
-      recipes,
-      surroundings: inner,
-      claimer,
-      holdsAccount: parent.mutex !== undefined,
-      stop,
+  const run = async (): Promise<ScriptResult | undefined> => {
+    const isPlain = flags.json !== true;
+    // Elsewhere than on a terminal these are the lines of a log, as the scheduler writes them.
+    using show = showRun(host, { tree, json: !isPlain, quiet: true });
+    connections.tellWith(show.line);
+    const log = eventLogger({ out: show.line, color: false }, {
+      json: !isPlain,
+      redact: (text) => redactor.text(text),
     });
-  const result = await runLatestSlot(recipe, {
-    surroundings,
-    claimer,
-    stop,
-    patienceMs: recipe.misfire.graceMs,
-    onWait: ({ runKey, untilAt, reason }) =>
-      host.note(
-        `hsgate: ${runKey} waits until ${showInstant(Math.ceil(untilAt / 1000) * 1000)} at most (${reason})`,
-      ),
-  });
+    await using observers = await observe({
+      settings: (await loadSettingsOf(flags, host)).settings,
+      host: machine,
+      redactor,
+      recipeOf: (name) => recipes.get(name),
+      secret,
+      log: () => {}, // the lines below
+      note: (text) => show.line(`hsgate: ${text}`),
+    });
+    if (observers.tracer !== undefined) surroundings.tracer = observers.tracer;
+    surroundings.onEvent = (event) => {
+      observers.onEvent(event);
+      if (isPlain && host.errTerminal === undefined || !isPlain && flags.events) log(event);
+      else if (event.type === "log" || event.type === "warning") log(event);
+      for (const each of treeEventsOf(event, { ledger, recipes })) {
+        tree.apply(each);
+        show.take(each);
+      }
+    };
+    const inner = { ...surroundings };
+    surroundings.runRecipe = (parent, name, params) =>
+      runNested(parent, { name, params }, { recipes, surroundings: inner, claimer, stop });
+    const options: ScriptOptions = {
+      surroundings,
+      claimer,
+      patienceMs,
+      stop,
+      onWait: ({ runKey, untilAt, reason }) => {
+        const by = flags.json
+          ? undefined
+          : waitText({ ledger, recipe, runKey, untilAt, reason }, connections, now());
+        if (by !== undefined) show.line(`hsgate: ${by}; Ctrl-C ends the waiting`);
+      },
+    };
+    const forceDeadline = flags["force-deadline"] ?? false;
+    // Whoever forces it has been told of the window, which is asked again before each write.
+    const asked = forceDeadline ? { ...recipe, window: undefined } : recipe;
+    if (!isManual) return await runLatestSlot(asked, { ...options, forceDeadline });
+    const window = windowOn(asked, now());
+    const deadlineAt = typeof window === "object" ? window.until : undefined;
+    return await runManual(asked, {
+      ...options,
+      id: machine.id(),
+      params,
+      ...deadlineAt !== undefined && { deadlineAt },
+    });
+  };
+  const result = await run();
   if (result === undefined) {
     throw new UsageError(
-      `Cannot run "${recipe.name}" for a slot: its schedules name none in the last 14 days`,
+      `Cannot run "${recipe.name}" for a slot: its schedules name none in the last 14 days; --manual runs it now`,
     );
   }
   const row = findRun(ledger, result.runKey);
   if (!result.ran && row?.state === "skipped") queueNotices(ledger, recipe, row, { now: now(), redact });
   await deliverNotices(ledger, (notice) => noticeChannel(recipes, surroundings, notice), surroundings.host);
   const { state, reason } = result.outcome;
-  if (flags.json) host.out(JSON.stringify({ key: result.runKey, ran: result.ran, state, reason }));
-  else if (!result.ran) {
-    host.out(`${result.runKey} was not run now: ${state}${reason === undefined ? "" : ` (${reason})`}`);
+  const isSimulated = recipe.connect?.to === "simulator";
+  if (flags.json) {
+    host.out(
+      JSON.stringify({
+        key: result.runKey,
+        ran: result.ran,
+        state,
+        reason,
+        ...isSimulated && { simulated: true },
+      }),
+    );
+  } else if (result.ran) {
+    for (const line of summaryLines(tree, host)) host.out(line);
+    host.out(`run key ${result.runKey}`);
+  } else {
+    for (const line of notRunLines(result, { ledger, recipe, connections, input, now: now() })) {
+      host.out(line);
+    }
   }
-  return codeOf(result, flags["if-new"] ?? false);
+  return stop.aborted && (state === "refused" || state === "cancelled")
+    ? 130
+    : codeOf(result, flags["if-new"] ?? false);
 }
 
-/** Recipes that a step may run lie beside it; they are looked at only when one does. */
-async function withNeighbours(
-  recipe: CompiledRecipe,
-  path: string,
-  options: Parameters<typeof loadRecipes>[1],
-): Promise<Map<string, CompiledRecipe>> {
-  const runsOthers = recipe.steps.some(({ uses }) => uses === "run");
-  const folder = path.includes("/") ? path.replace(/\/[^/]*$/, "") : ".";
-  const others = runsOthers ? (await loadRecipes([folder], options)).recipes : [];
-  return new Map([...others, recipe].map((each) => [each.name, each]));
+/** A slot is run with the recipe's own parameters, whoever starts it. */
+function slotParams(recipe: CompiledRecipe, { args: [name = ""], flags }: RunInput): undefined {
+  if (flags.param === undefined) return void bindParams(recipe, {});
+  throw new UsageError(
+    `Cannot use --param for a slot of "${recipe.name}": slots are run with the recipe's own parameters; ` +
+      `"deno task hsgate run ${name} --manual --param ${flags.param[0]}" runs it by hand`,
+  );
 }
 
-function codeOf({ ran, outcome: { state } }: ScriptResult, ifNew: boolean): number {
-  // Nobody may get used to this one.
-  if (state === "unknown" || state === "waiting_recovery") return 5;
-  if (state === "refused") return 4;
-  if (!ran && ifNew) return 0;
-  if (state === "running") return 4;
-  if (state === "due") return 130; // given back, as somebody stopped it
-  return state === "failed" || state === "cancelled" || state === "lost" ? 1 : 0;
+function waitOf(given: string | undefined): number {
+  if (given === undefined) return WAIT_MS;
+  if (/^\d{1,5}$/.test(given)) return Number(given) * 1000;
+  throw new UsageError(`Cannot use --wait "${given}": write whole seconds, such as 0 or 300`);
+}
+
+/** What writes is started by hand within its window alone. @throws {UsageError} */
+function refuseOutside(recipe: CompiledRecipe, now: number, force: boolean): void {
+  const outside = recipe.class === "write" && !force ? whyOutside(recipe, now, now) : undefined;
+  if (outside === undefined) return;
+  throw new UsageError(
+    `Cannot run "${recipe.name}" by hand now: ${outside}; --force-deadline runs it all the same`,
+  );
 }

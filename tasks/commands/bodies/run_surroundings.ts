@@ -1,17 +1,13 @@
 /**
- * What runs stand on when the command line starts them: real time, the settings' client, secrets.
+ * What runs stand on when the command line starts them: real time, names, secrets.
  *
  * @module
  */
-import type { Client } from "../../../lib/client/client.ts";
 import type { Host as RunnerHost } from "../../../lib/runner/host.ts";
+import { ulid } from "../../../lib/std/ulid.ts";
 import type { CompiledRecipe, SecretOrigin } from "../../../lib/steps/mod.ts";
-import type { FlagValues, sharedFlags } from "../command.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
-import { clientOf } from "../session.ts";
-
-type Shared = FlagValues<typeof sharedFlags>;
 
 /** The machine as the runner sees it. */
 export function runnerHost(host: Pick<Host, "now">): RunnerHost {
@@ -19,7 +15,7 @@ export function runnerHost(host: Pick<Host, "now">): RunnerHost {
     now: () => host.now(),
     monotonic: () => performance.now(),
     random: Math.random,
-    id: () => crypto.randomUUID(),
+    id: () => ulid(host.now()),
     setTimer(ms, callback) {
       const timer = setTimeout(callback, ms);
       return () => clearTimeout(timer);
@@ -29,43 +25,6 @@ export function runnerHost(host: Pick<Host, "now">): RunnerHost {
 
 /** A name that no other process has. */
 export const holderName = (): string => `${Deno.pid} ${crypto.randomUUID()}`;
-
-/** The gateway that a recipe names, where it names one. @throws {UsageError} When it wants another way. */
-export function gatewayOf({ name, connect }: CompiledRecipe): string | undefined {
-  if (connect === undefined || connect.to === "gateway") return connect?.url;
-  // A recipe that is meant for the simulator must not meet a real account.
-  throw new UsageError(
-    `Cannot connect recipe "${name}" to "${connect.to}": this command connects to a gateway alone`,
-  );
-}
-
-/** Clients by gateway, each connected on first use and kept for the runs to come. */
-export class Clients implements AsyncDisposable {
-  readonly #clients = new Map<string | undefined, Promise<Client>>();
-
-  constructor(readonly flags: Shared, readonly host: Host) {}
-
-  /** The client for a recipe; one that could not be made is tried again at the next call. */
-  of(recipe: CompiledRecipe): Promise<Client> {
-    const url = gatewayOf(recipe);
-    let client = this.#clients.get(url);
-    if (client === undefined) {
-      client = clientOf(this.flags, this.host, {
-        command: `recipe ${recipe.name}`,
-        ...url !== undefined && { usualUrl: url },
-      });
-      client.catch(() => this.#clients.delete(url));
-      this.#clients.set(url, client);
-    }
-    return client;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const result of await Promise.allSettled(this.#clients.values())) {
-      if (result.status === "fulfilled") await result.value[Symbol.asyncDispose]();
-    }
-  }
-}
 
 /**
  * Makes the reader of secrets from what the recipes tell of their origins; a recipe that tells nothing has them in the

@@ -3,63 +3,105 @@
  *
  * @module
  */
-import type { Ledger } from "../../../lib/runner/ledger.ts";
+import { calendarVersion } from "../../../lib/calendars/mod.ts";
 import { noticeChannel } from "../../../lib/runner/notice_step.ts";
 import { deliverNotices } from "../../../lib/runner/notify.ts";
 import { Redactor } from "../../../lib/runner/redact.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
 import { Scheduler, type SchedulerOptions } from "../../../lib/runner/scheduler.ts";
-import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import type { Host } from "../host.ts";
+import { calendarsPath, takeUpCalendars } from "../local_calendars.ts";
 import type { ScheduleInput } from "../schedule.ts";
+import { loadSettingsOf } from "../session.ts";
+import { watchFiles } from "./file_watch.ts";
 import { openLedger } from "./ledger_file.ts";
-import { loadRecipes, recipeFiles } from "./recipe_files.ts";
+import { logTarget, observe } from "./observers.ts";
+import { loadRecipes } from "./recipe_files.ts";
 import { eventLogger } from "./run_log.ts";
-import { Clients, gatewayOf, holderName, runnerHost, secretReader } from "./run_surroundings.ts";
-
-const LOOK_MS = 3_000;
+import { Connections } from "./run_connections.ts";
+import { holderName, runnerHost, secretReader } from "./run_surroundings.ts";
+import { commonZone, ScheduleLines } from "./schedule_lines.ts";
 
 /** Runs recipes until it is told to stop, or once what is due. */
 export async function run({ args, flags, host }: ScheduleInput): Promise<number> {
   const { recipes, report } = await loadRecipes(args, { host, now: host.now });
   if (!report.ok) return 2;
-  for (const recipe of recipes) gatewayOf(recipe); // refuses what cannot be connected before anything begins
+  await using connections = await Connections.open(flags, host);
+  for (const recipe of recipes) connections.check(recipe); // refuses a contradiction before anything begins
+  let current = recipes;
   let secret = secretReader(recipes, host);
   const redactor = new Redactor();
-  const log = eventLogger(host, { json: flags.json ?? false, redact: (text) => redactor.text(text) });
-  const ends: string[] = [];
-  await using clients = new Clients(flags, host);
+  const json = flags.json ?? (!flags.text && !host.isTerminal);
+  const zone = commonZone(recipes);
+  const gone = new AbortController();
+  const target = lastingTarget(logTarget(host), gone);
+  const signal = AbortSignal.any([host.signal, gone.signal]);
   using ledger = await openLedger(flags, { host, mustExist: false });
+  const lines = new ScheduleLines({
+    ledger,
+    recipes: () => current,
+    now: host.now,
+    out: target.out,
+    json,
+    zone,
+  });
+  const log = eventLogger(target, {
+    json,
+    redact: (text) => redactor.text(text),
+    ...host.isTerminal && { zone },
+  });
+  const machine = runnerHost(host);
+  const ends: string[] = [];
+  await using observers = await observe({
+    settings: (await loadSettingsOf(flags, host)).settings,
+    host: machine,
+    redactor,
+    recipeOf: (name) => current.find((recipe) => recipe.name === name),
+    secret: (name) => secret(name),
+    log(event) {
+      lines.touch();
+      log(event);
+    },
+    note: (text) => host.note(`hsgate: ${text}`),
+  });
   const options: SchedulerOptions = {
     ledger,
-    host: runnerHost(host),
+    host: machine,
     holder: holderName(),
     recipes,
     out: flags.out ?? "",
     redactor,
-    client: (recipe) => clients.of(recipe),
+    client: connections.of,
+    timeOf: connections.timeOf,
+    accountOf: connections.accountOf,
     secret: (name) => secret(name),
+    calendarVersion,
+    tracer: observers.tracer,
     onEvent: (event: RunEvent) => {
       if (event.type === "run-ended") ends.push(event.state);
-      log(event);
+      observers.onEvent(event);
     },
-    onSchedulerEvent: log,
+    onSchedulerEvent: observers.onSchedulerEvent,
   };
   const scheduler = new Scheduler(options);
   if (flags.once) return await runOnce(scheduler, options, { ends, host });
-  tellStart(recipes, ledger, { host, json: flags.json ?? false });
+  lines.start();
   scheduler.start();
-  const watching = watch(args, {
-    host,
+  const watching = watchFiles(args, {
+    host: { note: host.note, signal },
+    others: [await calendarsPath(flags, host)],
     onChange: async () => {
+      await takeUpCalendars(flags, host);
       const { recipes, report } = await loadRecipes(args, { host, now: host.now });
       if (!report.ok) return host.note("hsgate: a recipe is wrong, so the old ones go on");
-      for (const recipe of recipes) gatewayOf(recipe);
+      for (const recipe of recipes) connections.check(recipe);
       secret = secretReader(recipes, host);
+      current = recipes;
       scheduler.reload(recipes);
     },
+    onLook: () => lines.look(),
   });
-  await aborted(host.signal);
+  await aborted(signal);
   host.note("hsgate: stopping");
   const [drained] = await Promise.all([scheduler.stop(), watching]);
   return drained ? 0 : 75;
@@ -83,66 +125,22 @@ async function runOnce(
   return ends.some((state) => state === "failed" || state === "lost") ? 1 : 0;
 }
 
-function tellStart(
-  recipes: readonly CompiledRecipe[],
-  ledger: Ledger,
-  { host, json }: { host: Host; json: boolean },
-): void {
-  const names = recipes.filter(({ schedules }) => schedules.length > 0).map(({ name }) => name);
-  if (json) host.out(JSON.stringify({ type: "started", recipes: names, ledger: ledger.path }));
-  else {
-    const count = names.length === 1 ? "1 recipe is" : `${names.length} recipes are`;
-    host.out(`${count} scheduled (${names.join(", ")}), ledger "${ledger.path}"`);
-  }
+/** Whoever read the log may go; runs under way do not end over it, and the scheduler ends in order. */
+function lastingTarget({ out, color }: Pick<Host, "out" | "color">, gone: AbortController) {
+  return {
+    color,
+    out(line: string) {
+      if (gone.signal.aborted) return;
+      try {
+        out(line);
+      } catch (error) {
+        gone.abort(error);
+      }
+    },
+  };
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-}
-
-/** Looks at the files now and then, and calls back when one is new, edited or gone; resolves at the signal. */
-async function watch(
-  paths: readonly string[],
-  { host, onChange }: { host: Host; onChange: () => Promise<void> },
-): Promise<void> {
-  let seen = await signatureOf(paths);
-  while (await pause(LOOK_MS, host.signal)) {
-    try {
-      const found = await signatureOf(paths);
-      if (found === seen) continue;
-      seen = found;
-      await onChange();
-    } catch (error) {
-      // Files that cannot be read for a moment, half-copied folders: the old recipes go on.
-      host.note(
-        `hsgate: cannot load the recipes anew: ${error instanceof Error ? error.message : String(error)}`,
-      );
-    }
-  }
-}
-
-async function signatureOf(paths: readonly string[]): Promise<string> {
-  const files = await recipeFiles(paths);
-  const parts = await Promise.all(files.map(async ({ path }) => {
-    const { mtime, size } = await Deno.stat(path);
-    return `${path} ${mtime?.getTime()} ${size}`;
-  }));
-  return parts.join("\n");
-}
-
-/** Waits; tells whether the time passed without the signal. */
-function pause(ms: number, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const give = () => {
-      clearTimeout(timer);
-      resolve(false);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", give);
-      resolve(true);
-    }, ms);
-    signal.addEventListener("abort", give, { once: true });
-  });
 }

@@ -1,0 +1,279 @@
+/**
+ * Where recipes connect to: what the recipe says, then flags and settings; and whose trade login that is.
+ *
+ * @module
+ */
+import { type Client, createClient } from "../../../lib/client/client.ts";
+import { directOptionsOf } from "../../../lib/client/direct_settings.ts";
+import type { LoadedSettings } from "../../../lib/client/settings.ts";
+import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
+import type { FlagValues, sharedFlags } from "../command.ts";
+import { UsageError } from "../exit_codes.ts";
+import type { Host } from "../host.ts";
+import { clientOf, loadSettingsOf } from "../session.ts";
+
+type Shared = FlagValues<typeof sharedFlags>;
+
+/** Where a recipe is connected to. */
+export type Connection =
+  | { to: "gateway"; url: string }
+  | { to: "direct" }
+  | { to: "simulator"; seed: number; at?: number };
+
+/** How connections are made. */
+export interface ConnectionsOptions {
+  /** The present of a simulator that a recipe gives no time. @default the host's */
+  now?: () => number;
+  /** Lets nothing through that writes. @default false */
+  readOnly?: boolean;
+}
+
+/** What is connected, and how to end it. */
+interface Connected {
+  client: Client;
+  close(): Promise<void>;
+}
+
+/**
+ * Connections of the recipes of this process, each made on first use and kept for the runs to come. A simulator lives
+ * in this process and ends with it.
+ */
+export class Connections implements AsyncDisposable {
+  readonly #connected = new Map<string, Promise<Connected>>();
+  readonly #clocks = new Map<string, { now(): number }>();
+  readonly #told = new Set<string>();
+  readonly #flags: Shared;
+  readonly #host: Host;
+  readonly #loaded: LoadedSettings;
+  readonly #directAccount: string;
+  readonly #options: ConnectionsOptions;
+  #note: (line: string) => void;
+
+  private constructor(
+    flags: Shared,
+    host: Host,
+    { loaded, directAccount, ...options }: ConnectionsOptions & {
+      loaded: LoadedSettings;
+      directAccount: string;
+    },
+  ) {
+    this.#flags = flags;
+    this.#host = host;
+    this.#loaded = loaded;
+    this.#directAccount = directAccount;
+    this.#options = options;
+    this.#note = (line) => host.note(line);
+  }
+
+  /** Has lines written by somebody else, such as above a picture that is drawn over. */
+  tellWith(note: (line: string) => void): void {
+    this.#note = note;
+  }
+
+  /** Reads the settings; connects to nothing yet. */
+  static async open(flags: Shared, host: Host, options: ConnectionsOptions = {}): Promise<Connections> {
+    const loaded = await loadSettingsOf(flags, host);
+    return new Connections(flags, host, { ...options, loaded, directAccount: await directAccountOf(loaded) });
+  }
+
+  /**
+   * Where a recipe is connected to. What a recipe names comes before the settings, as those are for all recipes; a
+   * flag that says something else is a contradiction that only a person can resolve.
+   *
+   * @throws {UsageError} For a contradiction. Nothing was sent.
+   * @throws {InvalidParamsError} When settings of the direct way are missing.
+   */
+  check(recipe: CompiledRecipe): Connection {
+    const { connect } = recipe;
+    const { settings } = this.#loaded;
+    if (connect?.to === "simulator") {
+      this.#refuse(recipe, ["gateway", "push", "auth-url", "transport"]);
+      return { to: "simulator", seed: seedOf(recipe, connect.seed), ...timeOf(recipe, connect.at) };
+    }
+    const to = connect?.to ?? settings.transport;
+    if (to === "direct") {
+      if (connect !== undefined) this.#refuse(recipe, ["gateway", "push"], "gateway");
+      directOptionsOf(settings); // says what is missing
+      return { to: "direct" };
+    }
+    if (connect !== undefined) this.#refuse(recipe, ["auth-url"], "direct");
+    const url = connect?.to === "gateway" ? connect.url : undefined;
+    if (url === undefined) return { to: "gateway", url: settings.gatewayUrl };
+    if (this.#flags.gateway !== undefined && addressOf(this.#flags.gateway) !== addressOf(url)) {
+      this.#refuse(recipe, ["gateway"]);
+    }
+    return { to: "gateway", url };
+  }
+
+  /** Whose trade login a recipe uses: runs of one account come one at a time, on every process of a ledger. */
+  readonly accountOf = (recipe: CompiledRecipe): string => {
+    const connection = this.check(recipe);
+    if (connection.to === "gateway") return `gateway ${addressOf(connection.url)}`;
+    // A simulator is this process's own, so that no other one need wait for it.
+    return connection.to === "direct" ? this.#directAccount : `${keyOf(connection)} of process ${Deno.pid}`;
+  };
+
+  /** What time it is for the steps of a recipe: that of its simulator where the recipe names one. */
+  readonly timeOf = (recipe: CompiledRecipe): (() => number) | undefined => {
+    const connection = this.check(recipe);
+    if (connection.to !== "simulator" || connection.at === undefined) return undefined;
+    const clock = this.#clockOf(connection);
+    return () => clock.now();
+  };
+
+  /** The client for a recipe; one that could not be made is tried again at the next call. */
+  readonly of = async (recipe: CompiledRecipe): Promise<Client> => {
+    const connection = this.check(recipe);
+    const key = keyOf(connection);
+    let connected = this.#connected.get(key);
+    if (connected === undefined) {
+      connected = connection.to === "simulator"
+        ? this.#simulate(connection)
+        : this.#connect(recipe, connection);
+      connected.catch(() => this.#connected.delete(key));
+      this.#connected.set(key, connected);
+    }
+    return (await connected).client;
+  };
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const result of await Promise.allSettled(this.#connected.values())) {
+      if (result.status === "fulfilled") await result.value.close();
+    }
+  }
+
+  async #connect(
+    { name }: CompiledRecipe,
+    connection: Exclude<Connection, { to: "simulator" }>,
+  ): Promise<Connected> {
+    const { settings, origins, warnings } = this.#loaded;
+    for (const warning of warnings) this.#tell(`warning: ${warning}`);
+    const own = { ...settings, transport: connection.to };
+    if (connection.to === "gateway") {
+      const isOther = origins.gatewayUrl !== "default" &&
+        addressOf(settings.gatewayUrl) !== addressOf(connection.url);
+      own.gatewayUrl = connection.url;
+      if (isOther) {
+        // It belongs to the account of that gateway, and a wrong password too many locks an account.
+        this.#tell(
+          `warning: recipe "${name}" names ${connection.url} and the settings another gateway: their trade password ` +
+            "is not sent there",
+        );
+        own.tradePassword = own.tradePasswordKey = own.pushAddress = undefined;
+      }
+    }
+    const loaded = { ...this.#loaded, settings: own, origins: { ...origins, gatewayUrl: "recipe" } };
+    const host = { ...this.#host, note: (line: string) => this.#note(line) };
+    const client = await clientOf(this.#flags, host, { command: `recipe ${name}`, loaded });
+    // Over the gateway a password is of no use without its key.
+    const canLogIn = connection.to === "direct" || own.tradePasswordKey !== undefined;
+    const guarded = await this.#guarded(client, canLogIn ? own.tradePassword : undefined);
+    return { client: guarded, close: () => guarded.close() };
+  }
+
+  async #simulate(connection: Extract<Connection, { to: "simulator" }>): Promise<Connected> {
+    const [{ startGateway }, { connect }] = await Promise.all([
+      import("../../../lib/simulator/gateway/mod.ts"),
+      import("../../../lib/client/connect.ts"),
+    ]);
+    const gateway = await startGateway({ seed: connection.seed, clock: this.#clockOf(connection) });
+    const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey, clock } = gateway.info;
+    this.#tell(
+      `connected to a simulated broker (seed ${connection.seed}, at ${clock}); nothing reaches a real one`,
+    );
+    const client = await connect({
+      gateway: { url: gatewayUrl, push: pushAddress },
+      tradePassword,
+      tradePasswordKey,
+    });
+    const guarded = await this.#guarded(client, tradePassword);
+    return {
+      client: guarded,
+      async close() {
+        await guarded.close();
+        await gateway.close();
+      },
+    };
+  }
+
+  async #guarded(client: Client, tradePassword: string | undefined): Promise<Client> {
+    if (!this.#options.readOnly) return client;
+    const { readOnly } = await import("../../../lib/transports/read_only.ts");
+    return createClient(readOnly(client.transport), tradePassword === undefined ? {} : { tradePassword });
+  }
+
+  #clockOf(connection: Extract<Connection, { to: "simulator" }>): { now(): number } {
+    const key = keyOf(connection);
+    let clock = this.#clocks.get(key);
+    if (clock === undefined) {
+      const start = connection.at ?? (this.#options.now ?? this.#host.now)();
+      const began = performance.now();
+      this.#clocks.set(key, clock = { now: () => start + Math.floor(performance.now() - began) });
+    }
+    return clock;
+  }
+
+  /** Each thing is said once. */
+  #tell(text: string): void {
+    if (!this.#told.has(text)) this.#note(`hsgate: ${text}`);
+    this.#told.add(text);
+  }
+
+  #refuse(
+    { name, file, connect }: CompiledRecipe,
+    flags: readonly ("gateway" | "push" | "auth-url" | "transport")[],
+    otherWay?: "gateway" | "direct",
+  ): void {
+    const isOther = otherWay !== undefined && this.#flags.transport === otherWay;
+    const flag = flags.find((each) => this.#flags[each] !== undefined) ?? (isOther ? "transport" : undefined);
+    if (flag === undefined) return;
+    const wish = connect?.to === "gateway" && connect.url !== undefined ? connect.url : connect?.to;
+    throw new UsageError(
+      `Cannot connect recipe "${name}": it names "${wish}" and --${flag} says otherwise; leave the flag out, or ` +
+        `change "connect" in ${file}`,
+    );
+  }
+}
+
+function keyOf(connection: Connection): string {
+  if (connection.to === "gateway") return `gateway ${addressOf(connection.url)}`;
+  return connection.to === "direct" ? "direct" : `simulator ${connection.seed} ${connection.at ?? "now"}`;
+}
+
+/** The same gateway has one address, however it is written. */
+function addressOf(url: string): string {
+  const { protocol, hostname, port } = new URL(url);
+  const host = hostname === "localhost" || hostname === "[::1]" ? "127.0.0.1" : hostname;
+  return `${host}:${port || (protocol === "https:" ? "443" : "80")}`;
+}
+
+/** Names the account by its public key, as the lease of its trade connection does; nobody can read it from that. */
+async function directAccountOf({ settings }: LoadedSettings): Promise<string> {
+  if (settings.developerPrivateKey === undefined) return "direct";
+  const [{ exportPublicKey, publicKeyOf, readPrivateKey }, { leaseName }] = await Promise.all([
+    import("../../../lib/wire/keys.ts"),
+    import("../../../lib/transports/direct/lease.ts"),
+  ]);
+  try {
+    const key = exportPublicKey(publicKeyOf(readPrivateKey(settings.developerPrivateKey)));
+    return `direct ${await leaseName(key)}`;
+  } catch {
+    return "direct"; // whoever connects is told what is wrong with the key
+  }
+}
+
+function seedOf({ name }: CompiledRecipe, seed = 1): number {
+  if (Number.isSafeInteger(seed) && seed >= 0 && seed <= 4_294_967_295) return seed;
+  throw new UsageError(
+    `Cannot simulate a broker for "${name}": its seed must be a whole number from 0 to 4294967295`,
+  );
+}
+
+function timeOf({ name }: CompiledRecipe, at: string | undefined): { at?: number } {
+  if (at === undefined) return {};
+  const instant = /T.*(Z|[+-]\d{2}:\d{2})$/.test(at) ? Date.parse(at) : NaN;
+  if (!Number.isNaN(instant)) return { at: instant };
+  throw new UsageError(
+    `Cannot simulate a broker for "${name}" at "${at}": write a time with its offset, 2025-08-15T10:00:00+08:00`,
+  );
+}

@@ -1,0 +1,228 @@
+/**
+ * What `hsgate run --dry-run` does: the steps, and every write that a run would make now.
+ *
+ * @module
+ */
+import { drawTraceId } from "../../../lib/runner/host.ts";
+import { Ledger } from "../../../lib/runner/ledger.ts";
+import { Redactor } from "../../../lib/runner/redact.ts";
+import { findRun } from "../../../lib/runner/run_rows.ts";
+import { addManualRun } from "../../../lib/runner/starts.ts";
+import { scopeOf } from "../../../lib/runner/step_scope.ts";
+import { whyOutside } from "../../../lib/runner/write_window.ts";
+import {
+  type DryRun,
+  dryRunRecipe,
+  type DryState,
+  type DryStep,
+  type PlannedWrite,
+} from "../../../lib/steps/dry_run.ts";
+import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
+import type { Host } from "../host.ts";
+import { cellOf, type Color, fit, paint, plain, widthOf } from "../print.ts";
+import type { RunInput } from "../run.ts";
+import { clockOf } from "./lists.ts";
+import { type Connection, Connections } from "./run_connections.ts";
+import { paramsOf } from "./run_params.ts";
+import { shortResult } from "./run_result.ts";
+import { runnerHost, secretReader } from "./run_surroundings.ts";
+
+/** Shows what a run would do; ends as an error would where a step that reads fails. */
+export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput): Promise<number> {
+  const params = paramsOf(recipe, flags.param);
+  const given = flags.now === undefined ? undefined : clockOf(flags.now, host);
+  await using connections = await Connections.open(flags, host, {
+    readOnly: true,
+    ...given !== undefined && { now: given },
+  });
+  const connection = connections.check(recipe);
+  const now = given ?? connections.timeOf(recipe) ?? host.now;
+  const redactor = new Redactor();
+  await using folder = await temporaryFolder();
+  const readSecret = secretReader([recipe], host);
+  const found = await dryRunRecipe(recipe, {
+    ...await scopeNow(recipe, params, now),
+    now,
+    out: folder.path,
+    signal: host.signal,
+    client: () => connections.of(recipe),
+    secret: async (name) => {
+      const value = await readSecret(name);
+      redactor.add(value);
+      return value;
+    },
+  });
+  const outside = recipe.class === "write" ? whyOutside(recipe, now(), now()) : undefined;
+  // The redactor changes texts and no shape; errors are no plain data.
+  const { error, ...rest } = found;
+  const shown = redactor.data(rest) as DryRun;
+  if (error instanceof Error) error.message = redactor.text(error.message);
+  if (flags.json) host.out(JSON.stringify(jsonOf(shown, { error, outside })));
+  else for (const line of linesOf(shown, { recipe, connection, outside, host })) host.out(line);
+  if (error !== undefined) throw error;
+  return found.ok ? 0 : 7;
+}
+
+/** The scope of a run by hand, from a ledger of its own that is gone afterwards. */
+async function scopeNow(
+  recipe: CompiledRecipe,
+  params: Readonly<Record<string, unknown>>,
+  now: () => number,
+): Promise<ReturnType<typeof scopeOf>> {
+  using ledger = new Ledger(":memory:");
+  const host = runnerHost({ now });
+  const runKey = addManualRun(ledger, recipe, {
+    id: host.id(),
+    params,
+    kind: "dry",
+    now: now(),
+    drawTraceId: () => drawTraceId(host),
+  });
+  return await Promise.resolve(scopeOf(recipe, findRun(ledger, runKey)!)); // just written
+}
+
+async function temporaryFolder(): Promise<{ path: string } & AsyncDisposable> {
+  const path = await Deno.makeTempDir({ prefix: "hsgate-dry-run-" });
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}
+
+function jsonOf(
+  { name, ok, steps, writes }: DryRun,
+  { error, outside }: { error: unknown; outside: string | undefined },
+) {
+  return {
+    name,
+    ok,
+    // What was read may be long, and is no part of a plan.
+    steps: steps.map(({ output: _, ...step }) => step),
+    writes,
+    ...outside !== undefined && { outsideWindow: outside },
+    ...error !== undefined && { error: error instanceof Error ? error.message : String(error) },
+  };
+}
+
+const signs: Readonly<Record<DryState, readonly [sign: string, color?: Color]>> = {
+  read: ["✓", "green"],
+  planned: ["→", "yellow"],
+  open: ["→", "yellow"],
+  "left-out": ["–", "dim"],
+  "not-done": ["·", "dim"],
+  failed: ["✗", "red"],
+};
+
+interface Shown {
+  recipe: CompiledRecipe;
+  connection: Connection;
+  outside: string | undefined;
+  host: Host;
+}
+
+function linesOf({ steps, writes }: DryRun, { recipe, connection, outside, host }: Shown): string[] {
+  const width = host.size().columns;
+  const [ids, uses] = [steps.map(({ id }) => widthOf(id)), steps.map((step) => widthOf(step.uses))];
+  const lines = steps.map((step) => {
+    const [sign, color] = signs[step.state];
+    const name = step.id.padEnd(Math.min(28, Math.max(...ids)));
+    const kind = step.uses.padEnd(Math.min(24, Math.max(...uses)));
+    return `${paint(host, color, sign)} ${
+      fit(`${name}  ${kind}  ${plain(wordsOf(step))}`.trimEnd(), width - 2)
+    }`;
+  });
+  const writer = recipe.class === "write";
+  if (!writer) return [...lines, "Dry run: it writes nothing at the broker, so nothing was asked or done."];
+  return [
+    ...lines,
+    "",
+    ...writes.length === 0
+      ? ["It would write nothing at the broker now."]
+      : [`It would write, ${placeOf(connection)}, in this order:`],
+    ...writes.flatMap((write) => writeLines(write, host)),
+    ...outside === undefined ? [] : [`A run now would be refused: ${outside}`],
+    "Dry run: nothing was written; steps that read were run.",
+  ];
+}
+
+function wordsOf({ state, effect, plan, dependsOn = [], reason, output }: DryStep): string {
+  switch (state) {
+    case "read":
+      return `read: ${shortResult(output) || "done"}`;
+    case "planned":
+      return effect === "write" ? "would write, see below" : `not done, would ${inWords(plan)}`;
+    case "open":
+      return dependsOn.length === 0 ? "would write" : `depends on ${listed(dependsOn)}`;
+    case "left-out":
+      return `left out: ${reason}`;
+    case "not-done":
+      return effect === "read" ? "reads, not done here" : "not done here";
+    case "failed":
+      return `failed: ${reason}`;
+  }
+}
+
+const listed = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
+
+/** A plan that is no write, such as `tell "Margin is thin" by chat`. */
+function inWords(plan: unknown): string {
+  if (typeof plan !== "object" || plan === null) return cellOf(plan);
+  return Object.entries(plan).filter(([, value]) => !isNothing(value)).map(([name, value]) =>
+    `${name} ${
+      typeof value === "string" ? `"${value}"` : Array.isArray(value) ? value.join(", ") : cellOf(value)
+    }`
+  ).join(" ");
+}
+
+const isNothing = (value: unknown) =>
+  value === undefined || value === null || Array.isArray(value) && value.length === 0 ||
+  typeof value === "object" && Object.keys(value).length === 0;
+
+function placeOf(connection: Connection): string {
+  if (connection.to === "gateway") return `over the gateway at ${connection.url}`;
+  return connection.to === "direct" ? "over the broker's own socket" : "at the simulated broker alone";
+}
+
+/** One write: what it is, then what it is about, a line for each. */
+function writeLines(
+  { order, step, uses, plan, dependsOn = [], written }: PlannedWrite,
+  host: Host,
+): string[] {
+  const head = `  ${order}. ${paint(host, "bold", uses)}  (step "${step}")`;
+  const width = host.size().columns;
+  const detail = (text: string) => fit(`       ${plain(text)}`, width);
+  const cut = dependsOn.length === 0 ? [] : [detail(`depends on the outcome of ${listed(dependsOn)}`)];
+  return [head, ...cut, ...aboutOf(plan ?? written).map(detail)];
+}
+
+function aboutOf(plan: unknown): string[] {
+  if (typeof plan !== "object" || plan === null) return plan === undefined ? [] : [cellOf(plan)];
+  // A call of an operation says so in the line above.
+  if ("call" in plan && "params" in plan) return aboutOf(plan.params);
+  return Object.entries(plan).flatMap(([name, value]) => {
+    if (Array.isArray(value) && value.length === 0) return [`${name}: nothing`];
+    if (Array.isArray(value) && value.every((each) => typeof each === "object")) {
+      return value.map((each) => `${name} ${rowText(each)}`);
+    }
+    return isNothing(value) ? [] : [`${name} ${cellOf(value)}`];
+  });
+}
+
+/** An order in the words of a person, and anything else by its members. */
+function rowText(row: unknown): string {
+  if (typeof row !== "object" || row === null) return cellOf(row);
+  const { symbol, side, quantity, unfilledQuantity, price, orderId, ...rest } = row as Record<
+    string,
+    unknown
+  >;
+  const others = Object.entries(rest).map(([name, value]) => `${name} ${cellOf(value)}`);
+  if (symbol === undefined || side === undefined) {
+    return [...Object.entries(row).map(([name, value]) => `${name} ${cellOf(value)}`)].join(", ");
+  }
+  const open = unfilledQuantity === undefined || unfilledQuantity === quantity
+    ? ""
+    : ` (${cellOf(unfilledQuantity)} unfilled)`;
+  const at = price === undefined ? "" : ` at ${cellOf(price)}`;
+  return [
+    `${cellOf(side)} ${cellOf(quantity)} ${cellOf(symbol)}${at}${open}`,
+    orderId === undefined ? "" : `order ${cellOf(orderId)}`,
+    ...others,
+  ].filter(Boolean).join(", ");
+}

@@ -1,0 +1,151 @@
+/**
+ * A run without a ledger: its steps in this process, shown while they go on.
+ *
+ * @module
+ */
+import { ProgressText } from "../../../lib/day_book/progress.ts";
+import type { DayBookEvent } from "../../../lib/day_book/types.ts";
+import { checkTogether } from "../../../lib/runner/nested.ts";
+import { Redactor } from "../../../lib/runner/redact.ts";
+import {
+  bindParams,
+  type CompiledRecipe,
+  type RecipeEvent,
+  type RecipeResult,
+  runRecipe,
+} from "../../../lib/steps/mod.ts";
+import type { Host } from "../host.ts";
+import type { RunInput } from "../run.ts";
+import { neighboursOf } from "./recipe_neighbours.ts";
+import type { Connections } from "./run_connections.ts";
+import { shortResult } from "./run_result.ts";
+import { type RunShow, showRun } from "./run_show.ts";
+import { secretReader } from "./run_surroundings.ts";
+import { RunTree, summaryLines, type TreeEvent } from "./run_tree.ts";
+
+/** What a run without a ledger stands on. */
+export interface RunHereOptions {
+  input: RunInput;
+  connections: Connections;
+  params: Readonly<Record<string, unknown>>;
+  now: () => number;
+}
+
+/** Runs the steps one after the other; the first error ends the run. */
+export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): Promise<RecipeResult> {
+  const { input: { flags, host }, connections, now } = options;
+  const recipes = await neighboursOf(recipe, { host, now });
+  const tree = new RunTree();
+  const redactor = new Redactor();
+  const readSecret = secretReader([...recipes.values()], host);
+  const secret = async (name: string) => {
+    const value = await readSecret(name);
+    redactor.add(value);
+    return value;
+  };
+  const asLines = flags.json === true && flags.events === true;
+  try {
+    using show = showRun(host, { tree, json: flags.json ?? false });
+    connections.tellWith(show.line);
+    const days = new ProgressText({ monotonic: () => performance.now(), inPlace: false });
+    const runOne = async (
+      run: string,
+      each: CompiledRecipe,
+      params: Readonly<Record<string, unknown>>,
+    ): Promise<RecipeResult> => {
+      const take = (event: TreeEvent) => {
+        tree.apply(event);
+        show.take(event);
+      };
+      take({ type: "run-started", run, recipe: each.name, steps: each.steps });
+      const result = await runRecipe(each, {
+        client: await connections.of(each),
+        now,
+        params,
+        secret,
+        signal: host.signal,
+        ...flags.out !== undefined && { out: flags.out },
+        onProgress(event) {
+          if (asLines) show.line(redactor.json(lineOf(run, event)));
+          // The redactor changes texts and no shape.
+          const known = redactor.data(eventsOf(run, event)) as TreeEvent[];
+          if (!isOfDayBook(event)) return known.forEach(take);
+          known.forEach((each) => tree.apply(each));
+          if (!flags.json) tellDays(days.update(event.detail), show, host);
+        },
+        runRecipe: async (name, given) => {
+          const inner = recipes.get(name);
+          if (inner === undefined) {
+            throw new TypeError(`Cannot run recipe "${name}": there is none of that name`);
+          }
+          checkTogether(each, inner);
+          const { ok, steps } = await runOne(`${run} ${name}`, inner, bindParams(inner, given));
+          if (!ok) throw new TypeError(`Cannot go on: recipe "${name}" found that something does not add up`);
+          return Object.fromEntries(steps.map(({ id, output }) => [id, output]));
+        },
+      });
+      take({ type: "run-ended", run, state: result.ok ? "ok" : "failed" });
+      return result;
+    };
+    const result = await runOne(recipe.name, recipe, options.params);
+    return redactor.data(result) as RecipeResult; // as above
+  } catch (error) {
+    if (error instanceof Error) error.message = redactor.text(error.message);
+    throw error;
+  } finally {
+    // What was drawn over is gone by now, and this stays.
+    if (host.errTerminal !== undefined && tree.hasBegun) {
+      for (const line of summaryLines(tree, host)) host.note(line);
+    }
+  }
+}
+
+/** The export of the day book tells more than a place, in an event of its own. */
+function isOfDayBook(event: RecipeEvent): event is RecipeEvent & { type: "progress"; detail: DayBookEvent } {
+  return event.type === "progress" && event.uses === "export-day-book";
+}
+
+function tellDays(text: string, show: RunShow, { errTerminal }: Pick<Host, "errTerminal">): void {
+  const prefix = errTerminal === undefined ? "hsgate: " : "";
+  for (const line of text.split("\n")) if (line !== "") show.line(`${prefix}${line}`);
+}
+
+function eventsOf(run: string, event: RecipeEvent): TreeEvent[] {
+  switch (event.type) {
+    case "step-started":
+      return [{ type: "step-started", run, step: event.step, attempt: 1 }];
+    case "progress": {
+      const { step, text, done, total } = event;
+      return [{ type: "step-progress", run, step, text, done, total }];
+    }
+    case "artifact":
+      return [{ type: "artifact", run, step: event.step, path: event.path, isNew: true }];
+    case "step-skipped":
+      return [{ type: "step-ended", run, step: event.step, state: "skipped" }];
+    case "step-failed": {
+      const reason = event.error instanceof Error ? event.error.message : String(event.error);
+      return [{ type: "step-ended", run, step: event.step, state: "failed", reason }];
+    }
+    case "step-done": {
+      const { step, ok, output } = event;
+      return [{
+        type: "step-ended",
+        run,
+        step,
+        state: ok ? "ok" : "failed",
+        result: shortResult(output),
+        ...!ok && { reason: "something does not add up" },
+      }];
+    }
+    case "log":
+      return [];
+  }
+}
+
+/** An event as a program reads it: without what was read, which is the result. */
+function lineOf(run: string, event: RecipeEvent): Readonly<Record<string, unknown>> {
+  if (event.type === "step-done") return { run, ...event, output: undefined };
+  if (event.type === "progress") return { run, ...event, detail: undefined };
+  if (event.type !== "step-failed") return { run, ...event };
+  return { run, ...event, error: event.error instanceof Error ? event.error.message : String(event.error) };
+}

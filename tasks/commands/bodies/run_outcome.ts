@@ -1,0 +1,98 @@
+/**
+ * Why a run does not begin, how it ended, and what to do next: in words, and as an exit code.
+ *
+ * @module
+ */
+import { accountHolder, type Refusal } from "../../../lib/runner/claims.ts";
+import type { Ledger } from "../../../lib/runner/ledger.ts";
+import type { ScriptResult } from "../../../lib/runner/script.ts";
+import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
+import type { RunInput } from "../run.ts";
+import type { Connections } from "./run_connections.ts";
+
+/** What a run that is due waits for. */
+export interface Waiting {
+  ledger: Ledger;
+  recipe: CompiledRecipe;
+  runKey: string;
+  untilAt: number;
+  reason: Refusal;
+}
+
+/** Says for what it is waited, and until when. */
+export function waitText(
+  { ledger, recipe, runKey, untilAt, reason }: Waiting,
+  connections: Connections,
+  now: number,
+): string {
+  const left = `up to ${Math.max(1, Math.round((untilAt - now) / 1000))} s`;
+  if (reason === "not-due") return `waiting ${left} until "${runKey}" is due`;
+  return `waiting ${left} for ${inTheWay({ ledger, recipe, reason }, connections, now)}`;
+}
+
+/** Names what stands in the way. */
+function inTheWay(
+  { ledger, recipe, reason }: Pick<Waiting, "ledger" | "recipe" | "reason">,
+  connections: Connections,
+  now: number,
+): string {
+  if (reason === "account") {
+    const holder = accountHolder(ledger, connections.accountOf(recipe), now);
+    return holder === undefined ? "the trade login" : `run "${holder}", which has the trade login`;
+  }
+  const other = ledger.get<{ run_key: string }>(
+    "select run_key from run where recipe = ? and state = 'running' limit 1",
+    recipe.name,
+  );
+  return reason === "overlap" && other !== undefined ? `run "${other.run_key}" of the same recipe` : reason;
+}
+
+/** Says why nothing was run, and what to do next. */
+export function notRunLines(
+  { runKey, outcome: { state, reason } }: ScriptResult,
+  { ledger, recipe, connections, input: { args: [name = ""], host }, now }: {
+    ledger: Ledger;
+    recipe: CompiledRecipe;
+    connections: Connections;
+    input: RunInput;
+    now: number;
+  },
+): string[] {
+  const show = `"deno task hsgate runs show ${runKey}" tells more`;
+  const because = reason === undefined ? "" : ` (${reason})`;
+  if (host.signal.aborted) return [`${runKey} was not run: the waiting was ended`];
+  if (state === "refused") {
+    const why = reason === "recovery" || reason === "unsafe" || reason === "displaced"
+      ? `: ${forPerson[reason]}`
+      : `: it waited for ${inTheWay({ ledger, recipe, reason: reason as Refusal }, connections, now)}`;
+    return [`${runKey} was not run${why}`, `  -> ${show}; --wait SECONDS waits longer`];
+  }
+  if (state === "running") return [`${runKey} is being run by another process`, `  -> ${show}`];
+  if (state === "ok" || state === "failed") {
+    return [
+      `${runKey} was run before and ended as ${state}${because}; a slot is run once`,
+      `  -> ${show}; "deno task hsgate run ${name} --manual" runs the recipe all the same`,
+    ];
+  }
+  return [
+    `${runKey} was not run now: ${state}${because}`,
+    `  -> ${show}; "deno task hsgate run ${name} --manual" runs the recipe all the same`,
+  ];
+}
+
+const forPerson = {
+  recovery: "it is open what an earlier run wrote, and nothing more is written before somebody has looked",
+  unsafe: "nothing may be written now",
+  displaced: "another device has taken the trade login over",
+} as const;
+
+/** The exit code of a run; `ifNew` says that coming second is no failure. */
+export function codeOf({ ran, outcome: { state } }: ScriptResult, ifNew: boolean): number {
+  // Nobody may get used to this one.
+  if (state === "unknown" || state === "waiting_recovery") return 5;
+  if (state === "refused") return 4;
+  if (!ran && ifNew) return 0;
+  if (state === "running") return 4;
+  if (state === "due") return 130; // given back, as somebody stopped it
+  return state === "failed" || state === "cancelled" || state === "lost" ? 1 : 0;
+}
