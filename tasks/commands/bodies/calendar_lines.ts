@@ -46,6 +46,21 @@ export function notesOf(mic: Mic, { from, to, now }: { from: string; to: string;
   ];
 }
 
+/** Tells what a recipe that goes by a calendar should know: it ends soon, its next days are a guess, or it needs care. */
+export function warningsOf(mic: Mic, now: number): string[] {
+  const { projectedFrom } = coverage(mic);
+  return [
+    ...endOf(mic, now),
+    ...projectedFrom !== undefined && projectedFrom <= soon(now) ? [projectionLine(mic, projectedFrom)] : [],
+    ...overridesOf(mic).filter(isOverrideNeedless).map(overrideLine),
+  ];
+}
+
+/** The day up to which one looks ahead. */
+const soon = (now: number): string =>
+  Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO("UTC").toPlainDate()
+    .add({ days: WARNING_DAYS }).toString();
+
 /** Tells that days are a guess. */
 export function projectionLine(mic: Mic, projectedFrom: string): string {
   return `${mic} is a projection from ${projectedFrom} on, as its days are not announced yet: ` +
@@ -55,9 +70,7 @@ export function projectionLine(mic: Mic, projectedFrom: string): string {
 /** Tells that a calendar ends soon, or has ended. */
 export function endOf(mic: Mic, now: number): string[] {
   const { through } = coverage(mic);
-  const soon = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO("UTC").toPlainDate()
-    .add({ days: WARNING_DAYS }).toString();
-  if (through >= soon) return [];
+  if (through >= soon(now)) return [];
   return [
     `${mic} ends ${through}: after that what reads goes on as if every weekday were a session, ` +
     `and what writes stops; "calendar update FILE" installs a newer one`,

@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { isProjected, overridesOn } from "../../../lib/calendars/mod.ts";
+import { calendarOf } from "../../../lib/runner/plan_run.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
 import { zoneOf } from "../../../lib/runner/starts.ts";
 import type { CompiledRecipe, NamedSlot } from "../../../lib/steps/mod.ts";
@@ -21,6 +23,10 @@ export interface ShownSlot {
   skipped?: string;
   /** The calendar does not cover the day. */
   assumed?: true;
+  /** The exchange has not announced the day. */
+  projected?: true;
+  /** What somebody set the day to by hand, and why. */
+  setByHand?: string;
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -30,11 +36,14 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Makes a slot of a recipe fit to be shown. */
 export function shownSlot(
-  { schedules }: CompiledRecipe,
+  recipe: CompiledRecipe,
   { at, session, skipped, assumed, scheduleId }: NamedSlot & { scheduleId: string },
 ): ShownSlot {
-  const schedule = schedules.find(({ id }) => id === scheduleId);
+  const schedule = recipe.schedules.find(({ id }) => id === scheduleId);
   const zone = schedule === undefined ? "UTC" : zoneOf(schedule);
+  const mic = calendarOf(recipe, schedule);
+  const date = session ?? localTime(at, zone).slice(0, 10);
+  const [override] = mic === undefined ? [] : overridesOn(mic, date);
   return {
     schedule: scheduleId,
     at: showInstant(at),
@@ -43,6 +52,10 @@ export function shownSlot(
     ...session !== undefined && { session },
     ...skipped !== undefined && { skipped },
     ...assumed && { assumed },
+    ...mic !== undefined && isProjected(mic, date) && { projected: true },
+    ...override !== undefined && {
+      setByHand: `${override.mic} is ${override.hours}, because ${override.because}`,
+    },
   };
 }
 
@@ -67,10 +80,12 @@ export function readable(local: string): string {
 }
 
 /** Says what is special about a slot. */
-export function noteOf({ session, skipped, assumed, local }: ShownSlot): string {
-  if (skipped !== undefined) return reasons[skipped] ?? `nothing to do: ${skipped}`;
+export function noteOf({ session, skipped, assumed, projected, setByHand, local }: ShownSlot): string {
+  const set = setByHand === undefined ? [] : [`set by hand: ${setByHand}`];
+  if (skipped !== undefined) return [reasons[skipped] ?? `nothing to do: ${skipped}`, ...set].join("; ");
   const notes: string[] = [];
   if (session !== undefined && session !== local.slice(0, 10)) notes.push(`session of ${session}`);
   if (assumed) notes.push("assumed: the calendar does not cover the day, writes stop");
-  return notes.join("; ");
+  if (projected) notes.push("projected: the exchange has not announced the day, writes stop");
+  return [...notes, ...set].join("; ");
 }
