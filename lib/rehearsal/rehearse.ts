@@ -125,6 +125,8 @@ class Rehearsal implements AsyncDisposable {
   /** When a process that was killed starts anew, counted from its death. */
   #restartMs: number | undefined;
   #month = "";
+  /** A mistake of the scheduler itself, which no report should hide. */
+  #fault: { error: unknown } | undefined;
 
   constructor(stretch: Stretch) {
     const { from, to, seed, planned, trades = true } = stretch;
@@ -156,6 +158,7 @@ class Rehearsal implements AsyncDisposable {
   /** Goes on to the next instant at which something happens; tells whether there was one. */
   async #step(until: number): Promise<boolean> {
     await this.#settle();
+    if (this.#fault !== undefined) throw this.#fault.error;
     const alarm = this.#isAsleep ? Infinity : this.#machine.nextAlarm;
     const next = Math.min(alarm, this.#script.next, this.#deeds.next);
     if (next > until) return false;
@@ -215,7 +218,7 @@ class Rehearsal implements AsyncDisposable {
       pollMs: () => this.#machine.trueTime < this.#watchfulUntil ? 1_000 : MINUTE_MS,
       onTold: (told) => void this.told.push(told),
       onEvent: (event) => {
-        if (event.type === "error") throw event.error;
+        if (event.type === "error") this.#fault ??= { error: event.error };
         // A clock that was set wrong says nothing about when that was.
         const at = this.#machine.trueTime;
         if (event.type !== "tick" && event.type !== "skipped") this.events.push({ ...event, at });

@@ -33,7 +33,7 @@ half-days and clock changes that the schedules met, everything that is not a pla
 success, and what would have been sent. It is the same each time, on every machine
 and in every time zone, so that it can be kept: --golden compares.
 
---outages names a list of what goes wrong, such as
+--outages names a list of what goes wrong (beside recipes its name begins with _):
 
   - { at: 2025-03-05T09:00+08:00, for: 3h, what: scheduler-down }
   - { at: 2025-03-14T10:05+08:00, for: 4h, what: clock-jump, by: -2h }
@@ -47,7 +47,7 @@ of the report and does not change the exit code.`,
   exits: [7],
   examples: [
     "test --from 2025-01-01 --to 2025-12-31",
-    "test recipes --from 2025-01-01 --to 2025-12-31 --outages outages.yaml --golden year.txt",
+    "test recipes --from 2025-01-01 --to 2025-12-31 --outages recipes/_outages.yaml --golden year.txt",
     "test recipes/end_of_day.yaml --from 2025-12-22 --to 2025-12-31 --ledger test.db --json",
   ],
   body: async () => (await import("./bodies/test.ts")).run,
