@@ -3,7 +3,11 @@ import { command, type Flags, type Input } from "./command.ts";
 
 const flags = {
   connect: { type: "string", value: "WAY", text: "to the broker: simulator, gateway or direct (simulator)" },
-  markets: { type: "string", value: "LIST", text: "hk, us, shanghai, shenzhen, with commas (hk,us)" },
+  markets: {
+    type: "string",
+    value: "LIST",
+    text: "of the account, with commas: hk, us, shanghai, shenzhen (hk,us)",
+  },
   calendar: {
     type: "string",
     value: "MIC",
@@ -26,8 +30,8 @@ ever overwritten. Without DIR it is "trading", beside the toolkit when this is c
 in the toolkit's own folder. Everything is written after the last question, or
 nothing. --gateway and --auth-url go into the settings; secrets are never asked for.
 
-With the simulator the folder works at once: each run of a recipe has a simulated
-broker of its own, and nothing reaches a real one.`,
+With the simulator the folder works at once: recipes, script and notebook start a
+simulated broker in their own process, and nothing reaches a real one.`,
   flags,
   without: ["push", "config", "transport", "timeout"],
   exits: [],
