@@ -136,6 +136,14 @@ export class Connections implements AsyncDisposable {
     return (await connected).client;
   };
 
+  /** Ends the connection of a recipe, so that the next use makes a new one. */
+  async forget(recipe: CompiledRecipe): Promise<void> {
+    const key = keyOf(this.check(recipe));
+    const connected = this.#connected.get(key);
+    this.#connected.delete(key);
+    await (await connected)?.close();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const result of await Promise.allSettled(this.#connected.values())) {
       if (result.status === "fulfilled") await result.value.close();

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { secretsOf } from "../../../lib/client/settings.ts";
 import type { Claimer } from "../../../lib/runner/claims.ts";
 import type { Ledger } from "../../../lib/runner/ledger.ts";
 import { runNested } from "../../../lib/runner/nested.ts";
@@ -15,6 +16,7 @@ import { runKey, type ScriptResult } from "../../../lib/runner/script.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import type { FlagValues, sharedFlags } from "../command.ts";
 import type { Host } from "../host.ts";
+import { loadSettingsOf } from "../session.ts";
 import { neighboursOf } from "./recipe_neighbours.ts";
 import { Connections } from "./run_connections.ts";
 import { holderName, runnerHost, secretReader } from "./run_surroundings.ts";
@@ -43,7 +45,7 @@ export class RunQueue implements AsyncDisposable {
     recipe: CompiledRecipe,
     recipes: ReadonlyMap<string, CompiledRecipe>,
     connections: Connections,
-    { flags, host, ledger, onEvent }: QueueOptions,
+    { flags, host, ledger, onEvent, secrets }: QueueOptions & { secrets: readonly string[] },
   ) {
     this.#recipe = recipe;
     this.#recipes = recipes;
@@ -51,6 +53,7 @@ export class RunQueue implements AsyncDisposable {
     this.#stop = host.signal;
     this.#claimer = { holder: holderName(), leaseMs: 30_000, accountOf: connections.accountOf };
     const redactor = new Redactor();
+    for (const value of secrets) redactor.add(value);
     const redact = (value: unknown) => redactor.json(value);
     const inner: Surroundings = {
       ledger,
@@ -81,7 +84,8 @@ export class RunQueue implements AsyncDisposable {
     const recipes = await neighboursOf(recipe, { host, now: host.now });
     const connections = await Connections.open(flags, host);
     connections.check(recipe); // a contradiction is refused before anything is due
-    return new RunQueue(recipe, recipes, connections, options);
+    const { settings } = await loadSettingsOf(flags, host);
+    return new RunQueue(recipe, recipes, connections, { ...options, secrets: secretsOf(settings) });
   }
 
   /** Runs one that is due, or waits for whoever was faster. */

@@ -14,6 +14,7 @@ import { calendarsPath, takeUpCalendars } from "../local_calendars.ts";
 import type { ScheduleInput } from "../schedule.ts";
 import { loadSettingsOf } from "../session.ts";
 import { watchFiles } from "./file_watch.ts";
+import { renewedClients } from "./displaced_clients.ts";
 import { openLedger } from "./ledger_file.ts";
 import { logTarget, observe } from "./observers.ts";
 import { loadRecipes } from "./recipe_files.ts";
@@ -64,6 +65,13 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
     },
     note: (text) => host.note(`hsgate: ${text}`),
   });
+  const writing = recipes.find((recipe) => recipe.class === "write");
+  if (ledger.doubt !== undefined && writing !== undefined) {
+    host.note(
+      `hsgate: warning: "${writing.name}" will not run: it writes, and the ledger "${ledger.path}" does not last: ${ledger.doubt}`,
+    );
+  }
+  const renewed = renewedClients(ledger, connections);
   const options: SchedulerOptions = {
     ledger,
     host: machine,
@@ -71,14 +79,18 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
     recipes,
     out: flags.out ?? "",
     redactor,
-    client: connections.of,
+    client: renewed.client,
     timeOf: connections.timeOf,
     accountOf: connections.accountOf,
     secret: (name) => secret(name),
     calendarVersion,
     tracer: observers.tracer,
     onEvent: (event: RunEvent) => {
-      if (event.type === "run-ended") ends.push(event.state);
+      if (event.type === "run-ended") {
+        ends.push(event.state);
+        const recipe = current.find(({ name }) => name === event.recipe);
+        if (event.reason === "displaced" && recipe !== undefined) renewed.onDisplaced(recipe);
+      }
       observers.onEvent(event);
     },
     onSchedulerEvent: observers.onSchedulerEvent,
