@@ -1,0 +1,341 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { Ledger } from "../../lib/runner/ledger.ts";
+import { cli, envOf, folder, MORNING, simulate, start } from "./runner_support.ts";
+
+const book =
+  "name: book\nschedule: { calendar: XHKG, at: close+45m }\nsteps:\n  - { id: book, uses: export-day-book, with: { markets: [hk], sessions: 1, out: OUT, formats: [jsonl] } }\n";
+const cancel =
+  "name: cancel\nschedule: { calendar: XHKG, at: open+30m }\nmisfire: { action: ask, grace: 5m }\nwindow: XHKG.open+5m..XHKG.close-10m\nsteps:\n  - { id: cancel, uses: cancel-open-orders, with: { markets: [hk] } }\n";
+
+const runsOf = (path: string) => {
+  using ledger = new Ledger(path);
+  return ledger.all<{ line: string }>(
+    "select run_key || ' ' || state || coalesce(' ' || reason, '') as line from run order by slot_at, run_key",
+  ).map(({ line }) => line);
+};
+
+/** A folder with a recipe that exports the day of its slot, and a gateway whose time is that Friday morning. */
+async function world() {
+  const gateway = await simulate({ fillsPerDay: 3 });
+  const dir = await folder({});
+  await Deno.writeTextFile(`${dir.path}/book.yaml`, book.replace("OUT", `${dir.path}/out`));
+  const ledger = `${dir.path}/ledger.db`;
+  return {
+    path: dir.path,
+    ledger,
+    env: envOf(gateway),
+    where: ["--ledger", ledger, "--recipes", dir.path],
+    async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]();
+      await dir[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const week = ["--from", "2025-08-09", "--to", "2025-08-14"];
+
+Deno.test("backfill --dry-run lists what would run and changes nothing", async () => {
+  await using w = await world();
+  const { code, out, err } = await cli(["backfill", "book", ...week, "--dry-run", ...w.where]);
+  assertEquals([code, err], [0, "hsgate: 4 runs would run; nothing was changed\n"]);
+  assertEquals(
+    out,
+    [
+      "2025-08-11  book/main/2025-08-11  would run",
+      "2025-08-12  book/main/2025-08-12  would run",
+      "2025-08-13  book/main/2025-08-13  would run",
+      "2025-08-14  book/main/2025-08-14  would run",
+      "2 days are weekends",
+      "",
+    ].join("\n"),
+  );
+  assertEquals(runsOf(w.ledger), []);
+});
+
+Deno.test("backfill exports each day as of that day, one after the other, and finds nothing to do afterwards", async () => {
+  await using w = await world();
+  const words = ["backfill", "book", ...week, ...w.where];
+  const { code, out, err } = await cli(words, { env: w.env });
+  assertEquals([code, err], [0, "hsgate: 4 ok\n"]);
+  const lines = out.trimEnd().split("\n");
+  assertEquals(lines[0], "2 days are weekends");
+  assert(/^2025-08-11 {2}book\/main\/2025-08-11 {2}ok, \d+\.\d s {2}1 of 4$/.test(lines[1]!), lines[1]);
+  const days = [...Deno.readDirSync(`${w.path}/out`)].map(({ name }) => name).filter((name) =>
+    /^\d/.test(name)
+  );
+  assertEquals(days.sort(), ["2025-08-11", "2025-08-12", "2025-08-13", "2025-08-14"]);
+  assertEquals(runsOf(w.ledger)[0], "book/main/2025-08-11 ok");
+  const again = await cli([...words, "--json"], { env: w.env });
+  const { runs, left, none } = JSON.parse(again.out);
+  assertEquals([again.code, runs, left, none.length], [0, [], 0, 2]);
+  const all = await cli([...words, "--mode", "all", "--queue"], { env: w.env });
+  assertStringIncludes(all.out, "4 runs; a scheduler that is running takes them up");
+  assertEquals(runsOf(w.ledger)[3], "book/main/2025-08-14 due");
+});
+
+Deno.test("backfill goes on after a day that failed, shows why, and ends with 1", async () => {
+  await using w = await world();
+  const words = ["backfill", "book", "--from", "2025-08-13", "--to", "2025-08-14", ...w.where];
+  const { code, out, err } = await cli(words, { env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" } });
+  assertEquals([code, err], [1, "hsgate: 2 failed\n"]);
+  assertStringIncludes(out, "2025-08-14  book/main/2025-08-14  failed, ");
+  assertStringIncludes(out, "book: Cannot ");
+  const failed = await cli([...words, "--mode", "failed"], { env: w.env });
+  assertEquals([failed.code, failed.err], [0, "hsgate: 2 ok\n"]);
+});
+
+Deno.test("backfill leaves days as they were at Ctrl-C, and the same command goes on", async () => {
+  await using w = await world();
+  const stop = new AbortController();
+  const words = ["backfill", "book", ...week, ...w.where];
+  const first = await cli(words, {
+    env: w.env,
+    signal: stop.signal,
+    onLine: (line) => line.includes("1 of 4") && stop.abort(),
+  });
+  assertEquals([first.code, first.err], [130, "hsgate: 1 ok, 3 left as they were\n"]);
+  assertEquals(runsOf(w.ledger), ["book/main/2025-08-11 ok"]);
+  assertEquals((await cli(words, { env: w.env })).err, "hsgate: 3 ok\n");
+});
+
+Deno.test("backfill and rerun refuse what makes no sense with exit code 2", async () => {
+  await using w = await world();
+  await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
+  const cases: [string[], string][] = [
+    [["backfill", "book"], "--from is missing"],
+    [["backfill", "book", "--from", "2025-02-30"], "write a day that exists"],
+    [["backfill", "book", "--from", "2025-08-14", "--mode", "some"], "write missing, failed or all"],
+    [["backfill", "book", "--from", "2010-01-04"], "the calendar of XHKG covers "],
+    [["backfill", "book", "--from", "2025-08-18"], "the last day is still to come, and today is 2025-08-15"],
+    [["backfill", "cancel", "--from", "2025-08-14"], "it writes, and the past cannot be traded"],
+    [["backfill", "boko", "--from", "2025-08-14"], 'did you mean "book"?'],
+    [["rerun", "book/main/2025-08-14"], "the ledger has no such run"],
+  ];
+  for (const [words, reason] of cases) {
+    const { code, out, err } = await cli([...words, ...w.where], { env: w.env });
+    assertEquals([code, out], [2, ""], words.join(" "));
+    assertStringIncludes(err, reason);
+  }
+});
+
+Deno.test("rerun runs one run again under its key, and leaves it to a scheduler with --queue", async () => {
+  await using w = await world();
+  const key = "book/main/2025-08-14";
+  const fails = { env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" } };
+  await cli(["backfill", "book", "--from", "2025-08-14", ...w.where], fails);
+  const { code, out } = await cli(["rerun", key, ...w.where], { env: w.env });
+  assertEquals([code, out], [0, `${key}  ok\n`]);
+  const queued = await cli(["rerun", key, "--queue", "--json", ...w.where], { env: w.env });
+  assertEquals([JSON.parse(queued.out), runsOf(w.ledger)], [{ key, state: "due" }, [`${key} due`]]);
+  const why = await cli(["why", "book", "2025-08-14", ...w.where]);
+  assertStringIncludes(why.out, "is due since 2025-08-15 10:30 Asia/Hong_Kong and has not begun");
+  assertStringIncludes(why.out, "before that it was ok");
+});
+
+/** A ledger in which the run of this morning stands as given, as a scheduler would have left it. */
+function prepare(path: string, state: string, step?: string): void {
+  using ledger = new Ledger(path);
+  ledger.run(
+    `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, business_day, due_at, deadline_at, state,
+      reason, account, recipe_sha, trace_id, started_at) values ('cancel/main/2025-08-15', 'cancel', 'main', 'live',
+      'write', ?, '2025-08-15', ?, ?, ?, 'misfire', 'default', '00', '1', ?)`,
+    MORNING - 1_800_000,
+    MORNING - 1_800_000,
+    Date.parse("2025-08-15T15:50:00+08:00"),
+    state,
+    step === undefined ? undefined : MORNING - 1_740_000,
+  );
+  if (step === undefined) return;
+  ledger.run(
+    `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
+      values ('cancel/main/2025-08-15', ?, 0, 1, 'write', 'k', 'begun', ?)`,
+    step,
+    MORNING - 1_740_000,
+  );
+}
+
+Deno.test("settle writes down what a person saw; runs show says what to look at before", async () => {
+  await using w = await world();
+  prepare(w.ledger, "waiting_recovery", "cancel");
+  const key = "cancel/main/2025-08-15";
+  const ledger = ["--ledger", w.ledger];
+  const shown = (await cli(["runs", "show", key, ...ledger])).out;
+  assertStringIncludes(shown, 'open: step "cancel", begun at 2025-08-15T02:01:00Z');
+  assertStringIncludes(shown, `hsgate settle ${key} ok|failed --because "what you saw"`);
+  const bare = await cli(["settle", key, "ok", ...ledger]);
+  assertEquals(bare.code, 2);
+  assertStringIncludes(bare.err, 'write --because "what you saw"');
+  assertEquals((await cli(["settle", key, "fine", "--because", "x", ...ledger])).code, 2);
+  const settled = await cli(["settle", key, "ok", "--because", "none is open", "--by", "me", ...ledger]);
+  assertEquals([settled.code, settled.out], [
+    0,
+    `${key} is settled as ok; recipes that write may begin again\n`,
+  ]);
+  const again = await cli(["settle", key, "ok", "--because", "x", ...ledger]);
+  assertEquals(again.code, 2);
+  assertStringIncludes(again.err, 'it is "ok", and nothing of it is open');
+  // The recipe is not in the folder: the ledger answers for it.
+  const why = await cli(["why", "cancel", "2025-08-15", ...w.where]);
+  assertEquals(
+    why.out,
+    "the recipe is not in the folder any more: cancel/main/2025-08-15 was broken off while it wrote; " +
+      "me settled it as ok at 2025-08-15 02:30 UTC: none is open\n",
+  );
+});
+
+Deno.test("approve makes a run due within its window and skips it after; refuse skips it", async () => {
+  const key = "cancel/main/2025-08-15";
+  const cases: [string[], () => number, number, string, string][] = [
+    [["approve"], () => MORNING, 0, "is due; a scheduler that is running takes it up", "due"],
+    [
+      ["approve"],
+      () => Date.parse("2025-08-15T15:51:00+08:00"),
+      1,
+      "is skipped: its deadline or window has passed",
+      "skipped deadline",
+    ],
+  ];
+  for (const [words, now, code, text, state] of cases) {
+    await using w = await world();
+    await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
+    prepare(w.ledger, "waiting_approval");
+    assertStringIncludes(
+      (await cli(["runs", "show", key, "--ledger", w.ledger])).out,
+      `hsgate approve ${key}`,
+    );
+    const done = await cli([...words, key, ...w.where], { now });
+    assertEquals([done.code, done.out, runsOf(w.ledger)], [code, `${key} ${text}\n`, [`${key} ${state}`]]);
+    assertEquals((await cli([...words, key, ...w.where], { now })).code, 2);
+  }
+  await using w = await world();
+  prepare(w.ledger, "waiting_approval");
+  const refused = await cli([
+    "refuse",
+    key,
+    "--because",
+    "by hand",
+    "--by",
+    "me",
+    "--ledger",
+    w.ledger,
+    "--json",
+  ]);
+  assertEquals(JSON.parse(refused.out), { key, state: "skipped", reason: "not_approved" });
+  const why = await cli(["why", "cancel", "2025-08-15", ...w.where]);
+  assertStringIncludes(why.out, "was skipped because it was not approved (me: by hand)");
+});
+
+Deno.test("schedule says that a recipe that writes will not run on a ledger that does not last, unless it may", async () => {
+  await using w = await world();
+  await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
+  const words = ["schedule", w.path, "--ledger", w.ledger, "--once"];
+  const { err } = await cli(words, { env: w.env });
+  assertStringIncludes(err, '"cancel" will not run: it writes, and the ledger ');
+  assertEquals((await cli(words, { env: { ...w.env, HSGATE_VOLATILE_LEDGER: "allow" } })).err, "");
+  assertStringIncludes(
+    (await cli(words, { env: { ...w.env, HSGATE_VOLATILE_LEDGER: "maybe" } })).err,
+    'expected "allow" or "refuse"',
+  );
+});
+
+Deno.test("resume --catch-up takes up slots of the pause, and refuses those of a recipe that writes", async () => {
+  await using w = await world();
+  await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
+  const at = (text: string) => () => Date.parse(text);
+  const once = ["schedule", w.path, "--ledger", w.ledger, "--once"];
+  await cli(once, { env: w.env, now: at("2025-08-11T08:00:00+08:00") });
+  for (const name of ["book", "cancel"]) {
+    await cli(["pause", name, "--ledger", w.ledger], { now: at("2025-08-11T08:01:00+08:00") });
+  }
+  const resumed = await cli(["resume", "book", "--catch-up", "--json", ...w.where], {
+    now: at("2025-08-13T20:00:00+08:00"),
+  });
+  assertEquals(JSON.parse(resumed.out).caughtUp, [
+    "book/main/2025-08-11",
+    "book/main/2025-08-12",
+    "book/main/2025-08-13",
+  ]);
+  const write = await cli(["resume", "cancel", "--catch-up", ...w.where]);
+  assertEquals([write.code, write.out], [2, ""]);
+  assertStringIncludes(write.err, "it writes, and the past cannot be traded");
+  await cli(once, { env: w.env });
+  assertEquals(runsOf(w.ledger).filter((line) => line.startsWith("book")).slice(0, 3), [
+    "book/main/2025-08-11 ok",
+    "book/main/2025-08-12 ok",
+    "book/main/2025-08-13 ok",
+  ]);
+});
+
+Deno.test("check and next tell of a schedule that the ledger knows and the recipe has not any more", async () => {
+  await using w = await world();
+  await cli(["schedule", w.path, "--ledger", w.ledger, "--once"], { env: w.env });
+  const renamed = (await Deno.readTextFile(`${w.path}/book.yaml`)).replace(
+    "{ calendar",
+    "{ id: evening, calendar",
+  );
+  await Deno.writeTextFile(`${w.path}/book.yaml`, renamed);
+  for (const command of ["check", "next"]) {
+    const { code, err } = await cli([command, w.path, "--ledger", w.ledger]);
+    assertEquals(code, 0);
+    assertStringIncludes(err, 'book: the ledger knows a schedule "main" that the recipe has not any more');
+    assertStringIncludes(err, 'a new name is a new schedule: "evening" will start from now');
+  }
+});
+
+Deno.test("a secret that a command tells reaches its step, and no log, ledger or output", async () => {
+  await using w = await world();
+  const seen: string[] = [];
+  await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
+    seen.push(`${request.headers.get("authorization") ?? ""} ${await request.text()}`);
+    return new Response("ok");
+  });
+  const url = `http://127.0.0.1:${server.addr.port}/hook-s3cr3t-path`;
+  await Deno.writeTextFile(
+    `${w.path}/tell.yaml`,
+    `name: tell\nschedule: { calendar: XHKG, at: open+30m }\nmisfire: { action: latest, grace: 2h }\n` +
+      `secrets:\n  hook: { command: [echo, "${url}"] }\n` +
+      `steps:\n  - id: tell\n    uses: notify\n    with: { webhook: "\${secret:hook}", text: hello }\n`,
+  );
+  const words = ["backfill", "tell", "--from", "2025-08-14", ...w.where];
+  const { code, out, err } = await cli(words, { env: w.env });
+  assertEquals([code, seen.length], [0, 1], err);
+  using ledger = new Ledger(w.ledger);
+  const kept = JSON.stringify([
+    ledger.all("select * from run"),
+    ledger.all("select * from step_run"),
+    ledger.all("select * from event"),
+  ]);
+  assert(!`${out}${err}${kept}`.includes("s3cr3t"), `${out}${err}${kept}`);
+  await Deno.writeTextFile(
+    `${w.path}/tell.yaml`,
+    (await Deno.readTextFile(`${w.path}/tell.yaml`)).replace(/command: .*\]/, 'command: ["false"]'),
+  );
+  const none = await cli([...words, "--mode", "all"], { env: w.env });
+  assertEquals(none.code, 1);
+  assertStringIncludes(none.out, 'Cannot read secret "hook": its command gives nothing');
+});
+
+Deno.test("backfill in a process of its own ends with 130 at SIGINT, and the day it was at is due", async () => {
+  await using w = await world();
+  await Deno.writeTextFile(
+    `${w.path}/slow.yaml`,
+    "name: slow\nschedule: { calendar: XHKG, at: open+30m }\nsteps:\n" +
+      "  - { id: wait, uses: wait-for, with: { price: { security: 00700.HK, atLeast: '999999' }, every: 1s, atMost: 10m } }\n",
+  );
+  const process = start(["backfill", "slow", "--from", "2025-08-13", "--to", "2025-08-14", ...w.where], {
+    env: w.env,
+  });
+  const until = Date.now() + 15_000;
+  const isRunning = () => {
+    try {
+      return runsOf(w.ledger).includes("slow/main/2025-08-13 running");
+    } catch {
+      return false; // not there yet
+    }
+  };
+  while (!isRunning() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 100));
+  process.kill("SIGINT");
+  const [{ code }, out] = await Promise.all([process.status, new Response(process.stdout).text()]);
+  const err = await new Response(process.stderr).text();
+  assertEquals([code, runsOf(w.ledger)], [130, ["slow/main/2025-08-13 due stopped"]], out + err);
+});
