@@ -1,5 +1,5 @@
 /** Description of `hsgate test`. @module */
-import { command, type Flags, type Input, offline } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   from: { type: "string", value: "DAY", text: "first day, such as 2025-01-01" },
@@ -40,10 +40,11 @@ and in every time zone, so that it can be kept: --golden compares.
   - { at: 2025-03-19T10:00+08:00, what: pause, recipe: margin-watch }
 
 with what being scheduler-down, kill, machine-asleep, gateway-down, gateway-slow,
-busy, login-expired, displaced, clock-jump, pause or resume. A run that fails is part
-of the report and does not change the exit code.`,
+busy, login-expired, displaced, clock-jump, pause or resume. A day that an exchange
+was closed unplanned is set with "calendar set", as it is for the scheduler. A run
+that fails is part of the report and does not change the exit code.`,
   flags,
-  without: offline,
+  without: unconnected,
   exits: [7],
   examples: [
     "test --from 2025-01-01 --to 2025-12-31",

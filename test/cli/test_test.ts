@@ -121,6 +121,17 @@ Deno.test("hsgate test leaves files and the ledger where it is told to, for why"
   );
 });
 
+Deno.test("hsgate test goes by days that a person set", async () => {
+  await using recipes = await folder({ "funds.yaml": RECIPE });
+  const env = { HSGATE_CALENDARS: `${recipes.path}/days.txt` };
+  const set = await cli(["calendar", "set", "XHKG", "2025-12-23", "closed", "--because", "storm"], { env });
+  assertEquals(set.code, 0, set.err);
+  const { out } = await cli(["test", `${recipes.path}/funds.yaml`, ...WEEK], { env });
+  assertStringIncludes(out, "\nfunds       5   2       0        3  holiday 3\n");
+  assertStringIncludes(out, "\n  2025-12-23 Tue  skipped, holiday: funds\n");
+  assertEquals((await cli(["test", `${recipes.path}/funds.yaml`, ...WEEK])).out, REPORT);
+});
+
 Deno.test("hsgate test refuses what it cannot do, and says what to do", async () => {
   await using recipes = await folder({ "funds.yaml": RECIPE });
   const refusal = async (...words: string[]) => {
