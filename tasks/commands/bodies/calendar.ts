@@ -61,11 +61,12 @@ function showTable(mic: Mic, sessions: Session[], host: Host): void {
       of: ({ breaks }: Session) => breaks.map(({ from, to }) => `${from}-${to}`).join(" "),
     },
     { title: "half-day", of: ({ halfDay }: Session) => halfDay ? "yes" : "" },
-    { title: "open (UTC)", of: ({ openAt }: Session) => showInstant(openAt) },
-    { title: "close (UTC)", of: ({ closeAt }: Session) => showInstant(closeAt) },
+    // Before what a narrow terminal leaves out.
     ...sessions.some(({ date }) => noted(date) !== "")
       ? [{ title: "note", of: ({ date }: Session) => noted(date) }]
       : [],
+    { title: "open (UTC)", of: ({ openAt }: Session) => showInstant(openAt) },
+    { title: "close (UTC)", of: ({ closeAt }: Session) => showInstant(closeAt) },
   ];
   for (const line of table(host, columns, sessions).lines) host.out(line);
 }

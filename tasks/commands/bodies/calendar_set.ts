@@ -11,7 +11,6 @@ import {
   isOverrideNeedless,
   type Mic,
   type Override,
-  overridesOf,
   sessionOn,
 } from "../../../lib/calendars/mod.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
@@ -64,7 +63,7 @@ export async function unset(
   const file = await readCalendars(path);
   const found = file?.overrides.find((each) => each.mic === mic && each.date === date);
   if (file === undefined || found === undefined) {
-    const others = overridesOf(mic).map((each) => `${each.mic} ${each.date}`).join(", ");
+    const others = (file?.overrides ?? []).map((each) => `${each.mic} ${each.date}`).join(", ");
     throw new UsageError(
       `Cannot take back ${mic} ${date}: "${path}" does not set it` +
         (others === "" ? "" : `; it sets ${others}`),

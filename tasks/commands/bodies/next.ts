@@ -49,6 +49,11 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
       },
     ];
     for (const line of table(host, columns, rows).lines) host.out(line);
+    // A narrow terminal cuts the notes, and these are reasons that somebody wrote down.
+    const set = rows.flatMap(({ setByHand, local }) =>
+      setByHand === undefined ? [] : [`${local.slice(0, 10)} was set by hand: ${setByHand}`]
+    );
+    for (const line of new Set(set)) host.out(plain(line));
   }
   return report.ok ? 0 : 2;
 }

@@ -1,0 +1,218 @@
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { InvalidParamsError } from "../../lib/errors.ts";
+import { emptyLocalFile, readLocalFile, writeLocalFile } from "../../lib/calendars/local_file.ts";
+import { Faults } from "../../lib/calendars/json_lines.ts";
+import {
+  calendarVersion,
+  heldData,
+  isOverrideNeedless,
+  isProjected,
+  type Mic,
+  type Override,
+  overridesOn,
+  sessionOn,
+  useLocalCalendars,
+} from "../../lib/calendars/mod.ts";
+import type { CalendarData } from "../../lib/calendars/records.ts";
+import { changesBetween, checkUpdate } from "../../lib/calendars/update.ts";
+
+const pure = { permissions: "none" } as const;
+
+const line = (mic: Mic, date: string, hours: string): Override => ({
+  mic,
+  date,
+  hours,
+  because: "a notice",
+  setAt: "2026-11-21T05:00:00Z",
+});
+
+/** Lays days over the calendars for as long as a test looks. */
+function withDays(overrides: Override[], look: () => void): void {
+  useLocalCalendars({ overrides });
+  try {
+    look();
+  } finally {
+    useLocalCalendars({});
+  }
+}
+
+const hours = (mic: Mic, date: string) => {
+  const session = sessionOn(mic, date);
+  if (typeof session === "string") return session;
+  const { open, close, breaks, halfDay } = session;
+  return `${open}-${close} ${breaks.length}${halfDay ? " half-day" : ""}`;
+};
+
+Deno.test("useLocalCalendars() lays days over a market, and takes them away again", pure, () => {
+  withDays([line("XNYS", "2026-12-09", "closed"), line("XHKG", "2026-12-25", "open")], () => {
+    assertEquals(hours("XNYS", "2026-12-09"), "closed");
+    assertEquals(hours("XHKG", "2026-12-25"), "09:30-16:00 1");
+    assertEquals(overridesOn("XNYS", "2026-12-09").map(({ because }) => because), ["a notice"]);
+    assertEquals(overridesOn("XNYS", "2026-12-10"), []);
+  });
+  assertEquals([hours("XNYS", "2026-12-09"), hours("XHKG", "2026-12-25")], ["09:30-16:00 0", "closed"]);
+});
+
+Deno.test("useLocalCalendars() takes other hours, and knows a half-day by its hours", pure, () => {
+  const days = [
+    line("XHKG", "2026-12-09", "13:00-16:00"),
+    line("XHKG", "2026-12-10", "09:30-12:00"),
+    line("XHKG", "2026-12-24", "open"),
+  ];
+  withDays(days, () => {
+    assertEquals(hours("XHKG", "2026-12-09"), "13:00-16:00 0");
+    assertEquals(hours("XHKG", "2026-12-10"), "09:30-12:00 0 half-day");
+    assertEquals(hours("XHKG", "2026-12-24"), "09:30-16:00 1");
+  });
+});
+
+Deno.test(
+  "a day of Hong Kong or the mainland counts for Stock Connect, each end for its own links",
+  pure,
+  () => {
+    const days = [
+      line("XHKG", "2026-12-09", "closed"),
+      line("XSHG", "2026-12-10", "closed"),
+      line("XHKG", "2026-12-11", "14:00-16:00"),
+      line("CONNECT_SH", "2026-12-14", "closed"),
+    ];
+    withDays(days, () => {
+      const on = (date: string) =>
+        (["CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"] as const).map((mic) => hours(mic, date));
+      assertEquals(on("2026-12-09"), ["closed", "closed", "closed"]);
+      assertEquals(on("2026-12-10"), ["closed", "09:30-15:00 1", "closed"]);
+      assertEquals(on("2026-12-11"), ["14:00-15:00 0", "14:00-15:00 0", "14:00-16:00 0"]);
+      assertEquals(on("2026-12-14"), ["closed", "09:30-15:00 1", "09:30-16:00 1"]);
+      assertEquals(hours("XSHE", "2026-12-10"), "09:30-15:00 1");
+      assertEquals(overridesOn("CONNECT_SZ", "2026-12-09").length, 1);
+    });
+  },
+);
+
+Deno.test("calendarVersion() changes with the days that bear on a market, and with no others", pure, () => {
+  const plain = calendarVersion("XHKG");
+  assert(/^20\d\d\.\d+\.\d+$/.test(plain), plain);
+  withDays([line("XHKG", "2026-12-09", "closed")], () => {
+    const version = calendarVersion("XHKG");
+    assert(version.startsWith(`${plain}+1.`), version);
+    assert(calendarVersion("CONNECT_SZ").endsWith(version.slice(plain.length)));
+    assertEquals(calendarVersion("XNYS"), plain);
+    withDays([line("XHKG", "2026-12-10", "closed")], () => assert(calendarVersion("XHKG") !== version));
+  });
+});
+
+Deno.test(
+  "isOverrideNeedless() tells a day that the data says by itself, but not on a projected day",
+  pure,
+  () => {
+    assertEquals(isOverrideNeedless(line("XHKG", "2026-12-25", "closed")), true);
+    assertEquals(isOverrideNeedless(line("XHKG", "2026-12-24", "09:30-12:00")), true);
+    assertEquals(isOverrideNeedless(line("XHKG", "2026-12-24", "open")), false);
+    assertEquals(isOverrideNeedless(line("XSHG", "2027-10-01", "closed")), false);
+    assertEquals([isProjected("XSHG", "2026-12-31"), isProjected("XSHG", "2027-01-04")], [false, true]);
+    withDays([line("XSHG", "2027-01-04", "open")], () => {
+      assertEquals(isProjected("XSHG", "2027-01-04"), false);
+      assertEquals(isProjected("CONNECT_HK", "2027-01-05"), true);
+    });
+  },
+);
+
+Deno.test("days outside the coverage of a calendar stay unknown", pure, () => {
+  withDays([line("XHKG", "2028-01-03", "open")], () => {
+    assertEquals(hours("XHKG", "2028-01-03"), "unknown");
+    assertEquals(overridesOn("XHKG", "2028-01-03"), []);
+  });
+});
+
+Deno.test("readLocalFile() reads what writeLocalFile() wrote", pure, async () => {
+  const file = { ...emptyLocalFile(), overrides: [line("XNYS", "2026-12-09", "closed")] };
+  file.calendars.XNYS = { ...heldData.XNYS, version: "2027.1.1" };
+  assertEquals(await readLocalFile(writeLocalFile(file), "x.json"), file);
+});
+
+// Lines are found by a package that is loaded when it is needed, which needs permissions.
+Deno.test("readLocalFile() names every mistake with its line", async () => {
+  const text = `{
+  "format": 1,
+  "overrides": [
+    { "mic": "XHKH", "date": "2026-12-09", "hours": "closed", "because": "x", "setAt": "2026-11-21T00:00:00Z" },
+    { "mic": "XHKG", "date": "2026-12-12", "hours": "16:00-13:00", "because": " ", "setAt": "2026-11-21T00:00:00Z" }
+  ],
+  "overides": []
+}`;
+  const error = await assertRejects(() => readLocalFile(text, "x.json"), InvalidParamsError);
+  assertEquals(error.issues.map(({ path }) => path.join()), [
+    "x.json:7: overides",
+    "x.json:4: overrides.0.mic",
+    "x.json:5: overrides.1.date", // a Saturday
+    "x.json:5: overrides.1.hours",
+    "x.json:5: overrides.1.because",
+  ]);
+  const broken = await assertRejects(() => readLocalFile('{\n"format": 1,\n]', "x.json"), InvalidParamsError);
+  assertStringIncludes(broken.message, "x.json:3");
+});
+
+/** Hong Kong's data with changes, and a later version. */
+const newer = (change: (data: CalendarData) => void): CalendarData => {
+  const data = structuredClone(heldData.XHKG);
+  data.version = "2027.1.1";
+  change(data);
+  return data;
+};
+const without = (data: CalendarData, year: string, day: string) =>
+  data.closed[year] = data.closed[year]!.replace(`${day} `, ""); // the year is there
+
+const NOW = Date.parse("2026-11-21T05:00:00Z");
+
+function faultsOf(data: CalendarData, limits = {}): string[] {
+  const faults = new Faults();
+  checkUpdate(heldData.XHKG, data, { now: NOW, allowPast: false, maxChanges: 40, ...limits }, faults);
+  return faults.issues.map(({ path, expected }) => `${path.join(".")}: ${expected}`);
+}
+
+Deno.test("changesBetween() lists added and removed days, and what is special of a new year", pure, () => {
+  const data = newer((each) => {
+    without(each, "2027", "02-08");
+    each.closed["2027"] += " 12-30";
+    each.through = "2028-12-31";
+    each.closed["2028"] = "12-25";
+  });
+  const usual = "09:30-12:00 13:00-16:00";
+  assertEquals(changesBetween(heldData.XHKG, data), [
+    { date: "2027-02-08", before: "closed", after: usual },
+    { date: "2027-12-30", before: usual, after: "closed" },
+    { date: "2028-12-25", before: "unknown", after: "closed" },
+  ]);
+  assertEquals(faultsOf(data), []);
+});
+
+Deno.test(
+  "checkUpdate() refuses the past, an old version, less coverage, another zone, too many days",
+  pure,
+  () => {
+    const past = newer((each) => void without(each, "2020", "10-13"));
+    assertEquals(faultsOf(past), [
+      'closed.2020: "closed": days before 2026-11-21 are settled; --allow-past lets them change',
+    ]);
+    assertEquals(faultsOf(past, { allowPast: true }), []);
+    assertEquals(faultsOf({ ...newer(() => {}), version: heldData.XHKG.version }), [
+      `version: a version after "${heldData.XHKG.version}", which is in use`,
+    ]);
+    assertEquals(faultsOf(newer((each) => each.through = "2027-12-30")), [
+      'through: "2027-12-31" or later: coverage must not shrink',
+    ]);
+    assertEquals(faultsOf(newer((each) => each.zone = "Asia/Shanghai")), ['zone: "Asia/Hong_Kong"']);
+    assertEquals(faultsOf(newer((each) => void without(each, "2027", "02-08")), { maxChanges: 0 }), [
+      ": 0 at most; --max-changes lets more change",
+    ]);
+  },
+);
+
+Deno.test("useLocalCalendars() takes installed data only while it is newer than the held one", pure, () => {
+  const data = newer((each) => void without(each, "2027", "02-08"));
+  useLocalCalendars({ calendars: { XHKG: data } });
+  assertEquals([hours("XHKG", "2027-02-08"), calendarVersion("XHKG")], ["09:30-16:00 1", "2027.1.1"]);
+  useLocalCalendars({ calendars: { XHKG: { ...data, version: "2026.9.30" } } });
+  assertEquals(hours("XHKG", "2027-02-08"), "closed");
+  useLocalCalendars({});
+});

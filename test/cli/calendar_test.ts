@@ -1,0 +1,267 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { cli, folder } from "./runner_support.ts";
+
+/** A Saturday before the mainland's notice of 2027. */
+const NOW = Date.parse("2026-11-21T05:00:00Z");
+
+const hongKong = JSON.parse(
+  Deno.readTextFileSync(new URL("../../lib/calendars/data/XHKG.json", import.meta.url)),
+);
+
+/** A folder with a file of one's own calendars, and the command line that uses it. */
+async function calendars(files: Record<string, string> = {}) {
+  const place = await folder(files);
+  const path = `${place.path}/days.json`;
+  const run = (...words: string[]) => cli(words, { env: { HSGATE_CALENDARS: path }, now: () => NOW });
+  return { ...place, path, run, [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
+}
+
+const lastLines = (text: string, count: number) => text.trimEnd().split("\n").slice(-count);
+
+Deno.test("calendar prints sessions as JSON with local hours and UTC", async () => {
+  const { code, out } = await cli([
+    "calendar",
+    "XHKG",
+    "--from",
+    "2025-12-23",
+    "--to",
+    "2025-12-26",
+    "--json",
+  ]);
+  assertEquals(code, 0);
+  assertEquals(JSON.parse(out), [
+    {
+      date: "2025-12-23",
+      open: "09:30",
+      close: "16:00",
+      breaks: [{
+        from: "12:00",
+        to: "13:00",
+        fromUtc: "2025-12-23T04:00:00Z",
+        toUtc: "2025-12-23T05:00:00Z",
+      }],
+      halfDay: false,
+      openUtc: "2025-12-23T01:30:00Z",
+      closeUtc: "2025-12-23T08:00:00Z",
+      zone: "Asia/Hong_Kong",
+    },
+    {
+      date: "2025-12-24",
+      open: "09:30",
+      close: "12:00",
+      breaks: [],
+      halfDay: true,
+      openUtc: "2025-12-24T01:30:00Z",
+      closeUtc: "2025-12-24T04:00:00Z",
+      zone: "Asia/Hong_Kong",
+    },
+  ]);
+});
+
+Deno.test("calendar refuses a range that is partly outside the coverage, and names the coverage", async () => {
+  for (
+    const [from, to, day] of [["2027-12-31", "2028-01-03", "2028-01-03"], [
+      "2017-12-29",
+      "2018-01-05",
+      "2017-12-29",
+    ]]
+  ) {
+    const { code, out, err } = await cli(["calendar", "XHKG", "--from", from!, "--to", to!, "--json"]); // two of three
+    assertEquals([code, out], [2, ""]);
+    assertStringIncludes(err, `whether XHKG trades on ${day}: the calendar covers 2018-01-02 to 2027-12-31`);
+  }
+});
+
+Deno.test("calendar lists ten years at once, and tells projected days", async () => {
+  const { code, out } = await cli([
+    "calendar",
+    "XSHG",
+    "--from",
+    "2018-01-02",
+    "--to",
+    "2027-12-31",
+    "--json",
+  ]);
+  const days: { date: string; projected?: boolean }[] = JSON.parse(out);
+  assertEquals([code, days[0]?.date, days.at(-1)?.date], [0, "2018-01-02", "2027-12-31"]);
+  assertEquals(days.find(({ projected }) => projected)?.date, "2027-01-04");
+  const shown = await cli(["calendar", "XSHG", "--from", "2027-01-04"]);
+  assertStringIncludes(shown.out, "projected");
+  assertStringIncludes(shown.err, "XSHG is a projection from 2027-01-01 on");
+});
+
+Deno.test("calendar without a name tells what each covers", async () => {
+  const { code, out } = await cli(["calendar", "--json"]);
+  const rows: { mic: string; from: string; through: string; projectedFrom?: string }[] = JSON.parse(out);
+  assertEquals(code, 0);
+  assertEquals(
+    rows.map(({ mic, from, through, projectedFrom }) => [mic, from, through, projectedFrom].join(" ").trim()),
+    [
+      "XHKG 2018-01-02 2027-12-31",
+      "XNYS 2018-01-02 2027-12-31",
+      ...["XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"].map((mic) =>
+        `${mic} 2018-01-02 2027-12-31 2027-01-01`
+      ),
+    ],
+  );
+  assertEquals((await cli(["calendar", "--from", "2026-01-01"])).code, 2);
+});
+
+Deno.test("calendar set holds a day for the commands after it, and calendar unset takes it back", async () => {
+  await using place = await calendars();
+  const set = await place.run(
+    "calendar",
+    "set",
+    "xnys",
+    "2026-12-09",
+    "closed",
+    "--because",
+    "day of mourning",
+  );
+  assertEquals([set.code, set.out], [0, `XNYS 2026-12-09 is closed now, in "${place.path}"\n`]);
+  const listed = await place.run("calendar", "XNYS", "--from", "2026-12-08", "--to", "2026-12-10", "--json");
+  assertEquals(JSON.parse(listed.out).map(({ date }: { date: string }) => date), [
+    "2026-12-08",
+    "2026-12-10",
+  ]);
+  const table = await place.run("calendar", "XNYS", "--from", "2026-12-08", "--to", "2026-12-10");
+  assertStringIncludes(
+    table.err,
+    "XNYS 2026-12-09 was set by hand on 2026-11-21: closed, because day of mourning",
+  );
+  const late = await place.run(
+    "calendar",
+    "set",
+    "XHKG",
+    "2026-12-10",
+    "13:00-16:00",
+    "--because",
+    "typhoon",
+    "--json",
+  );
+  assertEquals(JSON.parse(late.out).hours, "13:00-16:00");
+  assertEquals(JSON.parse(await Deno.readTextFile(place.path)).overrides.length, 2);
+  const back = await place.run("calendar", "unset", "XNYS", "2026-12-09");
+  assertStringIncludes(back.out, "XNYS 2026-12-09 is open 09:30-16:00 again");
+  const again = await place.run("calendar", "unset", "XNYS", "2026-12-09");
+  assertEquals(again.code, 2);
+  assertStringIncludes(again.err, "does not set it; it sets XHKG 2026-12-10");
+  // Another command without the file knows nothing of it.
+  const other = await cli(["calendar", "XHKG", "--from", "2026-12-10", "--json"]);
+  assertEquals(JSON.parse(other.out)[0].open, "09:30");
+});
+
+Deno.test("calendar set says what is not needed, and that Shenzhen is another calendar", async () => {
+  await using place = await calendars();
+  const idle = await place.run("calendar", "set", "XHKG", "2026-12-25", "closed", "--because", "x");
+  assertStringIncludes(idle.err, "the calendar says so by itself");
+  assertStringIncludes(
+    (await place.run("calendar")).out,
+    'not needed any more, as the calendar says so itself: "calendar unset',
+  );
+  const mainland = await place.run("calendar", "set", "XSHG", "2026-12-09", "closed", "--because", "x");
+  assertStringIncludes(mainland.err, "XSHE is open 09:30-15:00");
+});
+
+Deno.test("calendar set refuses what cannot be, and writes nothing", async () => {
+  await using place = await calendars();
+  const because = ["--because", "x"];
+  for (
+    const [words, reason] of [
+      [["XHKG", "2026-12-09", "closed"], "say why, with --because"],
+      [["XHKH", "2026-12-09", "closed", ...because], 'did you mean "XHKG"?'],
+      [["XHKG", "2026-12-12", "open", ...because], "it is at a weekend"],
+      [["XHKG", "2028-01-03", "open", ...because], "the calendar covers 2018-01-02 to 2027-12-31"],
+      [["XHKG", "2026-02-30", "open", ...because], "write a day that exists"],
+      [["XHKG", "2026-12-09", "13:00-12:00", ...because], "each after the one before"],
+      [["XHKG", "2026-12-09", "shut", ...because], "write closed, open, or hours"],
+    ] as const
+  ) {
+    const { code, err } = await place.run("calendar", "set", ...words);
+    assertEquals(code, 2, err);
+    assertStringIncludes(err, reason);
+  }
+  assertEquals([...Deno.readDirSync(place.path.replace("/days.json", ""))], []);
+});
+
+Deno.test("a file of set days that is wrong stops every command that goes by calendars", async () => {
+  await using place = await calendars({
+    "days.json": '{\n "format": 1,\n "overrides": [{ "mic": "XHKG" }]\n}',
+  });
+  for (const words of [["calendar", "XHKG"], ["check", "recipes"], ["next"]]) {
+    const { code, err } = await place.run(...words);
+    assertEquals(code, 2, words.join(" "));
+    assertStringIncludes(err, `${place.path}:3: overrides.0.date`);
+  }
+});
+
+Deno.test("next and check tell a day that was set by hand, and check warns of what is not certain", async () => {
+  const recipe =
+    "name: look\nschedule: { calendar: CONNECT_SH, at: close+30m }\nsteps: [{ id: go, uses: account.funds, with: { market: shanghai } }]\n";
+  await using place = await calendars({ "look.yaml": recipe });
+  await place.run("calendar", "set", "XHKG", "2026-11-24", "closed", "--because", "a black rainstorm");
+  await place.run("calendar", "set", "XHKG", "2026-12-25", "closed", "--because", "christmas");
+  const next = await place.run("next", `${place.path.replace("days.json", "look.yaml")}`, "--count", "2");
+  assertEquals(next.code, 0, next.err);
+  assertEquals(
+    lastLines(next.out, 4).map((each) => each.slice(0, 14)),
+    ["Mon 2026-11-23", "Tue 2026-11-24", "Wed 2026-11-25", "2026-11-24 was"],
+  );
+  assertStringIncludes(next.out, "2026-11-24 was set by hand: XHKG is closed, because a black rainstorm");
+  const shown = await place.run("check", place.path.replace("days.json", "look.yaml"));
+  assertStringIncludes(
+    shown.out,
+    "nothing to do: the exchange is closed; set by hand: XHKG is closed, because a black rainstorm",
+  );
+  const check = await place.run("check", place.path.replace("days.json", "look.yaml"), "--json");
+  const { ok, warnings }: { ok: boolean; warnings: string[] } = JSON.parse(check.out);
+  assertEquals(ok, true);
+  assert(warnings.some((line) => line.startsWith("CONNECT_SH is a projection from 2027-01-01 on")));
+  assert(warnings.some((line) => line.includes("XHKG 2026-12-25") && line.includes("not needed any more")));
+  const late = await cli([
+    "check",
+    place.path.replace("days.json", "look.yaml"),
+    "--now",
+    "2027-11-20T00:00:00Z",
+  ]);
+  assertStringIncludes(late.err, "hsgate: warning: CONNECT_SH ends 2027-12-31");
+});
+
+Deno.test("calendar update shows and installs a newer calendar, and --back goes back", async () => {
+  const data = structuredClone(hongKong);
+  data.version = "2027.1.1";
+  data.closed["2027"] = data.closed["2027"].replace("02-08 ", "");
+  await using place = await calendars({ "new.json": JSON.stringify(data, null, 2) });
+  const file = place.path.replace("days.json", "new.json");
+  const dry = await place.run("calendar", "update", file, "--dry-run");
+  assertEquals(dry.code, 0, dry.err);
+  assertStringIncludes(dry.out, "  added    2027-02-08 09:30-12:00 13:00-16:00");
+  assertEquals(JSON.parse((await place.run("calendar", "XHKG", "--from", "2027-02-08", "--json")).out), []);
+  assertEquals((await place.run("calendar", "update", file)).code, 0);
+  assertEquals(
+    JSON.parse((await place.run("calendar", "XHKG", "--from", "2027-02-08", "--json")).out).length,
+    1,
+  );
+  const twice = await place.run("calendar", "update", file);
+  assertEquals(twice.code, 2);
+  assertStringIncludes(twice.err, `${file}:3: version: expected a version after "2027.1.1"`);
+  const back = await place.run("calendar", "update", "XHKG", "--back");
+  assertStringIncludes(back.out, `XHKG went from version 2027.1.1 to ${hongKong.version}`);
+  assertEquals(JSON.parse((await place.run("calendar", "XHKG", "--from", "2027-02-08", "--json")).out), []);
+  assertEquals((await place.run("calendar", "update", "XHKG", "--back")).code, 2);
+});
+
+Deno.test("calendar update refuses a calendar with its reasons and lines, and keeps the one in use", async () => {
+  const data = structuredClone(hongKong);
+  data.version = "2027.1.1";
+  data.closed["2026"] += " 12-27"; // a Sunday
+  data.halfday = "09:30-12:00";
+  await using place = await calendars({ "new.json": JSON.stringify(data, null, 2) });
+  const { code, err } = await place.run("calendar", "update", place.path.replace("days.json", "new.json"));
+  assertEquals(code, 2);
+  assertStringIncludes(err, "new.json:17: closed.2026: expected a weekday");
+  assertStringIncludes(err, "halfday: expected one of mic, version");
+  const missing = await place.run("calendar", "update", `${place.path}.none`);
+  assertEquals(missing.code, 2);
+  assertStringIncludes(missing.err, "there is no file");
+});

@@ -1,0 +1,70 @@
+import { assertEquals } from "@std/assert";
+import { calendarVersion, useLocalCalendars } from "../../lib/calendars/mod.ts";
+import { planRun } from "../../lib/runner/plan_run.ts";
+import { nextSlots } from "../../lib/runner/slots.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../../lib/steps/compiled.ts";
+import { at, close45, MINUTE, recipe } from "./support.ts";
+
+const schedule: CompiledSchedule = {
+  ...close45,
+  id: "s1",
+  mic: "XSHG",
+  at: { anchor: "open", offsetMs: 30 * MINUTE },
+};
+const writes: Partial<CompiledRecipe> = {
+  class: "write",
+  schedules: [schedule],
+  window: {
+    mic: "XSHG",
+    from: { anchor: "open", offsetMs: 0 },
+    to: { anchor: "close", offsetMs: -10 * MINUTE },
+  },
+};
+
+/** What the next slots after an instant would become. */
+const planned = (given: Partial<CompiledRecipe>, after: string, count: number) =>
+  nextSlots(schedule, at(after), count).map((slot) => {
+    const run = planRun(recipe({ schedules: [schedule], ...given }), schedule, slot, {
+      kind: "live",
+      traceId: "",
+    });
+    return `${run.businessDay} ${run.state}${
+      run.reason === undefined ? "" : ` ${run.reason}`
+    } ${run.calendarVersion}`;
+  });
+
+Deno.test("planRun() stops writes on projected days and outside the coverage, and lets reads go on", () => {
+  const version = calendarVersion("XSHG");
+  assertEquals(planned(writes, "2026-12-30T00:00Z", 3), [
+    `2026-12-30 due ${version}`,
+    `2026-12-31 due ${version}`,
+    // New Year's Day is projected as a holiday
+    `2027-01-01 skipped holiday ${version}`,
+    `2027-01-04 skipped calendar_unknown ${version}`,
+  ]);
+  assertEquals(planned({}, "2027-01-03T00:00Z", 1), [`2027-01-04 due ${version}`]);
+  assertEquals(planned(writes, "2028-01-02T00:00Z", 1), [`2028-01-03 skipped calendar_unknown ${version}`]);
+  assertEquals(planned({}, "2028-01-02T00:00Z", 1), [`2028-01-03 due ${version}`]);
+});
+
+Deno.test("planRun() goes by days that were set by hand, and keeps the version that tells so", () => {
+  const day = { mic: "XSHG", because: "the notice", setAt: "2026-11-21T05:00:00Z" };
+  useLocalCalendars({
+    overrides: [{ ...day, date: "2027-01-04", hours: "open" }, {
+      ...day,
+      date: "2027-01-05",
+      hours: "closed",
+    }],
+  });
+  try {
+    const version = calendarVersion("XSHG");
+    assertEquals(version.includes("+2."), true);
+    assertEquals(planned(writes, "2027-01-03T00:00Z", 2), [
+      `2027-01-04 due ${version}`,
+      `2027-01-05 skipped holiday ${version}`,
+      `2027-01-06 skipped calendar_unknown ${version}`,
+    ]);
+  } finally {
+    useLocalCalendars({});
+  }
+});
