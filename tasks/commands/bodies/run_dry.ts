@@ -52,7 +52,9 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
       return value;
     },
   });
-  const outside = recipe.class === "write" ? whyOutside(recipe, now(), now()) : undefined;
+  // The window goes by the time of the ledger, which no simulator moves.
+  const real = (given ?? host.now)();
+  const outside = recipe.class === "write" ? whyOutside(recipe, real, real) : undefined;
   // The redactor changes texts and no shape; errors are no plain data.
   const { error, ...rest } = found;
   const shown = redactor.data(rest) as DryRun;
@@ -117,7 +119,7 @@ interface Shown {
   host: Host;
 }
 
-function linesOf({ steps, writes }: DryRun, { recipe, connection, outside, host }: Shown): string[] {
+function linesOf({ steps, writes, ok }: DryRun, { recipe, connection, outside, host }: Shown): string[] {
   const width = host.size().columns;
   const [ids, uses] = [steps.map(({ id }) => widthOf(id)), steps.map((step) => widthOf(step.uses))];
   const lines = steps.map((step) => {
@@ -134,9 +136,14 @@ function linesOf({ steps, writes }: DryRun, { recipe, connection, outside, host 
     ...lines,
     "",
     ...writes.length === 0
-      ? ["It would write nothing at the broker now."]
+      ? [
+        ok
+          ? "It would write nothing at the broker now."
+          : "What it would write cannot be told: a step failed.",
+      ]
       : [`It would write, ${placeOf(connection)}, in this order:`],
     ...writes.flatMap((write) => writeLines(write, host)),
+    ...ok || writes.length === 0 ? [] : ["Nothing more can be told, as a step failed."],
     ...outside === undefined ? [] : [`A run now would be refused: ${outside}`],
     "Dry run: nothing was written; steps that read were run.",
   ];
@@ -189,13 +196,19 @@ function writeLines(
   const width = host.size().columns;
   const detail = (text: string) => fit(`       ${plain(text)}`, width);
   const cut = dependsOn.length === 0 ? [] : [detail(`depends on the outcome of ${listed(dependsOn)}`)];
-  return [head, ...cut, ...aboutOf(plan ?? written).map(detail)];
+  // What is looked up now is looked up again by then.
+  const isLooked = order > 1 && plan !== undefined && !isCall(plan);
+  const before = isLooked ? [detail("as things are now, before the writes above:")] : [];
+  return [head, ...cut, ...before, ...aboutOf(plan ?? written).map(detail)];
 }
+
+const isCall = (plan: unknown): plan is { call: string; params: unknown } =>
+  typeof plan === "object" && plan !== null && "call" in plan && "params" in plan;
 
 function aboutOf(plan: unknown): string[] {
   if (typeof plan !== "object" || plan === null) return plan === undefined ? [] : [cellOf(plan)];
   // A call of an operation says so in the line above.
-  if ("call" in plan && "params" in plan) return aboutOf(plan.params);
+  if (isCall(plan)) return aboutOf(plan.params);
   return Object.entries(plan).flatMap(([name, value]) => {
     if (Array.isArray(value) && value.length === 0) return [`${name}: nothing`];
     if (Array.isArray(value) && value.every((each) => typeof each === "object")) {

@@ -31,7 +31,8 @@ function wordOf(name: string, value: unknown): string | undefined {
   if (name === "rows" && typeof value === "number") return counted(value, "row");
   if (typeof value === "number") return `${words} ${thousands(value)}`;
   if (typeof value === "boolean") return value ? words : `not ${words}`;
-  return typeof value === "string" && value !== "" && value.length <= LONGEST
+  // Files are named below the tree.
+  return typeof value === "string" && value !== "" && value.length <= LONGEST && !value.includes("/")
     ? `${words} ${plain(value)}`
     : undefined;
 }

@@ -12,7 +12,7 @@ export interface RunShow extends Disposable {
   /** Takes an event in; it is in the tree already. */
   take(event: TreeEvent): void;
   /** Writes a line that stays, above the tree where there is one. */
-  line(text: string): void;
+  readonly line: (text: string) => void;
 }
 
 /** How a run is shown. */
@@ -68,10 +68,10 @@ class LiveTree implements RunShow {
     if (performance.now() - this.#drawnAt >= REDRAW_MS / 4) this.#draw();
   }
 
-  line(text: string): void {
+  readonly line = (text: string): void => {
     this.#terminal.draw(`${this.#clearing()}${text}\n`);
     this.#draw();
-  }
+  };
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);

@@ -43,13 +43,13 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const now = clockOf(flags.now, host);
   const patienceMs = waitOf(flags.wait);
   const recipe = await loadRecipe(path, { now });
+  await using connections = await Connections.open(flags, host, { now });
+  connections.check(recipe);
   const isManual = flags.manual === true || recipe.schedules.length === 0;
   const params = isManual ? paramsOf(recipe, flags.param) : slotParams(recipe, input);
   if (isManual) refuseOutside(recipe, now(), flags["force-deadline"] ?? false);
   const recipes = await neighboursOf(recipe, { host, now });
   const redactor = new Redactor();
-  await using connections = await Connections.open(flags, host, { now });
-  connections.check(recipe);
   using ledger = await openLedger(flags, { host, mustExist: false });
   const claimer = { holder: holderName(), leaseMs: 30_000, accountOf: connections.accountOf };
   const redact = (value: unknown) => redactor.json(value);
@@ -147,6 +147,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   } else if (result.ran) {
     for (const line of summaryLines(tree, host)) host.out(line);
     host.out(`run key ${result.runKey}`);
+    if (state !== "ok") host.out(`  -> "deno task hsgate runs show ${result.runKey}" tells more`);
   } else {
     for (const line of notRunLines(result, { ledger, recipe, connections, input, now: now() })) {
       host.out(line);

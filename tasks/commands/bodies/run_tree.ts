@@ -67,6 +67,9 @@ const signs: Readonly<Record<Mark, readonly [sign: string, color?: Color]>> = {
 
 const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
+/** Files that a summary names. */
+const MOST_FILES = 20;
+
 /** How lines are written. */
 export interface LineOptions {
   /** Columns that a line may take. */
@@ -194,6 +197,16 @@ export class RunTree {
       : line.slice(0, place) + paint(host, color, sign) + line.slice(place + sign.length);
   }
 
+  /** Why steps failed, in full. */
+  get failures(): { step: string; reason: string }[] {
+    return [...this.#branches.values()].flatMap(({ nodes }) =>
+      [...nodes.values()].filter(({ mark, result }) =>
+        (mark === "failed" || mark === "unknown") && result !== ""
+      )
+        .map(({ id, result }) => ({ step: id, reason: result }))
+    );
+  }
+
   /** How the run ended and how long that took; nothing while it goes on. */
   get end(): { state: RunOutcome["state"]; reason?: string; tookMs: number } | undefined {
     return this.#root?.end;
@@ -209,9 +222,14 @@ export function widthOfTerminal({ errTerminal, size }: Pick<Host, "errTerminal" 
 export function summaryLines(tree: RunTree, host: Pick<Host, "errTerminal" | "size" | "color">): string[] {
   const { end } = tree;
   const reason = end?.reason === undefined ? "" : ` (${end.reason})`;
+  const lines = tree.lines({ width: widthOfTerminal(host), host });
+  // What was cut to fit is what somebody wants to read.
+  const cut = tree.failures.filter(({ reason }) => !lines.some((line) => line.includes(reason)));
   return [
-    ...tree.lines({ width: widthOfTerminal(host), host }),
-    ...tree.files.map(({ path, isNew }) => `${isNew ? "wrote" : "kept"} ${path}`),
+    ...lines,
+    ...cut.map(({ step, reason }) => `${step}: ${reason}`),
+    ...tree.files.slice(0, MOST_FILES).map(({ path, isNew }) => `${isNew ? "wrote" : "kept"} ${path}`),
+    ...tree.files.length > MOST_FILES ? [`and ${tree.files.length - MOST_FILES} more files`] : [],
     ...end === undefined ? [] : [`${end.state}${reason} after ${seconds(end.tookMs)}`],
   ];
 }
