@@ -53,8 +53,8 @@ export async function connectConfigured(options: ConfiguredOptions): Promise<Cli
 
 async function readFile(path: string): Promise<SettingsFile | undefined> {
   try {
-    const [text, { mode }] = await Promise.all([Deno.readTextFile(path), Deno.stat(path)]);
-    return { text, mode };
+    const { mode } = await Deno.stat(path);
+    return { text: await Deno.readTextFile(path), mode };
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
