@@ -332,6 +332,7 @@ Deno.test("kubernetes() writes several jobs for several minutes, and one replica
   assertEquals([deployment.spec.replicas, deployment.spec.strategy], [1, { type: "Recreate" }]);
   const long = recipe({ name: "a".repeat(50) });
   assertThrows(() => kube([long]), TypeError, "Kubernetes takes 52 characters");
+  assertThrows(() => kube([recipe({ name: "eod-" })]), TypeError, "the last one a letter or a digit");
 });
 
 Deno.test("denoCron() refuses to trade on every timeline", () => {
@@ -344,12 +345,29 @@ Deno.test("denoCron() refuses to trade on every timeline", () => {
   assert(!denoCron([eod], { ...cronOptions, timeline: "production" }).files[0]!.text.includes("timeline:"));
 });
 
-Deno.test("deployments hold no value of a secret, only where secrets lie", () => {
-  const secret = { ...eod, secrets: { mail: { env: "MAIL_PASSWORD" } }, params: { token: "t0ps3cret" } };
-  const texts = [
-    crontab([secret], options),
-    systemd([secret], { ...options, forUser: false, runAs: "x" }),
-    kubernetes([secret], { ...options, image: "i", as: "jobs" }),
-  ].flatMap(({ files }) => files.map(({ text }) => text));
-  for (const text of texts) assert(!text.includes("t0ps3cret"));
+Deno.test("deployments name the variables of secrets, and cron reads them from a file", () => {
+  const secret = recipe({
+    secrets: { chat: { env: "CHAT_WEBHOOK" }, key: { file: "key.txt" } },
+    secretNames: ["chat", "key", "mail-password"],
+  });
+  const names = "CHAT_WEBHOOK, HSGATE_SECRET_MAIL_PASSWORD";
+  const cron = crontab([secret], options);
+  assertStringIncludes(
+    cron.files[0]!.text,
+    `# Its secrets, as NAME=value in /srv/my recipes/hsgate.env: ${names}\n`,
+  );
+  for (const line of linesOf(cron.files[0]!.text)) {
+    assertStringIncludes(
+      line,
+      " --allow-read '--env-file=/srv/my recipes/hsgate.env' /opt/hsgate/tasks/hsgate.ts run",
+    );
+  }
+  for (
+    const { next } of [
+      cron,
+      systemd([secret], { ...options, forUser: false, runAs: "x" }),
+      kubernetes([secret], { ...options, image: "i", as: "jobs" }),
+    ]
+  ) assertStringIncludes(next.join("\n"), names);
+  assert(!crontab([eod], options).files[0]!.text.includes("--env-file"));
 });

@@ -14,6 +14,8 @@ import {
   missedInWords,
   recipeFirings,
   runWords,
+  secretsLeft,
+  secretVariables,
   shellLine,
 } from "./deployment.ts";
 import { type Firing, inWholeMinutes } from "./firings.ts";
@@ -49,6 +51,13 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
     return [
       `# ${recipe.name}: ${times.join("; ")}`,
       `# Decided inside: ${decidedInside(recipe)}. Missed: ${missedInWords(recipe)}.`,
+      ...secretVariables(recipe).length > 0
+        ? [
+          `# Its secrets, as NAME=value in ${environmentFile(options)}: ${
+            secretVariables(recipe).join(", ")
+          }`,
+        ]
+        : [],
       ...recipe.class === "write"
         ? ["# It trades. Its ledger must stay: it is how a second start knows that the first was there."]
         : [],
@@ -69,17 +78,22 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
     files: [{ name: "hsgate.crontab", text: `${text}\n` }],
     rows,
     next: [
-      "(crontab -l; cat hsgate.crontab) | crontab -",
-      `secrets: cron has no environment of yours; name their files in ${options.dir}/hsgate.yaml`,
+      "(crontab -l; cat hsgate.crontab) | crontab -   # once; take lines of an earlier time out before",
+      `settings: cron has no environment of yours; they, and the files of secrets, are named in ${options.dir}/hsgate.yaml`,
+      ...secretsLeft(recipes, `${environmentFile(options)} (mode 600)`),
       `rotate ${log} now and then`,
     ],
   };
 }
 
+/** Where variables come from that recipes name: cron hands on none. */
+const environmentFile = ({ dir }: DeployOptions): string => `${dir}/hsgate.env`;
+
 function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string }): string[] {
-  const { dir, log, now } = options;
-  const run =
-    `cd ${shellLine([dir])} && ${shellLine(runWords(recipe, options))} >>${shellLine([log])} 2>&1 || ` +
+  const { dir, log, now, denoFlags } = options;
+  const more = secretVariables(recipe).length > 0 ? [`--env-file=${environmentFile(options)}`] : [];
+  const words = runWords(recipe, { ...options, denoFlags: [...denoFlags, ...more] });
+  const run = `cd ${shellLine([dir])} && ${shellLine(words)} >>${shellLine([log])} 2>&1 || ` +
     `echo "hsgate: ${recipe.name} ended with $?, see "${shellLine([log])}`;
   const firings = recipeFirings(recipe, now).map(inWholeMinutes);
   const lines = [...Map.groupBy(firings, ({ zone }) => zone)].map(([zone, group]) => {

@@ -119,6 +119,22 @@ export function missedInWords({ misfire: { action, graceMs }, class: kind }: Com
 export const catchesUp = ({ class: kind, misfire: { action } }: CompiledRecipe): boolean =>
   kind !== "write" && action !== "skip";
 
+/** Environment variables that a recipe has its secrets from. */
+export function secretVariables({ secrets = {}, secretNames = [] }: CompiledRecipe): string[] {
+  const names = new Set([...Object.keys(secrets), ...secretNames]);
+  return [...names].flatMap((name) => {
+    const origin = secrets[name];
+    if (origin === undefined) return [`HSGATE_SECRET_${name.toUpperCase().replaceAll("-", "_")}`];
+    return "env" in origin ? [origin.env] : [];
+  });
+}
+
+/** What is left to do for the secrets of recipes, one sentence or none. */
+export function secretsLeft(recipes: readonly CompiledRecipe[], file: string): string[] {
+  const names = [...new Set(recipes.flatMap(secretVariables))];
+  return names.length === 0 ? [] : [`secrets of recipes, as NAME=value in ${file}: ${names.join(", ")}`];
+}
+
 /** Writes words for a POSIX shell. */
 export function shellLine(words: readonly string[]): string {
   return words.map((word) => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)

@@ -15,6 +15,7 @@ import {
   recipeFirings,
   runWords,
   scheduleWords,
+  secretsLeft,
 } from "./deployment.ts";
 import { type Firing, inWholeMinutes } from "./firings.ts";
 import { spell } from "./numbers.ts";
@@ -44,6 +45,7 @@ export function kubernetes(recipes: readonly CompiledRecipe[], options: Kubernet
     rows,
     next: [
       "write HSGATE_GATEWAY_URL=, HSGATE_TRADE_PASSWORD= and what else the recipes need into hsgate.env, then",
+      ...secretsLeft(recipes, "that file too"),
       "kubectl create secret generic hsgate-settings --from-env-file=hsgate.env",
       "kubectl apply --dry-run=server -f hsgate.yaml && kubectl apply -f hsgate.yaml",
     ],
@@ -97,9 +99,10 @@ function cronJobsOf(
   const limitSec = Math.ceil((recipe.timeoutMs + recipe.misfire.graceMs + jitterMs) / 1000) + SPARE_SEC;
   return times.map(({ cron, zone }, index) => {
     const name = `hsgate-${recipe.name}${times.length === 1 ? "" : `-${index + 1}`}`;
-    if (name.length > LONGEST_NAME) {
+    if (name.length > LONGEST_NAME || name.endsWith("-")) {
       throw new TypeError(
-        `Cannot name a CronJob "${name}": Kubernetes takes ${LONGEST_NAME} characters; give the recipe a shorter name`,
+        `Cannot name a CronJob "${name}": Kubernetes takes ${LONGEST_NAME} characters, the last one a letter or a ` +
+          "digit; give the recipe another name",
       );
     }
     return `# ${recipe.name}: looks for a new slot at every time that can be right. Decided inside: ${

@@ -16,6 +16,7 @@ import {
   recipeFirings,
   runWords,
   scheduleWords,
+  secretsLeft,
 } from "./deployment.ts";
 import type { Firing } from "./firings.ts";
 import { runsOf, spell, twoDigits } from "./numbers.ts";
@@ -69,6 +70,7 @@ function nextOf(
     `or, in place of the timers, the scheduler: ${ctl} enable --now hsgate-schedule.service`,
     ...forUser ? ["loginctl enable-linger   # so that it goes on when you log out"] : [],
     `secrets: ${environmentFile(forUser).replace("%h", "~")}, mode 600, or LoadCredential= as the units show`,
+    ...secretsLeft(recipes, "that file"),
   ];
 }
 
