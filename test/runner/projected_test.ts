@@ -2,8 +2,9 @@ import { assertEquals } from "@std/assert";
 import { calendarVersion, useLocalCalendars } from "../../lib/calendars/mod.ts";
 import { planRun } from "../../lib/runner/plan_run.ts";
 import { nextSlots } from "../../lib/runner/slots.ts";
+import { why } from "../../lib/runner/why.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../lib/steps/compiled.ts";
-import { at, close45, MINUTE, recipe } from "./support.ts";
+import { at, bench, close45, MINUTE, recipe } from "./support.ts";
 
 const schedule: CompiledSchedule = {
   ...close45,
@@ -67,4 +68,28 @@ Deno.test("planRun() goes by days that were set by hand, and keeps the version t
   } finally {
     useLocalCalendars({});
   }
+});
+
+Deno.test("why() tells a day that was set by hand, with its reason", () => {
+  const reads = recipe({ name: "look", schedules: [schedule] });
+  using b = bench({ start: "2026-12-09T00:00Z", recipes: [reads] });
+  const told = () => why(b.ledger, reads, { date: "2026-12-10", now: at("2026-12-11T00:00Z") });
+  useLocalCalendars({
+    overrides: [{
+      mic: "XSHG",
+      date: "2026-12-10",
+      hours: "closed",
+      because: "a day of mourning",
+      setAt: "2026-12-01T00:00:00Z",
+    }],
+  });
+  try {
+    assertEquals(
+      told(),
+      "nothing was to run: the exchange was closed; XSHG was set by hand on that day: closed, because a day of mourning",
+    );
+  } finally {
+    useLocalCalendars({});
+  }
+  assertEquals(told().includes("by hand"), false);
 });
