@@ -24,6 +24,8 @@ export interface LineOptions {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Called when an answer is there and before anybody sees it; one that never returns is the death of the process. */
   onAnswer(): Promise<void>;
+  /** Told of each stream of pushes. */
+  onStream(stream: PushStream): void;
   /** Told of each call that is really under way. */
   track(call: Promise<unknown>): void;
 }
@@ -55,11 +57,12 @@ export class Line implements Transport {
   }
 
   openPushes(hooks: PushHooks): Promise<PushStream> {
-    const { transport, work, isOn } = this.#options;
+    const { transport, work, isOn, onStream } = this.#options;
     return work.call(async () => {
       // The gateway's transport has pushes; only the interface leaves them open.
       const stream = await transport.openPushes!(hooks);
       if (isOn()) await stream.connected().catch(() => {}); // the stream's own events tell what came of it
+      onStream(stream);
       return stream;
     });
   }

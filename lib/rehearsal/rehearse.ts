@@ -295,7 +295,11 @@ class Rehearsal implements AsyncDisposable {
         return () => void (this.#isAsleep = false);
       case "gateway-down":
         await this.#broker.off();
-        return () => this.#broker.on();
+        await this.#process?.noticed(false);
+        return async () => {
+          await this.#broker.on();
+          await this.#process?.noticed(true);
+        };
       case "gateway-slow":
         this.#slowMs = byMs;
         return () => void (this.#slowMs = 0);

@@ -9,6 +9,7 @@ import type { Ledger } from "../runner/ledger.ts";
 import { Redactor } from "../runner/redact.ts";
 import { Scheduler, type SchedulerEvent } from "../runner/scheduler.ts";
 import type { CompiledRecipe, CompiledStep, StepContext } from "../steps/compiled.ts";
+import type { PushStream } from "../transports/push.ts";
 import { Baton, Work } from "./baton.ts";
 import { Line } from "./line.ts";
 import type { GatewaySwitch } from "./simulated_gateway.ts";
@@ -36,6 +37,10 @@ export interface ProcessOptions {
   onEvent(event: SchedulerEvent): void;
 }
 
+/** A stream that was broken tries again after a second or two. */
+const NOTICE_MS = 15_000;
+const LOOK_MS = 5;
+
 const forever = () => new Promise<never>(() => {});
 
 /** A scheduler, alive or dead. */
@@ -48,6 +53,7 @@ export class RehearsedProcess implements Stage {
   readonly #died = Promise.withResolvers<void>();
   /** Calls that are really under way. */
   readonly #calls = new Set<Promise<unknown>>();
+  #streams: PushStream[] = [];
   #isDoomed = false;
 
   constructor(options: ProcessOptions) {
@@ -107,8 +113,13 @@ export class RehearsedProcess implements Stage {
     return this.#baton.isFree || (!this.isAlive && this.#calls.size === 0 && this.#clients.size === 0);
   }
 
-  get runs(): number {
-    return this.#scheduler.running.length;
+  /** Resolves when streams of pushes have noticed that the gateway is there, or gone; that takes real time. */
+  async noticed(isOn: boolean): Promise<void> {
+    this.#streams = this.#streams.filter(({ state }) => state !== "closed");
+    const isAware = ({ state }: PushStream) => state === "closed" || (state === "connected") === isOn;
+    for (let left = NOTICE_MS; left > 0 && !this.#streams.every(isAware); left -= LOOK_MS) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
   }
 
   async perform(step: CompiledStep, context: StepContext): Promise<unknown> {
@@ -150,6 +161,7 @@ export class RehearsedProcess implements Stage {
       slowMs,
       sleep: (ms, signal) => wait(this.#process, ms, signal),
       onAnswer: () => this.#dieIfDoomed(),
+      onStream: (stream) => void this.#streams.push(stream),
       track: (call) => {
         const done = call.finally(() => this.#calls.delete(done)).catch(() => {});
         this.#calls.add(done);

@@ -188,8 +188,21 @@ steps:
   const result = await rehearsed(records, ["2025-03-05", "2025-03-05"], { out });
   assertEquals([result.recipes[0]!.ok, amiss(result)], [1, []]);
   const lines = (await Deno.readTextFile(`${out}/out/pushes/2025-03-05/quote.jsonl`)).trim().split("\n");
-  assert(lines.length >= 3, `${lines.length} quotes`);
+  assert(lines.length >= 2 && lines[0]!.includes("00700.HK"), `${lines.length} quotes`);
   await Deno.remove(out, { recursive: true });
+});
+
+Deno.test("rehearse() lets a watch notice that the gateway was away", async () => {
+  const records = `
+name: records
+schedule: { calendar: XHKG, at: open+10m }
+steps:
+  - { id: watch, uses: watch, with: { securities: ["00700.HK"], for: 2h } }
+`;
+  const result = await rehearsed(records, ["2025-03-05", "2025-03-06"], {
+    outages: [outage("03-05T10:00", "gateway-down", { for: "1h" })],
+  });
+  assertEquals(amiss(result), ['2025-03-05 Wed  failed at "watch" (something does not add up): records']);
 });
 
 Deno.test("rehearse() takes no account of how long a step really takes", async () => {
