@@ -196,6 +196,7 @@ Deno.test("rehearse() lets a watch notice that the gateway was away", async () =
   const records = `
 name: records
 schedule: { calendar: XHKG, at: open+10m }
+timeout: 3h
 steps:
   - { id: watch, uses: watch, with: { securities: ["00700.HK"], for: 2h } }
 `;
