@@ -153,14 +153,3 @@ Deno.test("run --ledger runs the latest slot once, whoever starts it", async () 
   const third = await cli([...words, "--now", "2025-08-16T12:00:00+08:00"], world);
   assertEquals(JSON.parse(third.out).ran, false);
 });
-
-Deno.test("run refuses a recipe that is meant for the simulator before it connects", async () => {
-  await using dir = await folder({ "beat.yaml": `${beat}connect: simulator\n` });
-  const file = `${dir.path}/beat.yaml`;
-  const text = await Deno.readTextFile(file);
-  for (const more of [[], ["--ledger", `${dir.path}/ledger.db`]]) {
-    const { code, out, err } = await cli(["run", file, ...more], { files: { [file]: text } });
-    assertEquals([code, out], [2, ""]);
-    assertStringIncludes(err, 'Cannot connect recipe "beat" to "simulator"');
-  }
-});

@@ -53,9 +53,12 @@ Deno.test("schedule goes on after kill -9 where it was, each slot once", async (
   await using dir = await folder({ "beat.yaml": beat });
   const ledger = `${dir.path}/ledger.db`;
   const words = ["schedule", dir.path, "--ledger", ledger];
-  const process = start(words, { env: envOf(gateway) });
+  const process = start([...words, "--text"], { env: envOf(gateway) });
   const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  const text = await until(reader, (text) => / {2}beat\/main\/\S+ {2}ok, \d+\.\d s/.test(text));
+  const text = await until(
+    reader,
+    (text) => / {2}beat\/main\/\S+ {2}[0-9a-f]{8} {2}ok, \d+\.\d s/.test(text),
+  );
   assertStringIncludes(text, "1 recipe is scheduled (beat), ledger ");
   process.kill("SIGKILL");
   await process.status;
@@ -91,7 +94,66 @@ Deno.test("schedule begins nothing when a recipe is wrong or wants another way t
   assertEquals([wrong.code, wrong.out], [2, ""]);
   assertStringIncludes(wrong.err, "b.yaml:5:");
   await Deno.writeTextFile(`${dir.path}/b.yaml`, `${beat.replace("beat", "b")}connect: simulator\n`);
-  const other = await cli(["schedule", dir.path, "--ledger", ledger]);
+  const other = await cli(["schedule", dir.path, "--ledger", ledger, "--gateway", "http://127.0.0.1:1"]);
   assertEquals(other.code, 2);
-  assertStringIncludes(other.err, 'Cannot connect recipe "b" to "simulator"');
+  assertStringIncludes(
+    other.err,
+    'Cannot connect recipe "b": it names "simulator" and --gateway says otherwise',
+  );
+});
+
+Deno.test("schedule takes up an edited step beside its recipe, and the second Ctrl-C ends it at once", async () => {
+  const stepText = (word: string) =>
+    `import { defineStep } from "hsgate/recipes";
+export default defineStep({
+  effect: "read",
+  async run(_params, { log }) {
+    log("info", "${word}");
+    await new Promise((resolve) => setTimeout(resolve, "${word}" === "slow" ? 60_000 : 0));
+    return {};
+  },
+});
+`;
+  await using dir = await folder({
+    "beat.yaml":
+      "name: beat\nschedule: { every: 1s }\nmisfire: { grace: 30s }\nsteps: [{ id: word, uses: ./word_step.ts }]\n",
+    "word_step.ts": stepText("first"),
+    "deno.json": JSON.stringify({
+      imports: { "hsgate/recipes": new URL("../../lib/steps/mod.ts", import.meta.url).href },
+    }),
+  });
+  const process = start(["schedule", dir.path, "--ledger", `${dir.path}/ledger.db`]);
+  const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  await until(reader, (text) => text.includes('"message":"first"'));
+  await Deno.writeTextFile(`${dir.path}/word_step.ts`, stepText("slow"));
+  await until(reader, (text) => text.includes('"type":"reloaded"') && text.includes('"message":"slow"'));
+  const began = performance.now();
+  process.kill("SIGINT");
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  process.kill("SIGINT");
+  const { code } = await process.status;
+  await Promise.all([reader.cancel(), process.stderr.cancel()]);
+  assert(performance.now() - began < 2_000);
+  // The first Ctrl-C alone gives a read back and ends with 0; either way the ledger knows what is left.
+  assert(code === 130 || code === 0, `${code}`);
+  assert(rowsOf(`${dir.path}/ledger.db`).length > 0);
+});
+
+Deno.test("schedule --once sends the notices of what it ran before it ends", async () => {
+  const told: string[] = [];
+  await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
+    told.push((await request.json()).text);
+    return new Response();
+  });
+  const notify = `notify: [{ on: failure, with: { webhook: "http://127.0.0.1:${server.addr.port}/" } }]\n`;
+  await using dir = await folder({ "beat.yaml": `${beat.replace("30s }", "1h }")}${notify}` });
+  const words = ["schedule", dir.path, "--ledger", `${dir.path}/ledger.db`, "--once"];
+  const env = { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" };
+  await spawned(words, { env });
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  assertEquals((await spawned(words, { env })).code, 1);
+  assert(
+    told.length > 0 && told.every((text) => text.startsWith('beat is failed at step "orders"')),
+    told.join(),
+  );
 });

@@ -1,0 +1,632 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { operations } from "../../lib/operations/mod.ts";
+import { leaseHolder, takeLease } from "../../lib/runner/leases.ts";
+import { Ledger } from "../../lib/runner/ledger.ts";
+import { checkTogether } from "../../lib/runner/nested.ts";
+import { compileRecipe } from "../../lib/steps/mod.ts";
+import { Connections } from "../../tasks/commands/bodies/run_connections.ts";
+import { shortResult } from "../../tasks/commands/bodies/run_result.ts";
+import { showRun } from "../../tasks/commands/bodies/run_show.ts";
+import { RunTree, seconds, summaryLines, type TreeEvent } from "../../tasks/commands/bodies/run_tree.ts";
+import type { Host } from "../../tasks/commands/host.ts";
+import { cli, envOf, folder, MORNING, simulate } from "./runner_support.ts";
+import { directEnvOf, folder as leaseFolder, simulatePlatform, spawned, start } from "./support.ts";
+
+const funds = "steps:\n  - { id: funds, uses: account.funds, with: { market: hk } }\n";
+const simulated =
+  `name: try-out\nconnect: { simulator: { seed: 7, at: "2025-08-15T10:30:00+08:00" } }\n${funds}`;
+const beat = `name: beat\nschedule: { calendar: XHKG, at: open+30m }\nmisfire: { grace: 2h }\n${funds}`;
+/** A gateway that is not there. */
+const NOWHERE = { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" };
+/** Ledgers of tests lie in a folder for temporary files. */
+const VOLATILE = { HSGATE_VOLATILE_LEDGER: "allow" };
+
+const assertMatch = (text: string, pattern: RegExp) => assert(pattern.test(text), `${pattern} in "${text}"`);
+
+/** Runs `hsgate run` with a recipe in a folder of its own. */
+async function runIn(path: string, words: string[], env: Record<string, string> = {}, signal?: AbortSignal) {
+  const file = `${path}/${words[0]}`;
+  const files = { [file]: await Deno.readTextFile(file) };
+  return await cli(["run", file, ...words.slice(1)], { env, files, ...signal !== undefined && { signal } });
+}
+
+const rowsOf = (path: string) => {
+  using ledger = new Ledger(path);
+  return ledger.all<{ run_key: string; state: string; kind: string; reason: string | null; params: string }>(
+    "select run_key, state, kind, reason, params from run order by run_key",
+  );
+};
+
+Deno.test("run gives a recipe that names the simulator one of its own, whatever the settings name", async () => {
+  await using dir = await folder({ "r.yaml": simulated });
+  const here = await runIn(dir.path, ["r.yaml", "--json"], NOWHERE);
+  assertEquals(here.code, 0);
+  assertEquals(
+    here.err,
+    "hsgate: connected to a simulated broker (seed 7, at 2025-08-15T10:30:00+08:00); nothing reaches a real one\n",
+  );
+  assertEquals(typeof JSON.parse(here.out).steps[0].output.totalAssets, "string");
+  const ledger = `${dir.path}/l.db`;
+  const kept = await runIn(dir.path, ["r.yaml", "--json", "--ledger", ledger], NOWHERE);
+  const { key, ran, state, simulated: isSimulated } = JSON.parse(kept.out);
+  assertEquals([kept.code, ran, state, isSimulated], [0, true, "ok", true]);
+  // A recipe without a schedule is one to run by hand, under a key that sorts by time.
+  assertMatch(key, /^try-out\/m\/01[0-9A-HJKMNP-TV-Z]{24}$/);
+});
+
+Deno.test("schedule runs a recipe against the simulator beside one against a gateway, each with its own mutex", async () => {
+  await using gateway = await simulate();
+  await using dir = await folder({
+    "a.yaml": beat,
+    "b.yaml": beat.replace("name: beat", "name: play\nconnect: simulator"),
+  });
+  const file = `${dir.path}/l.db`;
+  const words = ["schedule", dir.path, "--ledger", file, "--once"];
+  await cli(words, { env: envOf(gateway) });
+  {
+    using ledger = new Ledger(file);
+    ledger.run("update schedule set watermark = ?, updated_at = 0", MORNING - 3_600_000);
+  }
+  assertEquals((await cli(words, { env: envOf(gateway) })).code, 0);
+  assertEquals(rowsOf(file).map(({ run_key, state }) => [run_key, state]), [
+    ["beat/main/2025-08-15", "ok"],
+    ["play/main/2025-08-15", "ok"],
+  ]);
+  using ledger = new Ledger(file);
+  const names = ledger.all<{ name: string }>("select name from lease order by name").map(({ name }) => name);
+  assertEquals(names, [
+    `account:gateway ${new URL(gateway.info.gatewayUrl).host}`,
+    `account:simulator 1 now of process ${Deno.pid}`,
+  ]);
+});
+
+Deno.test("run refuses flags that contradict a recipe before anything is sent", async () => {
+  await using gateway = await simulate();
+  await using dir = await folder({
+    "sim.yaml": simulated,
+    "direct.yaml": `name: r\nconnect: direct\n${funds}`,
+    "gateway.yaml": `name: r\nconnect: { gateway: "${gateway.info.gatewayUrl}" }\n${funds}`,
+    "seed.yaml": simulated.replace("seed: 7", "seed: -7"),
+    "at.yaml": simulated.replace("T10:30:00+08:00", ""),
+  });
+  const cases: [string[], string][] = [
+    [["sim.yaml", "--gateway", gateway.info.gatewayUrl], 'it names "simulator" and --gateway says otherwise'],
+    [["sim.yaml", "--transport", "gateway"], 'it names "simulator" and --transport says otherwise'],
+    [["direct.yaml", "--transport", "gateway"], 'it names "direct" and --transport says otherwise'],
+    [["direct.yaml"], "Cannot use the direct transport: "],
+    [["gateway.yaml", "--transport", "direct"], "--transport says otherwise"],
+    [["gateway.yaml", "--gateway", "http://127.0.0.1:1"], "--gateway says otherwise"],
+    [["seed.yaml"], "its seed must be a whole number from 0 to 4294967295"],
+    [["at.yaml"], "write a time with its offset"],
+  ];
+  for (const [words, reason] of cases) {
+    for (const more of [[], ["--ledger", `${dir.path}/l.db`], ["--dry-run"]]) {
+      const { code, out, err } = await runIn(dir.path, [...words, ...more], envOf(gateway));
+      assertEquals([code, out], [2, ""], `${words.join(" ")} ${more.join(" ")}: ${err}`);
+      assertStringIncludes(err, reason);
+    }
+  }
+  assertEquals(gateway.state().callsTaken, 0);
+});
+
+Deno.test("run takes the gateway that a recipe names, and sends it no password of another one", async () => {
+  await using own = await simulate();
+  await using other = await simulate();
+  await using dir = await folder({
+    "r.yaml": `name: r\nconnect: { gateway: "${own.info.gatewayUrl}" }\n` +
+      'steps: [{ id: q, uses: quotes.latest, with: { securities: [{ type: hk-stock, symbol: "00700.HK" }] } }]\n',
+  });
+  const { code, err } = await runIn(dir.path, ["r.yaml", "--json"], envOf(other));
+  assertEquals(code, 0);
+  assertStringIncludes(err, "their trade password is not sent there");
+  assertEquals([own.state().callsTaken, other.state().callsTaken], [1, 0]);
+  // The same gateway, however it is written.
+  const same = await runIn(dir.path, ["r.yaml", "--json"], {
+    ...envOf(own),
+    HSGATE_GATEWAY_URL: own.info.gatewayUrl.replace("127.0.0.1", "localhost"),
+  });
+  assertEquals([same.code, same.err], [0, ""]);
+});
+
+Deno.test("run connects a recipe directly where it says so, with and without a ledger", async () => {
+  await using platform = await simulatePlatform();
+  await using leases = await leaseFolder();
+  await using dir = await folder({ "r.yaml": `name: r\nconnect: direct\n${funds}` });
+  const { HSGATE_TRANSPORT: _, ...env } = directEnvOf(platform.info, leases.path);
+  assertEquals((await runIn(dir.path, ["r.yaml", "--json"], env)).code, 0);
+  const file = `${dir.path}/l.db`;
+  const kept = await runIn(dir.path, ["r.yaml", "--ledger", file], env);
+  assertEquals(kept.code, 0, kept.err);
+  using ledger = new Ledger(file);
+  // Named after the public key, from which nobody reads the account.
+  assertMatch(
+    ledger.get<{ name: string }>("select name from lease")!.name,
+    /^account:direct trade-[0-9a-f]{12}$/,
+  );
+});
+
+Deno.test("Connections.accountOf() is one name for one gateway, and another one for each way", async () => {
+  const gatewayRecipe = await compileRecipe(beat, "r.yaml");
+  const simulator = await compileRecipe(simulated, "s.yaml");
+  const host = {
+    env: () => undefined,
+    readFile: () => Promise.resolve(undefined),
+    note() {},
+  } as unknown as Host; // all that settings take
+  const accountOf = async (gateway: string, recipe: typeof simulator) => {
+    await using connections = await Connections.open({ gateway }, host);
+    return connections.accountOf(recipe);
+  };
+  assertEquals(await accountOf("http://127.0.0.1:11111", gatewayRecipe), "gateway 127.0.0.1:11111");
+  assertEquals(await accountOf("http://localhost:11111/", gatewayRecipe), "gateway 127.0.0.1:11111");
+  assertEquals(await accountOf("https://desk.example", gatewayRecipe), "gateway desk.example:443");
+  await using connections = await Connections.open({}, host);
+  assertStringIncludes(connections.accountOf(simulator), "simulator 7 ");
+});
+
+Deno.test("checkTogether() keeps a recipe for the simulator and one for an account apart", async () => {
+  const [real, play] = [await compileRecipe(beat, "r.yaml"), await compileRecipe(simulated, "s.yaml")];
+  checkTogether(real, real);
+  checkTogether(play, play);
+  for (const [outer, inner] of [[real, play], [play, real]] as const) {
+    let message = "";
+    try {
+      checkTogether(outer, inner);
+    } catch (error) {
+      message = error instanceof TypeError ? error.message : "another error";
+    }
+    assertStringIncludes(message, '"try-out" is meant for the simulator and "beat" is not');
+  }
+});
+
+Deno.test("run --ledger says what to do next when the slot was run before, and --manual runs it anyway", async () => {
+  await using gateway = await simulate();
+  await using dir = await folder({ "r.yaml": beat });
+  const file = `${dir.path}/l.db`;
+  const env = { ...envOf(gateway), HSGATE_LEDGER: file };
+  const first = await runIn(dir.path, ["r.yaml"], env);
+  assertEquals(first.code, 0, first.err);
+  const [step, end, key] = first.out.trimEnd().split("\n");
+  assertMatch(step!, /^✓ funds  account\.funds +\d+\.\d s  total assets \d/);
+  assertMatch(end!, /^ok after \d+\.\d s$/);
+  assertEquals(key, "run key beat/main/2025-08-15");
+  assertMatch(first.err, /beat\/main\/2025-08-15.*started/);
+  const second = await runIn(dir.path, ["r.yaml"], env);
+  assertEquals([second.code, second.out], [
+    0,
+    "beat/main/2025-08-15 was run before and ended as ok; a slot is run once\n" +
+    '  -> "deno task hsgate runs show beat/main/2025-08-15" tells more; ' +
+    `"deno task hsgate run ${dir.path}/r.yaml --manual" runs the recipe all the same\n`,
+  ]);
+  const manual = await runIn(dir.path, ["r.yaml", "--manual", "--json"], env);
+  assertMatch(JSON.parse(manual.out).key, /^beat\/m\/01/);
+  assertEquals(rowsOf(file).map(({ kind, state }) => [kind, state]), [["manual", "ok"], ["live", "ok"]]);
+});
+
+Deno.test("run --param gives values of the recipe's types, and refuses what does not fit with the nearest name", async () => {
+  await using gateway = await simulate();
+  await using dir = await folder({
+    "r.yaml": `name: r\nschedule: { calendar: XHKG, at: open+30m }\nmisfire: { grace: 2h }\nparams:\n` +
+      "  market: hk\n  days: 7\n  deep: false\n  limit: { type: decimal, default: '1.5' }\n  names: [a, b]\n" +
+      "steps:\n  - { id: funds, uses: account.funds, with: { market: '${{ params.market }}' } }\n",
+    "needs.yaml": `name: needs\nparams: { day: { type: date } }\n${funds}`,
+  });
+  const file = `${dir.path}/l.db`;
+  const given = ["market=us", "days=14", "deep=true", "limit=2.50", "names=x, y"].flatMap((
+    each,
+  ) => ["--param", each]);
+  const here = await runIn(dir.path, ["r.yaml", "--json", ...given], envOf(gateway));
+  assertEquals(here.code, 0, here.err);
+  const kept = await runIn(dir.path, ["r.yaml", "--ledger", file, "--manual", ...given], envOf(gateway));
+  assertEquals(kept.code, 0, kept.err);
+  assertEquals(JSON.parse(rowsOf(file)[0]!.params), {
+    market: "us",
+    days: 14,
+    deep: true,
+    limit: "2.50",
+    names: ["x", "y"],
+  });
+  const wrong: [string[], string][] = [
+    [["r.yaml", "--param", "dais=14"], 'no such parameter; did you mean "days"?'],
+    [["r.yaml", "--param", "days=1.5"], "days: expected a whole number, got 1.5"],
+    [["r.yaml", "--param", "days=soon"], 'days: expected a whole number, got "soon"'],
+    [["r.yaml", "--param", "days"], 'Cannot read --param "days": write NAME=VALUE'],
+    [["r.yaml", "--param", "days=1", "--param", "days=2"], "it stands there twice"],
+    [["needs.yaml"], 'day: expected a date such as "2025-08-15"'],
+    [["r.yaml", "--ledger", file, "--param", "days=1"], "slots are run with the recipe's own parameters"],
+  ];
+  for (const [words, reason] of wrong) {
+    const { code, out, err } = await runIn(dir.path, words, envOf(gateway));
+    assertEquals([code, out], [2, ""], words.join(" "));
+    assertStringIncludes(err, reason);
+  }
+});
+
+const write = `name: sweep
+schedule: { calendar: XHKG, at: open+1h }
+window: XHKG.open+5m..XHKG.close-15m
+params: { quantity: "100" }
+secrets: { who: { env: WHO } }
+steps:
+  - { id: funds, uses: account.funds, with: { market: hk } }
+  - id: buy
+    uses: orders.place
+    with: { market: hk, symbol: "00700.HK", side: buy, quantity: "\${{ params.quantity }}", price: "400", orderType: enhanced-limit }
+  - { id: change, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "\${{ outputs.buy.orderId }}" } }
+  - { id: all, uses: cancel-open-orders, with: { markets: [hk] } }
+  - { id: poor, uses: cancel-open-orders, with: { markets: [us] }, if: "decimalCompare(outputs.funds.available, '0') < 0" }
+  - { id: files, uses: snapshot, with: { account: [hk], out: "OUT" } }
+  - { id: tell, uses: notify, with: { webhook: "https://x.example/\${secret:who}", text: "bought for \${secret:who}" } }
+  - { id: last, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "1" } }
+`;
+
+Deno.test("run refuses a recipe that writes without a ledger, with the command line that runs it", async () => {
+  await using dir = await folder({ "w.yaml": write, "r.yaml": beat });
+  const { code, out, err } = await runIn(dir.path, ["w.yaml"], NOWHERE);
+  assertEquals([code, out], [2, ""]);
+  assertStringIncludes(err, `try deno task hsgate run ${dir.path}/w.yaml --ledger hsgate.db\n`);
+  const manual = await runIn(dir.path, ["r.yaml", "--manual"], NOWHERE);
+  assertEquals(manual.code, 2);
+  assertStringIncludes(
+    manual.err,
+    `try deno task hsgate run ${dir.path}/r.yaml --ledger hsgate.db --manual\n`,
+  );
+});
+
+Deno.test("run --manual of a recipe that writes keeps to its window unless it is forced", async () => {
+  await using gateway = await simulate();
+  await using dir = await folder({
+    "w.yaml":
+      `name: w\nschedule: { calendar: XHKG, at: close-30m }\nwindow: XHKG.close-40m..XHKG.close-15m\n` +
+      "steps: [{ id: all, uses: cancel-open-orders, with: { markets: [hk] } }]\n",
+  });
+  const file = `${dir.path}/l.db`;
+  const env = { ...envOf(gateway), ...VOLATILE };
+  const early = await runIn(dir.path, ["w.yaml", "--ledger", file, "--manual"], env);
+  assertEquals([early.code, early.out], [2, ""]);
+  assertStringIncludes(
+    early.err,
+    "its window opens at 2025-08-15T07:20:00Z; --force-deadline runs it all the same",
+  );
+  const forced = await runIn(dir.path, ["w.yaml", "--ledger", file, "--manual", "--force-deadline"], env);
+  assertEquals(forced.code, 0, forced.out);
+  assertEquals(rowsOf(file).map(({ state }) => state), ["ok"]);
+});
+
+Deno.test("run --dry-run plans every write and calls none", async () => {
+  await using gateway = await simulate();
+  await using dir = await folder({ "w.yaml": "" });
+  await Deno.writeTextFile(`${dir.path}/w.yaml`, write.replace("OUT", `${dir.path}/out`));
+  const writes = [...operations.values()].filter(({ effect }) => effect === "write");
+  assert(writes.length > 10);
+  for (const { name } of writes) {
+    gateway.faults.arm({ kind: "delay", operation: name, ms: 1, when: "request", times: 9 });
+  }
+  const env = { ...envOf(gateway), WHO: "hunter22", HSGATE_LEDGER: `${dir.path}/l.db` };
+  const words = ["w.yaml", "--dry-run", "--param", "quantity=200"];
+  const { code, out } = await runIn(dir.path, [...words, "--json"], env);
+  assertEquals(code, 0);
+  assert(!out.includes("hunter22"), "secrets are taken out");
+  const { name, ok, steps, writes: planned } = JSON.parse(out);
+  assertEquals([name, ok], ["sweep", true]);
+  assertEquals(steps.map(({ id, uses, state }: Record<string, string>) => [id, uses, state]), [
+    ["funds", "account.funds", "read"],
+    ["buy", "orders.place", "planned"],
+    ["change", "orders.cancel", "open"],
+    ["all", "cancel-open-orders", "planned"],
+    ["poor", "cancel-open-orders", "left-out"],
+    ["files", "snapshot", "read"],
+    ["tell", "notify", "planned"],
+    ["last", "orders.cancel", "planned"],
+  ]);
+  const place = {
+    market: "hk",
+    symbol: "00700.HK",
+    side: "buy",
+    quantity: "200",
+    price: "400",
+    orderType: "enhanced-limit",
+  };
+  assertEquals(planned, [
+    { order: 1, step: "buy", uses: "orders.place", plan: { call: "orders.place", params: place } },
+    {
+      order: 2,
+      step: "change",
+      uses: "orders.cancel",
+      dependsOn: ["buy"],
+      written: { market: "hk", symbol: "00700.HK", orderId: "${{ outputs.buy.orderId }}" },
+    },
+    { order: 3, step: "all", uses: "cancel-open-orders", plan: { cancel: [] } },
+    {
+      order: 4,
+      step: "last",
+      uses: "orders.cancel",
+      plan: { call: "orders.cancel", params: { market: "hk", symbol: "00700.HK", orderId: "1" } },
+    },
+  ]);
+  assertEquals(gateway.state().faults.struck, {});
+  const names = [...Deno.readDirSync(dir.path)].map((entry) => entry.name);
+  assertEquals(names, ["w.yaml"], "no ledger and no file");
+  const text = (await runIn(dir.path, words, env)).out;
+  for (
+    const line of [
+      '→ change  orders.cancel       depends on "buy"',
+      "– poor    cancel-open-orders  left out: condition",
+      '  1. orders.place  (step "buy")',
+      "       quantity 200",
+      '       depends on the outcome of "buy"',
+      "       as things are now, before the writes above:",
+      "Dry run: nothing was written; steps that read were run.",
+    ]
+  ) {
+    assertStringIncludes(text, line);
+  }
+  // The control: armed as they are, these faults strike when somebody does write.
+  await cli(["call", "orders.cancel", '{"market":"hk","symbol":"00700.HK","orderId":"1"}'], { env });
+  assertEquals(gateway.state().faults.struck, { delay: 1 });
+});
+
+Deno.test("run --dry-run shows the steps and the error when the gateway does not answer", async () => {
+  await using dir = await folder({ "w.yaml": write, "r.yaml": beat });
+  const env = { ...NOWHERE, WHO: "hunter22" };
+  const { code, out, err } = await runIn(dir.path, ["w.yaml", "--dry-run"], env);
+  assertEquals(code, 4);
+  assertStringIncludes(
+    out,
+    "✗ funds   account.funds       failed: Cannot ",
+  );
+  assertStringIncludes(out, "What it would write cannot be told: a step failed.");
+  assertStringIncludes(err, "Is the gateway running?");
+  const json = await runIn(dir.path, ["w.yaml", "--dry-run", "--json"], env);
+  assertEquals([json.code, JSON.parse(json.out).ok, JSON.parse(json.out).steps.length], [4, false, 8]);
+  // A recipe that only reads is shown, and nothing is asked.
+  const reads = await runIn(dir.path, ["r.yaml", "--dry-run", "--json"], NOWHERE);
+  assertEquals([reads.code, reads.err, JSON.parse(reads.out)], [0, "", {
+    name: "beat",
+    ok: true,
+    steps: [{ id: "funds", uses: "account.funds", effect: "read", state: "not-done" }],
+    writes: [],
+  }]);
+});
+
+Deno.test("run --wait says for whom it waits, ends with 4, and leaves no run by hand behind", async () => {
+  await using gateway = await simulate();
+  await using dir = await folder({ "r.yaml": beat });
+  const file = `${dir.path}/l.db`;
+  const name = `account:gateway ${new URL(gateway.info.gatewayUrl).host}`;
+  {
+    using ledger = new Ledger(file);
+    const lease = { name, holder: "4711 other/main/2025-08-15", now: MORNING, until: MORNING + 600_000 };
+    assert(takeLease(ledger, lease) !== undefined);
+  }
+  const words = ["r.yaml", "--ledger", file, "--manual"];
+  const { code, out, err } = await runIn(dir.path, [...words, "--wait", "1"], envOf(gateway));
+  assertEquals(code, 4);
+  assertStringIncludes(
+    err,
+    'hsgate: waiting up to 1 s for run "other/main/2025-08-15", which has the trade login; Ctrl-C ends the waiting',
+  );
+  assertStringIncludes(
+    out,
+    'was not run: it waited for run "other/main/2025-08-15", which has the trade login',
+  );
+  const stop = new AbortController();
+  const waiting = runIn(dir.path, [...words, "--wait", "60"], envOf(gateway), stop.signal);
+  setTimeout(() => stop.abort(), 300);
+  const stopped = await waiting;
+  assertEquals(stopped.code, 130);
+  assertStringIncludes(stopped.out, "was not run: the waiting was ended");
+  assertEquals(rowsOf(file).map(({ state, reason }) => [state, reason]), [
+    ["cancelled", "account"],
+    ["cancelled", "account"],
+  ]);
+  using ledger = new Ledger(file);
+  assertEquals(leaseHolder(ledger, name, MORNING), "4711 other/main/2025-08-15");
+  const wrong = await runIn(dir.path, [...words, "--wait", "long"], envOf(gateway));
+  assertEquals(wrong.code, 2);
+});
+
+Deno.test("run at Ctrl-C within a step that reads ends with 130, and the ledger knows", async () => {
+  await using gateway = await simulate();
+  gateway.faults.arm({ kind: "delay", operation: "account.funds", ms: 20_000, when: "request", times: 9 });
+  await using dir = await folder({ "r.yaml": beat });
+  const file = `${dir.path}/l.db`;
+  for (
+    const [more, states] of [
+      [[], []],
+      [["--ledger", file], ["due"]],
+      [["--ledger", file, "--manual"], ["cancelled", "due"]],
+    ] as const
+  ) {
+    const stop = new AbortController();
+    const running = runIn(dir.path, ["r.yaml", ...more], envOf(gateway), stop.signal);
+    setTimeout(() => stop.abort(new Error("stop")), 400);
+    const begun = performance.now();
+    const { code } = await running;
+    assert(performance.now() - begun < 5_000);
+    if (more.length > 0) assertEquals([code, rowsOf(file).map(({ state }) => state)], [130, states]);
+  }
+  // As a process of its own, with the signal that a terminal sends.
+  const process = start(["run", `${dir.path}/r.yaml`], { env: envOf(gateway) });
+  const reader = process.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let err = "";
+  while (!err.includes("step 1 of 1")) err += (await reader.read()).value ?? "";
+  process.kill("SIGINT");
+  for (let chunk; !(chunk = await reader.read()).done;) err += chunk.value;
+  assertEquals((await process.status).code, 130);
+  assertStringIncludes(err, "hsgate: interrupted");
+  await process.stdout.cancel();
+});
+
+Deno.test("run runs another recipe as a step, with a ledger and without", async () => {
+  await using gateway = await simulate();
+  await using dir = await folder({
+    "outer.yaml":
+      "name: outer\nsteps: [{ id: other, uses: run, with: { recipe: inner, params: { market: us } } }]\n",
+    "inner.yaml":
+      "name: inner\nparams: { market: hk }\nsteps: [{ id: funds, uses: account.funds, with: { market: '${{ params.market }}' } }]\n",
+  });
+  const here = await runIn(dir.path, ["outer.yaml", "--json"], envOf(gateway));
+  assertEquals(here.code, 0, here.err);
+  assertEquals(Object.keys(JSON.parse(here.out).steps[0].output), ["funds"]);
+  const kept = await runIn(dir.path, ["outer.yaml", "--ledger", `${dir.path}/l.db`], envOf(gateway));
+  assertEquals(kept.code, 0, kept.err);
+  const [outer, inner] = kept.out.split("\n");
+  assertMatch(outer!, /^✓ other  run/);
+  assertMatch(inner!, /^ {2}✓ funds  account\.funds/);
+});
+
+Deno.test("run --json --events writes what happens to stderr, one object a line", async () => {
+  await using gateway = await simulate();
+  await using dir = await folder({ "r.yaml": beat });
+  for (const more of [[], ["--ledger", `${dir.path}/l.db`]]) {
+    const { code, err } = await runIn(dir.path, ["r.yaml", "--json", "--events", ...more], envOf(gateway));
+    const types = err.trimEnd().split("\n").map((line) => JSON.parse(line).type);
+    assertEquals(code, 0);
+    assert(types.includes("step-started"), types.join());
+  }
+});
+
+const steps = [{ id: "funds", uses: "account.funds" }, { id: "other", uses: "run" }, {
+  id: "last",
+  uses: "notify",
+}];
+
+/** A tree after some events, by a clock that moves a second with each. */
+function treeAfter(events: readonly TreeEvent[]): RunTree {
+  let now = 0;
+  const tree = new RunTree(() => now);
+  for (const event of events) {
+    tree.apply(event);
+    now += 1_000;
+  }
+  return tree;
+}
+
+const story: TreeEvent[] = [
+  { type: "run-started", run: "a", recipe: "a", steps },
+  { type: "step-started", run: "a", step: "funds", attempt: 1 },
+  { type: "step-ended", run: "a", step: "funds", state: "ok", result: "3 rows" },
+  { type: "step-started", run: "a", step: "other", attempt: 2 },
+  { type: "run-started", run: "b", recipe: "b", steps: [{ id: "deep", uses: "fills.today" }] },
+  { type: "step-started", run: "b", step: "deep", attempt: 1 },
+  { type: "step-progress", run: "b", step: "deep", text: "page\x1b[2J", done: 2, total: 5 },
+];
+
+Deno.test("RunTree.lines() marks steps, indents recipes within one, and fits any width", () => {
+  const host = { color: false };
+  const tree = treeAfter(story);
+  assertEquals(tree.lines({ width: 80, host }), [
+    "✓ funds  account.funds    1.0 s  3 rows",
+    "▸ other  run              4.0 s  attempt 2",
+    "  ▸ deep  fills.today    2.0 s  2/5  page [2J",
+    "· last   notify",
+  ]);
+  assertEquals(tree.lines({ width: 80, host, frame: 1 })[1]!.slice(0, 7), "⠙ other");
+  for (const width of [1, 2, 7, 12, 39, 40, 59, 60]) {
+    for (const line of tree.lines({ width, host })) assert([...line].length <= width, `${width}: "${line}"`);
+  }
+  assertStringIncludes(tree.lines({ width: 80, host: { color: true } })[0]!, "\x1b[32m✓\x1b[39m funds");
+});
+
+Deno.test("summaryLines() shows a reason that was cut in full, the files, and the end", () => {
+  const reason = "Cannot send account.funds: no connection to the gateway at this long address";
+  const tree = treeAfter([
+    story[0]!,
+    story[1]!,
+    { type: "artifact", run: "a", step: "funds", path: "out/a.csv", isNew: true },
+    { type: "artifact", run: "a", step: "funds", path: "out/a.csv", isNew: true },
+    { type: "step-ended", run: "a", step: "funds", state: "failed", reason },
+    { type: "step-ended", run: "a", step: "last", state: "skipped" },
+    { type: "run-ended", run: "a", state: "failed", reason: "step", tookMs: 125_000 },
+  ]);
+  const host = { color: false, size: () => ({ columns: 50, rows: 24 }) };
+  assertEquals(summaryLines(tree, host), [
+    "✗ funds    3.0 s  Cannot send account.funds: no c…",
+    "· other",
+    "– last            left out: condition",
+    `funds: ${reason}`,
+    "wrote out/a.csv",
+    "failed (step) after 2 min 5 s",
+  ]);
+  assertEquals([seconds(59_949), seconds(3_600_000)], ["59.9 s", "1 h 0 min"]);
+});
+
+/** A terminal that keeps what is drawn. */
+function terminal(columns: () => number) {
+  const drawn: string[] = [];
+  const notes: string[] = [];
+  return {
+    drawn,
+    notes,
+    host: {
+      note: (line: string) => void notes.push(line),
+      errTerminal: { draw: (text: string) => void drawn.push(text), columns },
+      color: false,
+      env: () => undefined,
+      isTerminal: false,
+      size: () => ({ columns: 1000, rows: 24 }),
+    },
+  };
+}
+
+Deno.test("showRun() draws over its own lines, writes others above them, and leaves nothing behind", () => {
+  const tree = treeAfter(story.slice(0, 2));
+  let columns = 80;
+  const { host, drawn, notes } = terminal(() => columns);
+  {
+    using show = showRun(host, { tree, json: false });
+    show.take(story[1]!);
+    assertEquals(drawn.at(-1)!.split("\n").length, 3);
+    show.line("hsgate: a warning");
+    assertEquals(drawn.at(-2), "\x1b[2A\r\x1b[Jhsgate: a warning\n");
+    // The three lines, of 31, 12 and 15 columns, were drawn for 80; in 10 they take 4, 2 and 2 rows.
+    columns = 10;
+    show.line("narrow");
+    assertEquals(drawn.at(-2), "\x1b[7A\r\x1b[Jnarrow\n");
+    columns = 0; // while it is being resized
+    show.line("none");
+    assert(drawn.at(-1)!.includes("funds"));
+  }
+  assertEquals(drawn.at(-1), "\x1b[2A\r\x1b[J");
+  assertEquals(notes, []);
+});
+
+Deno.test("showRun() writes plain lines without codes elsewhere, and none for a program", () => {
+  const lines = (json: boolean) => {
+    const { host, notes } = terminal(() => 80);
+    const { errTerminal: _, ...piped } = host;
+    using show = showRun(piped, { tree: new RunTree(), json });
+    const ended: TreeEvent = {
+      type: "step-ended",
+      run: "a",
+      step: "funds",
+      state: "ok",
+      result: "3 rows",
+      tookMs: 9,
+    };
+    for (const event of [story[0]!, story[1]!, ended]) show.take(event);
+    return notes;
+  };
+  assertEquals(lines(false), ["hsgate: step 1 of 3, funds", "hsgate: step 1 of 3, funds: ok, 0.0 s, 3 rows"]);
+  assertEquals(lines(true), []);
+});
+
+Deno.test("shortResult() says in a few words what a step answered with", () => {
+  assertEquals(shortResult([1, 2]), "2 rows");
+  assertEquals(
+    shortResult({ ok: true, day: "2025-08-15", files: ["a"], path: "out/x", empty: [] }),
+    "day 2025-08-15, 1 file",
+  );
+  assertEquals(shortResult({ rows: 1204, isWhole: false }), "1,204 rows, not is whole");
+  assertEquals(shortResult(undefined), "");
+});
+
+Deno.test("run in a pipe writes no codes, whatever the terminal is called", async () => {
+  await using dir = await folder({ "r.yaml": simulated });
+  const { code, out, err } = await spawned(["run", `${dir.path}/r.yaml`, "--ledger", `${dir.path}/l.db`], {
+    env: { TERM: "xterm-256color" },
+  });
+  assertEquals(code, 0, err);
+  assert(!out.includes("\x1b") && !err.includes("\x1b"));
+});
