@@ -7,6 +7,7 @@ import type { Issue } from "../errors.ts";
 import { classOf, findUnsafe, withDefaults } from "./recipe_rules.ts";
 import type { CompiledNotice, CompiledRecipe, CompiledStep, RecipeConnection } from "./compiled.ts";
 import { compileStep, type StepResult, type StepSurroundings } from "./compile_step.ts";
+import { fileUrl } from "./file_url.ts";
 import { readSpan, type SessionSpan } from "./moments.ts";
 import { type CompileOptions, RecipeError, type RecipeIssue } from "./recipe.ts";
 import { bindParams, type ReadParam, readParam } from "./recipe_params.ts";
@@ -219,7 +220,5 @@ function connectionOf(source: RecipeSource["connect"]): RecipeConnection | undef
 /** The folder of a file; nothing for a text that only has a name. */
 function folderOf(fileName: string): URL | undefined {
   if (fileName.startsWith("file:")) return new URL(".", fileName);
-  return fileName.includes("/")
-    ? new URL(".", new URL(fileName, `file://${Deno.cwd()}/`))
-    : new URL(`file://${Deno.cwd()}/`);
+  return new URL(".", fileUrl(fileName));
 }

@@ -6,6 +6,7 @@
 import { BrokerError } from "../errors.ts";
 import { compileText, type RecipeFile } from "./compile_recipe.ts";
 import type { CompiledRecipe } from "./compiled.ts";
+import { fileUrl } from "./file_url.ts";
 import { type CompileOptions, RecipeError } from "./recipe.ts";
 
 const FILE = /\.(ya?ml|json|ts)$/;
@@ -26,7 +27,7 @@ export async function loadFile(path: string, options: CompileOptions): Promise<C
 export async function readFile(path: string): Promise<RecipeFile> {
   const text = await Deno.readTextFile(path);
   if (!path.endsWith(".ts")) return { text, fileName: path };
-  const url = new URL(path, `file://${Deno.cwd()}/`);
+  const url = fileUrl(path);
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toHex();
   // Another text is another module, so that a file that was edited is read again.
   url.search = `?${hash}`;

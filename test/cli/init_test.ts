@@ -90,6 +90,20 @@ Deno.test("init writes a folder that works at once with a simulator, from wherev
   const minute = await deno(path, ["task", "hsgate", "run", "every_minute"]);
   assertEquals(minute.code, 0, minute.out + minute.err);
 
+  await Deno.writeTextFile(
+    `${path}/recipes/my_own.ts`,
+    `import { defineRecipe } from "hsgate/recipes";
+export default defineRecipe({
+  name: "my-own",
+  connect: "simulator",
+  schedule: { every: "1m" },
+  steps: [{ id: "funds", uses: "account.funds", with: { market: "hk" } }],
+});
+`,
+  );
+  const own = await deno(path, ["task", "hsgate", "run", "my-own"]);
+  assertEquals(own.code, 0, own.out + own.err);
+
   const cells = await deno(path, ["run", "--allow-net=127.0.0.1", "cells.ts"]);
   assertEquals(cells.code, 0, cells.err);
   assertStringIncludes(cells.out, '"00700.HK"');

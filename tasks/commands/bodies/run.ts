@@ -6,7 +6,7 @@
 import type { DayBookResult } from "../../../lib/day_book/types.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
-import { type CompiledRecipe, compileRecipe, type RecipeResult } from "../../../lib/steps/mod.ts";
+import { type CompiledRecipe, compileRecipe, loadRecipe, type RecipeResult } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { FileText, Host } from "../host.ts";
 import { paint } from "../print.ts";
@@ -23,7 +23,10 @@ import { runHere } from "./run_here.ts";
 export async function run(input: RunInput): Promise<number> {
   const { args: [name = ""], flags, host } = input;
   const { path, text } = await findRecipe(name, host);
-  const recipe = await compileRecipe(text, path);
+  // One in TypeScript is a program, which says itself what it holds.
+  const recipe = path.endsWith(".ts")
+    ? await loadRecipe(path, { now: host.now })
+    : await compileRecipe(text, path);
   if (flags["dry-run"]) return await (await import("./run_dry.ts")).runDry(recipe, input);
   const ledger = await ledgerPath(flags, host);
   if (ledger !== undefined) return await (await import("./run_slot.ts")).runSlot(path, input);
@@ -61,7 +64,9 @@ function refuseWithoutLedger(recipe: CompiledRecipe, { args: [name = ""], flags 
 
 /** Finds a recipe by its file, or by its name among the recipes. */
 async function findRecipe(name: string, host: Host): Promise<FileText & { path: string }> {
-  for (const path of [name, `recipes/${name}.yaml`, `recipes/${name.replaceAll("-", "_")}.yaml`]) {
+  const names = [name, name.replaceAll("-", "_")];
+  const usual = ["yaml", "ts"].flatMap((ending) => names.map((each) => `recipes/${each}.${ending}`));
+  for (const path of [name, ...usual]) {
     const file = await host.readFile(path);
     if (file !== undefined) return { ...file, path };
   }
@@ -73,7 +78,7 @@ async function findRecipe(name: string, host: Host): Promise<FileText & { path: 
 async function recipeNames(): Promise<string[]> {
   try {
     const names: string[] = [];
-    for await (const { name } of Deno.readDir("recipes")) names.push(name.replace(/\.ya?ml$/, ""));
+    for await (const { name } of Deno.readDir("recipes")) names.push(name.replace(/\.(ya?ml|ts)$/, ""));
     return names;
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return []; // only the hint is missing then
