@@ -26,6 +26,8 @@ export type Ruling =
   & (
     /** The day had no trading, or (`open`) an ordinary one. */
     | { kind: "closed" | "open"; date: string }
+    /** The records begin later, as all weekdays from here to their first day were closed. */
+    | { kind: "closed-since"; from: string }
     /** The day was cut short without notice. */
     | { kind: "hours"; date: string; hours: string }
     /** One source knows no half-days; the named one is believed. */
@@ -47,6 +49,8 @@ export interface Merged {
 }
 
 const isWeekday = (date: string): boolean => Temporal.PlainDate.from(date).dayOfWeek <= 5;
+
+const dayAfter = (date: string): string => Temporal.PlainDate.from(date).add({ days: 1 }).toString();
 
 /** Days that only one of the two has. */
 function difference(a: DaysByYear, b: DaysByYear): string[] {
@@ -103,6 +107,8 @@ function idleRulings(
         return a.halfDay !== b.halfDay || difference(a.halfDays, b.halfDays).length > 0
           ? undefined
           : "the sources agree on half-days";
+      case "closed-since":
+        return ruling.from < a.from ? undefined : "the sources begin on this day";
       case "single-source":
         if (!alone) return "both sources end on the same day";
         return ruling.from > shared ? undefined : `both sources speak of ${ruling.from}`;
@@ -151,6 +157,10 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
     else if (ruling.kind === "open") closed.delete(day);
   }
 
+  const since = rulings.find((ruling) => ruling.kind === "closed-since");
+  const from = since?.kind === "closed-since" && since.from < a.from ? since.from : a.from;
+  for (let day = from; day < a.from; day = dayAfter(day)) if (isWeekday(day)) closed.add(day);
+
   const halfDays = rulings.find((ruling) => ruling.kind === "half-days");
   const short = halfDays?.kind === "half-days" ? recordOf(halfDays.takeFrom) : a;
   if (halfDays === undefined && (a.halfDay !== b.halfDay || difference(a.halfDays, b.halfDays).length > 0)) {
@@ -168,7 +178,7 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
       mic: a.mic,
       version: file.version,
       zone: a.zone,
-      from: a.from,
+      from,
       through,
       ...(oneSided && alone?.kind === "single-source" && alone.projected
         ? { projectedFrom: alone.from }

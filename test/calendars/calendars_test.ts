@@ -118,9 +118,9 @@ Deno.test(
 );
 
 Deno.test("outside its coverage a calendar says unknown, weekends included", pure, () => {
-  assertEquals(coverage("XHKG"), { from: "2018-01-02", through: "2027-12-31" });
+  assertEquals(coverage("XHKG"), { from: "2018-01-01", through: "2027-12-31" });
   for (const mic of ["XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"] as const) {
-    assertEquals(coverage(mic), { from: "2018-01-02", through: "2027-12-31", projectedFrom: "2027-01-01" });
+    assertEquals(coverage(mic), { from: "2018-01-01", through: "2027-12-31", projectedFrom: "2027-01-01" });
   }
   for (const mic of MICS) {
     assertEquals(sessionOn(mic, "2028-01-01"), "unknown");
@@ -133,7 +133,7 @@ Deno.test("sessionsBetween(), previousSession() and nextSession() throw outside 
   const error = assertThrows(
     () => sessionsBetween("XHKG", "2027-12-01", "2028-01-01"),
     CalendarUnknownError,
-    "Cannot tell whether XHKG trades on 2028-01-01: the calendar covers 2018-01-02 to 2027-12-31",
+    "Cannot tell whether XHKG trades on 2028-01-01: the calendar covers 2018-01-01 to 2027-12-31",
   );
   assert(error instanceof BrokerError);
   assertEquals(error.code, "calendar-unknown");

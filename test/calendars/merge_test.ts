@@ -207,7 +207,8 @@ Deno.test("mergeCalendars() reports days of a source that cannot be", pure, () =
 Deno.test("one changed day of one source, or one ruling left out, is reported", pure, () => {
   const lines = rulings.rulings as RulingFile["rulings"]; // a JSON import widens "kind" to string
   for (const [index, ruling] of lines.entries()) {
-    if (ruling.kind === "hours") continue; // says what both sources lack
+    // These say what both sources lack.
+    if (ruling.kind === "hours" || ruling.kind === "closed-since") continue;
     const { problems } = mergeCalendars(sources, { ...rulings, rulings: lines.toSpliced(index, 1) });
     assertEquals(problems.length > 0, true, `${ruling.kind} of ${ruling.mic} is missed by nobody`);
   }
@@ -217,6 +218,21 @@ Deno.test("one changed day of one source, or one ruling left out, is reported", 
   assertEquals(mergeCalendars(changed, rulings as RulingFile).problems, [
     "XNYS: 2025-01-09 is closed in one source only, and no ruling settles it",
   ]);
+});
+
+Deno.test("mergeCalendars() begins earlier by a ruling, as closed", pure, () => {
+  const { data, problems } = merge(record(), record(), [
+    { ...cited, kind: "closed-since", from: "2024-12-27" },
+  ]);
+  assertEquals(problems, []);
+  assertEquals(data.XTST?.from, "2024-12-27");
+  assertEquals(data.XTST?.closed["2024"], "12-27 12-30 12-31");
+  assertEquals(
+    merge(record(), record(), [{ ...cited, kind: "closed-since", from: "2025-01-01" }]).problems,
+    [
+      'XTST: the ruling "closed-since" settles nothing: the sources begin on this day',
+    ],
+  );
 });
 
 Deno.test("mergeCalendars() refuses hours for a day that is closed", pure, () => {

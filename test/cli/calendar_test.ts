@@ -68,7 +68,7 @@ Deno.test("calendar refuses a range that is partly outside the coverage, and nam
   ) {
     const { code, out, err } = await cli(["calendar", "XHKG", "--from", from!, "--to", to!, "--json"]); // two of three
     assertEquals([code, out], [2, ""]);
-    assertStringIncludes(err, `whether XHKG trades on ${day}: the calendar covers 2018-01-02 to 2027-12-31`);
+    assertStringIncludes(err, `whether XHKG trades on ${day}: the calendar covers 2018-01-01 to 2027-12-31`);
   }
 });
 
@@ -77,7 +77,7 @@ Deno.test("calendar lists ten years at once, and tells projected days", async ()
     "calendar",
     "XSHG",
     "--from",
-    "2018-01-02",
+    "2018-01-01",
     "--to",
     "2027-12-31",
     "--json",
@@ -97,10 +97,10 @@ Deno.test("calendar without a name tells what each covers", async () => {
   assertEquals(
     rows.map(({ mic, from, through, projectedFrom }) => [mic, from, through, projectedFrom].join(" ").trim()),
     [
-      "XHKG 2018-01-02 2027-12-31",
-      "XNYS 2018-01-02 2027-12-31",
+      "XHKG 2018-01-01 2027-12-31",
+      "XNYS 2018-01-01 2027-12-31",
       ...["XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"].map((mic) =>
-        `${mic} 2018-01-02 2027-12-31 2027-01-01`
+        `${mic} 2018-01-01 2027-12-31 2027-01-01`
       ),
     ],
   );
@@ -171,7 +171,7 @@ Deno.test("calendar set refuses what cannot be, and writes nothing", async () =>
       [["XHKG", "2026-12-09", "closed"], "say why, with --because"],
       [["XHKH", "2026-12-09", "closed", ...because], 'did you mean "XHKG"?'],
       [["XHKG", "2026-12-12", "open", ...because], "it is at a weekend"],
-      [["XHKG", "2028-01-03", "open", ...because], "the calendar covers 2018-01-02 to 2027-12-31"],
+      [["XHKG", "2028-01-03", "open", ...because], "the calendar covers 2018-01-01 to 2027-12-31"],
       [["XHKG", "2026-02-30", "open", ...because], "write a day that exists"],
       [["XHKG", "2026-12-09", "13:00-12:00", ...because], "each after the one before"],
       [["XHKG", "2026-12-09", "shut", ...because], "write closed, open, or hours"],
