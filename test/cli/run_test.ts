@@ -630,3 +630,30 @@ Deno.test("run in a pipe writes no codes, whatever the terminal is called", asyn
   assertEquals(code, 0, err);
   assert(!out.includes("\x1b") && !err.includes("\x1b"));
 });
+
+Deno.test("run --dry-run shows the orders that would be cancelled as they are, and leaves them open", async () => {
+  await using gateway = await simulate();
+  const env = envOf(gateway);
+  const order = {
+    market: "hk",
+    symbol: "00700.HK",
+    quantity: "200",
+    side: "buy",
+    price: "500",
+    orderType: "enhanced-limit",
+  };
+  const placed = await cli(["call", "orders.place", JSON.stringify(order), "--yes", "--json"], { env });
+  const { orderId } = JSON.parse(placed.out);
+  await using dir = await folder({
+    "w.yaml":
+      `name: w\nschedule: { calendar: XHKG, at: open+1h }\nwindow: XHKG.open+5m..XHKG.close-15m\nsteps:\n` +
+      "  - { id: all, uses: cancel-open-orders, with: { markets: [hk] } }\n" +
+      `  - { id: one, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "${orderId}" } }\n`,
+  });
+  const { code, out } = await runIn(dir.path, ["w.yaml", "--dry-run"], env);
+  assertEquals(code, 0);
+  assertStringIncludes(out, `       cancel buy 200 00700.HK at 500.00, order ${orderId}, market hk\n`);
+  assertStringIncludes(out, "       the order: buy 200 00700.HK at 500.00, status accepted");
+  const open = await cli(["call", "orders.today", '{"market":"hk"}', "--all", "--json"], { env });
+  assertEquals(JSON.parse(open.out).map(({ canCancel }: { canCancel: boolean }) => canCancel), [true]);
+});

@@ -3,6 +3,8 @@
  *
  * @module
  */
+import type { Client } from "../../../lib/client/client.ts";
+import { Market } from "../../../lib/dictionaries/market.ts";
 import { drawTraceId } from "../../../lib/runner/host.ts";
 import { Ledger } from "../../../lib/runner/ledger.ts";
 import { Redactor } from "../../../lib/runner/redact.ts";
@@ -52,6 +54,7 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
       return value;
     },
   });
+  if (found.error === undefined) await findOrders(found.writes, () => connections.of(recipe), host.signal);
   // The window goes by the time of the ledger, which no simulator moves.
   const real = (given ?? host.now)();
   const outside = recipe.class === "write" ? whyOutside(recipe, real, real) : undefined;
@@ -63,6 +66,25 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
   else for (const line of linesOf(shown, { recipe, connection, outside, host })) host.out(line);
   if (error !== undefined) throw error;
   return found.ok ? 0 : 7;
+}
+
+/** Says of each write that is about an order which one that is; a number tells nobody. */
+async function findOrders(
+  writes: readonly PlannedWrite[],
+  client: () => Promise<Client>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { uses, plan } of writes) {
+    if (!uses.startsWith("orders.") || !isCall(plan)) continue;
+    const { market, orderId } = plan.params as { market?: unknown; orderId?: unknown }; // each is looked at
+    if (!Market.has(market) || typeof orderId !== "string") continue;
+    for await (const row of (await client()).orders.today({ market }, { signal })) {
+      if (row.orderId !== orderId) continue;
+      const { symbol, side, quantity, unfilledQuantity, price, status } = row;
+      Object.assign(plan, { order: { symbol, side, quantity, unfilledQuantity, price, status } });
+      break;
+    }
+  }
 }
 
 /** The scope of a run by hand, from a ledger of its own that is gone afterwards. */
@@ -202,13 +224,16 @@ function writeLines(
   return [head, ...cut, ...before, ...aboutOf(plan ?? written).map(detail)];
 }
 
-const isCall = (plan: unknown): plan is { call: string; params: unknown } =>
+const isCall = (plan: unknown): plan is { call: string; params: unknown; order?: unknown } =>
   typeof plan === "object" && plan !== null && "call" in plan && "params" in plan;
 
 function aboutOf(plan: unknown): string[] {
   if (typeof plan !== "object" || plan === null) return plan === undefined ? [] : [cellOf(plan)];
   // A call of an operation says so in the line above.
-  if (isCall(plan)) return aboutOf(plan.params);
+  if (isCall(plan)) {
+    const { order } = plan;
+    return [...order === undefined ? [] : [`the order: ${rowText(order)}`], ...aboutOf(plan.params)];
+  }
   return Object.entries(plan).flatMap(([name, value]) => {
     if (Array.isArray(value) && value.length === 0) return [`${name}: nothing`];
     if (Array.isArray(value) && value.every((each) => typeof each === "object")) {
