@@ -115,3 +115,24 @@ Deno.test("Ledger takes a file of the first version to the present one and keeps
     assertEquals(logOf(ledger, "eod/s1/2025-08-15").length, opened + 1);
   }
 });
+
+Deno.test("executeRun() fails a step whose file holds a secret, and does not write the file down", async () => {
+  using folder = temporaryFolder();
+  const path = `${folder.path}/rows.csv`;
+  const careless = step({
+    run: async (context) => {
+      Deno.writeTextFileSync(path, `a,${await context.secret("token")}\n`);
+      context.artifact({ dataset: "rows", path, bytes: 1, sha256: "00", final: true });
+      return null;
+    },
+  });
+  using b = bench({ start: "2025-12-23T08:44Z", recipes: [recipe({ steps: [careless] })] });
+  b.scheduler.start();
+  await b.host.pass(2 * MINUTE);
+  await b.scheduler.stop();
+  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-23 failed step live"]);
+  assertEquals(b.ledger.all("select 1 from artifact"), []);
+  assertEquals({ ...b.ledger.get<object>("select error from step_run") }, {
+    error: `Cannot keep "${path}": it holds the value of a secret; look where it comes from, then delete it`,
+  });
+});
