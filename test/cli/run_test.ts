@@ -187,7 +187,7 @@ Deno.test("run --ledger says what to do next when the slot was run before, and -
   const first = await runIn(dir.path, ["r.yaml"], env);
   assertEquals(first.code, 0, first.err);
   const [step, end, key] = first.out.trimEnd().split("\n");
-  assertMatch(step!, /^✓ funds  account\.funds +\d+\.\d s  total assets \d/);
+  assertMatch(step!, /^✓ funds {2}account\.funds +\d+\.\d s  total assets \d/);
   assertMatch(end!, /^ok after \d+\.\d s$/);
   assertEquals(key, "run key beat/main/2025-08-15");
   assertMatch(first.err, /beat\/main\/2025-08-15.*started/);
@@ -472,8 +472,8 @@ Deno.test("run runs another recipe as a step, with a ledger and without", async 
   const kept = await runIn(dir.path, ["outer.yaml", "--ledger", `${dir.path}/l.db`], envOf(gateway));
   assertEquals(kept.code, 0, kept.err);
   const [outer, inner] = kept.out.split("\n");
-  assertMatch(outer!, /^✓ other  run/);
-  assertMatch(inner!, /^ {2}✓ funds  account\.funds/);
+  assertMatch(outer!, /^✓ other {2}run/);
+  assertMatch(inner!, /^ {2}✓ funds {2}account\.funds/);
 });
 
 Deno.test("run --json --events writes what happens to stderr, one object a line", async () => {
