@@ -71,8 +71,8 @@ async function exchange(
   for (let at = 0; at < request.length;) at += await connection.write(request.subarray(at));
   const buffer = new Uint8Array(1024);
   let text = "";
-  for (let count; !text.includes("\n") && text.length < 1024;) {
-    count = await connection.read(buffer);
+  while (!text.includes("\n") && text.length < 1024) {
+    const count = await connection.read(buffer);
     if (count === null) break;
     text += new TextDecoder().decode(buffer.subarray(0, count));
   }

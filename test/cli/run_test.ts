@@ -187,7 +187,7 @@ Deno.test("run --ledger says what to do next when the slot was run before, and -
   const first = await runIn(dir.path, ["r.yaml"], env);
   assertEquals(first.code, 0, first.err);
   const [step, end, key] = first.out.trimEnd().split("\n");
-  assertMatch(step!, /^✓ funds {2}account\.funds +\d+\.\d s  total assets \d/);
+  assertMatch(step!, /^✓ funds {2}account\.funds +\d+\.\d s {2}total assets \d/);
   assertMatch(end!, /^ok after \d+\.\d s$/);
   assertEquals(key, "run key beat/main/2025-08-15");
   assertMatch(first.err, /beat\/main\/2025-08-15.*started/);
