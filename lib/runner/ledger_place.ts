@@ -18,23 +18,37 @@ const memory = ["tmpfs", "ramfs", "devtmpfs"];
 const network = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "fuse.sshfs"];
 const layers = ["overlay", "aufs", "fuse-overlayfs", "fuse.fuse-overlayfs"];
 
+/** Why a file may not be there any more when it is needed. */
+export interface Doubt {
+  why: string;
+  /** It outlives the process, and is gone with the container or when the system tidies up. */
+  outlives: boolean;
+}
+
 /**
- * Tells why a file does not outlive the process; nothing when it does, as far as can be known.
+ * Tells why a ledger there may be lost, or shared where it cannot be; nothing when all is well, as far as can be known.
  *
  * @param path Absolute, with its links resolved.
  */
-export function whyNotLasting(path: string, { mounts, temporary }: PlaceOptions): string | undefined {
-  if (path === ":memory:" || path === "") return "it is held in memory";
+export function doubtAbout(path: string, { mounts, temporary }: PlaceOptions): Doubt | undefined {
+  if (path === ":memory:" || path === "") return { why: "it is held in memory", outlives: false };
   const type = mounts === undefined ? undefined : typeOf(path, mounts);
-  if (type !== undefined && memory.includes(type)) return `it lies in memory (${type})`;
+  if (type !== undefined && memory.includes(type)) {
+    return { why: `it lies in memory (${type})`, outlives: false };
+  }
   if (type !== undefined && network.includes(type)) {
-    return `it lies on a network file system (${type}), where two machines could write at once`;
+    return {
+      why: `it lies on a network file system (${type}), where two machines could write at once`,
+      outlives: false,
+    };
   }
   if (type !== undefined && layers.includes(type)) {
-    return "it lies in the layer of a container, which goes with it; a volume stays";
+    return { why: "it lies in the layer of a container, which goes with it; a volume stays", outlives: true };
   }
   const folder = temporary.find((each) => isWithin(path, each));
-  return folder === undefined ? undefined : `it lies in "${folder}", which the system empties`;
+  return folder === undefined
+    ? undefined
+    : { why: `it lies in "${folder}", which the system empties`, outlives: true };
 }
 
 const isWithin = (path: string, folder: string): boolean =>

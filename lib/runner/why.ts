@@ -14,7 +14,7 @@ import { runKeyOf } from "./run_key.ts";
 import { slownessOf, tellSlowness } from "./slowness.ts";
 import { eachSlot, type Slot } from "./slots.ts";
 import { zoneOf } from "./starts.ts";
-import { describeRun, showLength, showTime, skipReasons } from "./why_run.ts";
+import { describeRun, latenessOf, showLength, showTime, skipReasons } from "./why_run.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -87,12 +87,18 @@ function describeMany(ledger: Ledger, recipe: WhySubject, rows: readonly RunRow[
   );
   const parts = [...groups].map(([what, { length }]) => `${length} ${what}`);
   const bad = rows.find(({ state }) => state !== "ok" && state !== "skipped");
-  const text = `${rows.length} runs: ${parts.join(", ")}`;
+  const text = `${rows.length} runs: ${parts.join(", ")}${tellLate(rows)}`;
   return bad === undefined
     ? text
     : `${text}; the first that is not well: ${
       describeRun(ledger, bad, { zone: zoneOfRow(ledger, recipe, bad), now })
     }`;
+}
+
+/** How many began late, as after an outage, and by how much at the most. */
+function tellLate(rows: readonly RunRow[]): string {
+  const late = rows.map(latenessOf).filter((ms) => ms > 0);
+  return late.length === 0 ? "" : `, ${late.length} of them late, by up to ${showLength(Math.max(...late))}`;
 }
 
 /** Why slots of the day have no row: not yet, or nobody looked; of a day without any slot, why it has none. */
@@ -114,7 +120,8 @@ function whyNothing(
     if (slot.skipped !== undefined) {
       if (rows.length === 0) told.set("none", `nothing was to run: ${skipReasons[slot.skipped]}`);
     } else if (slot.at > now) {
-      const which = recipe.schedules.length === 1 ? "the slot" : `the slot of "${schedule.id}"`;
+      const slotText = rows.length === 0 ? "the slot" : "the next slot";
+      const which = recipe.schedules.length === 1 ? slotText : `${slotText} of "${schedule.id}"`;
       const yet = rows.length === 0 ? "nothing yet: " : "";
       if (!told.has(`${schedule.id} yet`)) {
         told.set(`${schedule.id} yet`, `${yet}${which} is at ${showTime(slot.at, zone)}`);

@@ -56,6 +56,15 @@ export function showLength(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
 }
 
+/** Less than this is what a busy machine takes. */
+const LATE_MS = 30_000;
+
+/** How late a run that was due by itself began, milliseconds; 0 when it was on time. */
+export function latenessOf({ kind, due_at, started_at }: RunRow): number {
+  const counts = started_at !== null && (kind === "live" || kind === "catchup");
+  return counts && started_at - due_at >= LATE_MS ? started_at - due_at : 0;
+}
+
 interface Noted<T> {
   at: number;
   kind: string;
@@ -103,7 +112,9 @@ function outcomeOf(ledger: Ledger, row: RunRow, about: About): string {
   switch (row.state) {
     case "ok": {
       const assumed = row.assumed === 1 ? ", on a day that the calendar does not cover" : "";
-      return `${kinds[row.kind] ?? "ran"} and ended well at ${end}${takenOver(about)}${assumed}`;
+      const late = latenessOf(row);
+      const begun = late === 0 ? "" : `, begun ${showLength(late)} after it was due`;
+      return `${kinds[row.kind] ?? "ran"} and ended well at ${end}${begun}${takenOver(about)}${assumed}`;
     }
     case "failed":
       return `failed at ${end}, attempt ${row.attempt}: ${failureOf(ledger, row)}${takenOver(about)}`;

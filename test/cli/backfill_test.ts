@@ -225,15 +225,26 @@ Deno.test("approve makes a run due within its window and skips it after; refuse 
   assertStringIncludes(why.out, "was skipped because it was not approved (me: by hand)");
 });
 
-Deno.test("schedule says that a recipe that writes will not run on a ledger that does not last, unless it may", async () => {
+Deno.test("schedule says that a recipe that writes will not run on a ledger in memory, and warns of one that may be lost", async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
-  const words = ["schedule", w.path, "--ledger", w.ledger, "--once"];
-  const { err } = await cli(words, { env: w.env });
-  assertStringIncludes(err, '"cancel" will not run: it writes, and the ledger ');
-  assertEquals((await cli(words, { env: { ...w.env, HSGATE_VOLATILE_LEDGER: "allow" } })).err, "");
+  const words = ["schedule", w.path, "--once", "--ledger"];
+  const inMemory = await cli([...words, ":memory:"], { env: w.env });
+  assertEquals(
+    inMemory.err,
+    'hsgate: warning: "cancel" will not run: it writes: the ledger ":memory:" may be lost, as it is held in memory\n',
+  );
+  const env = { ...w.env, TMPDIR: w.path };
   assertStringIncludes(
-    (await cli(words, { env: { ...w.env, HSGATE_VOLATILE_LEDGER: "maybe" } })).err,
+    (await cli([...words, w.ledger], { env })).err,
+    '"cancel" writes, and needs a ledger that stays: the ledger ',
+  );
+  assertEquals(
+    (await cli([...words, w.ledger], { env: { ...env, HSGATE_VOLATILE_LEDGER: "allow" } })).err,
+    "",
+  );
+  assertStringIncludes(
+    (await cli([...words, w.ledger], { env: { ...env, HSGATE_VOLATILE_LEDGER: "maybe" } })).err,
     'expected "allow" or "refuse"',
   );
 });

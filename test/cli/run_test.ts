@@ -443,7 +443,7 @@ Deno.test("run at Ctrl-C within a step that reads ends with 130, and the ledger 
     setTimeout(() => stop.abort(new Error("stop")), 400);
     const begun = performance.now();
     const { code } = await running;
-    assert(performance.now() - begun < 5_000);
+    assert(performance.now() - begun < 15_000); // long before the answer
     if (more.length > 0) assertEquals([code, rowsOf(file).map(({ state }) => state)], [130, states]);
   }
   // As a process of its own, with the signal that a terminal sends.

@@ -67,7 +67,7 @@ Deno.test("why says in one line what happened, or why nothing did", async () => 
   };
   assertEquals(
     await why("2025-08-15"),
-    "beat/main/2025-08-15 ran and ended well at 2025-08-15 10:30 Asia/Hong_Kong\n",
+    "beat/main/2025-08-15 ran and ended well at 2025-08-15 10:30 Asia/Hong_Kong, begun 30 min after it was due\n",
   );
   assertEquals(
     await why("2025-08-14"),

@@ -11,12 +11,19 @@ async function until(
   fits: (text: string) => boolean,
 ): Promise<string> {
   let text = "";
-  while (!fits(text)) {
-    const { value, done } = await lines.read();
-    assert(!done, `the process ended: ${text}`);
-    text += value;
+  // A line that never comes fails the test, and does not hold up all others.
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error(`it never came: ${text}`)), 60_000);
+  try {
+    while (!fits(text)) {
+      const { value, done } = await Promise.race([lines.read(), late.promise]);
+      assert(!done, `the process ended: ${text}`);
+      text += value;
+    }
+    return text;
+  } finally {
+    clearTimeout(timer);
   }
-  return text;
 }
 
 const rowsOf = (path: string) => {
@@ -134,14 +141,13 @@ export default defineStep({
   await until(reader, (text) => text.includes('"message":"first"'));
   await Deno.writeTextFile(`${dir.path}/word_step.ts`, stepText("slow"));
   await until(reader, (text) => text.includes('"type":"reloaded"') && text.includes('"message":"slow"'));
-  const began = performance.now();
   process.kill("SIGINT");
   await new Promise((resolve) => setTimeout(resolve, 500));
   process.kill("SIGINT");
   const { code } = await process.status;
   answer.resolve(new Response());
   await Promise.all([reader.cancel(), process.stderr.cancel()]);
-  assert(performance.now() - began < 2_000);
+  // In order it would have ended with 0, once the service had answered.
   assertEquals(code, 130);
   // The first one was enough to give the read back.
   assert(rowsOf(`${dir.path}/ledger.db`).every(({ state }) => state !== "running"));

@@ -32,7 +32,7 @@ Deno.test("why() tells each schedule of a day, also the one whose slot is to com
   assertEquals(
     ask(b, two, "2025-12-22"),
     "eod/early/2025-12-22 ran and ended well at 2025-12-22 09:30 Asia/Hong_Kong; " +
-      'the slot of "late" is at 2025-12-22 16:45 Asia/Hong_Kong',
+      'the next slot of "late" is at 2025-12-22 16:45 Asia/Hong_Kong',
   );
   await b.host.pass(7 * HOUR);
   await b.scheduler.stop();
@@ -199,6 +199,6 @@ Deno.test("why() counts the runs of a busy day and tells the first that is not w
     ask(b, beat, "2025-12-22"),
     "6 runs: 5 ok, 1 failed; the first that is not well: eod/s1/2025-12-22T03:00:00Z failed at " +
       '2025-12-22 03:00 UTC, attempt 1: step "one": no; nothing ran at 2025-12-22 00:00 UTC: the schedule was first seen at ' +
-      "2025-12-22 00:30 UTC; the slot is at 2025-12-22 07:00 UTC",
+      "2025-12-22 00:30 UTC; the next slot is at 2025-12-22 07:00 UTC",
   );
 });

@@ -4,7 +4,7 @@ import { rerun } from "../../lib/runner/backfill.ts";
 import { settleRun } from "../../lib/runner/claims.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
 import { verifyLedger } from "../../lib/runner/ledger_care.ts";
-import { whyNotLasting } from "../../lib/runner/ledger_place.ts";
+import { doubtAbout } from "../../lib/runner/ledger_place.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/pausing.ts";
 import { addLatestSlot, addManualRun } from "../../lib/runner/starts.ts";
 import type { CompiledRecipe } from "../../lib/steps/compiled.ts";
@@ -35,7 +35,7 @@ const heldOf = (ledger: Ledger) =>
   )
     .map(({ line }) => line);
 
-Deno.test("whyNotLasting() knows memory, folders that are emptied, layers of containers and networks", () => {
+Deno.test("doubtAbout() knows memory, folders that are emptied, layers of containers and networks", () => {
   const mounts = [
     "overlay / overlay rw 0 0",
     "/dev/sda1 /data ext4 rw 0 0",
@@ -45,7 +45,7 @@ Deno.test("whyNotLasting() knows memory, folders that are emptied, layers of con
     "tmpfs /data/cache tmpfs rw 0 0",
   ].join("\n");
   const temporary = ["/tmp", "/data/scratch/"];
-  const why = (path: string) => whyNotLasting(path, { mounts, temporary });
+  const why = (path: string) => doubtAbout(path, { mounts, temporary })?.why;
   assertEquals(why(":memory:"), "it is held in memory");
   assertEquals(why("/dev/shm/a.db"), "it lies in memory (tmpfs)");
   assertEquals(why("/data/cache/a.db"), "it lies in memory (tmpfs)");
@@ -56,8 +56,12 @@ Deno.test("whyNotLasting() knows memory, folders that are emptied, layers of con
   assertStringIncludes(why("/mnt/net/a.db")!, "network file system (nfs4)");
   assertEquals(why("/data/scratch/a.db"), 'it lies in "/data/scratch/", which the system empties');
   // Where the system tells nothing of its mounts, the folders are still known.
-  assertEquals(whyNotLasting("/tmp/a.db", { temporary }), 'it lies in "/tmp", which the system empties');
-  assertEquals(whyNotLasting("/home/me/a.db", { temporary }), undefined);
+  assertEquals(doubtAbout("/tmp/a.db", { temporary })?.why, 'it lies in "/tmp", which the system empties');
+  assertEquals(doubtAbout("/home/me/a.db", { temporary }), undefined);
+  // What outlives the process is warned of, the rest refused.
+  const outlives = ["/dev/shm/a.db", "/mnt/net/a.db", "/home/me/a.db", "/data/scratch/a.db"]
+    .map((path) => doubtAbout(path, { mounts, temporary })?.outlives);
+  assertEquals(outlives, [false, false, true, true]);
 });
 
 Deno.test("a ledger that does not last holds back writes and lets reads run, and says so once", async () => {

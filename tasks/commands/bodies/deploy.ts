@@ -12,7 +12,7 @@ import {
   kubernetes,
   systemd,
 } from "../../../lib/runner/deploy/mod.ts";
-import { whyNotLasting } from "../../../lib/runner/ledger_place.ts";
+import { doubtAbout } from "../../../lib/runner/ledger_place.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import type { DeployInput } from "../deploy.ts";
 import { UsageError } from "../exit_codes.ts";
@@ -109,7 +109,7 @@ async function optionsOf(
 function doubtOf(ledger: string, host: Pick<Host, "env">): string | undefined {
   const own = host.env("TMPDIR");
   const temporary = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm", ...own === undefined ? [] : [own]];
-  return whyNotLasting(ledger, { temporary });
+  return doubtAbout(ledger, { temporary })?.why;
 }
 
 /** A start that does not know of an earlier one would trade twice. */

@@ -5,7 +5,8 @@
  */
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { Ledger, LedgerError } from "../../../lib/runner/ledger.ts";
-import { whyNotLasting } from "../../../lib/runner/ledger_place.ts";
+import { type Doubt, doubtAbout } from "../../../lib/runner/ledger_place.ts";
+import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import type { FlagValues, sharedFlags } from "../command.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
@@ -43,17 +44,34 @@ export async function openLedger(
     );
   }
   const doubt = await doubtOf(path, flags, host);
-  return readable(path, () => new Ledger(path, doubt === undefined ? {} : { doubt }));
+  return readable(
+    path,
+    () => new Ledger(path, doubt === undefined || doubt.outlives ? {} : { doubt: doubt.why }),
+  );
 }
 
-/** Why writes must not rely on a ledger there; a setting lets them all the same. */
-async function doubtOf(path: string, flags: LedgerFlags, host: Host): Promise<string | undefined> {
+/** Warns whoever runs recipes that write of a ledger that may be gone one day. */
+export async function warnOfPlace(
+  { path, doubt }: Ledger,
+  recipes: readonly Pick<CompiledRecipe, "name" | "class">[],
+  { flags, host }: { flags: LedgerFlags; host: Host },
+): Promise<void> {
+  const writing = recipes.find(({ class: kind }) => kind === "write");
+  if (writing === undefined) return;
+  const why = doubt ?? (await doubtOf(path, flags, host))?.why;
+  if (why === undefined) return;
+  const what = doubt === undefined ? "writes, and needs a ledger that stays" : "will not run: it writes";
+  host.note(`hsgate: warning: "${writing.name}" ${what}: the ledger "${path}" may be lost, as ${why}`);
+}
+
+/** Why writes should not rely on a ledger there; a setting lets them all the same. */
+async function doubtOf(path: string, flags: LedgerFlags, host: Host): Promise<Doubt | undefined> {
   const temporary = ["/tmp", host.env("TMPDIR"), host.env("TEMP"), host.env("TMP")].flatMap((folder) =>
     folder === undefined ? [] : [folder, resolved(folder)]
   );
-  const why = whyNotLasting(resolved(path), { mounts: mounts(), temporary });
-  if (why === undefined) return undefined;
-  return (await loadSettingsOf(flags, host)).settings.volatileLedger === "allow" ? undefined : why;
+  const doubt = doubtAbout(path === ":memory:" ? path : resolved(path), { mounts: mounts(), temporary });
+  if (doubt === undefined) return undefined;
+  return (await loadSettingsOf(flags, host)).settings.volatileLedger === "allow" ? undefined : doubt;
 }
 
 /** The path without links; of a file that is not there yet, that of its folder. */

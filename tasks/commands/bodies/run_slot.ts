@@ -21,7 +21,7 @@ import { bindParams, type CompiledRecipe, loadRecipe } from "../../../lib/steps/
 import { UsageError } from "../exit_codes.ts";
 import type { RunInput } from "../run.ts";
 import { loadSettingsOf } from "../session.ts";
-import { openLedger } from "./ledger_file.ts";
+import { openLedger, warnOfPlace } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
 import { neighboursOf } from "./recipe_neighbours.ts";
 import { Connections } from "./run_connections.ts";
@@ -51,6 +51,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const recipes = await neighboursOf(recipe, { host, now });
   const redactor = new Redactor();
   using ledger = await openLedger(flags, { host, mustExist: false });
+  await warnOfPlace(ledger, [recipe], { flags, host });
   const claimer = { holder: holderName(), leaseMs: 30_000, accountOf: connections.accountOf };
   const redact = (value: unknown) => redactor.json(value);
   const tree = new RunTree();

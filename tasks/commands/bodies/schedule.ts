@@ -15,7 +15,7 @@ import type { ScheduleInput } from "../schedule.ts";
 import { loadSettingsOf } from "../session.ts";
 import { watchFiles } from "./file_watch.ts";
 import { renewedClients } from "./displaced_clients.ts";
-import { openLedger } from "./ledger_file.ts";
+import { openLedger, warnOfPlace } from "./ledger_file.ts";
 import { logTarget, observe } from "./observers.ts";
 import { loadRecipes } from "./recipe_files.ts";
 import { eventLogger } from "./run_log.ts";
@@ -38,6 +38,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   const target = lastingTarget(logTarget(host), gone);
   const signal = AbortSignal.any([host.signal, gone.signal]);
   using ledger = await openLedger(flags, { host, mustExist: false });
+  await warnOfPlace(ledger, recipes, { flags, host });
   const lines = new ScheduleLines({
     ledger,
     recipes: () => current,
@@ -65,12 +66,6 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
     },
     note: (text) => host.note(`hsgate: ${text}`),
   });
-  const writing = recipes.find((recipe) => recipe.class === "write");
-  if (ledger.doubt !== undefined && writing !== undefined) {
-    host.note(
-      `hsgate: warning: "${writing.name}" will not run: it writes, and the ledger "${ledger.path}" does not last: ${ledger.doubt}`,
-    );
-  }
   const renewed = renewedClients(ledger, connections);
   const options: SchedulerOptions = {
     ledger,
