@@ -258,7 +258,9 @@ Deno.test("convert-report writes rows in other forms, each value as it was", asy
   await convert({ rows, to: "a.csv" });
   await convert({ from: "a.csv", to: "b.jsonl" });
   await convert({ rows, to: "c.md", columns: ["symbol", "fees.total", "remark"], title: "Fills" });
+  await convert({ rows: [], to: "d.md", title: "Fills" });
   assertEquals(readTree(folder.path), {
+    "d.md": "# Fills\n\nNo rows.\n",
     "a.csv":
       'symbol,price,fees.total,remark\r\n00700.HK,350.20,12.50,"a ""b"", c|d"\r\n00005.HK,0.000000000000000001,,\r\n',
     "b.jsonl": '{"symbol":"00700.HK","price":"350.20","fees.total":"12.50","remark":"a \\"b\\", c|d"}\n' +

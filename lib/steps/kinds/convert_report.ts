@@ -83,6 +83,8 @@ function write(
     ...rows.map((row) => names.map((name) => markdownCell(row[name]))),
   ];
   const heading = title === undefined ? "" : `# ${title}\n\n`;
+  // A table without columns shows as stray marks.
+  if (names.length === 0) return `${heading}No rows.\n`;
   return `${heading}${lines.map((line) => `| ${line.join(" | ")} |\n`).join("")}`;
 }
 
