@@ -6,7 +6,8 @@
 import * as z from "zod";
 import { type Session, sessionsBetween } from "../../calendars/mod.ts";
 import { calendarOfMarket, dateIn } from "../../day_book/market_days.ts";
-import { type DayBookEvent, type DayBookResult, exportDayBook } from "../../day_book/mod.ts";
+import { type DayBookEvent, type DayBookResult, type DayResult, exportDayBook } from "../../day_book/mod.ts";
+import type { Summary } from "../../day_book/summary.ts";
 import type { Market } from "../../dictionaries/market.ts";
 import type { StepContext } from "../compiled.ts";
 import { day, folder, markets } from "./fields.ts";
@@ -46,6 +47,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
       ? { from: from!, to: to! }
       // A run of a past slot exports what its own day saw, whenever it is done.
       : lastSessions(markets, sessions, Date.parse(context.slot));
+    const days: DayResult[] = [];
     const result = await exportDayBook(await context.client(), {
       markets,
       formats,
@@ -53,9 +55,16 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
       out: pathIn(context, out),
       now: context.now,
       signal: context.signal,
-      onProgress: (event) => tell(event, context),
+      onProgress(event) {
+        if (event.type === "day-done" && event.result !== undefined) days.push(event.result);
+        tell(event, context);
+      },
+    }).catch(async (error) => {
+      // Days before the one that it stopped at are whole, and stay.
+      if (!context.signal.aborted) await nameArtifacts(days, context);
+      throw error;
     });
-    await nameArtifacts(result, context);
+    await nameArtifacts(days, context);
     return result;
   },
 });
@@ -71,19 +80,24 @@ function tell(event: DayBookEvent, { progress }: StepContext): void {
   progress({ ...place, detail: event });
 }
 
-/** A day is named by its summary, which holds the hash of each of its files. */
-async function nameArtifacts(result: DayBookResult, context: StepContext): Promise<void> {
-  for (const { day: businessDay, path, status } of result.days) {
-    const file = `${path}/summary.json`;
-    const bytes = await Deno.readFile(file);
-    context.artifact({
-      dataset: "day-book",
-      businessDay,
-      path: file,
-      bytes: bytes.length,
-      sha256: await sha256(bytes),
-      final: status === "final",
-    });
+/** Names every file of the days; size and hash of each are those that were taken while it was written. */
+async function nameArtifacts(days: readonly DayResult[], context: StepContext): Promise<void> {
+  for (const { day: businessDay, path, status } of days) {
+    const bytes = await Deno.readFile(`${path}/summary.json`);
+    // Just written or looked at by the export.
+    const { files } = JSON.parse(new TextDecoder().decode(bytes)) as Summary;
+    const summary = { bytes: bytes.length, sha256: await sha256(bytes) };
+    for (const [name, record] of Object.entries({ ...files, "summary.json": summary })) {
+      context.artifact({
+        dataset: `day-book/${name}`,
+        businessDay,
+        path: `${path}/${name}`,
+        ...record,
+        final: status === "final",
+      });
+      // Whoever takes it in may read all of it; between files others come to their turn, such as a lease.
+      await Deno.stat(path);
+    }
   }
 }
 

@@ -9,6 +9,7 @@ import type { SchedulerEvent } from "../../../lib/runner/scheduler.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
 import type { Host } from "../host.ts";
 import { type Color, paint, plain } from "../print.ts";
+import { HeldFiles } from "./file_lines.ts";
 import { localTime, readable } from "./slot_lines.ts";
 
 type AnyEvent = RunEvent | SchedulerEvent;
@@ -48,8 +49,14 @@ export function eventLogger(
     return true;
   };
   const lines = new LineWriter(host, zone);
+  const files = new HeldFiles();
   return (event) => {
     if (!isNews(event)) return;
+    if (!json && event.type === "artifact") return files.add(event.runKey, event.step, event);
+    if (!json && "runKey" in event) {
+      const { step, lines: told } = files.take(event.runKey) ?? { lines: [] };
+      for (const line of told) lines.write(event, plain(`${step}: ${line}`), undefined);
+    }
     const [text, color] = event.type === "error"
       ? [`error: ${redact(messageOf(event.error))}`, "red" as const]
       : textOf(event);

@@ -5,6 +5,7 @@
  */
 import type { Host } from "../host.ts";
 import { fit, plain, widthOf } from "../print.ts";
+import { HeldFiles } from "./file_lines.ts";
 import { type RunTree, seconds, type TreeEvent } from "./run_tree.ts";
 
 /** A run that is being shown. Dispose of it before anything else is written. */
@@ -118,7 +119,11 @@ const withoutColors = (line: string) => line.replace(/\x1b\[\d+m/g, "");
 /** One line for each step that begins or ends, and for its progress. */
 function plainLines(host: Pick<Host, "note">): (event: TreeEvent) => void {
   const places = new Map<string, string>();
+  const files = new HeldFiles();
   return (event) => {
+    if (event.type === "artifact") return files.add(event.run, event.step, event);
+    if (event.type === "step-progress" && event.done !== undefined && event.done === event.total) return;
+    for (const line of files.take(event.run)?.lines ?? []) host.note(`hsgate:   ${line}`);
     const place = "step" in event ? places.get(`${event.run} ${event.step}`) ?? event.step : "";
     switch (event.type) {
       case "run-started": {
@@ -130,9 +135,8 @@ function plainLines(host: Pick<Host, "note">): (event: TreeEvent) => void {
       case "step-started":
         return host.note(`hsgate: ${place}${event.attempt > 1 ? `, attempt ${event.attempt}` : ""}`);
       case "step-progress": {
-        const isOver = event.done !== undefined && event.done === event.total;
         const at = event.done === undefined ? "" : ` (${event.done + 1} of ${event.total})`;
-        return isOver ? undefined : host.note(`hsgate:   ${plain(event.text)}${at}`);
+        return host.note(`hsgate:   ${plain(event.text)}${at}`);
       }
       case "step-retry":
         return host.note(`hsgate:   again in ${seconds(event.waitMs)}: ${plain(event.error)}`);
@@ -144,8 +148,6 @@ function plainLines(host: Pick<Host, "note">): (event: TreeEvent) => void {
         const state = event.state === "skipped" ? "left out" : event.state;
         return host.note(`hsgate: ${place}: ${state}${time}${words === "" ? "" : `, ${plain(words)}`}`);
       }
-      case "artifact":
-        return host.note(`hsgate:   ${event.isNew ? "wrote" : "kept"} ${event.path}`);
       case "step-reused":
         return host.note(`hsgate: ${place}: done before`);
       case "run-ended":

@@ -8,6 +8,7 @@ import type { StepState } from "../../../lib/runner/run_events.ts";
 import type { RunOutcome } from "../../../lib/runner/run.ts";
 import type { Host } from "../host.ts";
 import { type Color, fit, paint, plain, widthOf } from "../print.ts";
+import { fileLines, type NamedFile } from "./file_lines.ts";
 
 /** What happens within a run; `run` tells runs apart that are within each other. */
 export type TreeEvent =
@@ -67,9 +68,6 @@ const signs: Readonly<Record<Mark, readonly [sign: string, color?: Color]>> = {
 
 const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/** Files that a summary names. */
-const MOST_FILES = 20;
-
 /** How lines are written. */
 export interface LineOptions {
   /** Columns that a line may take. */
@@ -83,7 +81,7 @@ export interface LineOptions {
 export class RunTree {
   readonly #monotonic: () => number;
   readonly #branches = new Map<string, Branch>();
-  readonly #files: { path: string; isNew: boolean }[] = [];
+  readonly #files = new Map<string, NamedFile>();
   #root: Branch | undefined;
 
   /** @param monotonic Milliseconds of a clock that never jumps. */
@@ -97,8 +95,8 @@ export class RunTree {
   }
 
   /** Files that were made, in their order, each once. */
-  get files(): readonly { path: string; isNew: boolean }[] {
-    return this.#files;
+  get files(): readonly NamedFile[] {
+    return [...this.#files.values()];
   }
 
   /** Takes an event in. */
@@ -137,7 +135,7 @@ export class RunTree {
         if (event.state === "skipped") node.result = `left out: ${node.result || "condition"}`;
         return;
       case "artifact":
-        if (!this.#files.some(({ path }) => path === event.path)) this.#files.push(event);
+        if (!this.#files.has(event.path)) this.#files.set(event.path, event);
     }
   }
 
@@ -228,8 +226,7 @@ export function summaryLines(tree: RunTree, host: Pick<Host, "errTerminal" | "si
   return [
     ...lines,
     ...cut.map(({ step, reason }) => `${step}: ${reason}`),
-    ...tree.files.slice(0, MOST_FILES).map(({ path, isNew }) => `${isNew ? "wrote" : "kept"} ${path}`),
-    ...tree.files.length > MOST_FILES ? [`and ${tree.files.length - MOST_FILES} more files`] : [],
+    ...fileLines(tree.files),
     ...end === undefined ? [] : [`${end.state}${reason} after ${seconds(end.tookMs)}`],
   ];
 }
