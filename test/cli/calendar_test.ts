@@ -56,6 +56,10 @@ Deno.test("calendar prints sessions as JSON with local hours and UTC", async () 
       zone: "Asia/Hong_Kong",
     },
   ]);
+  const text =
+    (await cli(["calendar", "XHKG", "--from", "2025-12-23", "--to", "2025-12-28"], { columns: 120 })).out;
+  assertStringIncludes(text, "2025-12-24  09:30  12:00");
+  assertEquals(text.split("\n").length, 4);
 });
 
 Deno.test("calendar refuses a range that is partly outside the coverage, and names the coverage", async () => {

@@ -138,42 +138,6 @@ Deno.test("next lists the good recipes beside one that is wrong, and ends with 2
   assertStringIncludes(err, `${dir.path}/wrong.yaml:4:11: `);
 });
 
-Deno.test("calendar lists sessions with local hours, breaks, half-days and UTC", async () => {
-  const words = ["calendar", "XHKG", "--from", "2025-12-23", "--to", "2025-12-28"];
-  const { code, out } = await cli([...words, "--json"]);
-  assertEquals(code, 0);
-  assertEquals(JSON.parse(out), [
-    {
-      date: "2025-12-23",
-      open: "09:30",
-      close: "16:00",
-      breaks: [{
-        from: "12:00",
-        to: "13:00",
-        fromUtc: "2025-12-23T04:00:00Z",
-        toUtc: "2025-12-23T05:00:00Z",
-      }],
-      halfDay: false,
-      openUtc: "2025-12-23T01:30:00Z",
-      closeUtc: "2025-12-23T08:00:00Z",
-      zone: "Asia/Hong_Kong",
-    },
-    {
-      date: "2025-12-24",
-      open: "09:30",
-      close: "12:00",
-      breaks: [],
-      halfDay: true,
-      openUtc: "2025-12-24T01:30:00Z",
-      closeUtc: "2025-12-24T04:00:00Z",
-      zone: "Asia/Hong_Kong",
-    },
-  ]);
-  const text = (await cli(words, { columns: 120 })).out;
-  assertStringIncludes(text, "2025-12-24  09:30  12:00");
-  assertEquals(text.split("\n").length, 4);
-});
-
 const refusals: [string[], string][] = [
   [
     ["calendar", "XHKH"],

@@ -13,6 +13,7 @@ import {
   iso,
   MINUTE,
   numbers,
+  orders,
   recipe,
   runsOf,
   step,
@@ -159,26 +160,9 @@ Deno.test("F21: each run key runs once over both New York clock changes, sleep a
   }
 });
 
-const order = (began: string[], given: Partial<CompiledRecipe> = {}) =>
-  recipe({
-    name: "orders",
-    class: "write",
-    needsAccount: true,
-    overlap: "skip",
-    misfire: { graceMs: 5 * MINUTE, action: "skip", max: 0 },
-    schedules: [{ ...close45, at: { anchor: "open", offsetMs: 30 * MINUTE } }],
-    window: {
-      mic: "XHKG",
-      from: { anchor: "open", offsetMs: 0 },
-      to: { anchor: "close", offsetMs: -10 * MINUTE },
-    },
-    steps: [step({ effect: "write", run: ({ stepKey }) => Promise.resolve(void began.push(stepKey)) })],
-    ...given,
-  });
-
 Deno.test("F22: a write recipe skips holidays, late wake-ups and days without a calendar, and never spins", async () => {
   const began: string[] = [];
-  using b = bench({ start: "2025-12-23T00:00Z", recipes: [order(began)] });
+  using b = bench({ start: "2025-12-23T00:00Z", recipes: [orders(began)] });
   b.scheduler.start();
   await b.host.pass(12 * HOUR);
   b.host.sleep(20 * HOUR); // over the slot of the half-day
@@ -191,7 +175,7 @@ Deno.test("F22: a write recipe skips holidays, late wake-ups and days without a 
     "orders/s1/2025-12-26 skipped holiday live",
   ]);
   assertEquals(began, ["orders/s1/2025-12-23#one"]);
-  using beyond = bench({ start: "2027-12-30T12:00Z", recipes: [order(began), recipe({ name: "read" })] });
+  using beyond = bench({ start: "2027-12-30T12:00Z", recipes: [orders(began), recipe({ name: "read" })] });
   beyond.scheduler.start();
   await beyond.host.pass(4.5 * DAY);
   await beyond.scheduler.stop();
@@ -208,7 +192,7 @@ Deno.test("F22: a write recipe skips holidays, late wake-ups and days without a 
 Deno.test("F22: a write that the market refuses is not tried again", async () => {
   let tries = 0;
   const { MarketClosedError } = await import("../../lib/errors.ts");
-  const refused = order([], {
+  const refused = orders([], {
     steps: [step({
       effect: "write",
       retry: { attempts: 5, waitMs: 1 },
@@ -229,7 +213,7 @@ Deno.test("F22: a write that the market refuses is not tried again", async () =>
 
 Deno.test("Scheduler parks a run that died while it wrote, and holds back every other write on the account", async () => {
   const began: string[] = [];
-  const hang = order(began, {
+  const hang = orders(began, {
     steps: [step({
       effect: "write",
       run({ stepKey }) {
@@ -328,7 +312,7 @@ Deno.test("Scheduler.stop() aborts reads, gives the run back, and the next proce
 
 Deno.test("Scheduler.stop() lets a write end", async () => {
   let finish = () => {};
-  const slow = order([], {
+  const slow = orders([], {
     steps: [step({
       effect: "write",
       async run({ sleep }) {

@@ -215,3 +215,22 @@ export function temporaryFolder(): { path: string } & Disposable {
   const path = Deno.makeTempDirSync({ prefix: "hsgate-runner-" });
   return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
 }
+
+/** A recipe that writes half an hour after the open, and may until ten minutes before the close. */
+export function orders(began: string[], given: Partial<CompiledRecipe> = {}): CompiledRecipe {
+  return recipe({
+    name: "orders",
+    class: "write",
+    needsAccount: true,
+    overlap: "skip",
+    misfire: { graceMs: 5 * MINUTE, action: "skip", max: 0 },
+    schedules: [{ ...close45, at: { anchor: "open", offsetMs: 30 * MINUTE } }],
+    window: {
+      mic: "XHKG",
+      from: { anchor: "open", offsetMs: 0 },
+      to: { anchor: "close", offsetMs: -10 * MINUTE },
+    },
+    steps: [step({ effect: "write", run: ({ stepKey }) => Promise.resolve(void began.push(stepKey)) })],
+    ...given,
+  });
+}

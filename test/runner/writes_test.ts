@@ -7,27 +7,7 @@ import { verifyLedger } from "../../lib/runner/ledger_care.ts";
 import { doubtAbout } from "../../lib/runner/ledger_place.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/pausing.ts";
 import { addLatestSlot, addManualRun } from "../../lib/runner/starts.ts";
-import type { CompiledRecipe } from "../../lib/steps/compiled.ts";
-import { at, bench, close45, DAY, HOUR, MINUTE, recipe, runsOf, step } from "./support.ts";
-
-/** A recipe that writes half an hour after the open, and may until ten minutes before the close. */
-function orders(began: string[], given: Partial<CompiledRecipe> = {}): CompiledRecipe {
-  return recipe({
-    name: "orders",
-    class: "write",
-    needsAccount: true,
-    overlap: "skip",
-    misfire: { graceMs: 5 * MINUTE, action: "skip", max: 0 },
-    schedules: [{ ...close45, at: { anchor: "open", offsetMs: 30 * MINUTE } }],
-    window: {
-      mic: "XHKG",
-      from: { anchor: "open", offsetMs: 0 },
-      to: { anchor: "close", offsetMs: -10 * MINUTE },
-    },
-    steps: [step({ effect: "write", run: ({ stepKey }) => Promise.resolve(void began.push(stepKey)) })],
-    ...given,
-  });
-}
+import { at, bench, close45, DAY, HOUR, MINUTE, orders, recipe, runsOf, step } from "./support.ts";
 
 const heldOf = (ledger: Ledger) =>
   ledger.all<{ line: string }>(
