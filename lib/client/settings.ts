@@ -184,11 +184,11 @@ export const settingVariables: readonly string[] = settingNames.flatMap((name) =
   table[name].file ? [table[name].env, `${table[name].env}_FILE`] : [table[name].env]
 );
 
-/** Values of settings that must not be shown anywhere. */
-export function secretsOf(settings: Settings): string[] {
+/** Settings that must not be shown anywhere, each with its value. */
+export function secretsOf(settings: Settings): [name: SettingName, value: string][] {
   return settingNames.flatMap((name) => {
     const value = settings[name];
-    return table[name].secret && typeof value === "string" ? [value] : [];
+    return table[name].secret && typeof value === "string" ? [[name, value]] : [];
   });
 }
 

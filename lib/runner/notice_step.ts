@@ -47,7 +47,7 @@ export function noticeChannel(recipes: Recipes, around: Surroundings, notice: No
       artifact: () => {},
       secret: async (name) => {
         const value = await around.secret(name);
-        redactor.add(value);
+        redactor.add(value, `secret "${name}"`);
         return value;
       },
       runRecipe: () => Promise.reject(new TypeError("Cannot run a recipe to send a notice")),

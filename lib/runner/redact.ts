@@ -32,16 +32,34 @@ export function canBeRedacted(secret: string): boolean {
   return secret.length >= (isDigits(secret) ? LEAST_DIGITS : LEAST_LENGTH);
 }
 
+/** Options of a {@linkcode Redactor}. */
+export interface RedactorOptions {
+  /** Told once of each secret that cannot be taken out, by its name. @default nobody */
+  onTooShort?: (name: string) => void;
+}
+
 /** Knows the secrets that were read so far. */
 export class Redactor {
+  readonly #onTooShort: (name: string) => void;
+  readonly #tooShort = new Set<string>();
   readonly #forms = new Set<string>();
   #pattern: RegExp | undefined;
   /** The same without digits that may stand in a table by chance. */
   #certain: RegExp | undefined;
 
-  /** Learns a secret; tells whether it is long enough to be taken out. */
-  add(secret: string): boolean {
-    if (!canBeRedacted(secret)) return false;
+  constructor({ onTooShort = () => {} }: RedactorOptions = {}) {
+    this.#onTooShort = onTooShort;
+  }
+
+  /** Learns a secret; tells whether it is long enough to be taken out. One without a name is not told of. */
+  add(secret: string, name?: string): boolean {
+    if (!canBeRedacted(secret)) {
+      if (name !== undefined && !this.#tooShort.has(name)) {
+        this.#tooShort.add(name);
+        this.#onTooShort(name);
+      }
+      return false;
+    }
     for (const form of formsOf(secret)) this.#forms.add(form);
     // Longest first, so that a secret within another one leaves nothing behind.
     const forms = [...this.#forms].sort((a, b) => b.length - a.length);
@@ -67,6 +85,19 @@ export class Redactor {
     return Object.fromEntries(
       Object.entries(value).map(([key, member]) => [this.text(key), this.data(member)]),
     );
+  }
+
+  /** Takes secrets out of an error that is on its way to a screen, and out of what caused it. */
+  error(error: unknown): void {
+    if (this.#pattern === undefined) return;
+    for (let each = error; each instanceof Error; each = each.cause) {
+      for (const name of ["message", "stack"] as const) {
+        const text = each[name];
+        if (text === undefined || this.text(text) === text) continue;
+        // Some of the system's own errors have no member that could be set.
+        Object.defineProperty(each, name, { value: this.text(text), configurable: true, writable: true });
+      }
+    }
   }
 
   /** Writes plain data as JSON without secrets. Nothing becomes null, a `bigint` its digits. */

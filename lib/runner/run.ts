@@ -347,7 +347,7 @@ class Execution {
       },
       secret: async (name) => {
         const value = await secret(name);
-        redactor.add(value);
+        redactor.add(value, `secret "${name}"`);
         return value;
       },
       runRecipe: async (name, params) => {

@@ -54,6 +54,29 @@ Deno.test("Redactor takes out digits only where they are a number of their own",
   );
 });
 
+Deno.test("Redactor tells once of a secret that is too short, by its name", () => {
+  const told: string[] = [];
+  const redactor = new Redactor({ onTooShort: (name) => void told.push(name) });
+  for (
+    const [value, name] of [["abc", "pin"], ["12345", "code"], ["abc", "pin"], ["abcd", "word"]] as const
+  ) {
+    redactor.add(value, name);
+  }
+  redactor.add("xyz");
+  assertEquals(told, ["pin", "code"]);
+});
+
+Deno.test("Redactor.error() takes secrets out of message, stack and causes, also of the system's own errors", () => {
+  const redactor = knowing("hunter22");
+  const inner = new DOMException("hunter22 is late", "TimeoutError");
+  const error = new Error("not hunter22", { cause: inner });
+  const { stack = "" } = error;
+  redactor.error(error);
+  assertEquals([error.message, inner.message], ["not [secret]", "[secret] is late"]);
+  assertEquals(error.stack, stack.replaceAll("hunter22", "[secret]"));
+  redactor.error("hunter22"); // nothing to change in a text, and nothing is thrown
+});
+
 Deno.test("Redactor leaves values alone that are too short to be secrets", () => {
   const redactor = new Redactor();
   const short = ["", "1", "hk", "abc", "2025", "12345"];

@@ -9,7 +9,7 @@ import { isTracing, postQuietly } from "../../../lib/quiet_post.ts";
 import { Pinger } from "../../../lib/runner/dead_man.ts";
 import type { Host as RunnerHost } from "../../../lib/runner/host.ts";
 import type { Meter } from "../../../lib/runner/metrics.ts";
-import type { Redactor } from "../../../lib/runner/redact.ts";
+import { Redactor } from "../../../lib/runner/redact.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
 import type { SchedulerEvent } from "../../../lib/runner/scheduler.ts";
 import type { RunTracer, Telemetry } from "../../../lib/runner/tracing.ts";
@@ -38,10 +38,26 @@ export interface Observers extends AsyncDisposable {
   onSchedulerEvent(event: SchedulerEvent): void;
 }
 
+/** Makes a redactor that warns of what it cannot take out. */
+export function redactorFor({ note }: Pick<Host, "note">): Redactor {
+  return new Redactor({
+    onTooShort: (name) =>
+      note(
+        `hsgate: warning: the ${name} is too short to be taken out of logs and files, which needs four characters ` +
+          "or six digits",
+      ),
+  });
+}
+
+/** Has every secret of the settings taken out from here on. */
+export function learnSettings(redactor: Redactor, settings: Settings): void {
+  for (const [name, value] of secretsOf(settings)) redactor.add(value, `setting "${name}"`);
+}
+
 /** Makes the watchers; the redactor learns every secret of the settings. */
 export async function observe(options: ObserversOptions): Promise<Observers> {
   const { settings, host, redactor, recipeOf, secret, log, note } = options;
-  for (const value of secretsOf(settings)) redactor.add(value);
+  learnSettings(redactor, settings);
   const pinger = new Pinger({
     host,
     redactor,

@@ -5,7 +5,7 @@
  */
 import { type Client, createClient } from "../../../lib/client/client.ts";
 import { directOptionsOf } from "../../../lib/client/direct_settings.ts";
-import type { LoadedSettings } from "../../../lib/client/settings.ts";
+import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import type { FlagValues, sharedFlags } from "../command.ts";
 import { UsageError } from "../exit_codes.ts";
@@ -64,6 +64,14 @@ export class Connections implements AsyncDisposable {
     this.#options = options;
     this.#note = (line) => host.note(line);
   }
+
+  /** What the settings say, without what a recipe names. */
+  get settings(): Settings {
+    return this.#loaded.settings;
+  }
+
+  /** Writes a line where it disturbs no picture. */
+  readonly note = (line: string): void => this.#note(line);
 
   /** Has lines written by somebody else, such as above a picture that is drawn over. */
   tellWith(note: (line: string) => void): void {

@@ -7,7 +7,6 @@ import type { Client } from "../../../lib/client/client.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
 import { drawTraceId } from "../../../lib/runner/host.ts";
 import { Ledger } from "../../../lib/runner/ledger.ts";
-import { Redactor } from "../../../lib/runner/redact.ts";
 import { findRun } from "../../../lib/runner/run_rows.ts";
 import { addManualRun } from "../../../lib/runner/starts.ts";
 import { scopeOf } from "../../../lib/runner/step_scope.ts";
@@ -25,6 +24,7 @@ import { cellOf, type Color, fit, paint, plain, widthOf } from "../print.ts";
 import type { RunInput } from "../run.ts";
 import { clockOf } from "./lists.ts";
 import { type Connection, Connections } from "./run_connections.ts";
+import { learnSettings, redactorFor } from "./observers.ts";
 import { paramsOf } from "./run_params.ts";
 import { shortResult } from "./run_result.ts";
 import { runnerHost, secretReader } from "./run_surroundings.ts";
@@ -39,9 +39,14 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
   });
   const connection = connections.check(recipe);
   const now = given ?? connections.timeOf(recipe) ?? host.now;
-  const redactor = new Redactor();
+  const redactor = redactorFor(host);
+  learnSettings(redactor, connections.settings);
   await using folder = await temporaryFolder();
   const readSecret = secretReader([recipe], host);
+  const fail = (error: unknown) => {
+    redactor.error(error);
+    throw error;
+  };
   const found = await dryRunRecipe(recipe, {
     ...await scopeNow(recipe, params, now),
     now,
@@ -50,18 +55,20 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
     client: () => connections.of(recipe),
     secret: async (name) => {
       const value = await readSecret(name);
-      redactor.add(value);
+      redactor.add(value, `secret "${name}"`);
       return value;
     },
-  });
-  if (found.error === undefined) await findOrders(found.writes, () => connections.of(recipe), host.signal);
+  }).catch(fail);
+  if (found.error === undefined) {
+    await findOrders(found.writes, () => connections.of(recipe), host.signal).catch(fail);
+  }
   // The window goes by the time of the ledger, which no simulator moves.
   const real = (given ?? host.now)();
   const outside = recipe.class === "write" ? whyOutside(recipe, real, real) : undefined;
   // The redactor changes texts and no shape; errors are no plain data.
   const { error, ...rest } = found;
   const shown = redactor.data(rest) as DryRun;
-  if (error instanceof Error) error.message = redactor.text(error.message);
+  redactor.error(error);
   if (flags.json) host.out(JSON.stringify(jsonOf(shown, { error, outside })));
   else for (const line of linesOf(shown, { recipe, connection, outside, host })) host.out(line);
   if (error !== undefined) throw error;

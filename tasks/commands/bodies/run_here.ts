@@ -6,7 +6,6 @@
 import { ProgressText } from "../../../lib/day_book/progress.ts";
 import type { DayBookEvent } from "../../../lib/day_book/types.ts";
 import { checkTogether } from "../../../lib/runner/nested.ts";
-import { Redactor } from "../../../lib/runner/redact.ts";
 import {
   bindParams,
   type CompiledRecipe,
@@ -16,6 +15,7 @@ import {
 } from "../../../lib/steps/mod.ts";
 import type { Host } from "../host.ts";
 import type { RunInput } from "../run.ts";
+import { learnSettings, redactorFor } from "./observers.ts";
 import { neighboursOf } from "./recipe_neighbours.ts";
 import type { Connections } from "./run_connections.ts";
 import { shortResult } from "./run_result.ts";
@@ -36,17 +36,18 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
   const { input: { flags, host }, connections, now } = options;
   const recipes = await neighboursOf(recipe, { host, now });
   const tree = new RunTree();
-  const redactor = new Redactor();
+  const redactor = redactorFor(connections);
   const readSecret = secretReader([...recipes.values()], host);
   const secret = async (name: string) => {
     const value = await readSecret(name);
-    redactor.add(value);
+    redactor.add(value, `secret "${name}"`);
     return value;
   };
   const asLines = flags.json === true && flags.events === true;
   try {
     using show = showRun(host, { tree, json: flags.json ?? false });
     connections.tellWith(show.line);
+    learnSettings(redactor, connections.settings);
     const days = new ProgressText({ monotonic: () => performance.now(), inPlace: false });
     const runOne = async (
       run: string,
@@ -57,6 +58,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
         tree.apply(event);
         show.take(event);
       };
+      const kept = new Set<string>();
       take({ type: "run-started", run, recipe: each.name, steps: each.steps });
       const result = await runRecipe(each, {
         client: await connections.of(each),
@@ -68,10 +70,11 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
         onProgress(event) {
           if (asLines) show.line(redactor.json(lineOf(run, event)));
           // The redactor changes texts and no shape.
-          const known = redactor.data(eventsOf(run, event)) as TreeEvent[];
+          const known = redactor.data(eventsOf(run, event, kept)) as TreeEvent[];
           if (!isOfDayBook(event)) return known.forEach(take);
+          noteKept(event.detail, kept);
           known.forEach((each) => tree.apply(each));
-          if (!flags.json) tellDays(days.update(event.detail), show, host);
+          if (!flags.json) tellDays(redactor.text(days.update(event.detail)), show, host);
         },
         runRecipe: async (name, given) => {
           const inner = recipes.get(name);
@@ -90,7 +93,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
     const result = await runOne(recipe.name, recipe, options.params);
     return redactor.data(result) as RecipeResult; // as above
   } catch (error) {
-    if (error instanceof Error) error.message = redactor.text(error.message);
+    redactor.error(error);
     throw error;
   } finally {
     // What was drawn over is gone by now, and this stays.
@@ -105,12 +108,19 @@ function isOfDayBook(event: RecipeEvent): event is RecipeEvent & { type: "progre
   return event.type === "progress" && event.uses === "export-day-book";
 }
 
+/** Without a ledger nobody else knows which files were there before. */
+function noteKept(event: DayBookEvent, kept: Set<string>): void {
+  if (event.type !== "day-done" || event.result === undefined) return;
+  const { action, path } = event.result;
+  if (action !== "written" && action !== "replaced") kept.add(path);
+}
+
 function tellDays(text: string, show: RunShow, { errTerminal }: Pick<Host, "errTerminal">): void {
   const prefix = errTerminal === undefined ? "hsgate: " : "";
   for (const line of text.split("\n")) if (line !== "") show.line(`${prefix}${line}`);
 }
 
-function eventsOf(run: string, event: RecipeEvent): TreeEvent[] {
+function eventsOf(run: string, event: RecipeEvent, kept: ReadonlySet<string>): TreeEvent[] {
   switch (event.type) {
     case "step-started":
       return [{ type: "step-started", run, step: event.step, attempt: 1 }];
@@ -118,8 +128,10 @@ function eventsOf(run: string, event: RecipeEvent): TreeEvent[] {
       const { step, text, done, total } = event;
       return [{ type: "step-progress", run, step, text, done, total }];
     }
-    case "artifact":
-      return [{ type: "artifact", run, step: event.step, path: event.path, isNew: true }];
+    case "artifact": {
+      const { step, path } = event;
+      return [{ type: "artifact", run, step, path, isNew: !kept.has(path.replace(/\/[^/]*$/, "")) }];
+    }
     case "step-skipped":
       return [{ type: "step-ended", run, step: event.step, state: "skipped" }];
     case "step-failed": {

@@ -3,13 +3,12 @@
  *
  * @module
  */
-import { secretsOf } from "../../../lib/client/settings.ts";
+import type { Settings } from "../../../lib/client/settings.ts";
 import type { Claimer } from "../../../lib/runner/claims.ts";
 import type { Ledger } from "../../../lib/runner/ledger.ts";
 import { runNested } from "../../../lib/runner/nested.ts";
 import { noticeChannel } from "../../../lib/runner/notice_step.ts";
 import { deliverNotices, queueNotices } from "../../../lib/runner/notify.ts";
-import { Redactor } from "../../../lib/runner/redact.ts";
 import type { Surroundings } from "../../../lib/runner/run.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
 import { runKey, type ScriptResult } from "../../../lib/runner/script.ts";
@@ -17,6 +16,7 @@ import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import type { FlagValues, sharedFlags } from "../command.ts";
 import type { Host } from "../host.ts";
 import { loadSettingsOf } from "../session.ts";
+import { learnSettings, redactorFor } from "./observers.ts";
 import { neighboursOf } from "./recipe_neighbours.ts";
 import { Connections } from "./run_connections.ts";
 import { holderName, runnerHost, secretReader } from "./run_surroundings.ts";
@@ -45,15 +45,15 @@ export class RunQueue implements AsyncDisposable {
     recipe: CompiledRecipe,
     recipes: ReadonlyMap<string, CompiledRecipe>,
     connections: Connections,
-    { flags, host, ledger, onEvent, secrets }: QueueOptions & { secrets: readonly string[] },
+    { flags, host, ledger, onEvent, settings }: QueueOptions & { settings: Settings },
   ) {
     this.#recipe = recipe;
     this.#recipes = recipes;
     this.#connections = connections;
     this.#stop = host.signal;
     this.#claimer = { holder: holderName(), leaseMs: 30_000, accountOf: connections.accountOf };
-    const redactor = new Redactor();
-    for (const value of secrets) redactor.add(value);
+    const redactor = redactorFor(host);
+    learnSettings(redactor, settings);
     const redact = (value: unknown) => redactor.json(value);
     const inner: Surroundings = {
       ledger,
@@ -85,7 +85,7 @@ export class RunQueue implements AsyncDisposable {
     const connections = await Connections.open(flags, host);
     connections.check(recipe); // a contradiction is refused before anything is due
     const { settings } = await loadSettingsOf(flags, host);
-    return new RunQueue(recipe, recipes, connections, { ...options, secrets: secretsOf(settings) });
+    return new RunQueue(recipe, recipes, connections, { ...options, settings });
   }
 
   /** Runs one that is due, or waits for whoever was faster. */

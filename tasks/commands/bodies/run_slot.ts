@@ -7,7 +7,6 @@
 import { runNested } from "../../../lib/runner/nested.ts";
 import { noticeChannel } from "../../../lib/runner/notice_step.ts";
 import { deliverNotices, queueNotices } from "../../../lib/runner/notify.ts";
-import { Redactor } from "../../../lib/runner/redact.ts";
 import type { Surroundings } from "../../../lib/runner/run.ts";
 import { findRun } from "../../../lib/runner/run_rows.ts";
 import {
@@ -20,12 +19,11 @@ import { whyOutside, windowOn } from "../../../lib/runner/write_window.ts";
 import { bindParams, type CompiledRecipe, loadRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { RunInput } from "../run.ts";
-import { loadSettingsOf } from "../session.ts";
 import { openLedger, warnOfPlace } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
 import { neighboursOf } from "./recipe_neighbours.ts";
 import { Connections } from "./run_connections.ts";
-import { observe } from "./observers.ts";
+import { observe, redactorFor } from "./observers.ts";
 import { treeEventsOf } from "./run_events.ts";
 import { eventLogger } from "./run_log.ts";
 import { codeOf, notRunLines, waitText } from "./run_outcome.ts";
@@ -49,7 +47,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const params = isManual ? paramsOf(recipe, flags.param) : slotParams(recipe, input);
   if (isManual) refuseOutside(recipe, now(), flags["force-deadline"] ?? false);
   const recipes = await neighboursOf(recipe, { host, now });
-  const redactor = new Redactor();
+  const redactor = redactorFor(connections);
   using ledger = await openLedger(flags, { host, mustExist: false });
   await warnOfPlace(ledger, [recipe], { flags, host });
   const claimer = { holder: holderName(), leaseMs: 30_000, accountOf: connections.accountOf };
@@ -78,7 +76,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       redact: (text) => redactor.text(text),
     });
     await using observers = await observe({
-      settings: (await loadSettingsOf(flags, host)).settings,
+      settings: connections.settings,
       host: machine,
       redactor,
       recipeOf: (name) => recipes.get(name),
@@ -125,6 +123,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     });
   };
   const result = await run();
+  connections.tellWith(host.note); // nothing is drawn over any more
   if (result === undefined) {
     throw new UsageError(
       `Cannot run "${recipe.name}" for a slot: its schedules name none in the last 14 days; --manual runs it now`,

@@ -6,7 +6,6 @@
 import { calendarVersion } from "../../../lib/calendars/mod.ts";
 import { noticeChannel } from "../../../lib/runner/notice_step.ts";
 import { deliverNotices } from "../../../lib/runner/notify.ts";
-import { Redactor } from "../../../lib/runner/redact.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
 import { Scheduler, type SchedulerOptions } from "../../../lib/runner/scheduler.ts";
 import type { Host } from "../host.ts";
@@ -16,7 +15,7 @@ import { loadSettingsOf } from "../session.ts";
 import { watchFiles } from "./file_watch.ts";
 import { renewedClients } from "./displaced_clients.ts";
 import { openLedger, warnOfPlace } from "./ledger_file.ts";
-import { logTarget, observe } from "./observers.ts";
+import { logTarget, observe, redactorFor } from "./observers.ts";
 import { loadRecipes } from "./recipe_files.ts";
 import { eventLogger } from "./run_log.ts";
 import { Connections } from "./run_connections.ts";
@@ -31,7 +30,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   for (const recipe of recipes) connections.check(recipe); // refuses a contradiction before anything begins
   let current = recipes;
   let secret = secretReader(recipes, host);
-  const redactor = new Redactor();
+  const redactor = redactorFor(host);
   const json = flags.json ?? (!flags.text && !host.isTerminal);
   const zone = commonZone(recipes);
   const gone = new AbortController();

@@ -1,0 +1,104 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { cli, envOf, folder, simulate, spawned } from "./runner_support.ts";
+
+const PASSWORD = "Tr4de-Pa55word";
+
+/** A step that tells what it should not, whoever gave it. */
+const leak = `import { defineStep } from "hsgate/recipes";
+export default defineStep({
+  effect: "read",
+  params: { fail: { type: "boolean", default: false } },
+  run({ fail }, { progress, log }) {
+    log("info", "log ${PASSWORD}");
+    progress({ text: "with ${PASSWORD}" });
+    if (fail) throw new Error("refused: ${PASSWORD}");
+    return Promise.resolve({ word: "${PASSWORD}", "${PASSWORD}": encodeURIComponent("&${PASSWORD}") });
+  },
+});
+`;
+
+const imports = JSON.stringify({
+  imports: { "hsgate/recipes": new URL("../../lib/steps/mod.ts", import.meta.url).href },
+});
+
+const read = "  - { id: leak, uses: ./leak_step.ts }\n";
+const fail = "  - { id: leak, uses: ./leak_step.ts, with: { fail: true } }\n";
+const write = "  - { id: sweep, uses: cancel-open-orders, with: { markets: [hk] } }\n";
+const writer = "name: w\nschedule: { calendar: XHKG, at: open+30m }\nwindow: XHKG.open..XHKG.close-10m\nsteps:\n";
+
+Deno.test("run takes the secrets of the settings out of all that it writes, without a ledger and dry", async () => {
+  await using gateway = await simulate({ tradePassword: PASSWORD });
+  const env = { ...envOf(gateway), HSGATE_TRADE_PASSWORD: PASSWORD };
+  await using dir = await folder({
+    "read.yaml": `name: r\nsteps:\n${read}`,
+    "fail.yaml": `name: f\nsteps:\n${fail}`,
+    "write.yaml": writer + read + write,
+    "write_fail.yaml": writer + fail + write,
+    "leak_step.ts": leak,
+    "deno.json": imports,
+  });
+  const cases: [words: string[], code: number, hidden: string][] = [
+    [["read.yaml"], 0, '"word": "[secret]"'],
+    [["read.yaml", "--json"], 0, '"word":"[secret]"'],
+    [["read.yaml", "--json", "--events"], 0, '"message":"log [secret]"'],
+    [["fail.yaml"], 1, "refused: [secret]"],
+    [["fail.yaml", "--json", "--events"], 1, "refused: [secret]"],
+    [["write.yaml", "--dry-run"], 0, "word [secret]"],
+    [["write.yaml", "--dry-run", "--json"], 0, '"writes":[{'],
+    [["write_fail.yaml", "--dry-run"], 1, "refused: [secret]"],
+    [["write_fail.yaml", "--dry-run", "--json"], 1, "refused: [secret]"],
+  ];
+  for (const [[name, ...words], code, hidden] of cases) {
+    const what = `${name} ${words.join(" ")}`;
+    const path = `${dir.path}/${name}`;
+    const files = { [path]: await Deno.readTextFile(path) };
+    const outcome = await cli(["run", path, ...words], { env, files });
+    const text = outcome.out + outcome.err;
+    assertEquals(outcome.code, code, `${what}: ${text}`);
+    assertStringIncludes(text, hidden, what);
+    assert(!text.includes(PASSWORD), `${what}: ${text}`);
+  }
+});
+
+Deno.test("run warns once of each secret that is too short to be taken out, by its name", async () => {
+  await using gateway = await simulate({ tradePassword: "135" });
+  await using dir = await folder({
+    "r.yaml": `name: r
+schedule: { calendar: XHKG, at: open+30m }
+secrets: { pin: { env: PIN }, long: { env: LONG } }
+steps:
+  - { id: a, uses: ./ask_step.ts, with: { pin: "\${secret:pin}", long: "\${secret:long}" } }
+  - { id: b, uses: ./ask_step.ts, with: { pin: "\${secret:pin}", long: "\${secret:long}" } }
+`,
+    "ask_step.ts": `import { defineStep } from "hsgate/recipes";
+export default defineStep({
+  effect: "read",
+  params: { pin: { type: "text" }, long: { type: "text" } },
+  run: () => Promise.resolve({}),
+});
+`,
+    "deno.json": imports,
+  });
+  const env = { ...envOf(gateway), HSGATE_TRADE_PASSWORD: "135", PIN: "q7x", LONG: "q7x8" };
+  const path = `${dir.path}/r.yaml`;
+  const files = { [path]: await Deno.readTextFile(path) };
+  const why = "is too short to be taken out of logs and files, which needs four characters or six digits";
+  const ways = [["run", path], ["run", path, "--manual", "--ledger", `${dir.path}/l.db`]];
+  for (const words of ways) {
+    const { code, out, err } = await cli(words, { env, files });
+    assertEquals(code, 0, err);
+    assertEquals(err.match(/too short/g)?.length, 2, err);
+    for (const name of ['setting "tradePassword"', 'secret "pin"']) {
+      assertStringIncludes(err, `hsgate: warning: the ${name} ${why}\n`);
+    }
+    assert(!/\b135\b|q7x/.test(out + err), err);
+  }
+  const often = (await Deno.readTextFile(path)).replace("calendar: XHKG, at: open+30m", "every: 1s");
+  await Deno.writeTextFile(path, often);
+  const words = ["schedule", path, "--ledger", `${dir.path}/s.db`, "--once"];
+  await spawned(words, { env });
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  const { err } = await spawned(words, { env });
+  assertEquals(err.match(/too short/g)?.length, 2, err);
+  assert(!/\b135\b|q7x/.test(err), err);
+});
