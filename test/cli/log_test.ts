@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { Ledger } from "../../lib/runner/ledger.ts";
 import { cli, envOf, folder, MORNING, simulate, spawned, start } from "./runner_support.ts";
+import { directEnvOf, simulatePlatform } from "./support.ts";
 
 /** Two steps of which the second is left out, at 10:00 in Hong Kong. */
 const beat = `name: beat
@@ -229,6 +230,54 @@ Deno.test("schedule takes no package for OpenTelemetry, and loads what makes fig
       .map(({ isDynamic }) => [specifier.slice(root.href.length), isDynamic])
   );
   assertEquals(importers, [["tasks/commands/bodies/observers.ts", true]]);
+});
+
+Deno.test("call over the direct transport leaves no secret in spans, and refuses addresses that hold some", async () => {
+  await using platform = await simulatePlatform();
+  await using otlp = receiver();
+  await using leases = await folder({});
+  const { mobile, loginPassword, tradePassword } = platform.info;
+  const words = ["call", "account.exchangeRates", "--json"];
+  const env = { ...directEnvOf(platform.info, leases.path), ...otlp.env };
+  const asked: string[] = [];
+  await using between = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    async (request) => {
+      const { pathname, search } = new URL(request.url);
+      asked.push(pathname);
+      const body = new URLSearchParams([
+        ...new URLSearchParams(search),
+        ...new URLSearchParams(await request.text()),
+      ]);
+      return await fetch(`${platform.info.authUrl}${pathname}`, { method: "POST", body });
+    },
+  );
+  const through = { ...env, HSGATE_AUTH_URL: `http://127.0.0.1:${between.addr.port}` };
+  const form = await spawned(words, { env: through });
+  assertEquals(form.code, 0, form.err);
+  assert(otlp.got.spans.some(({ name }) => name === "POST"), "requests to the platform are traced");
+  assert(asked.length > 0);
+  asked.length = 0;
+  for (const command of [words, ["doctor", "--transport", "direct"]]) {
+    const query = await spawned(command, { env: { ...through, HSGATE_PARAMETER_STYLE: "query" } });
+    assertEquals(query.code, 2, query.out + query.err);
+    assertStringIncludes(
+      query.out + query.err,
+      'Cannot use the direct transport: parameterStyle (HSGATE_PARAMETER_STYLE): expected "form", or OTEL_DENO not set',
+    );
+    for (const secret of [mobile, loginPassword, tradePassword]) {
+      assert(
+        !(query.out + query.err + otlp.got.text).includes(secret),
+        "no secret in spans or in what is printed",
+      );
+    }
+  }
+  // The doctor looks whether anybody answers there, and tells nobody anything.
+  assertEquals(asked.filter((path) => path !== "/"), []);
+  // Without traces the same settings work.
+  const { OTEL_DENO: _, ...quiet } = through;
+  const untraced = await spawned(words, { env: { ...quiet, HSGATE_PARAMETER_STYLE: "query" } });
+  assertEquals(untraced.code, 0, untraced.err);
 });
 
 /** A place that tells what it was asked, with whatever came along. */

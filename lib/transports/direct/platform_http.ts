@@ -5,6 +5,8 @@
  * @see API document 4.7
  * @module
  */
+import { InvalidParamsError } from "../../errors.ts";
+import { isTracing } from "../../quiet_post.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
 import { platformUrl } from "./options.ts";
 
@@ -34,7 +36,9 @@ export class PlatformHttp implements Disposable {
   readonly #timeoutMs: number;
   readonly #client: Deno.HttpClient | undefined;
 
+  /** @throws {InvalidParamsError} When parameters in addresses would end up in the traces of the runtime. */
   constructor({ url, parameters = "form", caCerts, timeoutMs }: PlatformHttpOptions) {
+    if (parameters === "query" && isTracing()) throw tracedQuery();
     this.#base = platformUrl(url);
     this.#asQuery = parameters === "query";
     this.#timeoutMs = timeoutMs;
@@ -91,6 +95,15 @@ export class PlatformHttp implements Disposable {
   [Symbol.dispose](): void {
     this.#client?.close();
   }
+}
+
+/** Each `fetch` leaves a span with the whole address: with the phone, the password and the token. */
+function tracedQuery(): InvalidParamsError {
+  const expected =
+    '"form", or OTEL_DENO not set: with it every address would be in the traces, password and all';
+  return new InvalidParamsError("use the direct transport", [
+    { path: ["parameterStyle (HSGATE_PARAMETER_STYLE)"], value: "query", expected },
+  ], { code: "traced-query" });
 }
 
 /** Makes a function that takes the parameters out of a text, in whatever spelling they travel. */
