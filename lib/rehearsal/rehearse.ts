@@ -86,7 +86,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalResul
   using ledger = new Ledger(":memory:");
   await using rehearsal = new Rehearsal({ ...options, ...span, seed, out, ledger, recipes, planned });
   await rehearsal.play();
-  if (options.ledger !== undefined) ledger.copyTo(options.ledger);
+  if (options.ledger !== undefined) await ledger.copyTo(options.ledger);
   return resultOf({ ledger, recipes, from, to, seed, told: rehearsal.told, events: rehearsal.events });
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { BrokerError } from "../errors.ts";
 import { migrations } from "./migrations.ts";
 
@@ -114,8 +114,9 @@ export class Ledger implements Disposable {
   }
 
   /** Writes a copy of one moment to a file that is not there yet. */
-  copyTo(path: string): void {
-    this.#statement("vacuum into ?").run(path);
+  async copyTo(path: string): Promise<void> {
+    // `vacuum into` attaches the file, which a process with less than all permissions may not.
+    await backup(this.#db, path);
   }
 
   [Symbol.dispose](): void {

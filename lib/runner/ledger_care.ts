@@ -57,7 +57,7 @@ export function verifyLedger(ledger: Ledger): string[] {
  *
  * @throws {LedgerError} When the target is there already, or the copy does not hold together.
  */
-export function backupLedger(ledger: Ledger, path: string): void {
+export async function backupLedger(ledger: Ledger, path: string): Promise<void> {
   if (exists(path)) {
     throw new LedgerError(`Cannot write the backup "${path}": there is a file of that name`, {
       code: "file-exists",
@@ -65,7 +65,7 @@ export function backupLedger(ledger: Ledger, path: string): void {
   }
   const unfinished = `${path}.part`;
   if (exists(unfinished)) Deno.removeSync(unfinished);
-  ledger.copyTo(unfinished);
+  await ledger.copyTo(unfinished);
   const faults = checkCopy(unfinished);
   if (faults.length > 0) {
     throw new LedgerError(`Cannot trust the backup "${unfinished}": ${faults.join("; ")}`, {

@@ -7,8 +7,8 @@
 
 /** What is known of the machine. */
 export interface PlaceOptions {
-  /** Text of `/proc/self/mounts`, where the system has it. */
-  mounts?: string;
+  /** Type of the file system that it lies on, such as `ext4`, where that is known. */
+  fileSystem?: string;
   /** Folders that the system empties, such as `/tmp`. */
   temporary: readonly string[];
 }
@@ -30,9 +30,8 @@ export interface Doubt {
  *
  * @param path Absolute, with its links resolved.
  */
-export function doubtAbout(path: string, { mounts, temporary }: PlaceOptions): Doubt | undefined {
+export function doubtAbout(path: string, { fileSystem: type, temporary }: PlaceOptions): Doubt | undefined {
   if (path === ":memory:" || path === "") return { why: "it is held in memory", outlives: false };
-  const type = mounts === undefined ? undefined : typeOf(path, mounts);
   if (type !== undefined && memory.includes(type)) {
     return { why: `it lies in memory (${type})`, outlives: false };
   }
@@ -53,17 +52,3 @@ export function doubtAbout(path: string, { mounts, temporary }: PlaceOptions): D
 
 const isWithin = (path: string, folder: string): boolean =>
   folder === "/" || path === folder || path.startsWith(`${folder.replace(/\/+$/, "")}/`);
-
-/** The type of the file system that a path lies on: that of the longest mount point above it. */
-function typeOf(path: string, mounts: string): string | undefined {
-  let best: { point: string; type: string } | undefined;
-  for (const line of mounts.split("\n")) {
-    const [, point = "", type = ""] = line.split(" ");
-    const folder = point.replaceAll(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(parseInt(octal, 8)));
-    // Of two at one point the later one is on top.
-    if (folder !== "" && isWithin(path, folder) && folder.length >= (best?.point.length ?? 0)) {
-      best = { point: folder, type };
-    }
-  }
-  return best?.type;
-}

@@ -350,3 +350,28 @@ Deno.test("backfill in a process of its own ends with 130 at SIGINT, and the day
   const err = await new Response(process.stderr).text();
   assertEquals([code, runsOf(w.ledger)], [130, ["slow/main/2025-08-13 due stopped"]], out + err);
 });
+
+Deno.test("schedule knows a ledger in memory by its file system", {
+  ignore: Deno.build.os !== "linux" || !existsSync("/dev/shm"), // a folder in memory that Linux has
+}, async () => {
+  await using w = await world();
+  await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
+  const place = await Deno.makeTempDir({ dir: "/dev/shm" });
+  try {
+    const { err } = await cli(["schedule", w.path, "--once", "--ledger", `${place}/l.db`], {
+      env: w.env,
+    });
+    assertStringIncludes(err, '"cancel" will not run: it writes: the ledger ');
+    assertStringIncludes(err, "it lies in memory (tmpfs)");
+  } finally {
+    await Deno.remove(place, { recursive: true });
+  }
+});
+
+function existsSync(path: string): boolean {
+  try {
+    return Deno.statSync(path).isDirectory;
+  } catch {
+    return false; // not there
+  }
+}

@@ -11,6 +11,7 @@ import {
   type SimulatedPlatform,
   startPlatform,
 } from "../../lib/simulator/platform/mod.ts";
+import config from "../../deno.json" with { type: "json" };
 import type { FileText, Host } from "../../tasks/commands/host.ts";
 import { main } from "../../tasks/commands/main.ts";
 
@@ -103,7 +104,7 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
 export function start(words: readonly string[], { env = {}, stdin }: Pick<World, "env" | "stdin"> = {}) {
   const root = new URL("../../", import.meta.url);
   const process = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", new URL("tasks/hsgate.ts", root).pathname, ...words],
+    args: ["run", ...taskFlags(), new URL("tasks/hsgate.ts", root).pathname, ...words],
     cwd: root.pathname,
     clearEnv: true,
     env: { ...inherited(), ...env },
@@ -112,6 +113,11 @@ export function start(words: readonly string[], { env = {}, stdin }: Pick<World,
     stderr: "piped",
   }).spawn();
   return process;
+}
+
+/** What the task of the command line may do: a process with more would hide what is missing. */
+function taskFlags(): string[] {
+  return config.tasks.hsgate.command.split(" ").filter((word) => word.startsWith("--"));
 }
 
 /** Runs the command line as a process of its own. */

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { DisplacedError, OutcomeUnknownError, TransportError } from "../../lib/errors.ts";
 import { backfill, rerun } from "../../lib/runner/backfill.ts";
 import { pingUrl } from "../../lib/runner/dead_man.ts";
@@ -223,14 +223,14 @@ Deno.test("why() gives one true line for a day", async () => {
   assertStringIncludes(ask("2025-12-29"), "no scheduler has looked since 2025-12-26 14:00 Asia/Hong_Kong");
 });
 
-Deno.test("Ledger copies itself, and refuses one that a newer version wrote", () => {
+Deno.test("Ledger copies itself, and refuses one that a newer version wrote", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/ledger.db`;
   {
     using ledger = new Ledger(path);
     addManualRun(ledger, recipe(), { id: "1", now: 0, drawTraceId: () => "1" });
-    backupLedger(ledger, `${folder.path}/copy.db`);
-    assertThrows(() => backupLedger(ledger, `${folder.path}/copy.db`), Error, "a file of that name");
+    await backupLedger(ledger, `${folder.path}/copy.db`);
+    await assertRejects(() => backupLedger(ledger, `${folder.path}/copy.db`), Error, "a file of that name");
     ledger.run("insert into migration (version) values (99)");
   }
   assertThrows(() => new Ledger(path), Error, "it has version 99");

@@ -16,32 +16,21 @@ const heldOf = (ledger: Ledger) =>
     .map(({ line }) => line);
 
 Deno.test("doubtAbout() knows memory, folders that are emptied, layers of containers and networks", () => {
-  const mounts = [
-    "overlay / overlay rw 0 0",
-    "/dev/sda1 /data ext4 rw 0 0",
-    "tmpfs /dev/shm tmpfs rw 0 0",
-    "server:/x /mnt/net nfs4 rw 0 0",
-    "/dev/sdb1 /mnt/my\\040disk ext4 rw 0 0",
-    "tmpfs /data/cache tmpfs rw 0 0",
-  ].join("\n");
   const temporary = ["/tmp", "/data/scratch/"];
-  const why = (path: string) => doubtAbout(path, { mounts, temporary })?.why;
-  assertEquals(why(":memory:"), "it is held in memory");
-  assertEquals(why("/dev/shm/a.db"), "it lies in memory (tmpfs)");
-  assertEquals(why("/data/cache/a.db"), "it lies in memory (tmpfs)");
-  assertEquals(why("/data/cached.db"), undefined);
-  assertEquals(why("/data/a.db"), undefined);
-  assertEquals(why("/mnt/my disk/a.db"), undefined);
-  assertStringIncludes(why("/home/me/a.db")!, "the layer of a container");
-  assertStringIncludes(why("/mnt/net/a.db")!, "network file system (nfs4)");
-  assertEquals(why("/data/scratch/a.db"), 'it lies in "/data/scratch/", which the system empties');
-  // Where the system tells nothing of its mounts, the folders are still known.
-  assertEquals(doubtAbout("/tmp/a.db", { temporary })?.why, 'it lies in "/tmp", which the system empties');
-  assertEquals(doubtAbout("/home/me/a.db", { temporary }), undefined);
+  const about = (path: string, fileSystem?: string) => doubtAbout(path, { fileSystem, temporary });
+  assertEquals(about(":memory:"), { why: "it is held in memory", outlives: false });
+  assertEquals(about("/dev/shm/a.db", "tmpfs"), { why: "it lies in memory (tmpfs)", outlives: false });
+  assertEquals(about("/data/scratched.db", "ext4"), undefined);
+  assertEquals(about("/home/me/a.db"), undefined);
+  assertEquals(about("/mnt/net/a.db", "nfs4")?.outlives, false);
+  assertStringIncludes(about("/mnt/net/a.db", "nfs4")!.why, "network file system (nfs4)");
   // What outlives the process is warned of, the rest refused.
-  const outlives = ["/dev/shm/a.db", "/mnt/net/a.db", "/home/me/a.db", "/data/scratch/a.db"]
-    .map((path) => doubtAbout(path, { mounts, temporary })?.outlives);
-  assertEquals(outlives, [false, false, true, true]);
+  assertEquals(about("/home/me/a.db", "overlay")?.outlives, true);
+  assertEquals(about("/data/scratch/a.db", "ext4"), {
+    why: 'it lies in "/data/scratch/", which the system empties',
+    outlives: true,
+  });
+  assertEquals(about("/tmp/a.db")?.why, 'it lies in "/tmp", which the system empties');
 });
 
 Deno.test("a ledger that does not last holds back writes and lets reads run, and says so once", async () => {

@@ -7,12 +7,14 @@ import { backupLedger, verifyLedger } from "../../../lib/runner/ledger_care.ts";
 import type { LedgerBackupInput } from "../ledger_backup.ts";
 import type { LedgerVerifyInput } from "../ledger_verify.ts";
 import { plain } from "../print.ts";
-import { openLedger, readable } from "./ledger_file.ts";
+import { ledgerError, openLedger, readable } from "./ledger_file.ts";
 
 /** Copies the ledger. */
 export async function backup({ args: [file = ""], flags, host }: LedgerBackupInput): Promise<number> {
   using ledger = await openLedger(flags, { host, mustExist: true });
-  readable(ledger.path, () => backupLedger(ledger, file));
+  await backupLedger(ledger, file).catch((error) => {
+    throw ledgerError(ledger.path, error);
+  });
   if (flags.json) host.out(JSON.stringify({ file, ok: true }));
   else host.out(`wrote "${file}", and it holds together`);
   return 0;

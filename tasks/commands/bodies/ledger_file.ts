@@ -43,7 +43,8 @@ export async function openLedger(
       `Cannot open the ledger: there is no "${path}"; "schedule" makes it, --ledger names another`,
     );
   }
-  const doubt = await doubtOf(path, flags, host);
+  // What only looks at a ledger that is there writes nothing to the broker.
+  const doubt = mustExist ? undefined : await doubtOf(path, flags, host);
   return readable(
     path,
     () => new Ledger(path, doubt === undefined || doubt.outlives ? {} : { doubt: doubt.why }),
@@ -69,7 +70,8 @@ async function doubtOf(path: string, flags: LedgerFlags, host: Host): Promise<Do
   const temporary = ["/tmp", host.env("TMPDIR"), host.env("TEMP"), host.env("TMP")].flatMap((folder) =>
     folder === undefined ? [] : [folder, resolved(folder)]
   );
-  const doubt = doubtAbout(path === ":memory:" ? path : resolved(path), { mounts: mounts(), temporary });
+  const place = path === ":memory:" ? path : resolved(path);
+  const doubt = doubtAbout(place, { fileSystem: await fileSystemOf(place), temporary });
   if (doubt === undefined) return undefined;
   return (await loadSettingsOf(flags, host)).settings.volatileLedger === "allow" ? undefined : doubt;
 }
@@ -91,12 +93,15 @@ function splitPath(path: string): readonly [folder: string, name: string] {
   return at < 0 ? [".", `/${path}`] : [path.slice(0, at) || "/", path.slice(at)];
 }
 
-/** What is mounted where, on systems that tell. */
-function mounts(): string | undefined {
+/** The type of the file system that a file lies on; Linux alone tells, and its own list of mounts takes all permissions. */
+async function fileSystemOf(path: string): Promise<string | undefined> {
+  if (Deno.build.os !== "linux" || path === ":memory:") return undefined;
+  const [folder] = splitPath(path);
   try {
-    return Deno.readTextFileSync("/proc/self/mounts");
+    const { stdout } = await new Deno.Command("df", { args: ["-PT", folder], stderr: "null" }).output();
+    return new TextDecoder().decode(stdout).trimEnd().split("\n").at(-1)?.split(/\s+/)[1];
   } catch {
-    return undefined; // another system, or no permission: the folders that are emptied are known all the same
+    return undefined; // no such program, or not allowed: the folders that are emptied are known all the same
   }
 }
 
@@ -105,13 +110,18 @@ export function readable<T>(path: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    const isOfSqlite = error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR";
-    if (!isOfSqlite) throw error;
-    throw new LedgerError(`Cannot use the ledger "${path}": ${error.message}`, {
-      code: "sqlite",
-      cause: error,
-    });
+    throw ledgerError(path, error);
   }
+}
+
+/** An error of SQLite in our own form; others as they are. */
+export function ledgerError(path: string, error: unknown): unknown {
+  const isOfSqlite = error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR";
+  if (!isOfSqlite) return error;
+  return new LedgerError(`Cannot use the ledger "${path}": ${error.message}`, {
+    code: "sqlite",
+    cause: error,
+  });
 }
 
 /** Refuses a recipe that the ledger has never seen. @throws {UsageError} With the nearest name. */
