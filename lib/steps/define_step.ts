@@ -32,11 +32,11 @@ export type StepParams<S extends Readonly<Record<string, StepParam>>> = {
 export interface StepPermissions {
   /** Hosts, such as `api.example.com` or `127.0.0.1:8080`. */
   net?: readonly string[];
-  /** Files and folders, from the recipe's folder. */
+  /** Files and folders, from the folder of the step's file. */
   read?: readonly string[];
-  /** Files and folders, from the recipe's folder. */
+  /** Files and folders, from the folder of the step's file. */
   write?: readonly string[];
-  /** Environment variables by name. */
+  /** Environment variables by name; the process has no others but those that Deno itself needs. */
   env?: readonly string[];
   /** Programs. */
   run?: readonly string[];

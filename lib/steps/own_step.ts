@@ -9,7 +9,8 @@ import { callOperation } from "./call_operation.ts";
 import type { StepContext } from "./compiled.ts";
 import type { StepPermissions } from "./define_step.ts";
 import { linesOf } from "./lines.ts";
-import type { FromStep, StepDescription, ToStep } from "./own_step_messages.ts";
+import { stepEnvironment } from "./own_step_env.ts";
+import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./own_step_messages.ts";
 
 /** A step's file could not be started, or is not a step. */
 export class OwnStepError extends BrokerError {
@@ -22,7 +23,7 @@ export class OwnStepError extends BrokerError {
  * @throws {OwnStepError} When the file cannot be loaded or is no step.
  */
 export async function describeOwnStep(file: URL): Promise<StepDescription> {
-  await using child = await startStep(file, {});
+  await using child = await startStep(file, { permissions: {}, loading: true });
   child.send({ type: "describe" });
   for await (const message of child.messages) {
     if (message.type === "described") return checkDescription(message.about, file);
@@ -31,13 +32,22 @@ export async function describeOwnStep(file: URL): Promise<StepDescription> {
   throw refuse(file, await child.reason());
 }
 
-/** Runs a step with parameters that were checked. */
+/**
+ * Runs a step with parameters that were checked. What it prints is logged, line by line.
+ *
+ * @throws {OwnStepError} When it fails, or ends without an answer.
+ */
 export async function runOwnStep(
   file: URL,
   { effect, permissions }: StepDescription,
   { params, context }: { params: Record<string, unknown>; context: StepContext },
 ): Promise<unknown> {
-  await using child = await startStep(file, permissions, context.signal);
+  await using child = await startStep(file, {
+    permissions,
+    loading: false,
+    signal: context.signal,
+    onPrinted: (line) => context.log("info", line),
+  });
   const { recipe, runKey, stepKey, slot, session, previousSession, attempt, out } = context;
   child.send({
     type: "run",
@@ -123,31 +133,39 @@ interface Child extends AsyncDisposable {
   reason(): Promise<string>;
 }
 
-async function startStep(file: URL, permissions: StepPermissions, signal?: AbortSignal): Promise<Child> {
+interface Starting {
+  permissions: StepPermissions;
+  loading: boolean;
+  signal?: AbortSignal;
+  /** Takes what the step prints. @default nobody does */
+  onPrinted?: (line: string) => void;
+}
+
+/** Lines that are kept to tell why a step ended. */
+const KEPT_LINES = 200;
+
+async function startStep(file: URL, { signal, onPrinted = () => {}, ...starting }: Starting): Promise<Child> {
+  const isThere = await Deno.stat(file).then(({ isFile }) => isFile, () => false);
+  if (!isThere) throw refuse(file, "there is no such file");
   const folder = await Deno.makeTempDir({ prefix: "hsgate-step-" });
-  // Static imports need no permission to read, so the step gets none that it does not name.
-  const main = `import { serve } from ${JSON.stringify(import.meta.resolve("./own_step_main.ts"))};\n` +
-    `import step from ${JSON.stringify(file.href)};\nawait serve(step);\n`;
-  await Deno.writeTextFile(`${folder}/main.ts`, main);
-  const config = await findConfig(file);
-  const child = new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "--quiet",
-      "--no-prompt",
-      ...config === undefined ? ["--no-config"] : ["--config", config],
-      ...Object.entries(permissions).filter(([, names]) => names.length > 0)
-        .map(([kind, names]) => `--allow-${kind}=${names.join(",")}`),
-      `${folder}/main.ts`,
-    ],
-    cwd: new URL(".", file),
-    env: { NO_COLOR: "1" },
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
+  let child: Deno.ChildProcess;
+  try {
+    child = await spawnStep(file, folder, starting);
+  } catch (error) {
+    await Deno.remove(folder, { recursive: true });
+    throw refuse(file, `its process does not start: ${error instanceof Error ? error.message : error}`);
+  }
   const writer = child.stdin.getWriter();
-  const printed = new Response(child.stderr).text();
+  const kept: string[] = [];
+  const take = (line: string) => {
+    const text = line.trimEnd();
+    if (text === "") return;
+    if (kept.length < KEPT_LINES) kept.push(text);
+    onPrinted(text);
+  };
+  const printed = (async () => {
+    for await (const line of linesOf(child.stderr)) take(line);
+  })();
   const kill = () => {
     try {
       child.kill("SIGKILL");
@@ -157,15 +175,13 @@ async function startStep(file: URL, permissions: StepPermissions, signal?: Abort
   };
   signal?.addEventListener("abort", kill);
   return {
-    messages: messagesOf(child.stdout),
+    messages: messagesOf(child.stdout, take),
     send: (message) =>
       void writer.write(new TextEncoder().encode(`${JSON.stringify(message)}\n`)).catch(() => {}),
     async reason() {
-      const lines = (await printed).split("\n").map((line) => line.trim()).filter(Boolean);
-      return (lines.find((line) => /error/i.test(line)) ?? lines[0] ?? "it ended without an answer").replace(
-        /^error: /,
-        "",
-      );
+      await printed;
+      return (kept.find((line) => /error/i.test(line)) ?? kept[0] ?? "it ended without an answer").trim()
+        .replace(/^error: /, "");
     },
     async [Symbol.asyncDispose]() {
       signal?.removeEventListener("abort", kill);
@@ -177,10 +193,49 @@ async function startStep(file: URL, permissions: StepPermissions, signal?: Abort
   };
 }
 
+async function spawnStep(
+  file: URL,
+  folder: string,
+  { permissions, loading }: Pick<Starting, "permissions" | "loading">,
+): Promise<Deno.ChildProcess> {
+  // Static imports need no permission to read, so the step gets none that it does not name.
+  const main = `import { serve } from ${JSON.stringify(import.meta.resolve("./own_step_main.ts"))};\n` +
+    `import step from ${JSON.stringify(file.href)};\nawait serve(step);\n`;
+  await Deno.writeTextFile(`${folder}/main.ts`, main);
+  const config = await findConfig(file);
+  return new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--no-prompt",
+      ...config === undefined ? ["--no-config"] : ["--config", config],
+      ...Object.entries(permissions).filter(([, names]) => names.length > 0)
+        .map(([kind, names]) => `--allow-${kind}=${names.join(",")}`),
+      `${folder}/main.ts`,
+    ],
+    cwd: new URL(".", file),
+    clearEnv: true,
+    env: stepEnvironment(ownEnvironment(), { permissions, loading }),
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+}
+
+/** What this process may see of its own environment: a step's process gets it from here, as any does. */
+function ownEnvironment(): Record<string, string> {
+  return Deno.permissions.querySync({ name: "env" }).state === "granted" ? Deno.env.toObject() : {};
+}
+
+/** Reads what a step answers; what it wrote to stdout by itself is printed. */
 async function* messagesOf(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  take: (line: string) => void,
 ): AsyncGenerator<FromStep, void, void> {
-  for await (const line of linesOf(stream)) yield JSON.parse(line); // `serve` writes nothing else
+  for await (const line of linesOf(stream)) {
+    if (line.startsWith(MESSAGE_MARK)) yield JSON.parse(line.slice(MESSAGE_MARK.length)); // `serve` writes these
+    else take(line);
+  }
 }
 
 /** The configuration that the step's imports are resolved with: the nearest above it. */

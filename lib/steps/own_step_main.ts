@@ -5,9 +5,9 @@
  */
 import type { OwnStep, StepParam, StepParams } from "./define_step.ts";
 import { linesOf } from "./lines.ts";
-import type { FromStep, ToStep } from "./own_step_messages.ts";
+import { type FromStep, MESSAGE_MARK, type ToStep } from "./own_step_messages.ts";
 
-// Stdout carries the answers; what the step prints is for people and goes to stderr.
+// Stdout carries the answers; what the step prints goes to stderr, from where the runner logs it.
 // deno-lint-ignore no-console -- a step may print, and must not break the answers by it
 for (const name of ["log", "info", "debug"] as const) console[name] = (...args) => console.error(...args);
 
@@ -57,6 +57,7 @@ async function readAnswers(
 }
 
 function send(message: FromStep): void {
-  const bytes = new TextEncoder().encode(`${JSON.stringify(message)}\n`);
+  // A line of its own, whatever the step wrote to stdout before.
+  const bytes = new TextEncoder().encode(`\n${MESSAGE_MARK}${JSON.stringify(message)}\n`);
   for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
 }

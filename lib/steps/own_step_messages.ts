@@ -5,6 +5,12 @@
  */
 import type { OwnStepContext, StepParam, StepPermissions } from "./define_step.ts";
 
+/**
+ * Begins each line that `serve` writes, so that what a step writes to stdout by itself is told from it. A step that
+ * writes it by itself deceives nobody but its own recipe.
+ */
+export const MESSAGE_MARK = "\u0001hsgate ";
+
 /** What the step's process is told. */
 export type ToStep =
   | { type: "describe" }
