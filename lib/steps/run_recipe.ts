@@ -5,7 +5,8 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
-import type { CompiledRecipe, StepContext, StepScope } from "./compiled.ts";
+import { BrokerError } from "../errors.ts";
+import type { CompiledRecipe, CompiledStep, StepContext, StepScope } from "./compiled.ts";
 
 /** What a recipe runs with. */
 export interface RecipeContext {
@@ -126,7 +127,8 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
       secret: context.secret ?? refuseSecret,
       runRecipe: context.runRecipe ?? refuseRecipe,
     });
-    const output = await work.catch((error) => {
+    const output = await work.catch((thrown) => {
+      const error = limit?.aborted && thrown === limit.reason ? tookTooLong(step) : thrown;
       context.onProgress?.({ type: "step-failed", ...place, error });
       throw error;
     });
@@ -136,6 +138,12 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
     context.onProgress?.({ type: "step-done", ...place, ok, output });
   }
   return { name: recipe.name, steps, ok: steps.every(({ ok }) => ok) };
+}
+
+function tookTooLong({ id, timeoutMs }: CompiledStep): BrokerError {
+  return new BrokerError(`Cannot finish step "${id}": it took more than ${timeoutMs} ms`, {
+    code: "timeout",
+  });
 }
 
 function refuseSecret(name: string): Promise<string> {

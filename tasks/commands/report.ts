@@ -32,15 +32,40 @@ export function report(error: unknown, command: Command | undefined, host: Host)
     return;
   }
   // The broker's own words stand in it, and must not write anywhere on the screen; lines are ours.
-  host.note(`hsgate: ${error.message.split("\n").map(plain).join("\n")}`);
+  host.note(`hsgate: ${textOf(error).split("\n").map(plain).join("\n")}`);
   const advice = adviceFor(error, command);
   if (advice !== undefined) host.note(`  -> ${advice}`);
 }
 
-/** Files that are missing or locked, addresses in use: the system's own words say it best. */
+/** Files that are missing or locked, addresses in use, a full disk: the system's own words say it best. */
 function isOfSystem(error: unknown): error is Error {
-  return exitCodeOf(error) === 1 &&
-    Object.values(Deno.errors).some((each) => typeof each === "function" && error instanceof each);
+  return exitCodeOf(error) === 1 && error instanceof Error &&
+    (isOfSqlite(error) || OF_SYSTEM.test(error.message) ||
+      Object.values(Deno.errors).some((each) => typeof each === "function" && error instanceof each));
+}
+
+/** Such as `No space left on device (os error 28): writefile 'out/a.csv'`; not every one has a class of its own. */
+const OF_SYSTEM = /^([^\n]+?) \(os error \d+\)(?:: (\w+) '([^\n]*)')?$/;
+
+/** The ledger is the one database. */
+const isOfSqlite = (error: Error) => "code" in error && error.code === "ERR_SQLITE_ERROR";
+
+/** What was done with a file, by the names that the runtime has for it. */
+const verbs: Readonly<Record<string, string>> = {
+  readfile: "read",
+  readdir: "read",
+  writefile: "write",
+  mkdir: "make",
+  remove: "remove",
+  rename: "rename",
+};
+
+/** The words of an error; those of the system in the form of our own. */
+function textOf(error: Error): string {
+  if (isOfSqlite(error)) return `Cannot use the ledger: ${error.message}`;
+  const [, reason = "", action = "", path = ""] = OF_SYSTEM.exec(error.message) ?? [];
+  if (action === "") return error.message;
+  return `Cannot ${verbs[action] ?? "use"} "${path}": ${reason[0]?.toLowerCase()}${reason.slice(1)}`;
 }
 
 const doctorTells = '"deno task hsgate doctor --transport direct" looks at each step and says what is wrong';

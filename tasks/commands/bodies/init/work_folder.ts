@@ -88,8 +88,9 @@ export async function writeAll({ path }: WorkFolder, files: readonly PlannedFile
     for (const folder of foldersOf(path, files)) if (await makeFolder(folder)) made.push(folder);
     for (const file of files) {
       const target = `${path}/${file.path}`;
-      await Deno.writeTextFile(target, file.text, { createNew: true });
-      made.push(target);
+      (await Deno.open(target, { write: true, createNew: true })).close();
+      made.push(target); // it is ours from here on, also when the disk is full
+      await Deno.writeTextFile(target, file.text);
     }
   } catch (error) {
     for (const each of made.reverse()) await Deno.remove(each);
