@@ -24,7 +24,8 @@ const imports = JSON.stringify({
 const read = "  - { id: leak, uses: ./leak_step.ts }\n";
 const fail = "  - { id: leak, uses: ./leak_step.ts, with: { fail: true } }\n";
 const write = "  - { id: sweep, uses: cancel-open-orders, with: { markets: [hk] } }\n";
-const writer = "name: w\nschedule: { calendar: XHKG, at: open+30m }\nwindow: XHKG.open..XHKG.close-10m\nsteps:\n";
+const writer =
+  "name: w\nschedule: { calendar: XHKG, at: open+30m }\nwindow: XHKG.open..XHKG.close-10m\nsteps:\n";
 
 Deno.test("run takes the secrets of the settings out of all that it writes, without a ledger and dry", async () => {
   await using gateway = await simulate({ tradePassword: PASSWORD });
