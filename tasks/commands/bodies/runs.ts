@@ -130,7 +130,7 @@ function detailsOf(ledger: Ledger, row: RunRow) {
   const artifacts = ledger.all<
     { dataset: string; revision: number; uri: string; bytes: number; final: number }
   >(
-    "select dataset, revision, uri, bytes, final from artifact where run_key = ? order by dataset, revision",
+    "select dataset, revision, uri, bytes, final from artifact where run_key = ? order by business_day, dataset, revision",
     row.run_key,
   ).map(({ uri, final, ...rest }) => ({ ...rest, path: uri, final: final === 1 }));
   const events = ledger.all<{ at: number; kind: string; data: string }>(
