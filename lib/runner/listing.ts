@@ -4,6 +4,7 @@
  * @module
  */
 import type { Ledger } from "./ledger.ts";
+import { pauseOf } from "./paused.ts";
 import { calendarOf, planRun } from "./plan_run.ts";
 import { insertRun, type NewRun } from "./run_rows.ts";
 import type { ScheduleCursor } from "./schedule_cursor.ts";
@@ -29,6 +30,9 @@ export interface ScheduleRow {
   paused_reason: string | null;
   updated_at: number;
 }
+
+/** What is written down of a schedule when it is seen for the first time. */
+type Begun = Pick<ScheduleCursor, "schedule" | "spec"> & { recipe: Pick<ScheduleCursor["recipe"], "name"> };
 
 /** Lists what is new of a schedule and returns the rows that were written. Call it within a transaction. */
 export function listSchedule(ledger: Ledger, cursor: ScheduleCursor, options: ListingOptions): NewRun[] {
@@ -64,18 +68,19 @@ export function listSchedule(ledger: Ledger, cursor: ScheduleCursor, options: Li
   return written;
 }
 
-/** A schedule that is seen for the first time starts now. */
-function beginSchedule(ledger: Ledger, { recipe, schedule, spec }: ScheduleCursor, now: number): void {
-  ledger.run(
-    `insert into schedule (recipe, schedule_id, spec, watermark, updated_at) values (?, ?, ?, ?, ?)
-      on conflict (recipe, schedule_id) do nothing`,
+/** A schedule that is seen for the first time starts now; that of a recipe that is paused starts paused. */
+export function beginSchedule(ledger: Ledger, { recipe, schedule, spec }: Begun, now: number): void {
+  const begun = ledger.run(
+    `insert into schedule (recipe, schedule_id, spec, watermark, paused_reason, updated_at)
+      values (?, ?, ?, ?, ?, ?) on conflict (recipe, schedule_id) do nothing`,
     recipe.name,
     schedule.id,
     spec,
     now,
+    pauseOf(ledger, recipe.name),
     now,
-  );
-  ledger.event(now, "schedule_new", { recipe: recipe.name, schedule: schedule.id });
+  ) === 1;
+  if (begun) ledger.event(now, "schedule_new", { recipe: recipe.name, schedule: schedule.id });
 }
 
 /** An edited schedule starts now: what the new text would have named in the past is not made up for. */

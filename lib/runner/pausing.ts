@@ -3,31 +3,51 @@
  *
  * @module
  */
-import type { CompiledRecipe } from "../steps/compiled.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
 import { releaseLogin } from "./displaced.ts";
-import { type ListingOptions, listSchedule } from "./listing.ts";
+import { beginSchedule, type ListingOptions, listSchedule } from "./listing.ts";
 import type { Ledger } from "./ledger.ts";
+import { GONE } from "./paused.ts";
 import { reopenRun, skipRun } from "./run_rows.ts";
 import { ScheduleCursor } from "./schedule_cursor.ts";
 
-/** Pauses every schedule of a recipe; what is due and has not begun is skipped. */
+/** What a pause is told. */
+export interface PauseOptions {
+  /** The reason, for whoever asks later. */
+  why: string;
+  now: number;
+  /** The recipe's schedules as they are now: those that no scheduler has seen yet are paused as well. */
+  schedules?: readonly CompiledSchedule[];
+}
+
+/**
+ * Pauses a recipe: every schedule that the ledger knows or that is given, and those that it gets later. What is due
+ * and has not begun is skipped.
+ *
+ * @returns Whether that paused anything; not so when it was paused before, or when there is no schedule to pause.
+ */
 export function pauseRecipe(
   ledger: Ledger,
   recipe: string,
-  { why, now }: { why: string; now: number },
+  { why, now, schedules = [] }: PauseOptions,
 ): boolean {
   return ledger.transaction(() => {
+    for (const schedule of schedules) {
+      beginSchedule(ledger, { recipe: { name: recipe }, schedule, spec: JSON.stringify(schedule) }, now);
+    }
+    // A recipe that is gone may come back, and is paused then.
     const paused = ledger.run(
-      "update schedule set paused_reason = ? where recipe = ? and paused_reason is null",
+      "update schedule set paused_reason = ? where recipe = ? and (paused_reason is null or paused_reason = ?)",
       why,
       recipe,
+      GONE,
     );
     const due = ledger.all<{ run_key: string }>(
       "select run_key from run where recipe = ? and state = 'due' and kind in ('live', 'catchup')",
       recipe,
     );
     for (const { run_key } of due) skipRun(ledger, run_key, "paused", now);
-    ledger.event(now, "paused", { recipe, why });
+    if (paused > 0) ledger.event(now, "paused", { recipe, why });
     return paused > 0;
   });
 }

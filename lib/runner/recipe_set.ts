@@ -5,11 +5,9 @@
  */
 import type { CompiledRecipe } from "../steps/compiled.ts";
 import type { Ledger } from "./ledger.ts";
+import { GONE } from "./paused.ts";
 import { skipRun } from "./run_rows.ts";
 import { ScheduleCursor } from "./schedule_cursor.ts";
-
-/** Why the schedules of a recipe that is gone stand still. */
-const GONE = "the recipe is gone";
 
 /** Recipes by name, with the place of each schedule in time. */
 export class RecipeSet {

@@ -314,7 +314,8 @@ class Execution {
   #holdLogin(now: number): void {
     const { ledger } = this.#around;
     holdLogin(ledger, { account: this.#row.account ?? "default", runKey: this.#row.run_key, now });
-    pauseRecipe(ledger, this.#recipe.name, { why: DISPLACED, now });
+    const { name, schedules } = this.#recipe;
+    pauseRecipe(ledger, name, { why: DISPLACED, now, schedules });
   }
 
   #ended(outcome: RunOutcome): RunOutcome {

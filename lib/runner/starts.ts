@@ -9,6 +9,7 @@ import type { Ledger } from "./ledger.ts";
 import { askPerson } from "./judging.ts";
 import { judgeLateRuns } from "./misfire.ts";
 import { dateAt } from "./moments.ts";
+import { pauseOf } from "./paused.ts";
 import { calendarOf, planRun } from "./plan_run.ts";
 import { manualRunKey } from "./run_key.ts";
 import { findRun, insertRun, type RunRow, skipRun } from "./run_rows.ts";
@@ -112,7 +113,8 @@ export function addLatestSlot(
     insertRun(ledger, run, now);
     const row = findRun(ledger, run.runKey)!; // just written, if it was not there
     if (row.state !== "due") return row;
-    if (isPaused(ledger, recipe.name, latest.schedule.id)) {
+    // A pause holds for whoever starts a slot: a crontab line is a scheduler too.
+    if (pauseOf(ledger, recipe.name) !== undefined) {
       skipRun(ledger, run.runKey, "paused", now);
       return findRun(ledger, run.runKey);
     }
@@ -132,15 +134,6 @@ export function addLatestSlot(
     }
     return findRun(ledger, run.runKey);
   });
-}
-
-/** A pause holds for whoever starts a slot: a crontab line is a scheduler too. */
-function isPaused(ledger: Ledger, recipe: string, schedule: string): boolean {
-  return ledger.get(
-    "select 1 as there from schedule where recipe = ? and schedule_id = ? and paused_reason is not null",
-    recipe,
-    schedule,
-  ) !== undefined;
 }
 
 /** Returns the zone that a schedule's days are counted in. */

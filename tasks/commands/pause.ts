@@ -3,6 +3,7 @@ import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
+  recipes: { type: "string", value: "DIR", text: "folder of the recipes (recipes)" },
   why: { type: "string", value: "TEXT", text: "the reason, for whoever asks later" },
 } as const satisfies Flags;
 /** What it is given. */
@@ -15,7 +16,8 @@ export const pause = command({
   usage: "RECIPE",
   args: [1, 1],
   details: `Slots that come in the meantime get their rows, skipped as paused. A run that is going
-on ends by itself.`,
+on ends by itself, and what a person starts by hand runs all the same. It holds for
+schedules that no scheduler has seen yet, and for those that the recipe gets later.`,
   flags,
   without: unconnected,
   exits: [],

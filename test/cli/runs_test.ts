@@ -155,3 +155,67 @@ Deno.test("run --ledger runs the latest slot once, whoever starts it", async () 
   const third = await cli([...words, "--now", "2025-08-16T12:00:00+08:00"], world);
   assertEquals(JSON.parse(third.out).ran, false);
 });
+
+Deno.test("pause holds for a recipe that has only run by hand, and for a schedule that it gets later", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using dir = await folder({ "beat.yaml": beat });
+  const file = `${dir.path}/ledger.db`;
+  const where = ["--ledger", file, "--recipes", dir.path];
+  const env = envOf(gateway);
+  const path = `${dir.path}/beat.yaml`;
+  const at = (text: string, given = beat) => ({ env, files: { [path]: given }, now: () => Date.parse(text) });
+  await cli(["run", path, "--manual", "--ledger", file], at("2025-08-14T08:00:00+08:00"));
+  const pause = ["pause", "beat", "--why", "a trial", ...where];
+  const first = await cli(pause, at("2025-08-14T08:01:00+08:00"));
+  assertEquals([first.code, first.out], [0, "beat is paused\n"]);
+  assertEquals((await cli(pause)).out, "beat was paused already: a trial\n");
+  const once = ["schedule", dir.path, "--ledger", file, "--once"];
+  await cli(once, at("2025-08-14T11:00:00+08:00"));
+  await Deno.writeTextFile(path, beat.replace("{ calendar", "{ id: later, calendar"));
+  await cli(once, at("2025-08-14T12:00:00+08:00"));
+  await cli(once, at("2025-08-15T10:01:00+08:00"));
+  const states = () => {
+    using ledger = new Ledger(file);
+    return ledger.all<{ line: string }>(
+      "select run_key || ' ' || state || coalesce(' ' || reason, '') as line from run where kind <> 'manual' order by slot_at",
+    ).map(({ line }) => line);
+  };
+  assertEquals(states(), ["beat/main/2025-08-14 skipped paused", "beat/later/2025-08-15 skipped paused"]);
+  // A crontab line for a schedule that no scheduler has seen is held as well.
+  const renamed = beat.replace("{ calendar", "{ id: cron, calendar");
+  await Deno.writeTextFile(path, renamed);
+  await cli(["run", path, "--ledger", file], at("2025-08-15T10:02:00+08:00", renamed));
+  assertEquals(states().at(-1), "beat/cron/2025-08-15 skipped paused");
+  await cli(["resume", "beat", ...where], at("2025-08-15T12:00:00+08:00"));
+  await cli(once, at("2025-08-18T10:01:00+08:00"));
+  assertEquals(states().at(-1), "beat/cron/2025-08-18 ok");
+});
+
+Deno.test("pause refuses what has no schedule with exit code 2, and says what to do", async () => {
+  await using dir = await folder({
+    "beat.yaml": beat,
+    "hand.yaml": "name: hand\nsteps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n",
+  });
+  const file = `${dir.path}/ledger.db`;
+  {
+    using ledger = new Ledger(file);
+    ledger.run(
+      `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, due_at, state, recipe_sha, trace_id)
+        values ('gone/m/1', 'gone', '', 'manual', 'read', 0, 0, 'ok', '00', '1')`,
+    );
+  }
+  const where = ["--ledger", file, "--recipes", dir.path];
+  for (
+    const [name, reason] of [
+      ["hand", 'Cannot pause "hand": it has no schedule, so nothing starts it by itself'],
+      ["gone", 'Cannot pause "gone": no scheduler has seen it, and no recipe of "'],
+      ["gnoe", 'the ledger knows no such recipe; did you mean "gone"?'],
+    ] as const
+  ) {
+    const { code, out, err } = await cli(["pause", name, ...where]);
+    assertEquals([code, out], [2, ""], name);
+    assertStringIncludes(err, reason);
+  }
+  // One that neither a scheduler nor a person has started yet can be held before it ever runs.
+  assertEquals((await cli(["pause", "beat", ...where])).out, "beat is paused\n");
+});

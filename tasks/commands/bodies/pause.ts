@@ -5,22 +5,47 @@
  */
 import { holdsLogin } from "../../../lib/runner/displaced.ts";
 import { drawTraceId } from "../../../lib/runner/host.ts";
+import type { Ledger } from "../../../lib/runner/ledger.ts";
+import { pauseOf } from "../../../lib/runner/paused.ts";
 import { pauseRecipe, resumeRecipe } from "../../../lib/runner/pausing.ts";
+import { UsageError } from "../exit_codes.ts";
+import { plain } from "../print.ts";
 import type { PauseInput } from "../pause.ts";
 import type { ResumeInput } from "../resume.ts";
 import { checkKnown, openLedger, pausedOf } from "./ledger_file.ts";
-import { recipeNamed } from "./recipe_files.ts";
+import { recipeInFolder, recipeNamed, RECIPES } from "./recipe_files.ts";
 
 const LOOKBACK_MS = 14 * 86_400_000;
 
-/** Pauses a recipe. */
+/** Pauses a recipe. @throws {UsageError} When there is nothing of it to pause. */
 export async function run({ args: [name = ""], flags, host }: PauseInput): Promise<number> {
   using ledger = await openLedger(flags, { host, mustExist: true });
-  checkKnown(ledger, name);
-  const paused = pauseRecipe(ledger, name, { why: flags.why ?? "paused by hand", now: host.now() });
-  if (flags.json) host.out(JSON.stringify({ recipe: name, paused: true, changed: paused }));
-  else host.out(paused ? `${name} is paused` : `${name} was paused already, or has no schedule`);
+  const recipe = await recipeInFolder(name, { folder: flags.recipes, host, now: host.now });
+  if (recipe === undefined) checkKnown(ledger, name);
+  const { schedules } = recipe ?? { schedules: [] };
+  if (schedules.length === 0 && !hasSchedule(ledger, name)) {
+    throw new UsageError(
+      recipe === undefined
+        ? `Cannot pause "${name}": no scheduler has seen it, and no recipe of "${
+          flags.recipes ?? RECIPES
+        }" that can be read has this name; --recipes names the folder that it lies in`
+        : `Cannot pause "${name}": it has no schedule, so nothing starts it by itself; whoever starts it ` +
+          `with "hsgate run" leaves that out`,
+    );
+  }
+  const before = pauseOf(ledger, name);
+  const changed = pauseRecipe(ledger, name, {
+    why: flags.why ?? "paused by hand",
+    now: host.now(),
+    schedules,
+  });
+  if (flags.json) host.out(JSON.stringify({ recipe: name, paused: true, changed }));
+  else host.out(changed ? `${name} is paused` : `${name} was paused already: ${plain(before ?? "")}`);
   return 0;
+}
+
+function hasSchedule(ledger: Ledger, recipe: string): boolean {
+  return ledger.get("select 1 as there from schedule where recipe = ? limit 1", recipe) !== undefined;
 }
 
 /** Resumes a recipe. */

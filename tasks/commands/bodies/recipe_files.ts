@@ -65,6 +65,21 @@ export async function loadRecipes(
   return { recipes: fine.flatMap(({ recipe }) => recipe === undefined ? [] : [recipe]), report };
 }
 
+/** Finds a recipe by its name in a folder that need not be there; nothing when it has none that can be read. */
+export async function recipeInFolder(
+  name: string,
+  { folder, host, now }: Parameters<typeof recipeNamed>[1],
+): Promise<CompiledRecipe | undefined> {
+  try {
+    await Deno.stat(folder ?? RECIPES);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+  const { recipes } = await loadRecipes(folder === undefined ? [] : [folder], { host, now });
+  return recipes.find((recipe) => recipe.name === name);
+}
+
 /** Finds a recipe by its name in a folder; others may be wrong. @throws {UsageError} With the nearest name. */
 export async function recipeNamed(
   name: string,

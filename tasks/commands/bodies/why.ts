@@ -10,7 +10,7 @@ import { plain } from "../print.ts";
 import type { WhyInput } from "../why.ts";
 import { openLedger } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
-import { loadRecipes, recipeNamed, RECIPES } from "./recipe_files.ts";
+import { recipeInFolder, recipeNamed } from "./recipe_files.ts";
 
 /** Prints one line. */
 export async function run({ args: [name = "", date = ""], flags, host }: WhyInput): Promise<number> {
@@ -36,24 +36,8 @@ async function subjectNamed(
 ): Promise<{ subject: WhySubject; isGone: boolean }> {
   const known = subjectOf(ledger, name);
   if (known !== undefined) {
-    const found = await inFolder(name, where);
+    const found = await recipeInFolder(name, where);
     return { subject: found ?? known, isGone: found === undefined };
   }
   return { subject: await recipeNamed(name, where), isGone: false };
-}
-
-async function inFolder(name: string, { folder, host, now }: Where): Promise<WhySubject | undefined> {
-  if (!await exists(folder ?? RECIPES)) return undefined;
-  const { recipes } = await loadRecipes(folder === undefined ? [] : [folder], { host, now });
-  return recipes.find((recipe) => recipe.name === name);
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await Deno.stat(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }
