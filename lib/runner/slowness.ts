@@ -21,6 +21,11 @@ export interface Slowness {
   periodMs: number;
 }
 
+interface Taken {
+  slot_at: number;
+  took: number;
+}
+
 /**
  * Tells of a schedule whose last three runs each took longer than the time to the next slot.
  *
@@ -31,15 +36,16 @@ export function slownessOf(
   recipe: string,
   schedule: CompiledSchedule,
 ): Slowness & { isNew: boolean } | undefined {
-  const rows = ledger.all<{ slot_at: number; took: number }>(
+  const rows = ledger.all<Taken>(
     `select slot_at, finished_at - started_at as took from run where recipe = ? and schedule_id = ?
       and kind = 'live' and state in ('ok', 'failed') and started_at is not null
       order by slot_at desc limit ?`,
     recipe,
     schedule.id,
     IN_A_ROW + 1,
-  ).map(({ slot_at, took }) => ({ took, period: periodAt(schedule, slot_at) }));
-  const isSlow = ({ took, period }: { took: number; period: number }) => took > period;
+  );
+  // Asked of one after another, as the last run alone tells that nothing is slow.
+  const isSlow = ({ slot_at, took }: Taken) => took > periodAt(schedule, slot_at);
   const [last] = rows;
   if (last === undefined || rows.length < IN_A_ROW || !rows.slice(0, IN_A_ROW).every(isSlow)) {
     return undefined;
@@ -49,7 +55,7 @@ export function slownessOf(
     recipe,
     schedule: schedule.id,
     tookMs: last.took,
-    periodMs: last.period,
+    periodMs: periodAt(schedule, last.slot_at),
     isNew: before === undefined || !isSlow(before),
   };
 }

@@ -176,6 +176,34 @@ Deno.test("recipes/bar_archive.yaml goes on where it stopped, within the broker'
   assertEquals(third!.added, 0);
 });
 
+Deno.test("recipes/bar_archive.yaml that began in the middle of a day ends as one that was run once", async () => {
+  const at = (time: string) => Date.parse(`2025-08-15T${time}:00+08:00`);
+  await using broker = await simulated({ at: at("10:32") });
+  using resumed = temporaryFolder();
+  using once = temporaryFolder();
+  const session = { date: "2025-08-15", open: "", close: "", halfDay: false };
+  const runIn = async (out: string) => {
+    const { steps } = await runReady("bar_archive", broker, { out, session });
+    return (steps[0]!.output as SnapshotTaken).bars!; // the output of this step
+  };
+  const [, early] = await runIn(resumed.path);
+  const unfinished = readTree(resumed.path);
+  broker.clock.set(at("16:30"));
+  const [, late] = await runIn(resumed.path);
+  await runIn(once.path);
+  const whole = readTree(resumed.path);
+  assertEquals(whole, readTree(once.path));
+  // A day has 66 bars of 5 minutes. Those from 9:30 to 10:25 were whole, that of 10:30 was not: 54 are new or changed.
+  const lines = (tree: Record<string, string>) =>
+    tree["out/archive/bars/00700.HK/5m/2025.jsonl"]!.split("\n").length;
+  assertEquals([lines(whole) - lines(unfinished), early!.resumedAt, late!.resumedAt], [
+    53,
+    "2025-07-01",
+    "2025-08-15",
+  ]);
+  assertEquals(late!.added, 54);
+});
+
 Deno.test("recipes/margin_watch.yaml tells a chat when the margin is thin, and is silent otherwise", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const told: string[] = [];

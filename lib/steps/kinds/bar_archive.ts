@@ -8,7 +8,7 @@ import { barDayLimits, type BarInterval } from "../../dictionaries/bar.ts";
 import type { Bar } from "../../operations/quotes.ts";
 import { quotes } from "../../operations/quotes.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
-import { jsonLines, readIfThere, writeWhole, type WrittenFile } from "./files.ts";
+import { readIfThere, writeWhole, type WrittenFile } from "./files.ts";
 
 /** Most bars of a day or longer that one request may ask for (API document, section 8). */
 const MOST_BARS = 1500;
@@ -83,26 +83,50 @@ const keyOf = ({ date, time }: Bar) => `${date} ${time ?? ""}`;
 async function keep(base: string, bars: readonly Bar[], result: ArchivedBars): Promise<void> {
   for (const [year, ofYear] of Map.groupBy(bars, ({ date }) => date!.slice(0, 4))) {
     const path = `${base}/${year}.jsonl`;
-    const known = new Map((await readBars(path)).map((bar) => [keyOf(bar), JSON.stringify(bar)]));
-    const before = known.size;
+    const text = await readIfThere(path) ?? "";
+    const { before, lines: known } = splitAt(text, ofYear.map(keyOf).reduce((a, b) => a < b ? a : b));
     let changed = 0;
     for (const bar of ofYear) {
-      const text = JSON.stringify(bar);
-      if (known.get(keyOf(bar)) !== text) changed++;
-      known.set(keyOf(bar), text);
+      const line = JSON.stringify(bar);
+      if (known.get(keyOf(bar)) !== line) changed++;
+      known.set(keyOf(bar), line);
     }
-    if (changed === 0 && before > 0) continue;
+    if (changed === 0 && text !== "") continue;
     result.added += changed;
-    const rows = [...known].sort(([a], [b]) => a < b ? -1 : 1).map(([, text]) => JSON.parse(text));
-    const file = await writeWhole(path, jsonLines(rows));
+    const lines = [...known].sort(([a], [b]) => a < b ? -1 : 1).map(([, line]) => `${line}\n`);
+    const file = await writeWhole(path, before + lines.join(""));
     result.files = [...result.files.filter((each) => each.path !== path), file];
   }
 }
 
-async function readBars(path: string): Promise<Bar[]> {
-  const text = await readIfThere(path);
-  // The archive holds what this file has written.
-  return text === undefined ? [] : text.split("\n").filter(Boolean).map((line) => JSON.parse(line) as Bar);
+/**
+ * Cuts a file before the first bar of a key or a later one. The file stands in the order of keys and grows through the
+ * year, so that what comes before stays text that nobody reads.
+ */
+function splitAt(text: string, key: string): { before: string; lines: Map<string, string> } {
+  const later: [string, string][] = [];
+  let end = text.length;
+  for (const { bar, start } of barsBackwards(text)) {
+    if (keyOf(bar) < key) break;
+    later.push([keyOf(bar), JSON.stringify(bar)]);
+    end = start;
+  }
+  const before = text.slice(0, end);
+  return {
+    before: before === "" || before.endsWith("\n") ? before : `${before}\n`,
+    lines: new Map(later.reverse()),
+  };
+}
+
+/** Reads the lines of a file from the last to the first, each with its place. */
+function* barsBackwards(text: string): Generator<{ bar: Bar; start: number }> {
+  for (let end = text.length; end > 0;) {
+    const start = text.lastIndexOf("\n", end - 2) + 1;
+    const line = text.slice(start, end).trim();
+    // The archive holds what this file has written.
+    if (line !== "") yield { bar: JSON.parse(line) as Bar, start };
+    end = start;
+  }
 }
 
 async function lastDay(base: string): Promise<string | undefined> {
@@ -114,5 +138,7 @@ async function lastDay(base: string): Promise<string | undefined> {
     throw error;
   }
   const newest = years.sort().at(-1);
-  return newest === undefined ? undefined : (await readBars(`${base}/${newest}`)).at(-1)?.date;
+  if (newest === undefined) return undefined;
+  const [last] = barsBackwards(await readIfThere(`${base}/${newest}`) ?? "");
+  return last?.bar.date;
 }
