@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
  * Makes `lib/calendars/data/*.json` from the two sources and the rulings, and stops when they disagree, when a
- * ruling settles nothing, or when the rule of Stock Connect and a published list of its days differ.
+ * ruling settles nothing or holds what cannot be, or when the rule of Stock Connect and a published list of its days differ.
  * With `--check` nothing is written; the run fails when the files are not what it would write.
  *
  * Run: `deno run --allow-read=lib/calendars --allow-write=lib/calendars/data tasks/calendars.ts [--check]`
@@ -9,7 +9,9 @@
  * @module
  */
 import { readBook } from "../lib/calendars/book.ts";
+import { checkData } from "../lib/calendars/check_data.ts";
 import { type ConnectFile, makeConnect } from "../lib/calendars/connect_rule.ts";
+import { Faults } from "../lib/calendars/json_lines.ts";
 import { mergeCalendars, type RulingFile } from "../lib/calendars/merge.ts";
 import type { SourceFile } from "../lib/calendars/records.ts";
 
@@ -35,9 +37,17 @@ function main(check: boolean): number {
   ]);
   const rulings: RulingFile = JSON.parse(readText("rulings.json"));
   const { data, problems } = mergeCalendars(Object.fromEntries(sources), rulings);
+  const faults = new Faults();
+  for (const [mic, calendar] of Object.entries(data)) checkData(calendar, faults, [mic]);
+  problems.push(
+    ...faults.issues.map(({ path, value, expected }) =>
+      `${path.join(".")}: expected ${expected}, got "${value}"`
+    ),
+  );
   const files: Record<string, unknown> = { ...data };
   const { XHKG, XSHG } = data;
-  if (XHKG !== undefined && XSHG !== undefined) {
+  // The rule of Stock Connect is worked out on days that are right.
+  if (problems.length === 0 && XHKG !== undefined && XSHG !== undefined) {
     const connectFile: ConnectFile = JSON.parse(readText("connect.json"));
     const connect = makeConnect(connectFile, {
       hongKong: readBook(XHKG),

@@ -4,43 +4,13 @@
  *
  * @module
  */
-import {
-  type CalendarData,
-  type CalendarRecord,
-  type DaysByYear,
-  groupDays,
-  type SourceFile,
-  spellDays,
-} from "./records.ts";
+import { isWeekday } from "./check_data.ts";
+import { difference, eveDays, halfDayDispute, halfDayFaults } from "./half_days.ts";
+import { type CalendarData, type CalendarRecord, groupDays, type SourceFile, spellDays } from "./records.ts";
+import { nameOf, type Ruling, rulingFaults, type RulingFile, uncited } from "./rulings.ts";
+import { faultsOf, unreadable } from "./source_faults.ts";
 
-interface Cited {
-  mic: string;
-  because: string;
-  /** Addresses of the pages that say so. */
-  sources: string[];
-}
-
-/** A hand-written line of `rulings.json`. */
-export type Ruling =
-  & Cited
-  & (
-    /** The day had no trading, or (`open`) an ordinary one. */
-    | { kind: "closed" | "open"; date: string }
-    /** The records begin later, as all weekdays from here to their first day were closed. */
-    | { kind: "closed-since"; from: string }
-    /** The day was cut short without notice. */
-    | { kind: "hours"; date: string; hours: string }
-    /** One source knows no half-days; the named one is believed. */
-    | { kind: "half-days"; takeFrom: string }
-    /** One source ends early; the named one is believed for these days. */
-    | { kind: "single-source"; from: string; through: string; takeFrom: string; projected?: boolean }
-  );
-
-/** The hand-written file. */
-export interface RulingFile {
-  version: string;
-  rulings: Ruling[];
-}
+export type { Ruling, RulingFile } from "./rulings.ts";
 
 /** The data by MIC, and every difference that no ruling settles. */
 export interface Merged {
@@ -48,29 +18,7 @@ export interface Merged {
   problems: string[];
 }
 
-const isWeekday = (date: string): boolean => Temporal.PlainDate.from(date).dayOfWeek <= 5;
-
 const dayAfter = (date: string): string => Temporal.PlainDate.from(date).add({ days: 1 }).toString();
-
-/** Days that only one of the two has. */
-function difference(a: DaysByYear, b: DaysByYear): string[] {
-  const [left, right] = [new Set(spellDays(a)), new Set(spellDays(b))];
-  return [...left.symmetricDifference(right)].sort();
-}
-
-/** Says what is wrong with a record by itself. */
-function faultsOf(record: CalendarRecord, name: string): string[] {
-  const { from, through, mic } = record;
-  const closed = new Set(spellDays(record.closed));
-  const days = [...closed, ...spellDays(record.halfDays)];
-  return [
-    ...days.filter((day) => !isWeekday(day)).map((day) => `${mic}: ${day} of "${name}" is no weekday`),
-    ...days.filter((day) => day < from || day > through)
-      .map((day) => `${mic}: ${day} of "${name}" lies outside ${from} to ${through}`),
-    ...spellDays(record.halfDays).filter((day) => closed.has(day))
-      .map((day) => `${mic}: ${day} of "${name}" is closed and a half-day`),
-  ];
-}
 
 /** Says which rulings settle nothing: the sources have come to agree, or a day was mistyped. */
 function idleRulings(
@@ -104,9 +52,15 @@ function idleRulings(
         }
         return ruling.hours === a.regular ? "these are the usual hours" : undefined;
       case "half-days":
-        return a.halfDay !== b.halfDay || difference(a.halfDays, b.halfDays).length > 0
+        return halfDayDispute(a, b) === undefined ? "the sources agree on half-days" : undefined;
+      case "half-day": {
+        const rule = rulings.find((line) => line.kind === "half-days");
+        if (rule === undefined) return "no half-days are taken from one source";
+        if (eveDays(rule, a).has(ruling.date)) return "the rule gives the day";
+        return difference(a.halfDays, b.halfDays).includes(ruling.date)
           ? undefined
-          : "the sources agree on half-days";
+          : "no source alone has the half-day";
+      }
       case "closed-since":
         return ruling.from < a.from ? undefined : "the sources begin on this day";
       case "single-source":
@@ -118,8 +72,7 @@ function idleRulings(
   };
   return rulings.flatMap((ruling) => {
     const why = reasonOf(ruling);
-    const what = "date" in ruling ? `${ruling.kind} ${ruling.date}` : ruling.kind;
-    return why === undefined ? [] : [`${a.mic}: the ruling "${what}" settles nothing: ${why}`];
+    return why === undefined ? [] : [`${a.mic}: ${nameOf(ruling)} settles nothing: ${why}`];
   });
 }
 
@@ -162,9 +115,11 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
   for (let day = from; day < a.from; day = dayAfter(day)) if (isWeekday(day)) closed.add(day);
 
   const halfDays = rulings.find((ruling) => ruling.kind === "half-days");
-  const short = halfDays?.kind === "half-days" ? recordOf(halfDays.takeFrom) : a;
-  if (halfDays === undefined && (a.halfDay !== b.halfDay || difference(a.halfDays, b.halfDays).length > 0)) {
-    complain(`half-days differ (${difference(a.halfDays, b.halfDays).join(", ")})`);
+  const short = halfDays === undefined ? a : recordOf(halfDays.takeFrom);
+  const dispute = halfDayDispute(a, b);
+  if (dispute !== undefined) {
+    if (halfDays === undefined) complain(`half-days differ (${dispute})`);
+    else problems.push(...halfDayFaults(short, halfDays, { rulings, closed }));
   }
 
   const hours = rulings.flatMap((line) => line.kind === "hours" ? [[line.date, line.hours] as const] : []);
@@ -193,19 +148,6 @@ function mergeOne(a: CalendarRecord, b: CalendarRecord, names: [string, string],
   };
 }
 
-/** Says which rulings lack their reason, or the page that says so. */
-function uncited(rulings: readonly Ruling[]): string[] {
-  return rulings.flatMap((ruling) => {
-    const what = `${ruling.mic}: the ruling "${ruling.kind}${"date" in ruling ? ` ${ruling.date}` : ""}"`;
-    if (ruling.because.trim() === "") return [`${what} gives no reason`];
-    // Nobody has published what is projected.
-    const needsPage = !(ruling.kind === "single-source" && ruling.projected);
-    return needsPage && !ruling.sources.some((page) => page.startsWith("https://"))
-      ? [`${what} cites no page`]
-      : [];
-  });
-}
-
 /**
  * Returns the settled calendar of each exchange that the sources know.
  *
@@ -216,6 +158,14 @@ export function mergeCalendars(sources: Record<string, SourceFile>, file: Ruling
   if (first === undefined || second === undefined) {
     throw new TypeError("Cannot merge calendars: two sources are needed");
   }
+  const broken = [
+    ...[first, second].flatMap(([name, { calendars }]) =>
+      calendars.flatMap((each) => unreadable(each, name))
+    ),
+    ...rulingFaults(file.rulings),
+  ];
+  // What cannot be read cannot be compared.
+  if (broken.length > 0) return { data: {}, problems: broken };
   const merged: Merged = { data: {}, problems: uncited(file.rulings) };
   const known = [first, second].flatMap(([, { calendars }]) => calendars.map(({ mic }) => mic));
   for (const mic of new Set(file.rulings.map((ruling) => ruling.mic))) {

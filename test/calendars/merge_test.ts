@@ -1,4 +1,4 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { readBook } from "../../lib/calendars/book.ts";
 import { type ConnectFile, makeConnect } from "../../lib/calendars/connect_rule.ts";
 import connectFile from "../../lib/calendars/connect.json" with { type: "json" };
@@ -102,7 +102,10 @@ Deno.test("without the rulings the seven Hong Kong days and the projected year a
     "2024-09-06",
     "2026-04-07",
   ]);
-  assertStringIncludes(problems.join("\n"), "XHKG: half-days differ (2018-02-15");
+  assertStringIncludes(
+    problems.join("\n"),
+    'XHKG: half-days differ (hours "09:30-12:00" and none; days 2018-02-15',
+  );
   assertStringIncludes(problems.join("\n"), "XSHG: after 2026-12-31 one source is alone");
 });
 
@@ -153,7 +156,8 @@ Deno.test("mergeCalendars() reports rulings that settle nothing, each with its r
   assertEquals(idle(settled), [
     'XTST: the ruling "closed 2025-07-01" settles nothing: it stands there twice',
   ]);
-  assertEquals(idle({ ...cited, kind: "half-days", takeFrom: "left" }), [
+  const half = { kind: "half-days" as const, hours: "09:30-12:00", everyYear: "12-24", eves: {} };
+  assertEquals(idle({ ...cited, ...half, takeFrom: "left" }), [
     'XTST: the ruling "half-days" settles nothing: the sources agree on half-days',
   ]);
   assertEquals(idle({ ...cited, kind: "hours", date: "2025-07-05", hours: "13:00-16:00" }), [
@@ -233,6 +237,96 @@ Deno.test("mergeCalendars() begins earlier by a ruling, as closed", pure, () => 
       'XTST: the ruling "closed-since" settles nothing: the sources begin on this day',
     ],
   );
+});
+
+/** Left alone has half-days: the eve of Christmas, and one that falls differently each year. */
+const short = { halfDay: "09:30-12:00", halfDays: { "2025": "01-28 12-24" } };
+const eves: RulingFile["rulings"][number] = {
+  ...cited,
+  kind: "half-days",
+  takeFrom: "left",
+  hours: "09:30-12:00",
+  everyYear: "12-24",
+  eves: { "2025": "01-28" },
+};
+
+Deno.test("mergeCalendars() takes half-days from one source as far as the rule gives them", pure, () => {
+  const of = (changes: Partial<CalendarRecord>, lines: RulingFile["rulings"] = [eves]) =>
+    merge(record({ ...short, ...changes }), record(), lines).problems;
+  assertEquals(of({}), []);
+  const wild = { halfDays: { "2025": "01-28 03-13 12-24" } };
+  assertEquals(of(wild), [
+    'XTST: 2025-03-13 is a half-day of "left" and none of the rule\'s eves, and no ruling settles it',
+  ]);
+  const own = { ...cited, kind: "half-day" as const, date: "2025-03-13" };
+  assertEquals(of(wild, [eves, own]), []);
+  assertEquals(
+    merge(record({ ...short, ...wild }), record(), [eves, own]).data.XTST?.halfDays,
+    wild.halfDays,
+  );
+  assertEquals(of({}, [eves, own]), [
+    'XTST: the ruling "half-day 2025-03-13" settles nothing: no source alone has the half-day',
+  ]);
+  assertEquals(of({ halfDays: { "2025": "12-24" } }), [
+    'XTST: 2025-01-28 is an eve of the rule and open, and no half-day of "left"',
+  ]);
+  assertEquals(of({ halfDay: "09:30-13:00" }), [
+    'XTST: half-days of "left" have the hours "09:30-13:00", not "09:30-12:00"',
+  ]);
+  assertEquals(of({ through: "2026-12-31", halfDays: { "2025": "01-28 12-24", "2026": "12-24" } }).slice(1), [
+    'XTST: the ruling "half-days" lists no eve of 2026',
+  ]);
+});
+
+Deno.test("mergeCalendars() says the hours in which half-days differ", pure, () => {
+  assertEquals(merge(record(short), record({ ...short, halfDay: "09:30-13:00" })).problems, [
+    'XTST: half-days differ (hours "09:30-12:00" and "09:30-13:00"), and no ruling settles it',
+  ]);
+});
+
+Deno.test(
+  "the eves of Lunar New Year in the ruling are the days before it in the Chinese calendar",
+  pure,
+  () => {
+    const ruling = (rulings as RulingFile).rulings.find(({ kind }) => kind === "half-days"); // as above
+    assert(ruling?.kind === "half-days");
+    const days = spellDays(ruling.eves);
+    assertEquals(days.length, 10);
+    for (const day of days) {
+      const next = Temporal.PlainDate.from(day).add({ days: 1 }).withCalendar("chinese");
+      assertEquals([next.monthCode, next.day], ["M01", 1], day);
+    }
+  },
+);
+
+Deno.test("mergeCalendars() reports hours in rulings that cannot be, by the ruling", pure, () => {
+  for (const hours of ["09:30-08:00", "09:30-12:00 11:00-16:00", "rubbish", "25:00-26:00", ""]) {
+    assertEquals(merge(record(), record(), [{ ...cited, kind: "hours", date: "2025-07-07", hours }]), {
+      data: {},
+      problems: [
+        `rulings.json: XTST: the ruling "hours 2025-07-07" has the hours "${hours}": ` +
+        'expected such as "13:00-16:00", each after the one before',
+      ],
+    });
+  }
+  assertEquals(merge(record(), record(), [{ ...cited, kind: "closed", date: "2025-13-45" }]).problems, [
+    'rulings.json: XTST: the ruling "closed 2025-13-45" has "2025-13-45", which is no day',
+  ]);
+});
+
+Deno.test("mergeCalendars() reports what cannot be read of a source by file, market and value", pure, () => {
+  const of = (changes: Partial<CalendarRecord>) => merge(record(changes), record()).problems;
+  assertEquals(of({ closed: { "2025": "01-01 13-45" } }), [
+    'sources/left.json: XTST: "closed" has "2025-13-45": expected a day that exists',
+  ]);
+  assertEquals(of({ closed: { "2025": "01-01 01-01" } }), [
+    'sources/left.json: XTST: "closed" has "2025-01-01": expected each day once',
+  ]);
+  assertEquals(of({ through: "2025-02-30", regular: "16:00-09:30", halfDay: "noon" }), [
+    'sources/left.json: XTST: "through" has "2025-02-30": expected a day that exists',
+    'sources/left.json: XTST: "regular" has "16:00-09:30": expected hours, each stretch after the one before',
+    'sources/left.json: XTST: "halfDay" has "noon": expected hours, each stretch after the one before',
+  ]);
 });
 
 Deno.test("mergeCalendars() refuses hours for a day that is closed", pure, () => {
