@@ -101,9 +101,13 @@ async function checkFile({ path, text }: CheckedFile, options: CheckOptions): Pr
     return { ...nothing, recipe, ...previews(recipe, options) };
   } catch (error) {
     if (error instanceof RecipeError) return { ...nothing, issues: error.issues };
-    // A calendar that ends too early is a finding about the recipe, not the end of the check.
-    if (!(error instanceof BrokerError)) throw error;
-    return { ...nothing, issues: [{ line: 1, column: 1, path: [], message: error.message }] };
+    if (!(error instanceof Error)) throw error;
+    // A calendar that ends too early is a finding about the recipe. A fault of ours is none, and must all the same
+    // not keep the other recipes from being checked and run.
+    const message = error instanceof BrokerError
+      ? error.message
+      : `it cannot be checked, by a fault of the program: ${error.name}: ${error.message.split("\n")[0]}`;
+    return { ...nothing, issues: [{ line: 1, column: 1, path: [], message }] };
   }
 }
 

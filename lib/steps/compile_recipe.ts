@@ -12,7 +12,7 @@ import { readSpan, type SessionSpan } from "./moments.ts";
 import { type CompileOptions, RecipeError, type RecipeIssue } from "./recipe.ts";
 import { bindParams, type ReadParam, readParam } from "./recipe_params.ts";
 import { recipeSchema, type RecipeSource, type StepSource } from "./recipe_schema.ts";
-import { placesInCode, readRecipeText, type RecipeText } from "./recipe_text.ts";
+import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "./recipe_text.ts";
 import { compileSchedules } from "./schedule.ts";
 import { checkSchema, expected, type Found } from "./schema_issues.ts";
 
@@ -31,14 +31,13 @@ export async function compileText(file: RecipeFile, options: CompileOptions): Pr
     ? readRecipeText(text)
     : { value: file.value, placeOf: placesInCode(text), issues: [] };
   const issues: RecipeIssue[] = read.issues.map((issue) => ({ path: [], ...issue }));
+  // Of a text that is no JSON its own fault says more than what another language makes of it.
   const strict = fileName.endsWith(".json") ? jsonProblem(text) : undefined;
-  if (strict !== undefined && issues.length === 0) {
-    issues.push({ path: [], line: 1, column: 1, message: strict });
-  }
+  if (strict !== undefined) throw new RecipeError(fileName, [{ path: [], ...strict }]);
   if (read.value === undefined) throw new RecipeError(fileName, issues);
   const { recipe, found } = await compileValue(read.value, file, options);
-  issues.push(...found.map(({ path, message, isName }) => ({
-    ...read.placeOf(path, isName),
+  issues.push(...found.map(({ path, message, isName, within }) => ({
+    ...read.placeOf(path, isName, within),
     path,
     message: path.length === 0 ? message : `${path.join(".")}: ${message}`,
   })));
@@ -47,15 +46,6 @@ export async function compileText(file: RecipeFile, options: CompileOptions): Pr
     throw new RecipeError(fileName, issues.toSorted((a, b) => a.line - b.line || a.column - b.column));
   }
   return recipe;
-}
-
-function jsonProblem(text: string): string | undefined {
-  try {
-    JSON.parse(text);
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? `this is not JSON: ${error.message}` : String(error);
-  }
 }
 
 async function compileValue(
@@ -74,9 +64,7 @@ async function compileValue(
   const source = value as RecipeSource;
   const late: Found[] = [];
   const params = isFine("params") ? readParams(source, late) : {};
-  const { schedules, found: wrongSchedules } = isFine("schedule")
-    ? await compileSchedules(source.schedule)
-    : { schedules: [], found: [] };
+  const { schedules, found: wrongSchedules } = await compileSchedules(source.schedule, isFine);
   late.push(...wrongSchedules);
   const window = isFine("window") ? readWindow(source, late) : undefined;
   const folder = folderOf(fileName);

@@ -170,9 +170,12 @@ async function otherRecipe(
 function compileCondition(source: StepSource["if"], found: Found[]): Expression | undefined {
   if (source === undefined) return undefined;
   const text = String(source).trim();
-  const compiled = compileExpression(isHole(text) ? text.slice(3, -2).trim() : text);
+  const expression = isHole(text) ? text.slice(3, -2).trim() : text;
+  const compiled = compileExpression(expression);
   if ("evaluate" in compiled) return compiled;
-  found.push({ path: ["if"], message: compiled.problem });
+  const { problem: message, offset } = compiled;
+  const within = offset === undefined ? {} : { within: { part: expression, offset } };
+  found.push({ path: ["if"], message, ...within });
   return undefined;
 }
 

@@ -85,6 +85,8 @@ function makeEnvironment(): Environment {
 /** What is wrong with an expression. */
 export interface ExpressionProblem {
   problem: string;
+  /** Characters from the start of the expression to the place. */
+  offset?: number;
 }
 
 /** Checks an expression: its syntax, its types, and the names that it uses. */
@@ -93,7 +95,7 @@ export function compileExpression(source: string): Expression | ExpressionProble
   try {
     parsed = environment.parse(source);
   } catch (error) {
-    if (error instanceof ParseError) return { problem: explain(error.message) };
+    if (error instanceof ParseError) return explainSyntax(error, source);
     throw error;
   }
   const outputs = new Set<string>();
@@ -146,6 +148,38 @@ function plainOf(value: unknown): unknown {
     return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plainOf(each)]));
   }
   return value;
+}
+
+/** Names that the reader of expressions has for signs. */
+const signs: Readonly<Record<string, string>> = {
+  RPAREN: '")"',
+  RBRACKET: '"]"',
+  RBRACE: '"}"',
+  COLON: '":"',
+  COMMA: '","',
+  IDENTIFIER: "a name",
+};
+
+/** What the reader of expressions could not read, in words. */
+function explainSyntax(error: ParseError, source: string): ExpressionProblem {
+  const [first = ""] = error.message.split("\n");
+  const [, wanted, got] = /^Expected (\w+), got (\w+)$/.exec(first) ?? [];
+  const isUnexpected = /^Unexpected (?:token|character):/.test(first);
+  const { start: offset, end } = error.range ?? { start: 0, end: 0 };
+  const given = source.slice(offset, Math.max(end, offset + 1));
+  const rest = given === "" ? "it ends there" : `there is ${JSON.stringify(given)}`;
+  const reason = source === ""
+    ? "it is empty"
+    : first === "Unterminated string"
+    ? "a text has no closing quote"
+    : wanted !== undefined
+    ? `expected ${signs[wanted] ?? wanted.toLowerCase()}, and ${got === "EOF" ? "it ends there" : rest}`
+    : isUnexpected && given === ""
+    ? "it ends where a value should follow"
+    : isUnexpected
+    ? `${JSON.stringify(given)} cannot stand there`
+    : explain(error.message);
+  return { problem: `cannot read the expression ${JSON.stringify(source)}: ${reason}`, offset };
 }
 
 const clockNames = new Set(["now", "today", "clock", "time", "date"]);

@@ -7,6 +7,7 @@ import { BrokerError } from "../errors.ts";
 import { compileText, type RecipeFile } from "./compile_recipe.ts";
 import type { CompiledRecipe } from "./compiled.ts";
 import { fileUrl } from "./file_url.ts";
+import { readText } from "./read_text.ts";
 import { type CompileOptions, RecipeError } from "./recipe.ts";
 
 const FILE = /\.(ya?ml|json|ts)$/;
@@ -25,7 +26,7 @@ export async function loadFile(path: string, options: CompileOptions): Promise<C
 
 /** Reads a recipe's file; one in TypeScript is run, and hands over its default export. */
 export async function readFile(path: string): Promise<RecipeFile> {
-  const text = await Deno.readTextFile(path);
+  const text = await readText(path);
   if (!path.endsWith(".ts")) return { text, fileName: path };
   const url = fileUrl(path);
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toHex();

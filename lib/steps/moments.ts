@@ -4,6 +4,7 @@
  * @module
  */
 import { calendarZone, type Mic, type Session } from "../calendars/mod.ts";
+import { didYouMean, nearest } from "../client/nearest.ts";
 import type { SessionMoment } from "./compiled.ts";
 import { readDuration } from "./durations.ts";
 
@@ -17,6 +18,23 @@ export const momentExpected =
 
 /** What a span of a session looks like, for messages. */
 export const spanExpected = 'a part of the session such as "XHKG.open-30m..XHKG.close+2h"';
+
+/** Says what a moment or a time of day looks like, with the name that was meant. */
+export function explainAt(text: string): string {
+  return `${momentExpected}${meantBy(text)}`;
+}
+
+const anchors = ["open", "close", "auction-close"] as const;
+
+function meantBy(text: string): string {
+  const [, word, rest = ""] = /^\s*([a-zA-Z][a-zA-Z_-]*?)\s*(?:([+-]\s*\d.*))?$/.exec(text) ?? [];
+  if (word === undefined) return "";
+  const name = nearest(word, anchors);
+  if (name === undefined) return "";
+  const meant = `${name}${rest.replaceAll(/\s/g, "")}`;
+  // What stays wrong with the right name is the span after it.
+  return readMoment(meant) === undefined || meant === text ? "" : `; did you mean "${meant}"?`;
+}
 
 /** A part of every session of an exchange. */
 export interface SessionSpan {
@@ -45,11 +63,15 @@ export function readSpan(text: string): SessionSpan | { expected: string } {
   const ends = text.split("..").map((end) => /^\s*([A-Z_]+)\.(.+?)\s*$/.exec(end));
   const [from, to] = ends.map((end) => ({ mic: end?.[1], moment: readMoment(end?.[2] ?? "") }));
   if (ends.length !== 2 || from?.moment === undefined || to?.moment === undefined) {
-    return { expected: spanExpected };
+    const given = text.split("..").map((end) => /^\s*[A-Z_]+\.(.+?)\s*$/.exec(end)?.[1] ?? "");
+    const meant = given.map((end) => readMoment(end) === undefined ? meantBy(end) : "").filter(Boolean);
+    return { expected: `${spanExpected}${meant.join("")}` };
   }
   if (from.mic !== to.mic) return { expected: "one and the same calendar at both ends" };
   const mic = mics.find((each) => each === from.mic);
-  if (mic === undefined) return { expected: `a calendar: ${mics.join(", ")}` };
+  if (mic === undefined) {
+    return { expected: `a calendar: ${mics.join(", ")}${didYouMean(from.mic ?? "", mics)}` };
+  }
   const runsBackwards = rank(from.moment) > rank(to.moment) ||
     (rank(from.moment) === rank(to.moment) && from.moment.offsetMs >= to.moment.offsetMs);
   if (runsBackwards) return { expected: "a span that ends after it starts" };

@@ -6,7 +6,7 @@
 import * as z from "zod";
 import type { Mic } from "../calendars/mod.ts";
 import { durationExpected, durationPattern } from "./durations.ts";
-import { mics, momentExpected, readAt, spanExpected } from "./moments.ts";
+import { explainAt, mics, readAt, spanExpected } from "./moments.ts";
 
 const NAME = /^[a-z0-9][a-z0-9-]*$/;
 const nameText = (what: string) =>
@@ -38,7 +38,9 @@ const calendarForm = z.strictObject({
     "first-session-of-quarter",
     "last-session-of-quarter",
   ]).optional().meta({ description: "Which sessions; every one by default" }),
-  at: z.string().refine((text) => readAt(text) !== undefined, momentExpected)
+  at: z.string().refine((text) => readAt(text) !== undefined, {
+    error: ({ input }) => explainAt(String(input)),
+  })
     .meta({
       description: "A moment of the session (close+45m, open-10m, auction-close) or a time of day (09:25)",
     }),

@@ -3,7 +3,17 @@
  *
  * @module
  */
-import { isCollection, isMap, isPair, isScalar, LineCounter, type Node, parseDocument, visit } from "yaml";
+import {
+  isAlias,
+  isCollection,
+  isMap,
+  isPair,
+  isScalar,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+} from "yaml";
 import type { Issue } from "../errors.ts";
 
 /** A place in a text, both counted from 1. */
@@ -12,11 +22,17 @@ export interface Place {
   column: number;
 }
 
+/** A place within the text of a member: so many characters after the start of a part of it. */
+export interface Within {
+  part: string;
+  offset: number;
+}
+
 /** What a text came to. */
 export interface RecipeText {
   value: unknown;
   /** Where a member stands, or the nearest one around it: its value, or its name for what is about names. */
-  placeOf: (path: Issue["path"], isName?: boolean) => Place;
+  placeOf: (path: Issue["path"], isName?: boolean, within?: Within) => Place;
   /** What is wrong with the text itself. */
   issues: (Place & { message: string })[];
 }
@@ -24,12 +40,16 @@ export interface RecipeText {
 /** Reads the text of a recipe in YAML, of which JSON is a part. */
 export function readRecipeText(text: string): RecipeText {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: "1.2" });
+  const document = parseText(text, lines);
   const placeAt = (offset: number): Place => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const placeOf = (path: Issue["path"], isName = false) => placeAt(offsetOf(document.contents, path, isName));
+  const placeOf: RecipeText["placeOf"] = (path, isName = false, within) => {
+    const start = offsetOf(document.contents, path, isName);
+    const part = within === undefined ? -1 : text.indexOf(within.part, start);
+    return placeAt(within === undefined || part < 0 ? start : part + within.offset);
+  };
   // After the first mistake in the text itself the reader stumbles over what it caused.
   const [broken] = document.errors;
   if (broken !== undefined) {
@@ -55,7 +75,87 @@ export function readRecipeText(text: string): RecipeText {
       });
     },
   });
-  return { value: document.toJS({ maxAliasCount: 100 }), placeOf, issues };
+  const wrong = wrongAlias(document);
+  if (wrong !== undefined) {
+    const { offset, message } = wrong;
+    return { value: undefined, placeOf, issues: [...issues, { ...placeAt(offset), message }] };
+  }
+  return { value: document.toJS({ maxAliasCount: -1 }), placeOf, issues };
+}
+
+function parseText(text: string, lineCounter: LineCounter) {
+  return parseDocument(text, { lineCounter, prettyErrors: false, version: "1.2" });
+}
+
+/** So many values may come of aliases: a few lines of them can stand for more than a machine holds. */
+const MOST_COPIES = 1000;
+
+/** Finds the first alias that stands for nothing, for what it lies in itself, or for too much. */
+function wrongAlias(document: ReturnType<typeof parseText>): { offset: number; message: string } | undefined {
+  /** Values that each anchor stands for, aliases within it counted in full; nothing while it is being read. */
+  const sizes = new Map<string, number | undefined>();
+  let copies = 0;
+  let wrong: { offset: number; message: string } | undefined;
+  const sizeOf = (node: unknown): number => {
+    if (wrong !== undefined) return 0;
+    if (isAlias(node)) {
+      const size = sizes.get(node.source);
+      const refuse = (message: string) => wrong = { offset: node.range?.[0] ?? 0, message };
+      if (!sizes.has(node.source)) refuse(`there is no "&${node.source}" before this "*${node.source}"`);
+      else if (size === undefined) refuse(`"*${node.source}" stands within what it stands for`);
+      else if ((copies += size) > MOST_COPIES) {
+        refuse(`aliases such as "*${node.source}" stand for more than ${MOST_COPIES} values: write them out`);
+      }
+      return size ?? 0;
+    }
+    const { anchor } = isScalar(node) || isCollection(node) ? node : {};
+    if (anchor !== undefined) sizes.set(anchor, undefined);
+    const items: unknown[] = isCollection(node) ? node.items : isPair(node) ? [node.key, node.value] : [];
+    const size = items.reduce<number>((sum, item) => sum + sizeOf(item), 1);
+    if (anchor !== undefined) sizes.set(anchor, size);
+    return size;
+  };
+  sizeOf(document.contents);
+  return wrong;
+}
+
+/** What is wrong with a text that has to be JSON, and where. */
+export function jsonProblem(text: string): (Place & { message: string }) | undefined {
+  const fault = jsonFault(text);
+  if (fault === undefined) return undefined;
+  const [, reason = fault, at] =
+    /^([\s\S]*?)(?: in JSON at position (\d+).*| after JSON at position (\d+).*)?$/
+      .exec(fault) ?? [];
+  const token = /^Unexpected token '([\s\S]*?)', /.exec(fault)?.[1];
+  const after = / after JSON at position (\d+)/.exec(fault)?.[1];
+  const offset = token !== undefined ? badTokenAt(text) : Number(at ?? after ?? text.length);
+  const before = text.slice(0, offset).split("\n");
+  const words = token !== undefined
+    ? `unexpected ${JSON.stringify(token)}`
+    : after !== undefined
+    ? "the text goes on after its end"
+    : `${reason[0]!.toLowerCase()}${reason.slice(1).replace(" JSON input", " the text")}`;
+  return { line: before.length, column: before.at(-1)!.length + 1, message: `this is not JSON: ${words}` };
+}
+
+function jsonFault(text: string): string | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** The engine names a token and not its place; it is where a text that stops before it has another fault. */
+function badTokenAt(text: string): number {
+  let [fine, bad] = [0, text.length];
+  while (bad - fine > 1) {
+    const middle = (fine + bad) >> 1;
+    if (jsonFault(text.slice(0, middle))?.startsWith("Unexpected token")) bad = middle;
+    else fine = middle;
+  }
+  return fine;
 }
 
 /** An expression that YAML took for a map of its own. */

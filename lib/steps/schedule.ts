@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { didYouMean } from "../client/nearest.ts";
+import type { Issue } from "../errors.ts";
 import type { CompiledSchedule } from "./compiled.ts";
 import { durationOf, readDuration } from "./durations.ts";
 import { readAt, readSpan } from "./moments.ts";
@@ -12,9 +14,15 @@ import { expected, type Found } from "./schema_issues.ts";
 /** Shortest step of `every`: the runner looks once a minute, and answers within seconds of a wake-up. */
 const SHORTEST_EVERY_MS = 100;
 
-/** Compiles the schedules of a recipe whose form was checked. */
+/**
+ * Compiles the schedules of a recipe. One whose form is wrong is left out, and what else is wrong with it is told all
+ * the same.
+ *
+ * @param isFine Tells whether the schema found nothing wrong at a path.
+ */
 export async function compileSchedules(
   source: RecipeSource["schedule"],
+  isFine: (...at: Issue["path"]) => boolean,
 ): Promise<{ schedules: CompiledSchedule[]; found: Found[] }> {
   if (source === undefined) return { schedules: [], found: [] };
   const list = Array.isArray(source) ? source : [source];
@@ -23,6 +31,7 @@ export async function compileSchedules(
   const ids = new Set<string>();
   for (const [index, each] of list.entries()) {
     const path = Array.isArray(source) ? ["schedule", index] : ["schedule"];
+    if (typeof each !== "object" || each === null) continue;
     if (each.id === undefined && list.length > 1) {
       // A name made of its place would change with the order, and a new name runs from now on only.
       found.push({
@@ -35,58 +44,95 @@ export async function compileSchedules(
       found.push(expected([...path, "id"], `another id: "${id}" is taken by an earlier schedule`));
     }
     ids.add(id);
-    const compiled = await compileOne(each);
-    if ("found" in compiled) {
-      found.push(...compiled.found.map((issue) => ({ ...issue, path: [...path, ...issue.path] })));
-    } else schedules.push({ id, ...compiled.schedule });
+    const wrong = await checkMembers(each, (member) => isFine(...path, member));
+    found.push(...wrong.map((issue) => ({ ...issue, path: [...path, ...issue.path] })));
+    if (wrong.length === 0 && isFine(...path)) schedules.push({ id, ...compileOne(each) });
   }
   return { schedules, found };
 }
 
 type WithoutId = CompiledSchedule extends infer S ? S extends { id: string } ? Omit<S, "id"> : never : never;
 
-async function compileOne(source: ScheduleSource): Promise<{ schedule: WithoutId } | { found: Found[] }> {
+/** Compiles a schedule in which nothing is wrong. */
+function compileOne(source: ScheduleSource): WithoutId {
   if ("calendar" in source) {
     const { calendar: mic, days = "every-session", at, halfDays = "run" } = source;
-    // The schema has read it before.
-    return { schedule: { form: "calendar", mic, days, at: readAt(at)!, halfDays } };
+    return { form: "calendar", mic, days, at: readAt(at)!, halfDays }; // the schema has read it before
   }
   if ("cron" in source) {
-    const found = await checkCron(source.cron, source.timezone);
-    if (found.length > 0) return { found };
     const { cron, timezone, onlyIn } = source;
-    return { schedule: { form: "cron", cron, timezone, ...onlyIn !== undefined && { onlyIn } } };
+    return { form: "cron", cron, timezone, ...onlyIn !== undefined && { onlyIn } };
   }
-  const everyMs = durationOf(source.every);
-  const jitterMs = readDuration(source.jitter ?? "0s") ?? 0;
   const span = source.while === undefined ? undefined : readSpan(source.while);
+  return {
+    form: "every",
+    everyMs: durationOf(source.every),
+    jitterMs: durationOf(source.jitter ?? "0s"),
+    ...span !== undefined && !("expected" in span) && { while: span },
+  };
+}
+
+/** Checks each member that is there and whose form is fine, whatever is wrong with the others. */
+async function checkMembers(source: ScheduleSource, isFine: (member: string) => boolean): Promise<Found[]> {
   const found: Found[] = [];
-  if (span !== undefined && "expected" in span) found.push(expected(["while"], span.expected));
-  if (everyMs < SHORTEST_EVERY_MS) found.push(expected(["every"], "at least 100ms"));
-  if (jitterMs >= everyMs) found.push(expected(["jitter"], "less than the time between two slots"));
-  if (found.length > 0 || (span !== undefined && "expected" in span)) return { found };
-  return { schedule: { form: "every", everyMs, jitterMs, ...span !== undefined && { while: span } } };
+  const textOf = (member: string): string | undefined => {
+    // A schedule is a map; which members it has, and of what type, is not known where its form is wrong.
+    const value = (source as Record<string, unknown>)[member];
+    return typeof value === "string" && isFine(member) ? value : undefined;
+  };
+  const timezone = textOf("timezone");
+  const isZone = timezone !== undefined && isTimeZone(timezone);
+  if (timezone !== undefined && !isZone) {
+    const near = didYouMean(timezone, Intl.supportedValuesOf("timeZone"));
+    found.push(expected(["timezone"], `a time zone${near || ' such as "Asia/Hong_Kong"'}`));
+  }
+  const cron = textOf("cron");
+  if (cron !== undefined) found.push(...await checkCron(cron, isZone ? timezone : "UTC"));
+  const span = readSpan(textOf("while") ?? USUAL_SPAN);
+  if ("expected" in span) found.push(expected(["while"], span.expected));
+  const everyMs = readDuration(textOf("every") ?? "");
+  const jitterMs = readDuration(textOf("jitter") ?? "");
+  if (everyMs !== undefined) {
+    if (everyMs < SHORTEST_EVERY_MS) found.push(expected(["every"], "at least 100ms"));
+    if (jitterMs !== undefined && jitterMs >= everyMs) {
+      found.push(expected(["jitter"], "less than the time between two slots"));
+    }
+  }
+  return found;
+}
+
+const USUAL_SPAN = "XHKG.open..XHKG.close";
+
+function isTimeZone(name: string): boolean {
+  try {
+    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function checkCron(cron: string, timezone: string): Promise<Found[]> {
-  try {
-    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(timezone);
-  } catch {
-    return [expected(["timezone"], 'a time zone such as "Asia/Hong_Kong"')];
-  }
-  if (cron.trim().split(/\s+/).length !== 5) {
-    return [expected(["cron"], 'five fields, such as "0 20 * * 1-5"')];
-  }
+  const fields = cron.trim().split(/\s+/);
+  if (fields.length !== 5) return [expected(["cron"], 'five fields, such as "0 20 * * 1-5"')];
   const { Cron } = await import("croner");
-  try {
-    // Without a function nothing is started: the pattern is only read.
-    const pattern = new Cron(cron, { timezone, paused: true });
-    if (pattern.nextRun(new Date(0)) === null) {
-      return [expected(["cron"], "a cron pattern that has a next time")];
+  const faultOf = (pattern: string): string | undefined => {
+    try {
+      // Without a function nothing is started: the pattern is only read.
+      new Cron(pattern, { timezone, paused: true });
+      return undefined;
+    } catch (error) {
+      return (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, "");
     }
-    return [];
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return [expected(["cron"], `a cron pattern (${reason})`)];
+  };
+  const whole = faultOf(cron);
+  if (whole === undefined) {
+    const hasTime = new Cron(cron, { timezone, paused: true }).nextRun(new Date(0)) !== null;
+    return hasTime ? [] : [expected(["cron"], "a cron pattern that has a next time")];
   }
+  // The reader stops at the first field that is wrong, and a person wants to hear of each.
+  const each = fields.flatMap((field, index) =>
+    faultOf(fields.map((_, at) => at === index ? field : "*").join(" ")) ?? []
+  );
+  return [expected(["cron"], `a cron pattern (${each.length === 0 ? whole : each.join("; ")})`)];
 }

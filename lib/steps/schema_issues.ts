@@ -14,6 +14,8 @@ export interface Found {
   message: string;
   /** It is about the member's name, not about its value. */
   isName?: true;
+  /** Where in the text of the member it is: so many characters after the start of a part of it. */
+  within?: { part: string; offset: number };
 }
 
 /** Says what was expected of a value. */

@@ -5,7 +5,7 @@
  */
 import type { Issue } from "../errors.ts";
 import type { StepScope } from "./compiled.ts";
-import { compileExpression, type Expression } from "./expressions.ts";
+import { compileExpression, type Expression, type ExpressionProblem } from "./expressions.ts";
 import { expected, type Found } from "./schema_issues.ts";
 
 /** Parameters that were read; their holes are filled when the step starts. */
@@ -47,8 +47,11 @@ export function readTemplate(source: unknown, at: Issue["path"]): { template: Te
         if (!/^[a-z0-9][a-z0-9-]*$/.test(part.secret)) {
           found.push(expected([...at, ...path], "the name of a secret in small letters, digits and hyphens"));
         }
-      } else if ("problem" in part) found.push({ path: [...at, ...path], message: part.problem });
-      else expressions.push({ path, expression: part });
+      } else if ("problem" in part) {
+        const { source, problem, offset } = part;
+        const within = offset === undefined ? {} : { within: { part: source, offset } };
+        found.push({ path: [...at, ...path], message: problem, ...within });
+      } else expressions.push({ path, expression: part });
     }
     fillers.set(JSON.stringify(path), { whole: isHole(text), parts });
   });
@@ -61,7 +64,7 @@ export function readTemplate(source: unknown, at: Issue["path"]): { template: Te
   return { template, found };
 }
 
-type Part = string | Expression | { problem: string } | { secret: string };
+type Part = string | Expression | ExpressionProblem & { source: string } | { secret: string };
 interface Filler {
   /** The text is one hole and nothing else, so its value keeps its type. */
   whole: boolean;
@@ -75,7 +78,10 @@ function partsOf(text: string): Part[] {
   for (const match of marks) {
     if (match.index < last) continue; // a secret within an expression is a part of it, and wrong there
     if (match.index > last) parts.push(text.slice(last, match.index));
-    parts.push(match[0].startsWith("${{") ? compileExpression(match[1]!.trim()) : { secret: match[1]! });
+    if (match[0].startsWith("${{")) {
+      const source = match[1]!.trim();
+      parts.push({ source, ...compileExpression(source) });
+    } else parts.push({ secret: match[1]! });
     last = match.index + match[0].length;
   }
   if (last < text.length) parts.push(text.slice(last));

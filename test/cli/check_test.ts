@@ -155,3 +155,27 @@ for (const [words, reason] of refusals) {
     assertStringIncludes(err, reason);
   });
 }
+
+Deno.test("check tells the trouble of each file as an issue of it, and checks the others", async () => {
+  const bomb = [
+    "a: &a [1, 2]",
+    ..."bcde".split("").map((name, index) => {
+      const before = `*${"abcd"[index]}`;
+      return `${name}: &${name} [${Array(9).fill(before).join(", ")}]`;
+    }),
+  ].join("\n");
+  await using dir = await folder({ "bomb.yaml": `name: bomb\n${bomb}\n`, "close.yaml": close });
+  await Deno.symlink("nowhere.yaml", `${dir.path}/x.yaml`);
+  await Deno.writeFile(`${dir.path}/y.yaml`, Uint8Array.from([0x61, 0x3a, 0x20, 0xe9]));
+  const { code, out, err } = await cli(["check", dir.path, "--now", NOW]);
+  assertEquals([code, err], [2, "hsgate: 3 of 4 recipes are wrong\n"]);
+  assertStringIncludes(out, "close  ");
+  assertStringIncludes(out, `${dir.path}/bomb.yaml:5:`);
+  assertStringIncludes(
+    out,
+    `${dir.path}/x.yaml:1:1: it cannot be read: it is a link to a file that is not there\n`,
+  );
+  assertStringIncludes(out, `${dir.path}/y.yaml:1:4: it is not UTF-8: byte 0xE9 at offset 3`);
+  const next = await cli(["next", dir.path, "--count", "1", "--json", "--now", NOW]);
+  assertEquals([next.code, JSON.parse(next.out).length], [2, 1]);
+});

@@ -67,6 +67,10 @@ overlap: paralel
       '12:5: steps.2.use: no such member; did you mean "uses"?',
       '15:9: steps.3.if: there is no step "firs"; did you mean "first"?',
       '19:11: steps.3.with.to: expected a day that is not before "2025-08-15"',
+      "22:23: schedule.0.cron: expected a cron pattern (Invalid value for hour: 25)",
+      '23:11: schedule.1.id: expected another id: "cron" is taken by an earlier schedule',
+      '23:45: schedule.1.timezone: expected a time zone; did you mean "Asia/Hong_Kong"?',
+      "24:5: schedule.2: expected an id: each of several schedules has its own, which its runs are known by",
       '24:17: schedule.2.calendar: expected one of "XHKG", "XNYS", "XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"; did you mean "XHKG"?',
       '25:10: overlap: expected one of "skip", "queue", "cancel", "parallel"; did you mean "parallel"?',
     ],
@@ -82,13 +86,113 @@ Deno.test("compileRecipe() checks cron patterns, zones, and that several schedul
   - { id: c, every: 20m, while: XHKG.open-30m..XNYS.close, jitter: 20m }
 `;
   assertEquals(await problemsOf(`name: x\n${schedules}${read}`), [
-    "3:20: schedule.0.cron: expected a cron pattern (CronPattern: Invalid value for hour: 25)",
-    '4:42: schedule.1.timezone: expected a time zone such as "Asia/Hong_Kong"',
+    "3:20: schedule.0.cron: expected a cron pattern (Invalid value for hour: 25)",
+    '4:42: schedule.1.timezone: expected a time zone; did you mean "Asia/Hong_Kong"?',
     '5:11: schedule.2.id: expected another id: "b" is taken by an earlier schedule',
     "6:5: schedule.3: expected an id: each of several schedules has its own, which its runs are known by",
     "7:33: schedule.4.while: expected one and the same calendar at both ends",
     "7:68: schedule.4.jitter: expected less than the time between two slots",
   ]);
+});
+
+Deno.test("compileRecipe() tells what is wrong with each schedule, also beside one whose form is wrong", async () => {
+  const text = `name: x
+schedule:
+  - { id: a, cron: "61 25 * * *", timezone: Asia/HongKong }
+  - { id: b, cron: 0 20 * * 1-5 }
+  - { id: b, calendar: XHKG, at: clsoe+45m }
+  - { id: c, cron: 0 24 * * * }
+  - { id: d, every: 1h, while: XHKG.opne-30m..XHKG.close+2h }
+`;
+  assertEquals(await problemsOf(`${text}${read.replace("funds", "fund")}`), [
+    "3:20: schedule.0.cron: expected a cron pattern (Invalid value for minute: 61; Invalid value for hour: 25)",
+    '3:45: schedule.0.timezone: expected a time zone; did you mean "Asia/Hong_Kong"?',
+    "4:5: schedule.1.timezone: expected text",
+    '5:11: schedule.2.id: expected another id: "b" is taken by an earlier schedule',
+    '5:34: schedule.2.at: expected a moment of the session such as "close+45m" or "open-10m", or a time of day ' +
+    'such as "09:25"; did you mean "close+45m"?',
+    "6:5: schedule.3.timezone: expected text",
+    "6:20: schedule.3.cron: expected a cron pattern (Invalid value for hour: 24)",
+    '7:32: schedule.4.while: expected a part of the session such as "XHKG.open-30m..XHKG.close+2h"; ' +
+    'did you mean "open-30m"?',
+    '8:24: steps.0.uses: there is no step "account.fund"; did you mean "account.funds"?',
+  ]);
+});
+
+Deno.test("compileRecipe() refuses aliases that stand for too much, for nothing or for themselves", async () => {
+  const list = (name: string) => `[${Array(10).fill(`*${name}`).join(", ")}]`;
+  const bomb = `name: x\na: &a [1, 2, 3]\nb: &b ${list("a")}\nc: &c ${list("b")}\nd: &d ${list("c")}\n`;
+  assertEquals(await problemsOf(bomb), [
+    '5:12: aliases such as "*c" stand for more than 1000 values: write them out',
+  ]);
+  assertEquals(await problemsOf("name: *x\n"), ['1:7: there is no "&x" before this "*x"']);
+  assertEquals(await problemsOf("name: x\na: &a [*a]\n"), ['2:8: "*a" stands within what it stands for']);
+  const shared = "params: { a: &m hk, b: *m }\n";
+  assertEquals((await compileRecipe(`name: x\n${shared}${read}`, "x.yaml", { now })).params, {
+    a: "hk",
+    b: "hk",
+  });
+});
+
+Deno.test("compileRecipe() says where JSON is broken", async () => {
+  const of = (text: string) => problemsOf(text, "my.json");
+  assertEquals(await of('{\n  "name": "x",\n  "steps": [1,\n  ]\n}\n'), [
+    '4:3: this is not JSON: unexpected "]"',
+  ]);
+  assertEquals(await of('{\n  "name" "x"\n}\n'), [
+    "2:10: this is not JSON: expected ':' after property name",
+  ]);
+  assertEquals(await of('{\n  "name": tru }'), ['2:14: this is not JSON: unexpected " "']);
+  assertEquals(await of("{} {}"), ["1:4: this is not JSON: the text goes on after its end"]);
+  assertEquals(await of('["x"'), ["1:5: this is not JSON: expected ',' or ']' after array element"]);
+  assertEquals(await of(""), ["1:1: this is not JSON: unexpected end of the text"]);
+});
+
+Deno.test("compileRecipe() says where in an expression the mistake is, and in words", async () => {
+  const of = async (expression: string) =>
+    (await problemsOf(`name: x
+steps:
+  - id: a
+    uses: account.funds
+    with: { market: "\${{ ${expression} }}" }
+`))[0];
+  const at = (column: number, reason: string) =>
+    `5:${column}: steps.0.with.market: cannot read the expression ${reason}`;
+  assertEquals(await of("1 +"), at(29, '"1 +": it ends where a value should follow'));
+  assertEquals(await of("1 + + *"), at(30, '"1 + + *": "+" cannot stand there'));
+  assertEquals(await of("(1"), at(28, '"(1": expected ")", and it ends there'));
+  assertEquals(await of("slot slot"), at(31, '"slot slot": "slot" cannot stand there'));
+  assertEquals(await of("'abc"), at(26, `"'abc": a text has no closing quote`));
+  assertEquals((await of(""))?.split(": ").slice(-1), ["it is empty"]);
+});
+
+Deno.test("loadRecipe() refuses files that are not UTF-8, by the place of the byte, and links that lead nowhere", async () => {
+  await using dir = await temporaryFolder();
+  const issueOf = async (name: string) => {
+    const error = await assertRejects(() => loadRecipe(`${dir.path}/${name}`, { now }), RecipeError);
+    return error.issues.map(({ line, column, message }) => `${line}:${column}: ${message}`);
+  };
+  const latin = Uint8Array.from(
+    [...`name: x # \uFFFD ü\ndescription: caf`].flatMap((char) => [...new TextEncoder().encode(char)]),
+  );
+  await Deno.writeFile(`${dir.path}/latin.yaml`, Uint8Array.from([...latin, 0xe9, 0x0a]));
+  assertEquals(await issueOf("latin.yaml"), [
+    "2:17: it is not UTF-8: byte 0xE9 at offset 33 belongs to no character; save it as UTF-8",
+  ]);
+  await Deno.writeFile(`${dir.path}/wide.yaml`, Uint8Array.from([0xff, 0xfe, 0x6e, 0x00]));
+  assertEquals(await issueOf("wide.yaml"), [
+    "1:1: it is not UTF-8 but UTF-16: byte 0xFF at offset 0 belongs to no character; save it as UTF-8",
+  ]);
+  await Deno.symlink("gone.yaml", `${dir.path}/link.yaml`);
+  assertEquals(await issueOf("link.yaml"), [
+    "1:1: it cannot be read: it is a link to a file that is not there",
+  ]);
+  // A mark of the byte order is none of the text, and some editors write it.
+  await Deno.writeTextFile(
+    `${dir.path}/marked.json`,
+    `\uFEFF{"name":"x","steps":[{"id":"a","uses":"account.funds","with":{"market":"hk"}}]}`,
+  );
+  assertEquals((await loadRecipe(`${dir.path}/marked.json`, { now })).name, "x");
 });
 
 Deno.test("compileRecipe() refuses codes without quotes, as they would lose their zeros or digits", async () => {
@@ -119,7 +223,7 @@ Deno.test("compileRecipe() says where the text itself is broken, and how express
   );
   assertStringIncludes(bare, 'an expression needs quotes: "${{ … }}"');
   const [json = ""] = await problemsOf('{ name: "x" }', "my.json");
-  assertStringIncludes(json, "1:1: this is not JSON: ");
+  assertStringIncludes(json, "1:3: this is not JSON: expected property name");
 });
 
 Deno.test("compileRecipe() refuses what could send an order late, twice or unwatched", async () => {
