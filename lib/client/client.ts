@@ -240,6 +240,7 @@ class Calls {
     if (operation.needs === "trade-login" && operation.effect === "write" && this.#keeper.canLogIn) {
       await this.#keeper.ensure();
     }
+    if (operation.effect === "write") options.beforeWrite?.();
     return await this.#transport.call(operation, params, options);
   }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { BrokerError } from "../errors.ts";
 import { LeaseLostError } from "./claims.ts";
 import { Halt } from "./halt.ts";
 import type { Host } from "./host.ts";
@@ -23,6 +24,7 @@ export interface LeaseKeeperOptions {
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
   readonly #controller = new AbortController();
+  readonly #lost = new AbortController();
   readonly #cancelTimeout: () => void;
   #cancelRenewal: () => void = () => {};
   #renewedAt: number;
@@ -45,6 +47,34 @@ export class LeaseKeeper {
     return this.#controller.signal;
   }
 
+  /** Given when the lease is lost, whatever else was to end the run before; not even a write goes on then. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /**
+   * Renews now, before something goes out that nobody can take back: the timers of a process that was asleep may not
+   * have told it yet that its lease is lost.
+   *
+   * @throws {LeaseLostError} When somebody else has the run.
+   * @throws {BrokerError} When the ledger does not answer.
+   */
+  hold(): void {
+    this.#lost.signal.throwIfAborted();
+    try {
+      this.#renewNow();
+    } catch (error) {
+      if (error instanceof LeaseLostError) {
+        this.#lose(error);
+        throw error;
+      }
+      throw new BrokerError("Cannot write now: the ledger does not tell whether the run is still ours", {
+        code: "ledger",
+        cause: error,
+      });
+    }
+  }
+
   /** Stops renewing; the run has ended. */
   end(): void {
     this.#cancelTimeout();
@@ -64,18 +94,35 @@ export class LeaseKeeper {
     });
   }
 
+  #renewNow(): void {
+    const { host, renew } = this.#options;
+    const { cancelAsked } = renew();
+    this.#renewedAt = host.monotonic();
+    if (cancelAsked !== undefined) this.#halt(new Halt("cancelled", cancelAsked));
+  }
+
   #renew(): boolean {
-    const { host, leaseMs, renew } = this.#options;
+    const { host, leaseMs } = this.#options;
     try {
-      const { cancelAsked } = renew();
-      this.#renewedAt = host.monotonic();
-      if (cancelAsked !== undefined) this.#halt(new Halt("cancelled", cancelAsked));
+      this.#renewNow();
       return true;
     } catch (error) {
       // A ledger that is busy for a moment is asked again while the lease lasts.
-      const lost = error instanceof LeaseLostError || host.monotonic() - this.#renewedAt > leaseMs;
-      if (lost) this.#halt(new Halt("lost", "the lease is lost"));
-      return !lost;
+      const isLost = error instanceof LeaseLostError || host.monotonic() - this.#renewedAt > leaseMs;
+      if (isLost) this.#lose(error);
+      return !isLost;
     }
+  }
+
+  #lose(error: unknown): void {
+    this.#lost.abort(
+      error instanceof LeaseLostError
+        ? error
+        : new LeaseLostError("Cannot go on: the lease could not be renewed in time", {
+          code: "lease-lost",
+          cause: error,
+        }),
+    );
+    this.#halt(new Halt("lost", "the lease is lost"));
   }
 }

@@ -5,10 +5,11 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
-import { DisplacedError } from "../errors.ts";
+import { BrokerError, DisplacedError } from "../errors.ts";
 import type { CompiledRecipe, CompiledStep, StepContext, StepScope } from "../steps/compiled.ts";
 import { type Claim, endRun, LeaseLostError, renewClaim } from "./claims.ts";
 import { DISPLACED, holdLogin } from "./displaced.ts";
+import { tellSent, WriteGuard } from "./guarded_client.ts";
 import { Halt } from "./halt.ts";
 import { type Host, wait } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
@@ -48,13 +49,23 @@ export interface Surroundings extends Pick<TellingOptions, "tracer" | "onEvent">
   timeOf?(recipe: CompiledRecipe): (() => number) | undefined;
   /** The value of a secret by its reference. */
   secret(name: string): Promise<string>;
-  /** Called in the transaction that ends a run. */
+  /** What becomes of a run that is stopped while it reads: whoever looks next goes on with it, or it is over. @default "due" */
+  whenStopped?: "due" | "cancelled";
+  /** Called in the transaction that ends a run, unless somebody stopped it. */
   onEnd?(recipe: CompiledRecipe, row: RunRow): void;
   /** Runs another recipe as a step of this one. */
   runRecipe?(parent: Claim, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
-/** How a run ended; `due` when it was given back, `lost` when somebody else has it. */
+/** A write that a step was about to send was kept back: its window has closed, or the clock is off. */
+export class WriteWithheldError extends BrokerError {
+  override readonly name: string = "WriteWithheldError";
+}
+
+/**
+ * How a run ended; `due` when it was given back, `lost` when somebody else has it. The reason of a lost one is `write`
+ * when a step that writes had begun under it, and `lease` otherwise.
+ */
 export interface RunOutcome {
   state: RunState | "lost";
   reason?: string;
@@ -83,6 +94,8 @@ class Execution {
   readonly #telling: RunTelling;
   readonly #outputs: Record<string, unknown> = {};
   readonly #states = new Map<string, StepState>();
+  /** What each step that writes has sent. */
+  readonly #guards = new Map<string, WriteGuard>();
   #startedAt = 0;
   /** Why a step did not write though everything before it went well. */
   #withheld: "window" | "unsafe" | undefined;
@@ -126,7 +139,7 @@ class Execution {
       return this.#end(this.#outcome());
     } catch (error) {
       if (!(error instanceof LeaseLostError)) throw error;
-      return this.#ended({ state: "lost", reason: "lease" });
+      return this.#lost();
     } finally {
       this.#keeper.end();
     }
@@ -168,6 +181,14 @@ class Execution {
     return step.effect === "write" ? this.#whyNoWrite() : undefined;
   }
 
+  /** Called right before each write of a step goes out: a process that was asleep may have lost its run by now. */
+  #checkWrite(): void {
+    this.#keeper.hold();
+    const reason = this.#whyNoWrite();
+    if (reason === undefined) return;
+    throw new WriteWithheldError(`Cannot write now: ${reason}`, { code: this.#withheld ?? "unsafe" });
+  }
+
   /** Reads before it may have taken long, so that what held when the run began is looked at again. */
   #whyNoWrite(): string | undefined {
     const { ledger, host } = this.#around;
@@ -205,6 +226,7 @@ class Execution {
   async #once(attempt: Attempt, step: CompiledStep): Promise<{ error: unknown } | undefined> {
     const { host, redactor } = this.#around;
     const began = host.monotonic();
+    const guard = this.#guardFor(step);
     this.#begin(attempt);
     this.#tell({
       type: "step-started",
@@ -214,8 +236,9 @@ class Execution {
       attempt: attempt.attempt,
     });
     try {
-      const context = this.#context(step, attempt.attempt);
-      const result = await runOnce(step, context, { host, halt: this.#keeper.halt });
+      const context = this.#context(step, attempt.attempt, guard);
+      const { halt, lost } = this.#keeper;
+      const result = await runOnce(step, context, { host, halt, lost });
       const output = redactor.json(result);
       const stored = this.#outputs[step.id] = JSON.parse(output);
       // The step did its work and found that something is amiss; doing it again would find the same.
@@ -227,7 +250,8 @@ class Execution {
     } catch (error) {
       if (error instanceof LeaseLostError) throw error;
       if (error instanceof DisplacedError) this.#displaced = true;
-      const unknown = step.effect === "write" && mayHaveHappened(error);
+      // A step of one's own says in its own words what its call has thrown.
+      const unknown = step.effect === "write" && (mayHaveHappened(error) || guard?.isOpen === true);
       const errorName = error instanceof Error ? error.name : "unknown";
       this.#close(
         attempt,
@@ -235,7 +259,16 @@ class Execution {
         host.monotonic() - began,
       );
       return { error };
+    } finally {
+      guard?.close();
     }
+  }
+
+  #guardFor({ id, effect }: CompiledStep): WriteGuard | undefined {
+    if (effect !== "write") return undefined;
+    const guard = new WriteGuard(() => this.#checkWrite());
+    this.#guards.set(id, guard);
+    return guard;
   }
 
   #begin(attempt: Attempt): void {
@@ -274,7 +307,8 @@ class Execution {
         const wrote = this.#recipe.steps.some(({ id, effect }) =>
           effect === "write" && this.#states.has(id) && this.#states.get(id) !== "skipped"
         );
-        return { state: wrote ? "waiting_recovery" : "due", reason: "stopped" };
+        const state = wrote ? "waiting_recovery" : this.#around.whenStopped ?? "due";
+        return { state, reason: "stopped" };
       }
     }
     if (this.#displaced) return { state: "failed", reason: "displaced" };
@@ -288,13 +322,14 @@ class Execution {
   }
 
   #end({ state, reason }: RunOutcome): RunOutcome {
-    if (state === "lost") return this.#ended({ state, reason });
+    if (state === "lost") return this.#lost();
     const { ledger, host, onEnd } = this.#around;
     const now = host.now();
     const warnings = ledger.transaction(() => {
       endRun(ledger, this.#claim, { state, reason, now });
       if (this.#displaced) this.#holdLogin(now);
-      if (state === "due") return [];
+      // Whoever stopped it knows.
+      if (state === "due" || (state === "cancelled" && reason === "stopped")) return [];
       const row = findRun(ledger, this.#row.run_key)!; // it is still there
       const found = [
         noteSlowness(ledger, this.#recipe, row, now),
@@ -318,6 +353,20 @@ class Execution {
     pauseRecipe(ledger, name, { why: DISPLACED, now, schedules });
   }
 
+  /** Nothing may be written into the run's row any more; what went out under it must not be forgotten. */
+  #lost(): RunOutcome {
+    const guards = [...this.#guards];
+    const sent = guards.filter(([, guard]) => guard.sent.length > 0)
+      .map(([step, guard]) => `step "${step}" had sent ${tellSent(guard.sent)}`);
+    this.#tell({
+      type: "warning",
+      message: `the lease was lost, somebody else has the run; ${
+        sent.length > 0 ? sent.join("; ") : "nothing was sent"
+      } before that, and nothing after it${guards.length === 0 ? "" : "; look at today's orders"}`,
+    });
+    return this.#ended({ state: "lost", reason: guards.length === 0 ? "lease" : "write" });
+  }
+
   #ended(outcome: RunOutcome): RunOutcome {
     const tookMs = this.#around.host.monotonic() - this.#startedAt;
     this.#tell({ type: "run-ended", ...outcome, tookMs });
@@ -328,7 +377,11 @@ class Execution {
     return { ...scopeOf(this.#recipe, this.#row), outputs: this.#outputs };
   }
 
-  #context(step: CompiledStep, attempt: number): Omit<StepContext, "signal" | "sleep"> {
+  #context(
+    step: CompiledStep,
+    attempt: number,
+    guard: WriteGuard | undefined,
+  ): Omit<StepContext, "signal" | "sleep"> {
     const { ledger, host, out, redactor, client, secret, runRecipe } = this.#around;
     return {
       ...this.#scope(),
@@ -336,7 +389,10 @@ class Execution {
       attempt,
       out,
       now: this.#around.timeOf?.(this.#recipe) ?? (() => host.now()),
-      client: () => client(this.#recipe),
+      client: async () => {
+        const own = await client(this.#recipe);
+        return guard?.guard(own) ?? own;
+      },
       log: (level, message, data) => this.#tell({ type: "log", step: step.id, level, message, data }),
       progress: (event) => this.#tell({ type: "step-progress", step: step.id, ...event }),
       artifact: (file) => {

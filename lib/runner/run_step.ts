@@ -27,12 +27,12 @@ export class StepTimeoutError extends BrokerError {
 
 /**
  * Runs a step once and resolves to what it returns. A read that does not heed its signal is left behind; a write is
- * not broken off by a stop or a cancel, and when its own time is up it is heard out for a while.
+ * not broken off by a stop or a cancel, and when its own time is up, or its lease is lost, it is heard out for a while.
  */
 export async function runOnce(
   step: CompiledStep,
   context: Omit<StepContext, "signal" | "sleep">,
-  { host, halt }: { host: Host; halt: AbortSignal },
+  { host, halt, lost }: { host: Host; halt: AbortSignal; /** The lease is. */ lost: AbortSignal },
 ): Promise<unknown> {
   const timer = new AbortController();
   const isWrite = step.effect === "write";
@@ -43,11 +43,11 @@ export async function runOnce(
       }),
     );
   });
-  const signal = isWrite ? timer.signal : AbortSignal.any([timer.signal, halt]);
+  const signal = AbortSignal.any([timer.signal, isWrite ? lost : halt]);
   const patience = new AbortController();
   try {
     signal.throwIfAborted();
-    // A write that sleeps between its orders is woken by its own time alone, as its signal is.
+    // A write that sleeps between its orders is woken by its own time and a lost lease alone, as its signal is.
     const sleep = (ms: number) => wait(host, ms, signal);
     const work = Promise.resolve().then(() => step.run({ ...context, signal, sleep }));
     return await Promise.race([work, givenUp(signal, isWrite ? WRITE_GRACE_MS : 0, host, patience.signal)]);

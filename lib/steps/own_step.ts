@@ -68,6 +68,7 @@ export async function runOwnStep(
     if (message.type === "failed") throw refuse(file, message.message);
     if (message.type === "log") context.log(message.level, message.message, message.data);
     if (message.type === "progress") context.progress(message.event);
+    context.signal.throwIfAborted(); // what it had asked for before it was ended is not done any more
     if (message.type === "call") void answerCall(message, { child, effect, context });
   }
   context.signal.throwIfAborted();
@@ -174,6 +175,7 @@ async function startStep(file: URL, { signal, onPrinted = () => {}, ...starting 
     }
   };
   signal?.addEventListener("abort", kill);
+  if (signal?.aborted) kill(); // while it was being started
   return {
     messages: messagesOf(child.stdout, take),
     send: (message) =>

@@ -19,6 +19,8 @@ export interface CallOptions {
   timeoutMs?: number;
   /** Told when the answer comes after the call was given up; only some transports can tell. */
   onLateAnswer?: (late: LateAnswer) => void;
+  /** Called by the client right before a write goes out, logins done; what it throws keeps the write from being sent. */
+  beforeWrite?: () => void;
 }
 
 /** An answer that came after its call was given up: what happened after all. */

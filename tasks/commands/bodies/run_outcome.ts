@@ -87,9 +87,10 @@ const forPerson = {
 } as const;
 
 /** The exit code of a run; `ifNew` says that coming second is no failure. */
-export function codeOf({ ran, outcome: { state } }: ScriptResult, ifNew: boolean): number {
+export function codeOf({ ran, outcome: { state, reason } }: ScriptResult, ifNew: boolean): number {
   // Nobody may get used to this one.
   if (state === "unknown" || state === "waiting_recovery") return 5;
+  if (state === "lost" && reason === "write") return 5;
   if (state === "refused") return 4;
   if (!ran && ifNew) return 0;
   if (state === "running") return 4;

@@ -81,7 +81,8 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
     tracer: observers.tracer,
     onEvent: (event: RunEvent) => {
       if (event.type === "run-ended") {
-        ends.push(event.state);
+        // A run that was lost in a write is as open as one whose answer was.
+        ends.push(event.state === "lost" && event.reason === "write" ? "unknown" : event.state);
         const recipe = current.find(({ name }) => name === event.recipe);
         if (event.reason === "displaced" && recipe !== undefined) renewed.onDisplaced(recipe);
       }

@@ -1,0 +1,70 @@
+/**
+ * A scheduler in a process of its own whose run places orders in a step of one's own, to be put to sleep in it.
+ *
+ * @module
+ */
+import { createClient } from "../../lib/client/client.ts";
+import { Ledger } from "../../lib/runner/ledger.ts";
+import { Redactor } from "../../lib/runner/redact.ts";
+import { Scheduler } from "../../lib/runner/scheduler.ts";
+import { runOwnStep } from "../../lib/steps/own_step.ts";
+import { gateway } from "../../lib/transports/gateway.ts";
+import { every, orders, realHost, step } from "./support.ts";
+
+/** What the process is told, as JSON in its only argument. */
+export interface LeaseJob {
+  ledger: string;
+  /** File of the step. */
+  step: string;
+  gatewayUrl: string;
+  tradePassword: string;
+  tradePasswordKey: string;
+}
+
+/** Starts the process; it ends with its first run and writes what it told as lines of JSON. */
+export function spawnWriter(job: LeaseJob): Deno.ChildProcess {
+  return new Deno.Command(Deno.execPath(), {
+    args: ["run", "--no-check", "-A", import.meta.filename!, JSON.stringify(job)],
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+}
+
+if (import.meta.main) {
+  const job: LeaseJob = JSON.parse(Deno.args[0]!);
+  const description = { summary: "", effect: "write", permissions: {}, params: {} } as const;
+  await using client = createClient(
+    gateway({ url: job.gatewayUrl, tradePasswordKey: job.tradePasswordKey }),
+    { tradePassword: job.tradePassword },
+  );
+  using ledger = new Ledger(job.ledger);
+  const ended = Promise.withResolvers<void>();
+  const recipe = orders([], {
+    schedules: [every(500)],
+    window: undefined,
+    steps: [step({
+      effect: "write",
+      run: (context) => runOwnStep(new URL(job.step), description, { params: {}, context }),
+    })],
+  });
+  const scheduler = new Scheduler({
+    ledger,
+    host: realHost,
+    holder: "sleeper",
+    recipes: [recipe],
+    out: "",
+    redactor: new Redactor(),
+    client: () => Promise.resolve(client),
+    secret: () => Promise.reject(new TypeError("no secrets")),
+    leaseMs: 900,
+    maxRuns: 1,
+    onEvent(event) {
+      // deno-lint-ignore no-console -- the parent reads it
+      console.log(JSON.stringify(event));
+      if (event.type === "run-ended") ended.resolve();
+    },
+  });
+  scheduler.start();
+  await ended.promise;
+  await scheduler.stop();
+}

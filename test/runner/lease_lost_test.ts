@@ -1,0 +1,181 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { orders as orderOperations } from "../../lib/operations/orders.ts";
+import { recoverExpired, settleRun } from "../../lib/runner/claims.ts";
+import { Ledger } from "../../lib/runner/ledger.ts";
+import { verifyLedger } from "../../lib/runner/ledger_care.ts";
+import type { RunEvent } from "../../lib/runner/run_events.ts";
+import type { StepContext } from "../../lib/steps/compiled.ts";
+import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
+import { spawnWriter } from "./lease_child.ts";
+import { type Bench, bench, HOUR, MINUTE, orders, runsOf, step, temporaryFolder } from "./support.ts";
+
+const order = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "300",
+  side: "buy",
+  orderType: "enhanced-limit",
+} as const;
+
+const countOf = async ({ client }: Simulated) =>
+  (await client.orders.today({ market: "hk" }).toArray()).length;
+
+const endOf = (events: readonly RunEvent[]) =>
+  events.flatMap((event) => event.type === "run-ended" ? [`${event.state} ${event.reason}`] : []);
+const warningsOf = (events: readonly RunEvent[]) =>
+  events.flatMap((event) => event.type === "warning" ? [event.message] : []);
+
+/** Lets the real sockets of the client work while the host stands still, until a run has ended. */
+async function runOne(b: Bench): Promise<void> {
+  b.scheduler.tick();
+  await b.scheduler.drain();
+}
+
+/** A recipe with one step that places orders; at ten on Friday, and its window is open until ten to four. */
+function writer(run: (context: StepContext) => Promise<unknown>) {
+  return orders([], { steps: [step({ effect: "write", run })] });
+}
+
+/** The machine sleeps past the lease; another process finds out, and a person says that nothing came of it. */
+function loseLease({ host, ledger }: Bench): void {
+  host.sleep(35_000);
+  assertEquals(recoverExpired(ledger, host.now()).map(({ state }) => state), ["waiting_recovery"]);
+  const [runKey] = runsOf(ledger)[0]!.split(" ");
+  assert(settleRun(ledger, { runKey: runKey!, state: "failed", actor: "me", now: host.now() }));
+}
+
+Deno.test("a step whose lease was lost while it slept sends no second order", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const before = await countOf(broker);
+  const refused: string[] = [];
+  let signal: AbortSignal | undefined;
+  const b: Bench = bench({
+    start: "2025-08-15T01:59:59Z",
+    client: () => Promise.resolve(broker.client),
+    recipes: [writer(async (context) => {
+      signal = context.signal;
+      const client = await context.client();
+      await client.orders.place(order);
+      loseLease(b);
+      const note = (error: Error) => void refused.push(error.message);
+      // However it is called, and though the step goes on after the first refusal.
+      await client.orders.place(order).catch(note);
+      await client.call(orderOperations.place, order).catch(note);
+      await client.raw("trade", "TradeEntrust", {}).catch(note);
+    })],
+  });
+  using _ = b;
+  b.scheduler.tick();
+  b.host.jump(MINUTE);
+  await runOne(b);
+  assertEquals(refused, Array(3).fill('Cannot go on with run "orders/s1/2025-08-15": its lease is lost'));
+  assertEquals(await countOf(broker), before + 1);
+  assertEquals((signal?.reason as Error).name, "LeaseLostError");
+  assertEquals(endOf(b.events), ["lost write"]);
+  assertEquals(warningsOf(b.events), [
+    'the lease was lost, somebody else has the run; step "one" had sent orders.place (done) before that, and ' +
+    "nothing after it; look at today's orders",
+  ]);
+  assertEquals(runsOf(b.ledger), ["orders/s1/2025-08-15 failed settled live"]);
+  assertEquals(verifyLedger(b.ledger), []);
+});
+
+Deno.test("a step that was asleep while nobody noticed keeps its run, and its window all the same", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const before = await countOf(broker);
+  const refused: string[] = [];
+  const b: Bench = bench({
+    start: "2025-08-15T01:59:59Z",
+    client: () => Promise.resolve(broker.client),
+    recipes: [writer(async (context) => {
+      const client = await context.client();
+      b.host.sleep(MINUTE);
+      await client.orders.place(order);
+      b.host.sleep(6 * HOUR); // 16:00, ten minutes after the window closed
+      await client.orders.place(order).catch((error) => void refused.push(error.message));
+    })],
+  });
+  using _ = b;
+  b.scheduler.tick();
+  b.host.jump(1_000);
+  await runOne(b);
+  assertEquals(await countOf(broker), before + 1);
+  assertEquals(refused, ["Cannot write now: its window closed at 2025-08-15T07:50:00Z"]);
+  // An order that was kept back is no run that went well, though the step took it lightly.
+  assertEquals(endOf(b.events), ["failed window"]);
+});
+
+Deno.test("what a step is still at after its time sends nothing more", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const before = await countOf(broker);
+  const late = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<string>();
+  const b: Bench = bench({
+    start: "2025-08-15T01:59:59Z",
+    client: () => Promise.resolve(broker.client),
+    recipes: [orders([], {
+      steps: [step({
+        effect: "write",
+        timeoutMs: 1_000,
+        async run(context) {
+          const client = await context.client();
+          await late.promise;
+          client.orders.place(order).then(
+            () => ended.resolve("sent"),
+            (error) => ended.resolve(error.message),
+          );
+        },
+      })],
+    })],
+  });
+  using _ = b;
+  b.scheduler.start();
+  await b.host.pass(MINUTE);
+  assertEquals(endOf(b.events), ["unknown write"]);
+  late.resolve();
+  assertEquals(await ended.promise, "Cannot write now: the step is over");
+  assertEquals(await countOf(broker), before);
+  await b.scheduler.stop();
+});
+
+Deno.test("a step of one's own in a process that was stopped and went on sends no second order", async () => {
+  using folder = temporaryFolder();
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const before = await countOf(broker);
+  await Deno.writeTextFile(
+    `${folder.path}/buy_step.ts`,
+    `export default { effect: "write", async run(_, { call }) {
+      const order = ${JSON.stringify(order)};
+      await call("orders.place", order);
+      await new Promise((done) => setTimeout(done, 1_000));
+      try { await call("orders.place", order); } catch { await call("orders.place", order); }
+    } };\n`,
+  );
+  const path = `${folder.path}/ledger.db`;
+  const { gatewayUrl, tradePassword, tradePasswordKey } = broker.simulator.info;
+  const child = spawnWriter({
+    ledger: path,
+    step: `file://${folder.path}/buy_step.ts`,
+    gatewayUrl,
+    tradePassword: tradePassword!,
+    tradePasswordKey: tradePasswordKey!,
+  });
+  const output = child.output();
+  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+  while (await countOf(broker) === before) await pause(20);
+  child.kill("SIGSTOP");
+  await pause(1_500); // longer than the lease, and the step has asked for its second order
+  {
+    using ledger = new Ledger(path);
+    const [lost] = recoverExpired(ledger, Date.now());
+    assertEquals(lost?.state, "waiting_recovery");
+    assert(settleRun(ledger, { runKey: lost!.runKey, state: "failed", actor: "me", now: Date.now() }));
+  }
+  child.kill("SIGCONT");
+  const lines = new TextDecoder().decode((await output).stdout).trim().split("\n");
+  const events: RunEvent[] = lines.map((line) => JSON.parse(line));
+  assertEquals(endOf(events), ["lost write"]);
+  assertStringIncludes(warningsOf(events)[0]!, 'step "one" had sent orders.place (done) before that');
+  assertEquals(await countOf(broker), before + 1);
+});
