@@ -24,7 +24,8 @@ function meet(hongKong: Book, mainland: Book, data: ConnectData): Omit<Book, "zo
 
 /**
  * Makes the book of a northbound link, which sends orders from Hong Kong to the mainland, with the mainland's
- * hours. A Hong Kong half-day does not shorten it, weather in Hong Kong does.
+ * hours. An announced half-day of Hong Kong does not shorten it, weather there does, and whatever cuts a day short
+ * without notice.
  */
 export function northboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
   const unsettled = new Set(spellDays(data.northbound));
@@ -47,7 +48,8 @@ export function northboundBook(hongKong: Book, mainland: Book, data: ConnectData
 
 /**
  * Makes the book of the southbound links, which send orders from the mainland to Hong Kong, with Hong Kong's hours,
- * half-days included. Shanghai's and Shenzhen's links keep the same days.
+ * half-days included, and no longer than a mainland day that was cut short without notice. Shanghai's and Shenzhen's
+ * links keep the same days.
  */
 export function southboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
   const unsettled = new Set(spellDays(data.southbound));
@@ -56,10 +58,16 @@ export function southboundBook(hongKong: Book, mainland: Book, data: ConnectData
     zone: hongKong.zone,
     regular: hongKong.regular,
     halfDay: hongKong.halfDay,
-    hoursOn: (date) =>
-      mainland.hoursOn(date) === undefined || unsettled.has(date) ? undefined : hongKong.hoursOn(date),
+    hoursOn(date) {
+      const hours = hongKong.hoursOn(date);
+      if (hours === undefined || mainland.hoursOn(date) === undefined || unsettled.has(date)) {
+        return undefined;
+      }
+      const cut = mainland.unplannedOn(date);
+      return cut === undefined ? hours : shorten(hours, cut);
+    },
     isHalfDay: (date) => hongKong.isHalfDay(date),
-    unplannedOn: (date) => hongKong.unplannedOn(date),
+    unplannedOn: (date) => hongKong.unplannedOn(date) ?? mainland.unplannedOn(date),
   };
 }
 

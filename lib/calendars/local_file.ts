@@ -58,7 +58,7 @@ function readOverrides(list: unknown, faults: Faults, local: LocalFile): void {
   const seen = new Set<string>();
   for (const [index, each] of list.entries()) {
     const path = ["overrides", index];
-    const line = faults.members(each, path, ["mic", "date", "hours", "because", "setAt"]);
+    const line = faults.members(each, path, ["mic", "date", "hours", "halfDay", "because", "setAt"]);
     if (line === undefined) continue;
     const before = faults.issues.length;
     const need = (key: string, fits: (given: unknown) => boolean, expected: string) => {
@@ -71,6 +71,7 @@ function readOverrides(list: unknown, faults: Faults, local: LocalFile): void {
       (hours) => hours === "closed" || hours === "open" || areHours(hours),
       '"closed", "open" or hours, such as "09:30-12:00 13:00-15:00"',
     );
+    need("halfDay", (short) => short === undefined || typeof short === "boolean", "true, or nothing");
     need("because", (why) => typeof why === "string" && why.trim() !== "", "the reason");
     need("setAt", (at) => typeof at === "string" && !Number.isNaN(Date.parse(at)), "a time");
     const name = `${line.mic} ${line.date}`;

@@ -235,6 +235,16 @@ export function overridesOf(mic: Mic): Override[] {
     .sort((a, b) => a.date < b.date ? -1 : a.date > b.date ? 1 : 0);
 }
 
+/** Returns the links of Stock Connect that a market is an end of. */
+export function linksOf(mic: Mic): Mic[] {
+  return mics.filter((each) => ends[each]?.includes(mic));
+}
+
+/** Returns the hours of a half-day that the exchange announces, `null` when it has none. */
+export function halfDayHours(mic: Mic): string | null {
+  return shelfOf(mic).book.halfDay;
+}
+
 /** Tells whether the data has come to say what was set by hand, so that it can be taken back. */
 export function isOverrideNeedless(override: Override): boolean {
   const mic = mics.find((each) => each === override.mic);

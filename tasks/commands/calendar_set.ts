@@ -7,6 +7,10 @@ const setFlags = {
     value: "TEXT",
     text: "why, in your own words; it is shown wherever the day counts",
   },
+  "half-day": {
+    type: "boolean",
+    text: "the exchange announced a half-day, with these hours; Stock Connect then goes by its own rules",
+  },
 } as const satisfies Flags;
 /** What `calendar set` is given. */
 export type CalendarSetInput = Input<typeof setFlags>;
@@ -21,13 +25,17 @@ export const calendarSet = command({
 for every command here, and a running scheduler takes it up within seconds, for slots
 that are still to come. It is kept in hsgate.calendars.json, or the file that the
 setting "calendars" or HSGATE_CALENDARS names. A day of Hong Kong or the mainland
-counts for Stock Connect too; Shanghai and Shenzhen are set one by one.`,
+counts for Stock Connect too; Shanghai and Shenzhen are set one by one. Hours that are
+shorter than usual count as cut short without notice, by weather for example: Stock
+Connect is closed in the same hours. Only --half-day makes an announced half-day of
+them, on which northbound orders go on through the afternoon.`,
   flags: setFlags,
   without: unconnected,
   exits: [],
   examples: [
     'calendar set XNYS 2026-12-09 closed --because "day of mourning, announced on 2 December"',
     'calendar set XHKG 2026-12-10 13:00-16:00 --because "late open after the typhoon"',
+    'calendar set XHKG 2026-12-11 09:30-12:00 --half-day --because "half-day, announced on 1 December"',
   ],
   body: async () => (await import("./bodies/calendar_set.ts")).set,
 });

@@ -53,15 +53,17 @@ Deno.test("useLocalCalendars() lays days over a market, and takes them away agai
   assertEquals([hours("XNYS", "2026-12-09"), hours("XHKG", "2026-12-25")], ["09:30-16:00 0", "closed"]);
 });
 
-Deno.test("useLocalCalendars() takes other hours, and knows a half-day by its hours", pure, () => {
+Deno.test("useLocalCalendars() takes other hours, and half-days that are said to be some", pure, () => {
   const days = [
     line("XHKG", "2026-12-09", "13:00-16:00"),
-    line("XHKG", "2026-12-10", "09:30-12:00"),
+    { ...line("XHKG", "2026-12-10", "09:30-12:00"), halfDay: true },
+    line("XHKG", "2026-12-11", "09:30-12:00"),
     line("XHKG", "2026-12-24", "open"),
   ];
   withDays(days, () => {
     assertEquals(hours("XHKG", "2026-12-09"), "13:00-16:00 0");
     assertEquals(hours("XHKG", "2026-12-10"), "09:30-12:00 0 half-day");
+    assertEquals(hours("XHKG", "2026-12-11"), "09:30-12:00 0");
     assertEquals(hours("XHKG", "2026-12-24"), "09:30-16:00 1");
   });
 });
@@ -89,6 +91,34 @@ Deno.test(
   },
 );
 
+Deno.test(
+  "short hours set by hand close Stock Connect too, but for a half-day that was announced",
+  pure,
+  () => {
+    const noon = line("XHKG", "2026-11-24", "09:30-12:00");
+    const on = (overrides: Override[]) => {
+      const links: string[] = [];
+      withDays(overrides, () => {
+        links.push(
+          ...(["CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"] as const).map((mic) => hours(mic, "2026-11-24")),
+        );
+      });
+      return links;
+    };
+    assertEquals(on([noon]), ["09:30-11:30 0", "09:30-11:30 0", "09:30-12:00 0"]);
+    assertEquals(on([{ ...noon, halfDay: true }]), [
+      "09:30-15:00 1",
+      "09:30-15:00 1",
+      "09:30-12:00 0 half-day",
+    ]);
+    assertEquals(on([line("XSHG", "2026-11-24", "09:30-11:00")]), [
+      "09:30-11:00 0",
+      "09:30-15:00 1",
+      "09:30-11:00 0",
+    ]);
+  },
+);
+
 Deno.test("calendarVersion() changes with the days that bear on a market, and with no others", pure, () => {
   const plain = calendarVersion("XHKG");
   assert(/^20\d\d\.\d+\.\d+$/.test(plain), plain);
@@ -106,7 +136,9 @@ Deno.test(
   pure,
   () => {
     assertEquals(isOverrideNeedless(line("XHKG", "2026-12-25", "closed")), true);
-    assertEquals(isOverrideNeedless(line("XHKG", "2026-12-24", "09:30-12:00")), true);
+    const noon = line("XHKG", "2026-12-24", "09:30-12:00");
+    assertEquals(isOverrideNeedless({ ...noon, halfDay: true }), true);
+    assertEquals(isOverrideNeedless(noon), false); // it closes Stock Connect, and the half-day does not
     assertEquals(isOverrideNeedless(line("XHKG", "2026-12-24", "open")), false);
     assertEquals(isOverrideNeedless(line("XSHG", "2027-10-01", "closed")), false);
     assertEquals([isProjected("XSHG", "2026-12-31"), isProjected("XSHG", "2027-01-04")], [false, true]);

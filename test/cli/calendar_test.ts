@@ -167,6 +167,23 @@ Deno.test("calendar set says what is not needed, and that Shenzhen is another ca
   assertStringIncludes(mainland.err, "XSHE is open 09:30-15:00");
 });
 
+Deno.test("calendar set says what becomes of Stock Connect", async () => {
+  await using place = await calendars();
+  const noon = ["calendar", "set", "XHKG", "2026-11-24", "09:30-12:00", "--because", "signal 8 since 10:20"];
+  const cut = await place.run(...noon);
+  assertEquals(cut.out, `XHKG 2026-11-24 is open 09:30-12:00 now, in "${place.path}"\n`);
+  assertEquals(
+    cut.err,
+    "hsgate: the day counts as cut short without notice, and Stock Connect with it: CONNECT_SH is open " +
+      "09:30-11:30, CONNECT_SZ is open 09:30-11:30, CONNECT_HK is open 09:30-12:00; " +
+      "--half-day is for one that the exchange announced\n",
+  );
+  const half = await place.run(...noon, "--half-day");
+  assertEquals(half.out, `XHKG 2026-11-24 is open 09:30-12:00, a half-day now, in "${place.path}"\n`);
+  assertStringIncludes(half.err, "Stock Connect on that day: CONNECT_SH is open 09:30-15:00");
+  assertEquals(JSON.parse(await Deno.readTextFile(place.path)).overrides[0].halfDay, true);
+});
+
 Deno.test("calendar set refuses what cannot be, and writes nothing", async () => {
   await using place = await calendars();
   const because = ["--because", "x"];
@@ -176,7 +193,12 @@ Deno.test("calendar set refuses what cannot be, and writes nothing", async () =>
       [["XHKH", "2026-12-09", "closed", ...because], 'did you mean "XHKG"?'],
       [["XHKG", "2026-12-12", "open", ...because], "it is at a weekend"],
       [["XHKG", "2028-01-03", "open", ...because], "the calendar covers 2018-01-01 to 2027-12-31"],
-      [["XHKG", "2026-02-30", "open", ...because], "write a day that exists"],
+      [
+        ["XHKG", "2026-02-30", "open", ...because],
+        'Cannot use the day "2026-02-30" of XHKG: write a day that exists',
+      ],
+      [["XHKG", "2026-12-09", "09:30-11:00", "--half-day", ...because], "those of XHKG are 09:30-12:00"],
+      [["XSHG", "2026-12-09", "09:30-11:30", "--half-day", ...because], "XSHG has none"],
       [["XHKG", "2026-12-09", "13:00-12:00", ...because], "each after the one before"],
       [["XHKG", "2026-12-09", "shut", ...because], "write closed, open, or hours"],
     ] as const

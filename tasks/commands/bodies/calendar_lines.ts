@@ -28,11 +28,13 @@ export function micOf(given: string): Mic {
 
 /** Tells a day that was set by hand, and whether it is still needed. */
 export function overrideLine(override: Override): string {
-  const { mic, date, hours, because, setAt } = override;
+  const { mic, date, hours, halfDay, because, setAt } = override;
   const needless = isOverrideNeedless(override)
     ? `; not needed any more, as the calendar says so itself: "calendar unset ${mic} ${date}" takes it back`
     : "";
-  return `${mic} ${date} was set by hand on ${setAt.slice(0, 10)}: ${hours}, because ${because}${needless}`;
+  return `${mic} ${date} was set by hand on ${setAt.slice(0, 10)}: ${hours}${
+    halfDay === true ? ", a half-day" : ""
+  }, because ${because}${needless}`;
 }
 
 /** Tells what is special about a span of days. */

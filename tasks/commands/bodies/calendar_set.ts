@@ -3,12 +3,14 @@
  *
  * @module
  */
-import { areHours, isWeekday } from "../../../lib/calendars/check_data.ts";
+import { areHours, isDate, isWeekday } from "../../../lib/calendars/check_data.ts";
 import { emptyLocalFile } from "../../../lib/calendars/local_file.ts";
 import {
   calendarVersion,
   coverage,
+  halfDayHours,
   isOverrideNeedless,
+  linksOf,
   type Mic,
   type Override,
   sessionOn,
@@ -19,7 +21,6 @@ import { UsageError } from "../exit_codes.ts";
 import { calendarsPath, readCalendars, writeCalendars } from "../local_calendars.ts";
 import { plain } from "../print.ts";
 import { micOf } from "./calendar_lines.ts";
-import { dayOf } from "./lists.ts";
 
 /** Sets a day. */
 export async function set({ args, flags, host }: CalendarSetInput): Promise<number> {
@@ -27,6 +28,8 @@ export async function set({ args, flags, host }: CalendarSetInput): Promise<numb
   const mic = micOf(name);
   const date = dateOf(mic, day);
   const hours = hoursOf(rest.join(" "));
+  const halfDay = flags["half-day"] === true;
+  if (halfDay) needHalfDay(mic, date, hours);
   const because = flags.because?.trim() ?? "";
   if (because === "") {
     throw new UsageError(
@@ -35,13 +38,21 @@ export async function set({ args, flags, host }: CalendarSetInput): Promise<numb
   }
   const path = await calendarsPath(flags, host);
   const file = await readCalendars(path) ?? emptyLocalFile();
-  const override: Override = { mic, date, hours, because, setAt: showInstant(host.now()) };
+  const override: Override = {
+    mic,
+    date,
+    hours,
+    ...halfDay && { halfDay },
+    because,
+    setAt: showInstant(host.now()),
+  };
   const before = file.overrides.find((each) => each.mic === mic && each.date === date);
   file.overrides = [...file.overrides.filter((each) => each !== before), override];
   await writeCalendars(path, file);
   const needless = isOverrideNeedless(override);
   if (flags.json) {
-    host.out(JSON.stringify({ ...override, file: path, needless, version: calendarVersion(mic) }));
+    const links = Object.fromEntries(linksOf(mic).map((link) => [link, saidOf(link, date)]));
+    host.out(JSON.stringify({ ...override, file: path, needless, version: calendarVersion(mic), links }));
     return 0;
   }
   host.out(plain(`${mic} ${date} is ${saidOf(mic, date)} now, in "${path}"`));
@@ -49,7 +60,7 @@ export async function set({ args, flags, host }: CalendarSetInput): Promise<numb
     host.note(`hsgate: before it was set to ${before.hours}: ${plain(before.because)}`);
   }
   if (needless) host.note("hsgate: the calendar says so by itself, so this is not needed");
-  for (const hint of hintsOf(mic, date)) host.note(`hsgate: ${hint}`);
+  for (const hint of [...linkHints(override), ...hintsOf(mic, date)]) host.note(`hsgate: ${hint}`);
   return 0;
 }
 
@@ -58,7 +69,7 @@ export async function unset(
   { args: [name = "", day = ""], flags, host }: CalendarUnsetInput,
 ): Promise<number> {
   const mic = micOf(name);
-  const date = dayOf("date", day);
+  const date = givenDay(mic, day);
   const path = await calendarsPath(flags, host);
   const file = await readCalendars(path);
   const found = file?.overrides.find((each) => each.mic === mic && each.date === date);
@@ -81,7 +92,7 @@ export async function unset(
 }
 
 function dateOf(mic: Mic, given: string): string {
-  const date = dayOf("date", given);
+  const date = givenDay(mic, given);
   const { from, through } = coverage(mic);
   if (!isWeekday(date)) {
     throw new UsageError(`Cannot set ${mic} ${date}: it is at a weekend, on which no exchange here trades`);
@@ -92,6 +103,21 @@ function dateOf(mic: Mic, given: string): string {
     );
   }
   return date;
+}
+
+function givenDay(mic: Mic, given: string): string {
+  if (isDate(given)) return given;
+  throw new UsageError(
+    `Cannot use the day "${given}" of ${mic}: write a day that exists, such as 2026-12-09`,
+  );
+}
+
+/** A half-day is short in one way. */
+function needHalfDay(mic: Mic, date: string, hours: string): void {
+  const expected = halfDayHours(mic);
+  if (hours === expected) return;
+  const why = expected === null ? `${mic} has none` : `those of ${mic} are ${expected}`;
+  throw new UsageError(`Cannot set ${mic} ${date} to ${hours} as a half-day: ${why}; leave --half-day out`);
 }
 
 function hoursOf(given: string): string {
@@ -108,6 +134,18 @@ function saidOf(mic: Mic, date: string): string {
   const breaks = session.breaks.map(({ from, to }) => `${from}-${to}`).join(" ");
   return `open ${session.open}-${session.close}${breaks === "" ? "" : ` (break ${breaks})`}` +
     `${session.halfDay ? ", a half-day" : ""}`;
+}
+
+/** What the day makes of the links of Stock Connect that the market is an end of. */
+function linkHints({ mic, date, hours, halfDay }: Override): string[] {
+  const links = linksOf(mic as Mic); // it was looked up by name
+  if (links.length === 0 || hours === "open") return [];
+  const states = links.map((link) => `${link} is ${saidOf(link, date)}`).join(", ");
+  if (hours === "closed" || halfDay === true) return [`Stock Connect on that day: ${states}`];
+  const planned = halfDayHours(mic as Mic) === hours // as above
+    ? "; --half-day is for one that the exchange announced"
+    : "";
+  return [`the day counts as cut short without notice, and Stock Connect with it: ${states}${planned}`];
 }
 
 /** What else may have to be set. */
