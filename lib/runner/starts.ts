@@ -7,13 +7,14 @@ import { calendarVersion, calendarZone } from "../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
 import type { Ledger } from "./ledger.ts";
 import { askPerson } from "./judging.ts";
+import { latestSlot } from "./latest_slot.ts";
 import { judgeLateRuns } from "./misfire.ts";
 import { dateAt } from "./moments.ts";
 import { pauseOf } from "./paused.ts";
 import { calendarOf, planRun } from "./plan_run.ts";
 import { manualRunKey } from "./run_key.ts";
 import { findRun, insertRun, type RunRow, skipRun } from "./run_rows.ts";
-import { eachSlot, type Slot } from "./slots.ts";
+import type { Slot } from "./slots.ts";
 import { whyOutside, windowOn } from "./write_window.ts";
 
 const DAY_MS = 86_400_000;
@@ -104,7 +105,7 @@ export function addLatestSlot(
 ): RunRow | undefined {
   let latest: { schedule: CompiledSchedule; slot: Slot } | undefined;
   for (const schedule of recipe.schedules) {
-    const slot = [...eachSlot(schedule, now - lookbackMs, now)].at(-1);
+    const slot = latestSlot(schedule, now - lookbackMs, now);
     if (slot !== undefined && (latest === undefined || slot.at > latest.slot.at)) latest = { schedule, slot };
   }
   if (latest === undefined) return undefined;

@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { clockChangeSlots } from "../../lib/runner/clock_changes.ts";
+import { latestSlot } from "../../lib/runner/latest_slot.ts";
 import { nextSlots, slotsBetween } from "../../lib/runner/slots.ts";
 import type { CompiledSchedule } from "../../lib/steps/compiled.ts";
 import { at, close45, DAY, every, HOUR, iso, MINUTE, numbers } from "./support.ts";
@@ -224,4 +225,42 @@ Deno.test("slotsBetween() gives the same slots however the time is cut, over ran
     slots += whole.length;
   }
   assert(slots > 1000, `${slots} slots are too few, seed ${seed}`);
+});
+
+Deno.test("latestSlot() finds what listing every slot finds, and costs no more the closer slots lie", () => {
+  const session = {
+    mic: "XHKG",
+    from: { anchor: "open", offsetMs: 0 },
+    to: { anchor: "close", offsetMs: 0 },
+  } as const;
+  const gated: CompiledSchedule = { id: "g", form: "every", everyMs: MINUTE, jitterMs: 0, while: session };
+  const quarter: CompiledSchedule = { ...close45, days: "last-session-of-quarter" };
+  const schedules = [
+    close45,
+    quarter,
+    gated,
+    cron("30 2 * * *", "America/New_York"),
+    cron("0 9 1 * *", "UTC"),
+  ];
+  // In the session, on a weekend, in Christmas, at the very instant of a slot, in the night that loses an hour.
+  const instants = ["2025-12-23T03:00:30Z", "2025-12-27T12:00Z", "2025-12-24T08:45Z", "2026-03-08T08:00Z"];
+  for (const schedule of schedules) {
+    for (const now of instants.map(at)) {
+      assertEquals(
+        latestSlot(schedule, now - 14 * DAY, now),
+        slotsBetween(schedule, now - 14 * DAY, now).at(-1),
+        `${JSON.stringify(schedule)} ${iso(now)}`,
+      );
+    }
+  }
+  // Twelve million slots lie in these two weeks, and twenty hours after the last one there are none.
+  const now = at("2025-12-24T00:00Z");
+  const began = performance.now();
+  const dense: CompiledSchedule = { ...gated, everyMs: 100 };
+  assertEquals(latestSlot(dense, now - 14 * DAY, now)?.at, at("2025-12-23T08:00Z"));
+  assertEquals(
+    latestSlot({ id: "e", form: "every", everyMs: 100, jitterMs: 0 }, now - 14 * DAY, now + 50)?.at,
+    now,
+  );
+  assert(performance.now() - began < 1000, `${performance.now() - began} ms`);
 });
