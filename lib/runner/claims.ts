@@ -9,6 +9,7 @@ import { asksBroker, displacedBy } from "./displaced.ts";
 import type { Recipes } from "./judging.ts";
 import { leaseHolder, releaseLease, renewLease, takeLease } from "./leases.ts";
 import type { Ledger } from "./ledger.ts";
+import { pauseOf } from "./paused.ts";
 import { type Because, findRun, holdRun, type RunRow, type RunState, skipRun } from "./run_rows.ts";
 import { whyNoWrites } from "./write_guard.ts";
 
@@ -46,13 +47,28 @@ export interface Claim {
   mutex?: string;
 }
 
-/** Why a run could not be claimed now. */
-export type Refusal = "not-due" | "overlap" | "deadline" | Because;
+/** A step that runs another recipe, in a run that this process holds. */
+export interface CallingStep extends Claim {
+  step: string;
+  /** How often this attempt at the step has asked for the same, by what it asked for. */
+  calls: Map<string, number>;
+  /** Given when the run is to end. */
+  halt: AbortSignal;
+}
+
+/** Why a run could not be claimed now; `owned` when it belongs to another process. */
+export type Refusal = "not-due" | "overlap" | "deadline" | "owned" | Because;
+
+/** Tells whether a run belongs to the process that began it, and to nobody else. */
+export const isOwned = ({ kind }: Pick<RunRow, "kind">): boolean => kind === "manual" || kind === "dry";
 
 /** Name of the mutex of an account's trade login. */
 export const mutexOf = (account: string): string => `account:${account}`;
 
-/** Claims the run that has been due the longest and that nothing stands in the way of. */
+/**
+ * Claims the run that has been due the longest and that nothing stands in the way of. Never one by hand: whoever
+ * started it told it where to go, and waits for it.
+ */
 export function claimNext(
   ledger: Ledger,
   recipes: Recipes,
@@ -61,14 +77,15 @@ export function claimNext(
 ): Claim | undefined {
   return ledger.transaction(() => {
     const names = ledger.all<{ recipe: string }>(
-      "select recipe, min(due_at) as first from run where state = 'due' and due_at <= ? group by recipe order by first",
+      `select recipe, min(due_at) as first from run where state = 'due' and due_at <= ?
+        and kind not in ('manual', 'dry') group by recipe order by first`,
       now,
     );
     for (const { recipe: name } of names) {
       const recipe = recipes.get(name);
       const row = recipe && ledger.get<RunRow>(
         `select * from run where recipe = ? and state = 'due' and due_at <= ?
-          order by case kind when 'manual' then 0 else 1 end, due_at, run_key limit 1`,
+          and kind not in ('manual', 'dry') order by due_at, run_key limit 1`,
         name,
         now,
       );
@@ -91,8 +108,27 @@ export function claimRun(
   return ledger.transaction(() => {
     const row = findRun(ledger, runKey);
     if (row?.state !== "due" || row.due_at > now) return "not-due";
+    if (isOwned(row) && row.holder !== null && row.holder !== claimer.holder) return "owned";
     return tryClaim(ledger, recipe, row, claimer, now);
   });
+}
+
+/**
+ * Makes a run by hand that is due this process's own until a time, or prolongs that; tells whether it is. One that was
+ * made, or made due again, a moment ago has no owner yet.
+ */
+export function ownRun(
+  ledger: Ledger,
+  { runKey, holder, until }: { runKey: string; holder: string; until: number },
+): boolean {
+  return ledger.run(
+    `update run set holder = ?, lease_until = ? where run_key = ? and state = 'due' and kind in ('manual', 'dry')
+      and (holder is null or holder = ?)`,
+    holder,
+    until,
+    runKey,
+    holder,
+  ) === 1;
 }
 
 function tryClaim(
@@ -247,18 +283,51 @@ export function endRun(
 
 /**
  * Takes runs from processes that died. Those that only read go back; those that had begun to write wait until it is
- * known what came of it, and never run again by themselves.
+ * known what came of it, and never run again by themselves. One by hand is over, whatever it had come to: nobody else
+ * knows where it was to go.
  */
 export function recoverExpired(ledger: Ledger, now: number): { runKey: string; state: RunState }[] {
-  const rows = ledger.all<{ run_key: string; state: RunState; fence: number }>(
-    `update run set holder = null, lease_until = null, state = case when exists (select 1 from step_run w
-        where w.run_key = run.run_key and w.effect = 'write' and w.state <> 'skipped')
-        then 'waiting_recovery' else 'due' end
-      where state = 'running' and lease_until < ? returning run_key, state, fence`,
-    now,
+  return ledger.transaction(() =>
+    ledger.all<RunRow>(
+      `select * from run where lease_until < ? and (state = 'running'
+        or (state = 'due' and kind in ('manual', 'dry')))`,
+      now,
+    ).map((row) => ({ runKey: row.run_key, state: recoverRun(ledger, row, now) }))
   );
-  for (const { run_key, state, fence } of rows) ledger.event(now, "recovered", { state, fence }, run_key);
-  return rows.map(({ run_key, state }) => ({ runKey: run_key, state }));
+}
+
+/** Takes one run from the process that had it, and returns what it is now. Within a transaction. */
+export function recoverRun(ledger: Ledger, row: RunRow, now: number): RunState {
+  const { run_key: runKey, holder, account, fence } = row;
+  const wrote = ledger.get(
+    "select 1 as there from step_run where run_key = ? and effect = 'write' and state <> 'skipped' limit 1",
+    runKey,
+  ) !== undefined;
+  const state = wrote ? "waiting_recovery" : isOwned(row) ? "cancelled" : "due";
+  ledger.run(
+    `update run set state = ?, reason = ?, finished_at = ?, holder = null, lease_until = null, cancel_asked = null
+      where run_key = ?`,
+    state,
+    state === "cancelled" ? whyOver(row) : row.reason,
+    state === "cancelled" ? now : row.finished_at,
+    runKey,
+  );
+  if (account !== null && holder !== null) releaseLease(ledger, mutexOf(account), `${holder} ${runKey}`);
+  ledger.event(now, "recovered", { state, fence }, runKey);
+  // A pause holds for what would begin again, too.
+  const isPaused = state === "due" && (row.kind === "live" || row.kind === "catchup") &&
+    pauseOf(ledger, row.recipe) !== undefined;
+  return isPaused && skipRun(ledger, runKey, "paused", now) ? "skipped" : state;
+}
+
+/** Says why a run by hand is over that nobody ended, and what to do. */
+function whyOver({ run_key: runKey, recipe, class: kind }: RunRow): string {
+  // Its key names the run that it is part of.
+  const isNested = runKey.slice(`${recipe}/m/`.length).includes("/");
+  if (isNested) return "its process died; it goes on with the run that it is part of";
+  return kind === "write"
+    ? "its process died before it wrote anything"
+    : `its process died; to go on with it: hsgate rerun ${runKey}`;
 }
 
 /** Settles a run whose writes were open, by what the order journal or a person says came of them. */
@@ -298,5 +367,6 @@ export function settleRun(
 
 /** Returns which run holds an account's trade login now. */
 export function accountHolder(ledger: Ledger, account: string, now: number): string | undefined {
-  return leaseHolder(ledger, mutexOf(account), now)?.split(" ").slice(1).join(" ");
+  // The name of a process may have spaces in it, a key has none.
+  return leaseHolder(ledger, mutexOf(account), now)?.split(" ").at(-1);
 }

@@ -4,9 +4,10 @@
  * @module
  */
 import type { CompiledRecipe } from "../steps/compiled.ts";
+import { heldReason } from "./held.ts";
 import type { Ledger } from "./ledger.ts";
 import { judgeLateRuns } from "./misfire.ts";
-import { type RunRow, type SkipReason, skipRun } from "./run_rows.ts";
+import { holdRun, type RunRow, type SkipReason, skipRun } from "./run_rows.ts";
 
 /** Recipes by name. */
 export type Recipes = ReadonlyMap<string, CompiledRecipe>;
@@ -92,25 +93,54 @@ export function askPerson(
   ledger.event(now, "asked", { recipe }, runKey);
 }
 
-/** Settles what is due while another run of the same recipe goes on. Within a transaction. */
+interface Waiting extends Pick<RunRow, "run_key" | "recipe" | "kind" | "reason"> {
+  /** A run of the same recipe goes on. */
+  running: number;
+  /** The run of the same recipe of which it is open what it wrote. */
+  open: string | null;
+}
+
+/**
+ * Settles what is due while an earlier run of the same recipe goes on, or has written nobody knows what. Of a recipe
+ * that writes, one run at most waits for whatever stands in its way: when that is settled, orders must not go out for
+ * every slot that has passed. Within a transaction.
+ */
 export function settleOverlaps(ledger: Ledger, recipes: Recipes, now: number): Skipped[] {
-  const rows = ledger.all<{ run_key: string; recipe: string }>(
-    `select run_key, recipe from run where state = 'due' and kind = 'live' and due_at <= ?
-      and exists (select 1 from run other where other.recipe = run.recipe and other.state = 'running')
-      order by due_at, run_key`,
+  const rows = ledger.all<Waiting>(
+    `select run_key, recipe, kind, reason,
+      exists (select 1 from run other where other.recipe = run.recipe and other.state = 'running') as running,
+      (select other.run_key from run other where other.recipe = run.recipe and other.class = 'write'
+        and other.state in ('waiting_recovery', 'unknown') order by other.slot_at limit 1) as open
+      from run where state = 'due' and kind in ('live', 'catchup') and due_at <= ? order by due_at, run_key`,
     now,
   );
   const skipped: Skipped[] = [];
-  for (const [name, waiting] of Map.groupBy(rows, ({ recipe }) => recipe)) {
-    const overlap = recipes.get(name)?.overlap;
-    const reason = overlap === "skip" ? "overlap" as const : "superseded" as const;
-    const gone = overlap === "skip" ? waiting : overlap === "queue" ? waiting.slice(0, -1) : [];
-    for (const { run_key: runKey } of gone) {
+  for (const [name, all] of Map.groupBy(rows, (row) => row.recipe)) {
+    const recipe = recipes.get(name);
+    if (recipe === undefined) continue;
+    const { gone, reason } = passedOver(recipe, all);
+    for (const { run_key: runKey, open } of gone) {
+      if (open !== null) holdRun(ledger, { runKey, because: "recovery", by: open, now });
       if (skipRun(ledger, runKey, reason, now)) skipped.push({ runKey, recipe: name, reason });
     }
-    if (overlap === "cancel") askToCancel(ledger, name, "overlap");
+    const isRunning = all.some(({ running }) => running === 1);
+    if (recipe.overlap === "cancel" && isRunning) askToCancel(ledger, name, "overlap");
   }
   return skipped;
+}
+
+function passedOver(
+  { class: kind, overlap, misfire }: CompiledRecipe,
+  all: readonly Waiting[],
+): { gone: readonly Waiting[]; reason: SkipReason } {
+  const isWrite = kind === "write";
+  // What a person let through is left to that person; what was let through as late may wait as well as what was not.
+  const waiting = all.filter((row) => row.kind === "live" || (isWrite && misfire.action !== "ask"));
+  const isBusy = all.some(({ running, open }) => running === 1 || (isWrite && open !== null));
+  const isHeld = isWrite && waiting.some(({ reason }) => heldReason(reason) !== undefined);
+  if (overlap === "skip" && isBusy) return { gone: waiting, reason: "overlap" };
+  const isOne = overlap === "queue" ? isBusy || isHeld : overlap === "skip" && isHeld;
+  return { gone: isOne ? waiting.slice(0, -1) : [], reason: "superseded" };
 }
 
 /** Asks whoever runs it to stop what runs of a recipe; a write is never broken off. */

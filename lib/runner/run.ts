@@ -7,7 +7,7 @@
 import type { Client } from "../client/client.ts";
 import { BrokerError, DisplacedError } from "../errors.ts";
 import type { CompiledRecipe, CompiledStep, StepContext, StepScope } from "../steps/compiled.ts";
-import { type Claim, endRun, LeaseLostError, renewClaim } from "./claims.ts";
+import { type CallingStep, type Claim, endRun, LeaseLostError, renewClaim } from "./claims.ts";
 import { DISPLACED, holdLogin } from "./displaced.ts";
 import { tellSent, WriteGuard } from "./guarded_client.ts";
 import { Halt } from "./halt.ts";
@@ -54,7 +54,7 @@ export interface Surroundings extends Pick<TellingOptions, "tracer" | "onEvent">
   /** Called in the transaction that ends a run, unless somebody stopped it. */
   onEnd?(recipe: CompiledRecipe, row: RunRow): void;
   /** Runs another recipe as a step of this one. */
-  runRecipe?(parent: Claim, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
+  runRecipe?(parent: CallingStep, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
 /** A write that a step was about to send was kept back: its window has closed, or the clock is off. */
@@ -383,6 +383,8 @@ class Execution {
     guard: WriteGuard | undefined,
   ): Omit<StepContext, "signal" | "sleep"> {
     const { ledger, host, out, redactor, client, secret, runRecipe } = this.#around;
+    const { halt } = this.#keeper;
+    const calling: CallingStep = { ...this.#claim, step: step.id, calls: new Map(), halt };
     return {
       ...this.#scope(),
       stepKey: stepKeyOf(this.#row.run_key, step.id),
@@ -411,7 +413,7 @@ class Execution {
         if (runRecipe === undefined) {
           throw new TypeError(`Cannot run recipe "${name}": not within this program`);
         }
-        return await runRecipe(this.#claim, name, params);
+        return await runRecipe(calling, name, params);
       },
     };
   }

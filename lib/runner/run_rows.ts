@@ -125,8 +125,8 @@ export function findRun(ledger: Ledger, runKey: string): RunRow | undefined {
 /** Ends a run that nobody has begun, and tells whether it was still waiting. */
 export function skipRun(ledger: Ledger, runKey: string, reason: SkipReason, now: number): boolean {
   const skipped = ledger.run(
-    `update run set state = 'skipped', reason = ?, finished_at = ? where run_key = ?
-      and state in ('due', 'waiting_approval')`,
+    `update run set state = 'skipped', reason = ?, finished_at = ?, holder = null, lease_until = null
+      where run_key = ? and state in ('due', 'waiting_approval')`,
     reason,
     now,
     runKey,
@@ -161,7 +161,8 @@ export function holdRun(
 /** Ends a run that waits and that nobody shall take up any more; tells whether it was still waiting. */
 export function cancelDue(ledger: Ledger, runKey: string, reason: string, now: number): boolean {
   const cancelled = ledger.run(
-    "update run set state = 'cancelled', reason = ?, finished_at = ? where run_key = ? and state = 'due'",
+    `update run set state = 'cancelled', reason = ?, finished_at = ?, holder = null, lease_until = null
+      where run_key = ? and state = 'due'`,
     reason,
     now,
     runKey,

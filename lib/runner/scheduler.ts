@@ -213,8 +213,9 @@ export class Scheduler implements AsyncDisposable {
       next = Math.min(next, cursor.next > now ? cursor.next : now + pollMs);
     }
     // What another process must give back first is asked for now and then.
-    const due = ledger.get<{ at: number | null }>("select min(due_at) as at from run where state = 'due'")
-      ?.at;
+    const due = ledger.get<{ at: number | null }>(
+      "select min(due_at) as at from run where state = 'due' and kind not in ('manual', 'dry')",
+    )?.at;
     if (due !== null && due !== undefined) next = Math.min(next, Math.max(due, now + pollMs));
     const lease = ledger.get<{ at: number | null }>(
       "select min(lease_until) as at from run where state = 'running'",

@@ -4,8 +4,9 @@
  * @module
  */
 import type { CompiledRecipe } from "../steps/compiled.ts";
-import { type Claimer, claimRun, recoverExpired, type Refusal } from "./claims.ts";
+import { type Claimer, claimRun, isOwned, ownRun, recoverExpired, type Refusal } from "./claims.ts";
 import { drawTraceId, wait } from "./host.ts";
+import { settleOverlaps } from "./judging.ts";
 import { executeRun, type RunOutcome, type Surroundings } from "./run.ts";
 import { cancelDue, findRun, type RunRow } from "./run_rows.ts";
 import { addLatestSlot, addManualRun } from "./starts.ts";
@@ -36,18 +37,37 @@ const LONGEST_WAIT_MS = 60_000;
 
 /**
  * Runs a run by its key. One that jitter or a window moves to a later time is waited for; one that another process is
- * at is left to it.
+ * at is left to it. A run by hand that cannot begin, or that is stopped, is over: nobody takes it up later.
  */
 export async function runKey(
+  recipe: CompiledRecipe,
+  key: string,
+  options: ScriptOptions,
+): Promise<ScriptResult> {
+  const { ledger, host } = options.surroundings;
+  const result = await begin(recipe, key, options);
+  const { state, reason } = result.outcome;
+  const row = findRun(ledger, key);
+  if (row === undefined || !isOwned(row)) return result;
+  const isOurs = row.holder === null || row.holder === options.claimer.holder;
+  if (state === "refused" && isOurs) cancelDue(ledger, key, reason, host.now());
+  if (state !== "due") return result;
+  cancelDue(ledger, key, "stopped", host.now());
+  return { ...result, outcome: { state: "cancelled", reason: "stopped" } };
+}
+
+async function begin(
   recipe: CompiledRecipe,
   key: string,
   { surroundings, claimer, patienceMs = 0, stop, onWait }: ScriptOptions,
 ): Promise<ScriptResult> {
   const { ledger, host } = surroundings;
+  const { holder, leaseMs } = claimer;
   let until: number | undefined;
   let givenUpAt: number | undefined;
   let told: Refusal | undefined;
   for (;;) {
+    const isOwn = ownRun(ledger, { runKey: key, holder, until: host.now() + leaseMs });
     recoverExpired(ledger, host.now());
     const claim = claimRun(ledger, recipe, key, claimer, host.now());
     if (typeof claim !== "string") {
@@ -70,8 +90,9 @@ export async function runKey(
       const untilAt = host.now() + (earlyMs > 0 ? earlyMs : until! - host.monotonic()); // set where it is not early
       onWait?.({ runKey: key, untilAt, reason: told = claim });
     }
-    // The clock may be set meanwhile, so that no wait is longer than a minute.
-    await wait(host, Math.min(waitMs, LONGEST_WAIT_MS), stop).catch(() => {});
+    // The clock may be set meanwhile, so that no wait is longer than a minute; what is ours must stay so.
+    const longest = isOwn ? Math.min(LONGEST_WAIT_MS, leaseMs / 3) : LONGEST_WAIT_MS;
+    await wait(host, Math.min(waitMs, longest), stop).catch(() => {});
   }
 }
 
@@ -88,13 +109,17 @@ export async function runLatestSlot(
     drawTraceId: () => drawTraceId(host),
     forceDeadline: options.forceDeadline,
   });
-  return row === undefined ? undefined : await runKey(recipe, row.run_key, options);
+  if (row === undefined) return undefined;
+  const result = await runKey(recipe, row.run_key, options);
+  if (result.outcome.state === "refused" && recipe.class === "write") {
+    // Slots must not pile up behind what a person has to settle first.
+    const recipes = new Map([[recipe.name, recipe]]);
+    ledger.transaction(() => settleOverlaps(ledger, recipes, host.now()));
+  }
+  return result;
 }
 
-/**
- * Runs a recipe by hand, under a key of its own. One that cannot begin, or that is stopped, is over: nobody takes it
- * up later.
- */
+/** Runs a recipe by hand, under a key of its own. It is this process's alone, from its first moment to its end. */
 export async function runManual(
   recipe: CompiledRecipe,
   { id, params, deadlineAt, ...options }: ScriptOptions & {
@@ -106,17 +131,19 @@ export async function runManual(
   },
 ): Promise<ScriptResult> {
   const { ledger, host } = options.surroundings;
-  const key = addManualRun(ledger, recipe, {
-    id,
-    params,
-    deadlineAt,
-    now: host.now(),
-    drawTraceId: () => drawTraceId(host),
+  const { holder, leaseMs } = options.claimer;
+  const now = host.now();
+  const key = ledger.transaction(() => {
+    const runKey = addManualRun(ledger, recipe, {
+      id,
+      params,
+      deadlineAt,
+      now,
+      drawTraceId: () => drawTraceId(host),
+    });
+    ownRun(ledger, { runKey, holder, until: now + leaseMs });
+    return runKey;
   });
-  const result = await runKey(recipe, key, options);
-  const { state, reason } = result.outcome;
-  if (state === "refused") cancelDue(ledger, key, reason, host.now());
-  if (state !== "due") return result;
-  cancelDue(ledger, key, "stopped", host.now());
-  return { ...result, outcome: { state: "cancelled", reason: "stopped" } };
+  const surroundings: Surroundings = { ...options.surroundings, whenStopped: "cancelled" };
+  return await runKey(recipe, key, { ...options, surroundings });
 }

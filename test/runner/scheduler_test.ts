@@ -235,7 +235,7 @@ Deno.test("Scheduler parks a run that died while it wrote, and holds back every 
   assertEquals(runsOf(b.ledger), [
     "orders/s1/2025-12-22 waiting_recovery live",
     "read/s1/2025-12-22 ok live",
-    "orders/s1/2025-12-23 skipped misfire live",
+    "orders/s1/2025-12-23 skipped overlap live",
   ]);
   assertEquals(began.length, 1);
   assert(settleRun(b.ledger, {
