@@ -11,7 +11,7 @@ import type {
   MisfirePolicy,
   RecipeClass,
 } from "./compiled.ts";
-import { durationOf } from "./durations.ts";
+import { durationOf, readDuration, showDuration } from "./durations.ts";
 import type { SessionSpan } from "./moments.ts";
 import type { RecipeSource } from "./recipe_schema.ts";
 import { expected, type Found } from "./schema_issues.ts";
@@ -90,6 +90,7 @@ export function findUnsafe(recipe: {
       );
     }
   }
+  found.push(...checkDeadline(source.deadline, schedules));
   if (recipeClass !== "write") return found;
   const { action = undefined } = typeof source.misfire === "string"
     ? { action: source.misfire }
@@ -115,6 +116,20 @@ export function findUnsafe(recipe: {
   if (window !== undefined) calendars.add(window.mic);
   if (now !== undefined) { for (const mic of calendars) found.push(...checkCoverage(mic, now)); }
   return found;
+}
+
+/** A run that is moved past its own deadline is skipped, and nobody would know on which days. */
+function checkDeadline(deadline: RecipeSource["deadline"], schedules: readonly CompiledSchedule[]): Found[] {
+  const deadlineMs = typeof deadline === "string" ? readDuration(deadline) : undefined;
+  if (deadlineMs === undefined) return [];
+  return schedules.flatMap((schedule) =>
+    schedule.form !== "every" || schedule.jitterMs <= deadlineMs ? [] : [
+      expected(
+        ["deadline"],
+        `at least the jitter of schedule "${schedule.id}", ${showDuration(schedule.jitterMs)}`,
+      ),
+    ]
+  );
 }
 
 function checkWindow({ from, to }: SessionSpan): Found[] {

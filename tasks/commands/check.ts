@@ -17,8 +17,10 @@ export const check = command({
   details: `Every recipe of the folder (recipes) or every file is compiled, and all mistakes are
 listed by file, line and column. For each recipe that is fine the next ten slots
 follow, the days between at which there is nothing to do, and those slots of the
-next 24 months that meet a change of the clocks. Nothing is sent. Exit code 2 says
-that a recipe is wrong.`,
+next 24 months that meet a change of the clocks. A schedule of which no slot can ever
+be run, as the recipe's window is closed by then or its deadline is over before, is a
+mistake; days on which it is so, such as half-days, are warned of. Nothing is sent.
+Exit code 2 says that a recipe is wrong.`,
   flags,
   without: unconnected,
   exits: [],

@@ -179,3 +179,62 @@ Deno.test("check tells the trouble of each file as an issue of it, and checks th
   const next = await cli(["next", dir.path, "--count", "1", "--json", "--now", NOW]);
   assertEquals([next.code, JSON.parse(next.out).length], [2, 1]);
 });
+
+const buying = (head: string) =>
+  `name: buy\n${head}\nsteps:\n  - { id: a, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "1" } }\n`;
+const WINDOW = "window: XHKG.open+5m..XHKG.close-10m";
+
+Deno.test("check refuses schedules whose slots never lie in the window, with the times of a day", async () => {
+  const lineOf = async (head: string) => {
+    await using dir = await folder({ "buy.yaml": buying(head) });
+    const { code, out, err } = await cli(["check", dir.path, "--now", NOW]);
+    return [code, out.replaceAll(dir.path, "").trimEnd(), err.trimEnd()];
+  };
+  const wrong = "hsgate: 1 of 1 recipes is wrong";
+  assertEquals(await lineOf(`schedule: { calendar: XHKG, at: close+45m }\n${WINDOW}`), [
+    2,
+    "/buy.yaml:2:33: schedule.at: expected a time before the window closes: no slot can ever be run, as " +
+    "on 2025-12-23 the slot is at 16:45, and the window closes at 15:50 (Asia/Hong_Kong)",
+    wrong,
+  ]);
+  const two = `schedule:\n  - { id: fine, calendar: XHKG, at: open+30m }\n` +
+    "  - { id: late, cron: 30 17 * * 1-5, timezone: Asia/Hong_Kong }\n";
+  assertStringIncludes(
+    (await lineOf(`${two}${WINDOW}`))[1] as string,
+    "/buy.yaml:4:23: schedule.1.cron: expected a time before the window closes: no slot can ever be run, as ",
+  );
+  assertEquals(await lineOf(`schedule: { calendar: XHKG, at: "08:00" }\ndeadline: 10m\n${WINDOW}`), [
+    2,
+    "/buy.yaml:3:11: deadline: expected a deadline after the window opens: no slot can ever be run, as " +
+    "on 2025-12-24 the slot is at 08:00, its deadline 10m later, and the window is open from 09:35 to 11:50 " +
+    "(Asia/Hong_Kong)",
+    wrong,
+  ]);
+  assertStringIncludes(
+    (await lineOf(`schedule: { every: 20m, jitter: 5m }\ndeadline: 4m\n${WINDOW}`))[1] as string,
+    '/buy.yaml:3:11: deadline: expected at least the jitter of schedule "main", 5m',
+  );
+});
+
+Deno.test("check warns where half-days alone miss the window, and of nothing where each day has a slot in it", async () => {
+  const warningOf = async (head: string) => {
+    await using dir = await folder({ "buy.yaml": buying(head) });
+    const { code, err } = await cli(["check", dir.path, "--now", NOW]);
+    assertEquals(code, 0, err);
+    return err.split("\n").filter((line) => line.includes("buy"));
+  };
+  // The half-days of 2025 and 2026: both eves at the end of a year, and that of the lunar new year.
+  assertEquals(await warningOf(`schedule: { calendar: XHKG, at: "14:00" }\n${WINDOW}`), [
+    'hsgate: warning: "buy" cannot run on half-days (2025-12-24, 2025-12-31, 2026-02-16, 2026-12-24, 2026-12-31): ' +
+    'schedule "main": on 2025-12-24 the slot is at 14:00, and the window closes at 11:50 (Asia/Hong_Kong)',
+  ]);
+  const fine = [
+    "schedule: { calendar: XHKG, at: open+30m }",
+    "schedule: { calendar: XHKG, at: open-1h }", // waits for the window
+    "schedule: { calendar: XHKG, at: '14:00', halfDays: skip }",
+    "schedule: { every: 1s }",
+    "schedule: { every: 2h, jitter: 30m }\ndeadline: 1h",
+    "schedule: { every: 20m, while: XHKG.open-30m..XHKG.close+2h }",
+  ];
+  for (const head of fine) assertEquals(await warningOf(`${head}\n${WINDOW}`), [], head);
+});

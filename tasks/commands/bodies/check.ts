@@ -7,7 +7,7 @@ import { clockChangeSlots } from "../../../lib/runner/clock_changes.ts";
 import { ledgerNotes } from "../../../lib/runner/ledger_notes.ts";
 import { calendarOf } from "../../../lib/runner/plan_run.ts";
 import { nextSlots, showInstant } from "../../../lib/runner/slots.ts";
-import { checkRecipes, type FileReport } from "../../../lib/steps/mod.ts";
+import { checkRecipes, type CheckReport, type FileReport } from "../../../lib/steps/mod.ts";
 import type { CheckInput } from "../check.ts";
 import type { Host } from "../host.ts";
 import { paint, plain } from "../print.ts";
@@ -15,13 +15,16 @@ import { warningsOf } from "./calendar_lines.ts";
 import { ledgerExists, openLedger } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
 import { issueLines, recipeFiles } from "./recipe_files.ts";
+import { reachNotes } from "./reach_notes.ts";
 import { localTime, noteOf, readable, shownSlot } from "./slot_lines.ts";
 
 /** Checks recipes and lists what they will do; ends with 2 when one is wrong. */
 export async function run({ args, flags, host }: CheckInput): Promise<number> {
   const now = clockOf(flags.now, host);
-  const report = await checkRecipes(await recipeFiles(args), { now, nextSlots, clockChangeSlots });
+  const compiled = await checkRecipes(await recipeFiles(args), { now, nextSlots, clockChangeSlots });
+  const { report, warnings: unreached } = await withReach(compiled, now());
   const warnings = [
+    ...unreached,
     ...calendarWarnings(report.files, now()),
     ...await ledgerWarnings(report.files, { flags, host }),
   ];
@@ -41,6 +44,22 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
       : `hsgate: ${wrong} of ${count} recipes ${wrong === 1 ? "is" : "are"} wrong`,
   );
   return report.ok ? 0 : 2;
+}
+
+/** Adds what the windows of recipes make of their schedules. */
+async function withReach(
+  { files }: CheckReport,
+  now: number,
+): Promise<{ report: CheckReport; warnings: string[] }> {
+  const notes = await Promise.all(files.map((file) => reachNotes(file, now)));
+  const checked = files.map((file, index) => ({
+    ...file,
+    issues: [...file.issues, ...notes[index]!.issues], // one for each file
+  }));
+  return {
+    report: { ok: checked.every(({ issues }) => issues.length === 0), files: checked },
+    warnings: notes.flatMap(({ warnings }) => warnings),
+  };
 }
 
 /** What the ledger knows of schedules that are gone or too slow; where there is none, nothing has run yet. */

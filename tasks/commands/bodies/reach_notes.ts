@@ -1,0 +1,85 @@
+/**
+ * Schedules whose slots the window of their recipe lets nobody run.
+ *
+ * @module
+ */
+import { calendarZone } from "../../../lib/calendars/mod.ts";
+import { type MissedDay, type Reach, reachOf } from "../../../lib/runner/reach.ts";
+import { showDuration } from "../../../lib/steps/durations.ts";
+import type { CompiledRecipe, FileReport } from "../../../lib/steps/mod.ts";
+import type { RecipeIssue } from "../../../lib/steps/mod.ts";
+import { placesInCode, readRecipeText, type RecipeText } from "../../../lib/steps/recipe_text.ts";
+import { localTime } from "./slot_lines.ts";
+
+/** What was found out about a file. */
+export interface ReachNotes {
+  issues: RecipeIssue[];
+  warnings: string[];
+}
+
+/** Finds schedules that can never run, which are mistakes, and days on which they cannot, which may be meant. */
+export async function reachNotes({ path, recipe }: FileReport, now: number): Promise<ReachNotes> {
+  const notes: ReachNotes = { issues: [], warnings: [] };
+  if (recipe === undefined) return notes;
+  for (const reach of reachOf(recipe, now)) {
+    const [first] = reach.missed;
+    if (first === undefined) continue;
+    if (reach.fine === 0) notes.issues.push(await issueOf(recipe, { path, reach, first }));
+    else notes.warnings.push(warningOf(recipe, reach));
+  }
+  return notes;
+}
+
+async function issueOf(
+  recipe: CompiledRecipe,
+  { path, reach, first }: { path: string; reach: Reach; first: MissedDay },
+): Promise<RecipeIssue> {
+  const read = await placesOf(path);
+  const index = recipe.schedules.findIndex(({ id }) => id === reach.scheduleId);
+  const schedule = recipe.schedules[index]!; // one of its own
+  const member = schedule.form === "calendar" ? "at" : schedule.form === "cron" ? "cron" : "every";
+  const at = first.why === "deadline" ? ["deadline"] : [
+    "schedule",
+    ...read.isList ? [index] : [],
+    schedule.form === "every" && schedule.while ? "while" : member,
+  ];
+  const what = first.why === "deadline"
+    ? "a deadline after the window opens"
+    : "a time before the window closes";
+  return {
+    ...read.placeOf(at),
+    path: at,
+    message: `${at.join(".")}: expected ${what}: no slot can ever be run, as ${because(recipe, first)}`,
+  };
+}
+
+function warningOf(recipe: CompiledRecipe, { scheduleId, fine, missed }: Reach): string {
+  const [first] = missed;
+  const halfDays = missed.every(({ halfDay }) => halfDay);
+  const days = halfDays
+    ? `on half-days (${missed.map(({ date }) => date).join(", ")})`
+    : `on ${missed.length} of the next ${missed.length + fine} days with a slot`;
+  return `"${recipe.name}" cannot run ${days}: schedule "${scheduleId}": ${because(recipe, first!)}`;
+}
+
+/** Says what stands in the way, with the times of a day. */
+function because(recipe: CompiledRecipe, { date, slotAt, window, why }: MissedDay): string {
+  const zone = calendarZone[recipe.window!.mic]; // without a window nothing is missed
+  const time = (at: number) => localTime(at, zone).slice(11, 16);
+  const day = `on ${date} the slot is at ${time(slotAt)}`;
+  if (why === "closed") return `${day}, and the window closes at ${time(window.until)} (${zone})`;
+  const { deadlineMs = 0 } = recipe;
+  return `${day}, its deadline ${showDuration(deadlineMs)} later, and the window is open from ${
+    time(window.from)
+  } to ${time(window.until)} (${zone})`;
+}
+
+async function placesOf(path: string): Promise<Pick<RecipeText, "placeOf"> & { isList: boolean }> {
+  const text = await Deno.readTextFile(path);
+  if (path.endsWith(".ts")) {
+    return { placeOf: placesInCode(text), isList: /\bschedule["']?\s*:\s*\[/.test(text) };
+  }
+  const { value, placeOf } = readRecipeText(text);
+  // The recipe was compiled, so that its text holds a map.
+  return { placeOf, isList: Array.isArray((value as { schedule?: unknown }).schedule) };
+}
