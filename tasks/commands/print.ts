@@ -10,6 +10,8 @@ export interface Column<Row> {
   title: string;
   /** What stands in the cell. */
   of: (row: Row) => string;
+  /** It stays on a terminal that is too narrow for all of them. */
+  keep?: true;
   /** Numbers stand to the right. */
   align?: "right";
   /** Colour of the cell. */
@@ -71,32 +73,58 @@ function pad(text: string, width: number, align: "right" | undefined): string {
   return align === "right" ? space + text : text + space;
 }
 
-/** Writes a table; columns that do not fit any more are left out, and how many is returned. */
+/** Columns of the terminal that a cell takes at most, but for the last one of a line. */
+const WIDEST = 40;
+
+/**
+ * Writes a table; columns that do not fit the terminal are left out, and how many is returned. Where nobody watches,
+ * nothing is left out or cut.
+ */
 export function table<Row>(
   host: Host,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
 ): { lines: string[]; left: number } {
-  const width = host.size().columns;
+  const width = host.isTerminal ? host.size().columns : Infinity;
   const cells = rows.map((row) => columns.map((column) => plain(column.of(row))));
-  const widths = columns.map(({ title }, index) =>
-    Math.min(40, Math.max(widthOf(title), ...cells.map((row) => widthOf(row[index]!))))
+  const natural = columns.map(({ title }, index) =>
+    Math.max(widthOf(title), ...cells.map((row) => widthOf(row[index]!)))
   );
-  let used = 0;
-  let shown = 0;
-  for (; shown < columns.length; shown++) {
-    const next = used + (shown === 0 ? 0 : 2) + widths[shown]!;
-    if (next > width && shown > 0) break;
-    used = next;
+  const widths = natural.map((each) => host.isTerminal ? Math.min(WIDEST, each) : each);
+  const shown: number[] = [];
+  const roomOf = (indexes: readonly number[]) =>
+    indexes.reduce((sum, index, place) => sum + widths[index]! + (place === 0 ? 0 : 2), 0);
+  let isFull = false;
+  for (const [index, { keep }] of columns.entries()) {
+    const later = [...columns.keys()].filter((each) => each > index && columns[each]!.keep);
+    isFull ||= !keep && index > 0 && roomOf([...shown, index, ...later]) > width;
+    if (keep || !isFull) shown.push(index);
+  }
+  const last = shown.at(-1);
+  if (last !== undefined) {
+    const room = width - roomOf(shown) + widths[last]!;
+    widths[last] = Math.min(natural[last]!, Math.max(widths[last]!, room));
   }
   const line = (texts: readonly string[], colors: readonly (Color | undefined)[]) =>
-    texts.slice(0, shown).map((text, index) => {
-      const cell = pad(fit(text, widths[index]!), widths[index]!, columns[index]!.align);
+    shown.map((index) => {
+      const cell = pad(fit(texts[index]!, widths[index]!), widths[index]!, columns[index]!.align);
       return paint(host, colors[index], cell);
     }).join("  ").trimEnd();
   const header = line(columns.map(({ title }) => title), columns.map(() => "bold" as const));
   const lines = rows.map((row, index) => line(cells[index]!, columns.map(({ color }) => color?.(row))));
-  return { lines: [header, ...lines], left: columns.length - shown };
+  return { lines: [header, ...lines], left: columns.length - shown.length };
+}
+
+/** The lines of a table, and one that says so when columns were left out. */
+export function tableLines<Row>(
+  host: Host,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+): string[] {
+  const { lines, left } = table(host, columns, rows);
+  if (left === 0) return lines;
+  const note = `(a wider terminal shows ${left} more ${left === 1 ? "column" : "columns"})`;
+  return [...lines, paint(host, "dim", note)];
 }
 
 /** Writes names and values below each other. */

@@ -290,4 +290,7 @@ Deno.test("calendar update refuses a calendar with its reasons and lines, and ke
   const missing = await place.run("calendar", "update", `${place.path}.none`);
   assertEquals(missing.code, 2);
   assertStringIncludes(missing.err, "there is no file");
+  const folder = await place.run("calendar", "update", place.path.replace("/days.json", ""));
+  assertEquals(folder.code, 2);
+  assertStringIncludes(folder.err, "is a folder; name the file");
 });

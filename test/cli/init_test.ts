@@ -276,6 +276,9 @@ Deno.test("init refuses a folder in which something lies, and changes nothing th
   const file = await cli(["init", `${temp.path}/a.txt`, "--yes"]);
   assertEquals(file.code, 2);
   assertStringIncludes(file.err, `Cannot write into "${temp.path}/a.txt": it is a file`);
+  const empty = await cli(["init", "", "--yes"]);
+  assertEquals(empty.code, 2);
+  assertStringIncludes(empty.err, 'Cannot write into "": name a folder that is new, or "." for this one');
 });
 
 Deno.test("init takes a folder that has nothing but a new repository", async () => {

@@ -2,10 +2,11 @@ import { assertEquals } from "@std/assert";
 import type { Quote } from "../../lib/operations/quotes.ts";
 import { changePercent, priceText, shortCount } from "../../tasks/commands/bodies/quote_line.ts";
 import type { Host } from "../../tasks/commands/host.ts";
-import { fit, plain, table, widthOf } from "../../tasks/commands/print.ts";
+import { fit, plain, table, tableLines, widthOf } from "../../tasks/commands/print.ts";
 
 // Only the members that printing reads.
-const terminal = (columns: number) => ({ color: false, size: () => ({ columns, rows: 24 }) }) as Host;
+const terminal = (columns: number) =>
+  ({ color: false, isTerminal: true, size: () => ({ columns, rows: 24 }) }) as Host;
 
 Deno.test("widthOf() counts two columns for a Chinese character and none for an accent", () => {
   assertEquals(widthOf("AAPL"), 4);
@@ -34,6 +35,40 @@ Deno.test("table() aligns columns by their width and leaves out those that do no
     left: 0,
   });
   assertEquals(table(terminal(10), columns, rows), { lines: ["name", "騰訊", "HSBC"], left: 1 });
+});
+
+Deno.test("table() cuts nothing where nobody watches, and lets the last column of a terminal take what is left", () => {
+  const note = "set by hand because of a typhoon that nobody had expected, all day";
+  const columns = [{ title: "day", of: () => "Tue" }, { title: "note", of: () => note }];
+  const pipe = { ...terminal(1000), isTerminal: false } as Host; // as above
+  assertEquals(table(pipe, columns, [{}]).lines[1], `Tue  ${note}`);
+  assertEquals(table(terminal(80), columns, [{}]).lines[1], `Tue  ${note}`);
+  assertEquals(table(terminal(60), columns, [{}]).lines[1], `Tue  ${note.slice(0, 54)}…`);
+});
+
+Deno.test("tableLines() keeps the column that must be seen, and says that others are left out", () => {
+  const columns = ["day", "fills", "checks", "status"].map((title) => ({
+    title,
+    of: () => title.toUpperCase(),
+    ...title === "checks" && { keep: true as const },
+  }));
+  assertEquals(tableLines(terminal(80), columns, [{}]), [
+    "day  fills  checks  status",
+    "DAY  FILLS  CHECKS  STATUS",
+  ]);
+  for (
+    const [width, head, left] of [[20, "day  fills  checks", "1 more column"], [
+      12,
+      "day  checks",
+      "2 more columns",
+    ]] as const
+  ) {
+    assertEquals(tableLines(terminal(width), columns, [{}]), [
+      head,
+      head.toUpperCase(),
+      `(a wider terminal shows ${left})`,
+    ]);
+  }
 });
 
 Deno.test("priceText() shows the digits of a price and not the tail of a double", () => {

@@ -19,7 +19,7 @@ import { showInstant } from "../../../lib/runner/slots.ts";
 import type { CalendarInput } from "../calendar.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
-import { plain, table } from "../print.ts";
+import { plain, tableLines } from "../print.ts";
 import { micOf, notesOf, overrideLine } from "./calendar_lines.ts";
 import { dayOf } from "./lists.ts";
 
@@ -68,7 +68,7 @@ function showTable(mic: Mic, sessions: Session[], host: Host): void {
     { title: "open (UTC)", of: ({ openAt }: Session) => showInstant(openAt) },
     { title: "close (UTC)", of: ({ closeAt }: Session) => showInstant(closeAt) },
   ];
-  for (const line of table(host, columns, sessions).lines) host.out(line);
+  for (const line of tableLines(host, columns, sessions)) host.out(line);
 }
 
 /** A session as `--json` has it: hours of the exchange, and UTC. */
@@ -115,7 +115,7 @@ function listCalendars(flags: CalendarInput["flags"], host: Host): number {
     { title: "projected from", of: ({ projectedFrom }: Row) => projectedFrom ?? "" },
     { title: "version", of: ({ version }: Row) => version },
   ];
-  for (const line of table(host, columns, rows).lines) host.out(line);
+  for (const line of tableLines(host, columns, rows)) host.out(line);
   const set = rows.flatMap(({ setByHand }) => setByHand);
   if (set.length > 0) host.out("");
   for (const override of set) host.out(plain(overrideLine(override)));

@@ -73,9 +73,17 @@ async function readText(path: string): Promise<string> {
   try {
     return await Deno.readTextFile(path);
   } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    throw new UsageError(`Cannot update a calendar: there is no file "${path}"`);
+    const reason = unreadable(error, path);
+    if (reason === undefined) throw error;
+    throw new UsageError(`Cannot update a calendar: ${reason}`);
   }
+}
+
+function unreadable(error: unknown, path: string): string | undefined {
+  if (error instanceof Deno.errors.NotFound) return `there is no file "${path}"`;
+  if (error instanceof Deno.errors.IsADirectory) return `"${path}" is a folder; name the file`;
+  if (error instanceof Deno.errors.PermissionDenied) return `"${path}" must not be read by you`;
+  return undefined;
 }
 
 async function install(

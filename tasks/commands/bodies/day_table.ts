@@ -11,7 +11,7 @@ import type {
   MarketResult,
 } from "../../../lib/day_book/types.ts";
 import type { Host } from "../host.ts";
-import { type Column, paint, table } from "../print.ts";
+import { type Column, paint, tableLines } from "../print.ts";
 
 interface Row {
   day: string;
@@ -31,6 +31,7 @@ const columns: readonly Column<Row>[] = [
   { title: "journal", of: countOf(["fund_journal"]), align: "right" },
   {
     title: "checks",
+    keep: true,
     of: ({ result }) => checksOf(result),
     color: ({ result: { differences } }) => differences === 0 ? "green" : "red",
   },
@@ -66,7 +67,7 @@ export function dayTable(result: DayBookResult, host: Host): string[] {
   );
   const kept = result.days.filter(({ markets }) => Object.keys(markets).length === 0);
   return [
-    ...rows.length > 0 ? table(host, columns, rows).lines : [],
+    ...rows.length > 0 ? tableLines(host, columns, rows) : [],
     ...kept.map(({ day, action }) => `${day}  ${action}`),
     ...troubles(result, host),
     "",

@@ -8,7 +8,7 @@ import { nextSlots } from "../../../lib/runner/slots.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { NextInput } from "../next.ts";
-import { plain, table } from "../print.ts";
+import { plain, tableLines } from "../print.ts";
 import { clockOf } from "./lists.ts";
 import { ledgerExists, openLedger, pausedOf } from "./ledger_file.ts";
 import { loadRecipes } from "./recipe_files.ts";
@@ -48,7 +48,7 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
           [noteOf(row), row.paused === undefined ? "" : `paused: ${row.paused}`].filter(Boolean).join("; "),
       },
     ];
-    for (const line of table(host, columns, rows).lines) host.out(line);
+    for (const line of tableLines(host, columns, rows)) host.out(line);
     // A narrow terminal cuts the notes, and these are reasons that somebody wrote down.
     const set = rows.flatMap(({ setByHand, local }) =>
       setByHand === undefined ? [] : [`${local.slice(0, 10)} was set by hand: ${setByHand}`]

@@ -41,7 +41,10 @@ export async function usualFolder(toolkit: URL): Promise<string> {
  * @throws {UsageError} When it is no folder, or something lies in it.
  */
 export async function findFolder(name: string): Promise<WorkFolder> {
-  const path = name.replace(/(.)[/\\]+$/, "$1");
+  const path = name.trim().replace(/(.)[/\\]+$/, "$1");
+  if (path === "") {
+    throw new UsageError('Cannot write into "": name a folder that is new, or "." for this one');
+  }
   const names = await namesIn(path);
   if (names !== undefined && names.length > 0) {
     const shown = names.slice(0, 5).map((each) => `"${each}"`).join(", ");
