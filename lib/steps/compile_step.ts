@@ -7,7 +7,7 @@ import { didYouMean } from "../client/nearest.ts";
 import { InvalidParamsError } from "../errors.ts";
 import type { CompiledStep, RecipeClass, StepContext, StepScope } from "./compiled.ts";
 import { durationOf } from "./durations.ts";
-import { compileExpression, type Expression } from "./expressions.ts";
+import type { Expression } from "./expressions.ts";
 import type { StepSource } from "./recipe_schema.ts";
 import { expected, type Found } from "./schema_issues.ts";
 import { findMaker } from "./step_source.ts";
@@ -46,8 +46,8 @@ const mayDiffer = (value: unknown) => typeof value === "string" && /\$\{(\{|secr
 /** Compiles a step; paths of what is wrong start at the step. */
 export async function compileStep(source: StepSource, around: StepSurroundings): Promise<StepResult> {
   const { id, uses, with: given = {} } = source;
-  const { template, found } = readTemplate(given, ["with"]);
-  const condition = compileCondition(source.if, found);
+  const { template, found } = await readTemplate(given, ["with"]);
+  const condition = await compileCondition(source.if, found);
   const needs = needsOf(source, around, found);
   for (const { path, expression } of template.expressions) {
     checkNames(expression, { id, path: ["with", ...path], around, needs, found });
@@ -167,10 +167,11 @@ async function otherRecipe(
   }
 }
 
-function compileCondition(source: StepSource["if"], found: Found[]): Expression | undefined {
+async function compileCondition(source: StepSource["if"], found: Found[]): Promise<Expression | undefined> {
   if (source === undefined) return undefined;
   const text = String(source).trim();
   const expression = isHole(text) ? text.slice(3, -2).trim() : text;
+  const { compileExpression } = await import("./expressions.ts"); // as for templates
   const compiled = compileExpression(expression);
   if ("evaluate" in compiled) return compiled;
   const { problem: message, offset } = compiled;

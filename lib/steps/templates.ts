@@ -5,7 +5,7 @@
  */
 import type { Issue } from "../errors.ts";
 import type { StepScope } from "./compiled.ts";
-import { compileExpression, type Expression, type ExpressionProblem } from "./expressions.ts";
+import type { Expression, ExpressionProblem } from "./expressions.ts";
 import { expected, type Found } from "./schema_issues.ts";
 
 /** Parameters that were read; their holes are filled when the step starts. */
@@ -29,14 +29,17 @@ export function isHole(value: unknown): boolean {
 }
 
 /** Finds the holes of parameters and checks each. */
-export function readTemplate(source: unknown, at: Issue["path"]): { template: Template; found: Found[] } {
+export async function readTemplate(
+  source: unknown,
+  at: Issue["path"],
+): Promise<{ template: Template; found: Found[] }> {
   const found: Found[] = [];
   const secrets: { path: Issue["path"]; name: string }[] = [];
   const expressions: { path: Issue["path"]; expression: Expression }[] = [];
   const fillers = new Map<string, Filler>();
-  walk(source, [], (text, path) => {
-    if (!text.includes("${")) return;
-    const parts = partsOf(text);
+  for (const { text, path } of textsIn(source, [])) {
+    if (!text.includes("${")) continue;
+    const parts = await partsOf(text);
     for (const part of parts) {
       if (typeof part === "string") {
         if (part.includes("${")) {
@@ -54,7 +57,7 @@ export function readTemplate(source: unknown, at: Issue["path"]): { template: Te
       } else expressions.push({ path, expression: part });
     }
     fillers.set(JSON.stringify(path), { whole: isHole(text), parts });
-  });
+  }
   const template: Template = {
     source,
     secrets,
@@ -71,7 +74,7 @@ interface Filler {
   parts: Part[];
 }
 
-function partsOf(text: string): Part[] {
+async function partsOf(text: string): Promise<Part[]> {
   const parts: Part[] = [];
   let last = 0;
   const marks = [...text.matchAll(EXPRESSION), ...text.matchAll(SECRET)].sort((a, b) => a.index - b.index);
@@ -80,6 +83,7 @@ function partsOf(text: string): Part[] {
     if (match.index > last) parts.push(text.slice(last, match.index));
     if (match[0].startsWith("${{")) {
       const source = match[1]!.trim();
+      const { compileExpression } = await import("./expressions.ts"); // CEL, which a recipe may do without
       parts.push({ source, ...compileExpression(source) });
     } else parts.push({ secret: match[1]! });
     last = match.index + match[0].length;
@@ -88,11 +92,11 @@ function partsOf(text: string): Part[] {
   return parts;
 }
 
-function walk(value: unknown, path: Issue["path"], visit: (text: string, path: Issue["path"]) => void): void {
-  if (typeof value === "string") visit(value, path);
+function* textsIn(value: unknown, path: Issue["path"]): Generator<{ text: string; path: Issue["path"] }> {
+  if (typeof value === "string") yield { text: value, path };
   else if (typeof value === "object" && value !== null) {
     for (const [key, each] of Object.entries(value)) {
-      walk(each, [...path, Array.isArray(value) ? Number(key) : key], visit);
+      yield* textsIn(each, [...path, Array.isArray(value) ? Number(key) : key]);
     }
   }
 }

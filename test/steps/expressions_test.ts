@@ -74,7 +74,7 @@ Deno.test("compileExpression() names the outputs and parameters that are read", 
 });
 
 Deno.test("readTemplate() keeps the type of a whole hole and writes the others into their text", async () => {
-  const { template, found } = readTemplate({
+  const { template, found } = await readTemplate({
     whole: "${{ params.n }}",
     text: "n is ${{ params.n }}, of ${{ params.symbols }}",
     list: ["${{ params.symbols }}", "plain ${ not a hole"],
@@ -91,7 +91,7 @@ Deno.test("readTemplate() keeps the type of a whole hole and writes the others i
 });
 
 Deno.test("readTemplate() does not look into values for further holes", async () => {
-  const { template } = readTemplate({ text: "${{ params.symbols[0] }} ${{ recipe }}" }, []);
+  const { template } = await readTemplate({ text: "${{ params.symbols[0] }} ${{ recipe }}" }, []);
   const params = { symbols: ["${secret:trade-password}"] };
   const filled = await template.fill(
     { ...scope, params },

@@ -5,7 +5,6 @@
  */
 import { ProgressText } from "../../../lib/day_book/progress.ts";
 import type { DayBookEvent } from "../../../lib/day_book/types.ts";
-import { checkTogether } from "../../../lib/runner/nested.ts";
 import {
   bindParams,
   type CompiledRecipe,
@@ -81,6 +80,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
           if (inner === undefined) {
             throw new TypeError(`Cannot run recipe "${name}": there is none of that name`);
           }
+          const { checkTogether } = await import("../../../lib/runner/nested.ts"); // the runner, for this alone
           checkTogether(each, inner);
           const { ok, steps } = await runOne(`${run} ${name}`, inner, bindParams(inner, given));
           if (!ok) throw new TypeError(`Cannot go on: recipe "${name}" found that something does not add up`);
