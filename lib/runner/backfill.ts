@@ -5,10 +5,20 @@
  */
 import { coverage } from "../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
+import { recoverExpired } from "./claims.ts";
 import type { Ledger } from "./ledger.ts";
 import { addDays, dateAt, tradingDay } from "./moments.ts";
+import { isOpen } from "./open_write.ts";
 import { calendarOf, planRun } from "./plan_run.ts";
-import { findRun, insertRun, type NewRun, reopenRun, type RunRow, type RunState } from "./run_rows.ts";
+import {
+  findRun,
+  insertRun,
+  type NewRun,
+  reopenRun,
+  type RunRow,
+  type RunState,
+  takeDue,
+} from "./run_rows.ts";
 import { eachSlot, type Slot } from "./slots.ts";
 import { type StartOptions, zoneOf } from "./starts.ts";
 
@@ -192,7 +202,8 @@ function whyNone(recipe: CompiledRecipe, day: string): string {
 }
 
 /**
- * Makes one run due again. One that failed goes on where it failed unless it is to begin anew.
+ * Makes one run due again. One that failed goes on where it failed unless it is to begin anew; so does one whose
+ * process has died.
  *
  * @returns Whether it is due now; not so while it runs or waits.
  * @throws {TypeError} For a run that writes, or whose recipe does by now, and for a day without a session.
@@ -207,9 +218,17 @@ export function rerun(
     recipe?: Pick<CompiledRecipe, "class">;
   },
 ): boolean {
+  // What is found of the dead stays written down, whatever comes of this.
+  ledger.transaction(() => recoverExpired(ledger, now));
   return ledger.transaction(() => {
     const row = findRun(ledger, runKey);
     if (row === undefined) return false;
+    if (isOpen(row)) {
+      throw new TypeError(
+        `Cannot run "${runKey}" again: a write is never repeated, and it is open what this one came to; ` +
+          `look at the account's orders, then: hsgate settle ${runKey} ok|failed --because "what you saw"`,
+      );
+    }
     if (row.class === "write" || recipe?.class === "write") {
       throw new TypeError(`Cannot run "${runKey}" again: it writes, and a write is never repeated`);
     }
@@ -217,11 +236,10 @@ export function rerun(
       throw new TypeError(`Cannot run "${runKey}": its exchange was closed on that day`);
     }
     const freshRound = fromStart || row.state === "ok";
-    return reopenRun(ledger, {
-      runKey,
-      kind: row.kind === "manual" ? "manual" : "backfill",
-      freshRound,
-      now,
-    });
+    const kind = row.kind === "manual" ? "manual" : "backfill";
+    // What a stop or a dead process has given back is due already, and waits for nobody else from now on.
+    return row.state === "due"
+      ? takeDue(ledger, { runKey, kind, freshRound, now })
+      : reopenRun(ledger, { runKey, kind, freshRound, now });
   });
 }

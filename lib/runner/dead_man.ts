@@ -44,8 +44,9 @@ export async function pingUrl(url: string, kind: PingKind, runKey?: string): Pro
   return address.href;
 }
 
-/** What a check should hear of a run that ended; nothing where another process goes on with it. */
-function kindOfEnd(state: string): PingKind | undefined {
+/** What a check should hear of a run that ended; nothing where another process goes on with it, or a person ended it. */
+function kindOfEnd(state: string, reason: string | undefined): PingKind | undefined {
+  if (state === "cancelled" && reason === "stopped") return undefined;
   if (state === "ok" || state === "skipped") return "success";
   return state === "due" || state === "lost" ? undefined : "fail";
 }
@@ -95,7 +96,7 @@ export class Pinger {
     const kind = event.type === "run-started"
       ? "start"
       : event.type === "run-ended"
-      ? kindOfEnd(event.state)
+      ? kindOfEnd(event.state, event.reason)
       : undefined;
     if (kind !== undefined) this.#pingFor(event.recipe, kind, event.runKey);
   };

@@ -171,11 +171,33 @@ export function cancelDue(ledger: Ledger, runKey: string, reason: string, now: n
   return cancelled;
 }
 
+/** How a run is taken up again. */
+export interface Reopening {
+  runKey: string;
+  kind: RunKind;
+  /** Steps that ended well are done anew. */
+  freshRound: boolean;
+  now: number;
+}
+
+/** Makes a run that is due one of a person's: no deadline, no lateness and no jitter count any more. Reads alone. */
+export function takeDue(ledger: Ledger, { runKey, kind, freshRound, now }: Reopening): boolean {
+  const taken = ledger.run(
+    `update run set kind = ?, reason = null, due_at = case when due_at < ? then due_at else ? end,
+      deadline_at = null, cancel_asked = null, round = round + ? where run_key = ? and class <> 'write'
+      and state = 'due'`,
+    kind,
+    now,
+    now,
+    freshRound ? 1 : 0,
+    runKey,
+  ) === 1;
+  if (taken) ledger.event(now, "taken_up", { kind, freshRound }, runKey);
+  return taken;
+}
+
 /** Runs that have ended keep their steps; whoever has one done anew begins a round. */
-export function reopenRun(
-  ledger: Ledger,
-  { runKey, kind, freshRound, now }: { runKey: string; kind: RunKind; freshRound: boolean; now: number },
-): boolean {
+export function reopenRun(ledger: Ledger, { runKey, kind, freshRound, now }: Reopening): boolean {
   const reopened = ledger.run(
     `update run set state = 'due', kind = ?, reason = null, due_at = ?, deadline_at = null, started_at = null,
       finished_at = null, cancel_asked = null, round = round + ? where run_key = ? and class <> 'write'

@@ -4,9 +4,11 @@
  * @module
  */
 import type { Ledger } from "./ledger.ts";
+import { isOwned } from "./claims.ts";
 import { heldReason, lastHeld, tellHeld } from "./held.ts";
 import { openWriteAdvice } from "./open_write.ts";
 import type { RunKind, RunRow } from "./run_rows.ts";
+import { silentAdvice, silentSince } from "./silent.ts";
 
 /** Why a run was skipped, by the code of the reason. */
 export const skipReasons: Readonly<Record<string, string>> = {
@@ -127,23 +129,26 @@ function outcomeOf(ledger: Ledger, row: RunRow, about: About): string {
     case "cancelled":
       return `was cancelled at ${end}: ${reason}`;
     case "due": {
+      if (row.due_at > now) return `is to begin at ${showTime(row.due_at, zone)}`;
       const held = heldReason(row.reason) === undefined ? undefined : lastHeld(ledger, row.run_key);
+      const because = held === undefined ? whyNobody(ledger, row, about) : [tellHeld(held)];
       return `is due since ${showTime(row.due_at, zone)} and has not begun${
-        held === undefined ? whyNobody(ledger, row, about) : `: ${tellHeld(held)}`
+        because.length === 0 ? "" : `: ${because.join("; ")}`
       }`;
     }
     case "running": {
-      const silent = row.lease_until !== null && row.lease_until < now;
-      return silent
-        ? `was running and its process has not been heard of since ${
-          showTime(row.lease_until, zone)
-        }; whoever looks next takes it over`
-        : `is running since ${showTime(row.started_at, zone)}${takenOver(about)}`;
+      const silent = silentSince(row, now);
+      if (silent === undefined) {
+        return `is running since ${showTime(row.started_at, zone)}${takenOver(about)}`;
+      }
+      const since = `was running and its process has not been heard of since ${showTime(silent, zone)}`;
+      return [since, ...silentAdvice(ledger, row)].join("; ");
     }
-    case "waiting_approval":
-      return reason === "misfire"
-        ? `was missed and waits for a person: hsgate approve ${row.run_key}, or refuse`
-        : "waits for a person: it needs approval";
+    case "waiting_approval": {
+      const until = row.deadline_at === null ? "" : `, until ${showTime(row.deadline_at, zone)}`;
+      const missed = reason === "misfire" ? "was missed and " : "";
+      return `${missed}waits for a person${until}: hsgate approve ${row.run_key}, or refuse`;
+    }
     case "waiting_recovery":
     case "unknown": {
       const what = row.state === "unknown"
@@ -222,15 +227,38 @@ function pauseBefore(ledger: Ledger, { recipe, finished_at }: RunRow): string | 
   return row === undefined ? undefined : (JSON.parse(row.data) as { why?: string }).why;
 }
 
-/** Why nobody has begun what is due: most often nobody is there. */
-function whyNobody(ledger: Ledger, { recipe }: RunRow, { now, zone }: About): string {
+/** Why nobody has begun what is due, and what to type: most often nobody is there. */
+function whyNobody(ledger: Ledger, row: RunRow, about: About): string[] {
+  const left = whoLeft(about);
+  if (isOwned(row)) {
+    if (row.holder !== null) return ["the process that started it waits for its turn"];
+    const again = row.class === "write" ? `run ${row.recipe} --manual` : `rerun ${row.run_key}`;
+    return [...left, `no scheduler takes up what was started by hand; to run it: hsgate ${again}`];
+  }
+  const nobody = whyNoScheduler(ledger, row, about);
+  if (nobody === undefined) return left;
+  // A write is begun in its own time or not at all.
+  const byHand = row.class === "write" ? "" : `, or now: hsgate rerun ${row.run_key}`;
+  return [...left, nobody, `hsgate schedule runs it${byHand}`];
+}
+
+/** Who had it and gave it back. */
+function whoLeft({ notes, zone }: About): string[] {
+  const last = notes.findLast(({ kind }) => ["recovered", "released", "claimed"].includes(kind));
+  if (last?.kind === "recovered") {
+    return [`a process had died at it, as was found at ${showTime(last.at, zone)}`];
+  }
+  return last?.kind === "released" ? [`whoever was at it was stopped at ${showTime(last.at, zone)}`] : [];
+}
+
+function whyNoScheduler(ledger: Ledger, { recipe }: RunRow, { now, zone }: About): string | undefined {
   const seen = ledger.get<{ at: number | null }>(
     "select max(watermark) as at from schedule where recipe = ?",
     recipe,
   )
     ?.at;
-  if (seen === null || seen === undefined) return ": no scheduler has seen the recipe";
-  return now - seen > 5 * 60_000 ? `: no scheduler has looked since ${showTime(seen, zone)}` : "";
+  if (seen === null || seen === undefined) return "no scheduler has seen the recipe";
+  return now - seen > 5 * 60_000 ? `no scheduler has looked since ${showTime(seen, zone)}` : undefined;
 }
 
 /** What the run had come to before it was taken up again. */

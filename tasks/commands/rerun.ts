@@ -20,7 +20,8 @@ export const rerun = command({
   details: `KEY is as "runs" lists it. A run that failed goes on where it failed: what its other
 steps came to is kept. One that ended well is done anew from the start. It sees its
 own slot and session, and the recipe as it is now. A run that writes is refused: a
-write is never repeated.
+write is never repeated. One that runs is left alone, unless its process has died: then
+it goes on where that one was.
 
 It runs here and now, unless --queue leaves it to a scheduler. After Ctrl-C it is
 due, and whoever looks next goes on with it. Exit code 1 says that it failed, 4 that

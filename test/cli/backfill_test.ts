@@ -132,6 +132,54 @@ Deno.test("rerun runs one run again under its key, and leaves it to a scheduler 
   assertStringIncludes(why.out, "before that it was ok");
 });
 
+Deno.test("runs, why and rerun tell of a run by hand whose process died, and rerun takes it over", async () => {
+  await using w = await world();
+  const key = "book/m/01";
+  {
+    using ledger = new Ledger(w.ledger);
+    ledger.run(
+      `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, business_day, due_at, state, recipe_sha,
+        trace_id, holder, fence, attempt, started_at, lease_until) values (?, 'book', '', 'manual', 'read', ?,
+        '2025-08-15', ?, 'running', '00', '1', 'gone', 1, 1, ?, ?)`,
+      key,
+      MORNING - 120_000,
+      MORNING - 120_000,
+      MORNING - 120_000,
+      MORNING - 60_000,
+    );
+  }
+  const at = (ms: number) => ({ env: w.env, now: () => MORNING + ms });
+  // Its lease holds still.
+  const alive = await cli(["rerun", key, ...w.where], at(-90_000));
+  assertEquals([alive.code, alive.out], [2, ""]);
+  assertStringIncludes(alive.err, "a process is at it since 2025-08-15T02:28:00Z and gives signs of life");
+  assertEquals((await cli(["runs", "--ledger", w.ledger], at(-90_000))).out.includes("silent"), false);
+  const list = (await cli(["runs", "--ledger", w.ledger], at(0))).out;
+  assertStringIncludes(list, "silent");
+  assertStringIncludes(
+    list,
+    `${key}: its process has not been heard of since 2025-08-15T02:29:00Z; "runs show ${key}" says what to do`,
+  );
+  const [row] = JSON.parse((await cli(["runs", "--ledger", w.ledger, "--json"], at(0))).out);
+  assertEquals(row.notHeardOfSince, "2025-08-15T02:29:00Z");
+  const shown = (await cli(["runs", "show", key, "--ledger", w.ledger], at(0))).out;
+  assertStringIncludes(
+    shown,
+    `no scheduler takes over what was started by hand; to go on with it: hsgate rerun ${key}\n`,
+  );
+  const why = (await cli(["why", "book", "2025-08-15", ...w.where], at(0))).out;
+  assertStringIncludes(
+    why,
+    `has not been heard of since 2025-08-15 10:29 Asia/Hong_Kong; no scheduler takes over`,
+  );
+  assertStringIncludes(why, `hsgate rerun ${key}`);
+  const queued = await cli(["rerun", key, "--queue", ...w.where], at(0));
+  assertEquals([queued.code, runsOf(w.ledger)], [2, [`${key} running`]]);
+  assertStringIncludes(queued.err, "it was started by hand, and a scheduler runs slots alone");
+  const { code, out } = await cli(["rerun", key, ...w.where], at(0));
+  assertEquals([code, out], [0, `${key}  ok\n`]);
+});
+
 /** A ledger in which the run of this morning stands as given, as a scheduler would have left it. */
 function prepare(path: string, state: string, step?: string): void {
   using ledger = new Ledger(path);

@@ -182,7 +182,7 @@ Deno.test("pause holds for a recipe that has only run by hand, and for a schedul
   };
   assertEquals(states(), ["beat/main/2025-08-14 skipped paused", "beat/later/2025-08-15 skipped paused"]);
   // A crontab line for a schedule that no scheduler has seen is held as well.
-  const renamed = beat.replace("{ calendar", "{ id: cron, calendar");
+  const renamed = beat.replace("{ calendar: XHKG, at: open+30m", "{ id: cron, calendar: XHKG, at: open+31m");
   await Deno.writeTextFile(path, renamed);
   await cli(["run", path, "--ledger", file], at("2025-08-15T10:02:00+08:00", renamed));
   assertEquals(states().at(-1), "beat/cron/2025-08-15 skipped paused");

@@ -155,7 +155,7 @@ Deno.test("why() tells of a process that died, at a read and at a write, and wha
   assertEquals(
     ask(b, read, "2025-12-22"),
     "read/s1/2025-12-22 was running and its process has not been heard of since 2025-12-22 16:46 Asia/Hong_Kong; " +
-      "whoever looks next takes it over",
+      "whoever looks next takes it over: a scheduler, or: hsgate rerun read/s1/2025-12-22",
   );
   b.scheduler.tick();
   await b.scheduler.drain();

@@ -4,6 +4,8 @@
  * @module
  */
 import { rerun } from "../../../lib/runner/backfill.ts";
+import type { RunRow } from "../../../lib/runner/run_rows.ts";
+import { showInstant } from "../../../lib/runner/slots.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { RerunInput } from "../rerun.ts";
 import { runOf } from "./decide.ts";
@@ -12,10 +14,23 @@ import { recipeNamed } from "./recipe_files.ts";
 import { eventLogger } from "./run_log.ts";
 import { exitOf, RunQueue } from "./run_queue.ts";
 
+function whyNot({ state, run_key: key, started_at: since }: RunRow): string {
+  if (state !== "running" || since === null) return `it is "${state}"; "runs show ${key}" tells more`;
+  return `a process is at it since ${
+    showInstant(since)
+  } and gives signs of life; "runs show ${key}" tells more`;
+}
+
 /** Runs one run again. */
 export async function run({ args: [key = ""], flags, host }: RerunInput): Promise<number> {
   using ledger = await openLedger(flags, { host, mustExist: true });
-  const { recipe: name } = runOf(ledger, key, "run again");
+  const { recipe: name, kind } = runOf(ledger, key, "run again");
+  if (flags.queue && kind === "manual") {
+    throw new UsageError(
+      `Cannot leave "${key}" to a scheduler: it was started by hand, and a scheduler runs slots alone; ` +
+        "without --queue it runs here",
+    );
+  }
   const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
   const log = eventLogger({ out: host.note, color: host.color }, { json: false, redact: (text) => text });
   await using queue = await RunQueue.open(recipe, { flags, host, ledger, onEvent: log });
@@ -25,9 +40,7 @@ export async function run({ args: [key = ""], flags, host }: RerunInput): Promis
     now: host.now(),
     recipe,
   });
-  const { state } = runOf(ledger, key, "run again");
-  // What a stop has given back is due already.
-  if (!opened && state !== "due") throw new UsageError(`Cannot run "${key}" again: it is "${state}"`);
+  if (!opened) throw new UsageError(`Cannot run "${key}" again: ${whyNot(runOf(ledger, key, "run again"))}`);
   if (flags.queue) {
     if (flags.json) host.out(JSON.stringify({ key, state: "due" }));
     else host.out(`${key} is due; a scheduler that is running takes it up`);

@@ -166,7 +166,7 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
       return [`${event.step}: ${event.isNew ? "wrote" : "kept"} ${event.path}`];
     case "run-ended":
       return [
-        `${event.state}, ${seconds(event.tookMs)}${because(reasonOf(event.reason))}`,
+        `${event.state}, ${seconds(event.tookMs)}${because(endOf(event))}`,
         colors[event.state],
       ];
     case "tick":
@@ -194,6 +194,10 @@ const reasons: Readonly<Record<string, string>> = {
   stopped: "stopped, and given back",
 };
 const reasonOf = (reason: string | undefined) => reason === undefined ? undefined : reasons[reason] ?? reason;
+
+/** What is stopped is given back only where somebody else may go on with it. */
+const endOf = ({ state, reason }: { state: string; reason?: string }) =>
+  reason === "stopped" && state !== "due" ? reason : reasonOf(reason);
 
 const because = (reason: string | undefined) => reason === undefined ? "" : `: ${reason}`;
 

@@ -8,6 +8,7 @@ import type { Ledger } from "../../../lib/runner/ledger.ts";
 import { logOf } from "../../../lib/runner/run_log.ts";
 import { openWriteAdvice } from "../../../lib/runner/open_write.ts";
 import { findRun, type RunRow } from "../../../lib/runner/run_rows.ts";
+import { silentAdvice, silentSince } from "../../../lib/runner/silent.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
 import type { StepRow } from "../../../lib/runner/step_rows.ts";
 import { UsageError } from "../exit_codes.ts";
@@ -57,17 +58,28 @@ export async function run({ args: [recipe], flags, host }: RunsInput): Promise<n
     ...wanted,
     Number(limit),
   );
-  if (flags.json) host.out(JSON.stringify(rows.map(dataOf)));
+  const now = host.now();
+  if (flags.json) host.out(JSON.stringify(rows.map((row) => dataOf(row, now))));
   else if (rows.length === 0) host.out("there are no runs");
-  else for (const line of table(host, columns, rows).lines) host.out(line);
+  else {
+    for (const line of table(host, columnsAt(now), rows).lines) host.out(line);
+    // A narrow terminal cuts what stands in the table.
+    for (const row of rows) {
+      const since = silentSince(row, now);
+      if (since !== undefined) host.out(paint(host, "yellow", plain(tellSilent(row, since))));
+    }
+  }
   return 0;
 }
 
-const columns: Column<RunRow>[] = [
+const tellSilent = ({ run_key: key }: RunRow, since: number) =>
+  `${key}: its process has not been heard of since ${showInstant(since)}; "runs show ${key}" says what to do`;
+
+const columnsAt = (now: number): Column<RunRow>[] => [
   { title: "slot (UTC)", of: ({ slot_at }) => showInstant(slot_at) },
   { title: "key", of: ({ run_key }) => run_key, color: () => undefined },
   { title: "state", of: ({ state }) => state, color: ({ state }) => colors[state] },
-  { title: "reason", of: ({ reason }) => reason ?? "" },
+  { title: "reason", of: (row) => silentSince(row, now) === undefined ? row.reason ?? "" : "silent" },
   { title: "kind", of: ({ kind }) => kind },
   { title: "started", of: ({ started_at }) => instant(started_at) ?? "" },
   { title: "took", of: took, align: "right" },
@@ -80,7 +92,7 @@ function took({ started_at, finished_at }: Pick<RunRow, "started_at" | "finished
 }
 
 /** A run as `--json` has it. */
-function dataOf(row: RunRow) {
+function dataOf(row: RunRow, now: number) {
   return {
     key: row.run_key,
     recipe: row.recipe,
@@ -94,6 +106,7 @@ function dataOf(row: RunRow) {
     attempt: row.attempt,
     startedAt: instant(row.started_at),
     finishedAt: instant(row.finished_at),
+    notHeardOfSince: instant(silentSince(row, now) ?? null),
     traceId: row.trace_id,
   };
 }
@@ -105,13 +118,13 @@ export async function show({ args: [key = ""], flags, host }: RunsShowInput): Pr
   if (row === undefined) {
     throw new UsageError(`Cannot show "${key}": the ledger has no such run; "runs" lists those that it has`);
   }
-  const details = detailsOf(ledger, row);
+  const details = detailsOf(ledger, row, host.now());
   if (flags.json) host.out(JSON.stringify(details));
   else print(details, host);
   return 0;
 }
 
-function detailsOf(ledger: Ledger, row: RunRow) {
+function detailsOf(ledger: Ledger, row: RunRow, now: number) {
   const steps = ledger.all<StepRow>(
     "select * from step_run where run_key = ? order by round, started_at, attempt",
     row.run_key,
@@ -144,14 +157,14 @@ function detailsOf(ledger: Ledger, row: RunRow) {
     text,
   }));
   return {
-    ...dataOf(row),
+    ...dataOf(row, now),
     round: row.round,
     due: showInstant(row.due_at),
     deadline: instant(row.deadline_at),
     params: JSON.parse(row.params),
     recipeSha: row.recipe_sha,
     calendarVersion: row.calendar_version ?? undefined,
-    advice: adviceOf(ledger, row),
+    advice: adviceOf(ledger, row, now),
     steps,
     artifacts,
     log,
@@ -160,8 +173,15 @@ function detailsOf(ledger: Ledger, row: RunRow) {
 }
 
 /** What a person has to do about a run. */
-function adviceOf(ledger: Ledger, row: RunRow): string[] {
+function adviceOf(ledger: Ledger, row: RunRow, now: number): string[] {
   const key = row.run_key;
+  const silent = silentSince(row, now);
+  if (silent !== undefined) {
+    return [
+      `its process has not been heard of since ${showInstant(silent)}`,
+      ...silentAdvice(ledger, row),
+    ];
+  }
   if (row.state === "waiting_approval") return [`it waits for a person: hsgate approve ${key}, or refuse`];
   if (heldReason(row.reason) === undefined) return openWriteAdvice(ledger, row);
   const held = lastHeld(ledger, key);
