@@ -8,6 +8,7 @@ import { pauseOf } from "./paused.ts";
 import { calendarOf, planRun } from "./plan_run.ts";
 import { insertRun, type NewRun } from "./run_rows.ts";
 import type { ScheduleCursor } from "./schedule_cursor.ts";
+import { noteTaken } from "./taken_keys.ts";
 import type { Mic } from "../calendars/mod.ts";
 
 /** What listing needs to know. */
@@ -122,26 +123,28 @@ function writeSlots(
       calendarVersion: version,
     });
     if (run.state === "due") {
-      const reason = paused !== null
-        ? "paused"
-        : isNamedTwice(ledger, cursor, slot.at)
-        ? "duplicate_slot"
-        : undefined;
+      const reason = paused !== null ? "paused" : isNamedTwice(ledger, run) ? "duplicate_slot" : undefined;
       if (reason !== undefined) Object.assign(run, { state: "skipped", reason });
     }
     if (insertRun(ledger, run, now)) written.push(run);
+    else noteTaken(ledger, run, now);
   }
   return written;
 }
 
-/** Tells whether another schedule of the recipe has a run for the same instant. */
-function isNamedTwice(ledger: Ledger, { recipe, schedule }: ScheduleCursor, at: number): boolean {
-  if (recipe.schedules.length < 2) return false;
+/**
+ * Tells whether another schedule of the recipe has a run for the same instant. The ledger is asked, however many
+ * schedules the recipe has here: another process may have read a version of it with other ids.
+ */
+export function isNamedTwice(
+  ledger: Ledger,
+  { recipe, scheduleId, slotAt }: Pick<NewRun, "recipe" | "scheduleId" | "slotAt">,
+): boolean {
   return ledger.get(
     `select 1 as there from run where recipe = ? and slot_at = ? and schedule_id not in (?, '')
       and not (state = 'skipped' and reason in ('holiday', 'half_day', 'duplicate_slot')) limit 1`,
-    recipe.name,
-    at,
-    schedule.id,
+    recipe,
+    slotAt,
+    scheduleId,
   ) !== undefined;
 }

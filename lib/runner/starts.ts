@@ -8,6 +8,7 @@ import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
 import type { Ledger } from "./ledger.ts";
 import { askPerson } from "./judging.ts";
 import { latestSlot } from "./latest_slot.ts";
+import { isNamedTwice } from "./listing.ts";
 import { judgeLateRuns } from "./misfire.ts";
 import { dateAt } from "./moments.ts";
 import { pauseOf } from "./paused.ts";
@@ -15,6 +16,7 @@ import { calendarOf, planRun } from "./plan_run.ts";
 import { manualRunKey } from "./run_key.ts";
 import { findRun, insertRun, type RunRow, skipRun } from "./run_rows.ts";
 import type { Slot } from "./slots.ts";
+import { noteTaken } from "./taken_keys.ts";
 import { whyOutside, windowOn } from "./write_window.ts";
 
 const DAY_MS = 86_400_000;
@@ -92,6 +94,7 @@ function businessDayOf(recipe: CompiledRecipe, now: number): string | undefined 
  * it stands: another process may have run it already. Lateness and deadline count as they do for the scheduler.
  *
  * @returns Nothing when no schedule names a slot within the lookback.
+ * @throws {TypeError} When the deadline of a write is to be passed over whose window has closed.
  */
 export function addLatestSlot(
   ledger: Ledger,
@@ -99,29 +102,32 @@ export function addLatestSlot(
   { now, drawTraceId, lookbackMs = 14 * DAY_MS, forceDeadline = false }: StartOptions & {
     /** @default 14 days */
     lookbackMs?: number;
-    /** Run it even though its deadline has passed. */
+    /** Run it even though its deadline has passed; the window of what writes is none that could be lifted. */
     forceDeadline?: boolean;
   },
 ): RunRow | undefined {
-  let latest: { schedule: CompiledSchedule; slot: Slot } | undefined;
-  for (const schedule of recipe.schedules) {
-    const slot = latestSlot(schedule, now - lookbackMs, now);
-    if (slot !== undefined && (latest === undefined || slot.at > latest.slot.at)) latest = { schedule, slot };
-  }
-  if (latest === undefined) return undefined;
-  const run = planRun(recipe, latest.schedule, latest.slot, { kind: "live", traceId: drawTraceId() });
+  const latest = latestSlots(recipe, now, lookbackMs);
+  if (latest.length === 0) return undefined;
   return ledger.transaction(() => {
-    insertRun(ledger, run, now);
-    const row = findRun(ledger, run.runKey)!; // just written, if it was not there
-    if (row.state !== "due") return row;
+    const rows = latest.map(({ schedule, slot }) => {
+      const run = planRun(recipe, schedule, slot, { kind: "live", traceId: drawTraceId() });
+      if (run.state === "due" && isNamedTwice(ledger, run)) {
+        Object.assign(run, { state: "skipped", reason: "duplicate_slot" });
+      }
+      if (!insertRun(ledger, run, now)) noteTaken(ledger, run, now);
+      return { run, row: findRun(ledger, run.runKey)! }; // just written, if it was not there
+    });
+    // Of several schedules that name the instant one may leave it out; the run is that of another one then.
+    const { run, row } = rows.find(({ row }) => !isLeftOut(row)) ?? rows[0]!; // there is one
+    if (forceDeadline) forceRow(ledger, recipe, row, now);
+    const { state, deadline_at } = findRun(ledger, run.runKey)!; // it is still there
+    if (state !== "due") return findRun(ledger, run.runKey);
     // A pause holds for whoever starts a slot: a crontab line is a scheduler too.
     if (pauseOf(ledger, recipe.name) !== undefined) {
       skipRun(ledger, run.runKey, "paused", now);
       return findRun(ledger, run.runKey);
     }
-    // The end of a write's window is no deadline that somebody could have meant otherwise.
-    const deadlineAt = forceDeadline ? windowEnd(recipe, latest.slot.at) : run.deadlineAt;
-    if (forceDeadline) ledger.run("update run set deadline_at = ? where run_key = ?", deadlineAt, run.runKey);
+    const deadlineAt = forceDeadline ? deadline_at ?? undefined : run.deadlineAt;
     const [verdict] = judgeLateRuns(
       [{ runKey: run.runKey, dueAt: row.due_at, deadlineAt }],
       recipe.misfire,
@@ -135,6 +141,45 @@ export function addLatestSlot(
     }
     return findRun(ledger, run.runKey);
   });
+}
+
+/** The latest slot that has passed, of each schedule that names its instant. */
+function latestSlots(
+  { schedules }: CompiledRecipe,
+  now: number,
+  lookbackMs: number,
+): { schedule: CompiledSchedule; slot: Slot }[] {
+  const found = schedules.flatMap((schedule) => {
+    const slot = latestSlot(schedule, now - lookbackMs, now);
+    return slot === undefined ? [] : [{ schedule, slot }];
+  });
+  const last = Math.max(...found.map(({ slot }) => slot.at));
+  return found.filter(({ slot }) => slot.at === last);
+}
+
+const isLeftOut = ({ state, reason }: RunRow) =>
+  state === "skipped" && ["holiday", "half_day", "duplicate_slot"].includes(reason ?? "");
+
+/** Lifts the deadline of a slot that nobody has begun, also when it was passed over for it before. */
+function forceRow(ledger: Ledger, recipe: CompiledRecipe, row: RunRow, now: number): void {
+  const isOpen = row.state === "due" ||
+    (row.state === "skipped" && row.reason === "deadline" && row.attempt === 0);
+  if (!isOpen) return;
+  const until = windowEnd(recipe, row.slot_at);
+  if (until !== undefined && now > until) {
+    throw new TypeError(
+      `Cannot run "${row.run_key}" now: it writes, and ${
+        whyOutside(recipe, row.slot_at, now)
+      }; a deadline can be lifted, the window of a recipe ` +
+        "that writes cannot",
+    );
+  }
+  ledger.run(
+    `update run set state = 'due', reason = null, finished_at = null, deadline_at = ? where run_key = ?`,
+    until,
+    row.run_key,
+  );
+  ledger.event(now, "deadline_lifted", {}, row.run_key);
 }
 
 /** Returns the zone that a schedule's days are counted in. */

@@ -14,6 +14,7 @@ import { runKeyOf } from "./run_key.ts";
 import { slownessOf, tellSlowness } from "./slowness.ts";
 import { eachSlot, type Slot } from "./slots.ts";
 import { zoneOf } from "./starts.ts";
+import { tellTaken } from "./taken_keys.ts";
 import { describeRun, latenessOf, showLength, showTime, skipReasons } from "./why_run.ts";
 
 const DAY_MS = 86_400_000;
@@ -34,8 +35,15 @@ export function why(
   const told = rows.length > MOST_TOLD
     ? [describeMany(ledger, recipe, rows, now)]
     : rows.map((row) => describeRun(ledger, row, { zone: zoneOfRow(ledger, recipe, row), now }));
+  const taken = rows.flatMap((row) => tellTaken(ledger, row.run_key, zoneOfRow(ledger, recipe, row)));
   const nothing = whyNothing(ledger, recipe, { date, now, rows });
-  return [...told, ...nothing, ...whatElse(ledger, recipe, { date, rows }), ...whatWasSet(recipe, date)].join(
+  return [
+    ...told,
+    ...taken,
+    ...nothing,
+    ...whatElse(ledger, recipe, { date, rows }),
+    ...whatWasSet(recipe, date),
+  ].join(
     "; ",
   );
 }
