@@ -12,7 +12,11 @@ const flags = {
     value: "DIR",
     text: "folder that the recipe's folders start from (the current one)",
   },
-  now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
+  now: {
+    type: "string",
+    value: "TIME",
+    text: "take this time for the present: 2025-08-16T12:00:00+08:00; not for writes",
+  },
   ledger: {
     type: "string",
     value: "FILE",
@@ -21,7 +25,7 @@ const flags = {
   manual: { type: "boolean", text: "with a ledger: a run of its own, whatever the schedules say" },
   "force-deadline": {
     type: "boolean",
-    text: "with a ledger: run it past its deadline or outside its window",
+    text: "with a ledger: run it past its deadline; reads also outside their window",
   },
   wait: {
     type: "string",
@@ -55,6 +59,11 @@ make a run of its own. Exit code 0 says that the run ended well or was skipped, 
 it failed, 4 that another run stands in the way, 5 that the outcome of a write is
 unknown. A recipe that writes takes a ledger. With --if-new a start that comes second
 is no failure: for crontabs and timers, which look more often than there are slots.
+
+--force-deadline lifts the "deadline" of a recipe; whether a late slot is made up for says
+its "misfire", and --manual runs the recipe whatever that says. The window of a recipe
+that writes is lifted by no flag, nor is it by --now, which is for reads, for --dry-run
+and for recipes that say "connect: simulator".
 
 --dry-run of a recipe that writes runs the steps that read, shows what the others would
 write, and writes nothing: nothing at the broker, no file, no row of the ledger.

@@ -1,16 +1,27 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { createClient } from "../../lib/client/client.ts";
 import { operations } from "../../lib/operations/mod.ts";
+import { recoverExpired, settleRun } from "../../lib/runner/claims.ts";
 import { leaseHolder, takeLease } from "../../lib/runner/leases.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
 import { checkTogether } from "../../lib/runner/nested.ts";
 import { compileRecipe } from "../../lib/steps/mod.ts";
+import { gateway as gatewayTransport } from "../../lib/transports/gateway.ts";
 import { Connections } from "../../tasks/commands/bodies/run_connections.ts";
 import { shortResult } from "../../tasks/commands/bodies/run_result.ts";
 import { showRun } from "../../tasks/commands/bodies/run_show.ts";
 import { RunTree, seconds, summaryLines, type TreeEvent } from "../../tasks/commands/bodies/run_tree.ts";
 import type { Host } from "../../tasks/commands/host.ts";
 import { cli, envOf, folder, MORNING, simulate } from "./runner_support.ts";
-import { directEnvOf, folder as leaseFolder, simulatePlatform, spawned, start } from "./support.ts";
+import {
+  directEnvOf,
+  folder as leaseFolder,
+  KEY,
+  PASSWORD,
+  simulatePlatform,
+  spawned,
+  start,
+} from "./support.ts";
 
 const funds = "steps:\n  - { id: funds, uses: account.funds, with: { market: hk } }\n";
 const simulated =
@@ -273,24 +284,144 @@ Deno.test("run refuses a recipe that writes without a ledger, with the command l
   );
 });
 
-Deno.test("run --manual of a recipe that writes keeps to its window unless it is forced", async () => {
-  await using gateway = await simulate();
+/** A recipe that cancels what is open, between 15:20 and 15:45. */
+const sweep = (more = "", name = "w") =>
+  `name: ${name}\nschedule: { calendar: XHKG, at: close-30m }\nwindow: XHKG.close-40m..XHKG.close-15m\n${more}` +
+  "steps: [{ id: all, uses: cancel-open-orders, with: { markets: [hk] } }]\n";
+
+/** A gateway with orders that are open, which counts the cancels that reach it. */
+async function withOpenOrders(count: number, onCancel: (nth: number) => void = () => {}) {
+  const gateway = await simulate();
+  await using client = createClient(
+    gatewayTransport({ url: gateway.info.gatewayUrl, tradePasswordKey: KEY }),
+    {
+      tradePassword: PASSWORD,
+    },
+  );
+  const order = { market: "hk", symbol: "00700.HK", side: "buy", quantity: "100" } as const;
+  for (let nth = 0; nth < count; nth++) {
+    await client.orders.place({ ...order, price: `30${nth}`, orderType: "enhanced-limit" });
+  }
+  let cancels = 0;
+  const door = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    const answer = await fetch(`${gateway.info.gatewayUrl}${pathname}`, {
+      method: request.method,
+      headers: { "content-type": "application/json" },
+      body: await request.text(),
+    });
+    if (pathname.endsWith("/TradeCancelEntrust")) onCancel(++cancels);
+    return new Response(await answer.text(), { status: answer.status });
+  });
+  return {
+    env: { ...envOf(gateway), ...VOLATILE, HSGATE_GATEWAY_URL: `http://127.0.0.1:${door.addr.port}` },
+    cancels: () => cancels,
+    async [Symbol.asyncDispose]() {
+      await door.shutdown();
+      await gateway.close();
+    },
+  };
+}
+
+Deno.test("run --manual of a recipe that writes keeps to its window, whatever flag says otherwise", async () => {
+  await using broker = await withOpenOrders(1);
+  await using dir = await folder({ "w.yaml": sweep() });
+  const file = `${dir.path}/l.db`;
+  for (const more of [[], ["--force-deadline"]]) {
+    const early = await runIn(dir.path, ["w.yaml", "--ledger", file, "--manual", ...more], broker.env);
+    assertEquals([early.code, early.out], [2, ""]);
+    assertStringIncludes(
+      early.err,
+      'Cannot run "w" by hand now: it writes, and its window opens at 2025-08-15T07:20:00Z; no flag lifts that',
+    );
+  }
+  assertEquals([broker.cancels(), rowsOf(file)], [0, []]);
+});
+
+Deno.test("run refuses another time for a recipe that writes, unless its broker is simulated or it is dry", async () => {
+  await using broker = await withOpenOrders(1);
   await using dir = await folder({
-    "w.yaml":
-      `name: w\nschedule: { calendar: XHKG, at: close-30m }\nwindow: XHKG.close-40m..XHKG.close-15m\n` +
-      "steps: [{ id: all, uses: cancel-open-orders, with: { markets: [hk] } }]\n",
+    "w.yaml": sweep(),
+    "s.yaml": sweep('connect: { simulator: { seed: 7, at: "2025-08-15T15:30:00+08:00" } }\n', "s"),
   });
   const file = `${dir.path}/l.db`;
-  const env = { ...envOf(gateway), ...VOLATILE };
-  const early = await runIn(dir.path, ["w.yaml", "--ledger", file, "--manual"], env);
-  assertEquals([early.code, early.out], [2, ""]);
+  const inWindow = ["--now", "2025-08-15T15:30:30+08:00"];
+  const yesterday = ["--now", "2025-08-14T15:30:30+08:00"];
+  for (const more of [inWindow, yesterday, [...inWindow, "--manual"], [...inWindow, "--force-deadline"]]) {
+    const { code, out, err } = await runIn(dir.path, ["w.yaml", "--ledger", file, ...more], broker.env);
+    assertEquals([code, out], [2, ""], more.join(" "));
+    assertStringIncludes(err, 'Cannot run "w" with --now: it writes, and orders go out at the real time');
+    assertStringIncludes(err, `w.yaml --dry-run --now ${more[1]}"`);
+  }
+  assertEquals(await Deno.stat(file).then(() => true, () => false), false);
+  const dry = await runIn(dir.path, ["w.yaml", "--dry-run", ...inWindow], broker.env);
+  assertEquals(dry.code, 0, dry.err);
+  const simulated = await runIn(dir.path, ["s.yaml", "--ledger", file, ...inWindow], {
+    ...NOWHERE,
+    ...VOLATILE,
+  });
+  assertEquals(simulated.code, 0, simulated.err);
+  assertEquals(rowsOf(file).map(({ run_key, state }) => `${run_key} ${state}`), ["s/main/2025-08-15 ok"]);
+  assertEquals(broker.cancels(), 0);
+});
+
+Deno.test("run --force-deadline lifts the deadline of a slot, for reads and writes, and no window of a write", async () => {
+  await using broker = await withOpenOrders(1);
+  await using dir = await folder({
+    "w.yaml": sweep("deadline: 2m\nmisfire: { grace: 12m }\n"),
+    "r.yaml": `${beat}deadline: 5m\n`,
+  });
+  const file = `${dir.path}/l.db`;
+  const runAt = async (name: string, time: string, more: string[] = []) => {
+    const path = `${dir.path}/${name}`;
+    return await cli(["run", path, "--ledger", file, "--json", ...more], {
+      env: broker.env,
+      files: { [path]: await Deno.readTextFile(path) },
+      now: () => Date.parse(`2025-08-15T${time}+08:00`),
+    });
+  };
+  const stateOf = ({ out }: { out: string }) => {
+    const { state, reason } = JSON.parse(out);
+    return `${state} ${reason}`;
+  };
+  // Ten minutes after the slot; both were passed over before somebody wanted them all the same.
+  assertEquals(stateOf(await runAt("r.yaml", "10:10")), "skipped deadline");
+  assertEquals(stateOf(await runAt("r.yaml", "10:10", ["--force-deadline"])), "ok undefined");
+  assertEquals(stateOf(await runAt("w.yaml", "15:40")), "skipped deadline");
+  assertEquals(broker.cancels(), 0);
+  const closed = await runAt("w.yaml", "15:46", ["--force-deadline"]);
+  assertEquals([closed.code, broker.cancels()], [2, 0]);
   assertStringIncludes(
-    early.err,
-    "its window opens at 2025-08-15T07:20:00Z; --force-deadline runs it all the same",
+    closed.err,
+    'Cannot run "w/main/2025-08-15" now: it writes, and its window closed at 2025-08-15T07:45:00Z; a deadline can ' +
+      "be lifted, the window of a recipe that writes cannot",
   );
-  const forced = await runIn(dir.path, ["w.yaml", "--ledger", file, "--manual", "--force-deadline"], env);
-  assertEquals(forced.code, 0, forced.out);
-  assertEquals(rowsOf(file).map(({ state }) => state), ["ok"]);
+  assertEquals(stateOf(await runAt("w.yaml", "15:40", ["--force-deadline"])), "ok undefined");
+  assertEquals(broker.cancels(), 1);
+});
+
+Deno.test("run whose lease is lost between two cancels sends no more of them and ends with 5", async () => {
+  await using dir = await folder({ "w.yaml": sweep() });
+  const file = `${dir.path}/l.db`;
+  let now = Date.parse("2025-08-15T15:30:30+08:00");
+  await using broker = await withOpenOrders(3, (nth) => {
+    if (nth > 1) return;
+    // The machine sleeps, another process finds the run without a lease, and a person settles it.
+    now += 40_000;
+    using ledger = new Ledger(file);
+    const [{ runKey, state } = { runKey: "", state: "" }] = recoverExpired(ledger, now);
+    assertEquals([runKey, state], ["w/main/2025-08-15", "waiting_recovery"]);
+    settleRun(ledger, { runKey, state: "failed", actor: "me", now });
+  });
+  const path = `${dir.path}/w.yaml`;
+  const { code, err } = await cli(["run", path, "--ledger", file], {
+    env: broker.env,
+    files: { [path]: sweep() },
+    now: () => now,
+  });
+  assertEquals([code, broker.cancels()], [5, 1]);
+  assertStringIncludes(err, 'step "all" had sent orders.cancel (done) before that, and nothing after it');
+  assertEquals(rowsOf(file).map(({ state, reason }) => `${state} ${reason}`), ["failed settled"]);
 });
 
 Deno.test("run --dry-run plans every write and calls none", async () => {

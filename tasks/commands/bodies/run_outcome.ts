@@ -40,16 +40,19 @@ function inTheWay(
     const holder = accountHolder(ledger, connections.accountOf(recipe), now);
     return holder === undefined ? "the trade login" : `run "${holder}", which has the trade login`;
   }
+  if (reason === "owned") return "the process that started it";
+  if (reason === "not-due") return "the time that it is due";
+  if (reason !== "overlap") return reason;
   const other = ledger.get<{ run_key: string }>(
     "select run_key from run where recipe = ? and state = 'running' limit 1",
     recipe.name,
   );
-  return reason === "overlap" && other !== undefined ? `run "${other.run_key}" of the same recipe` : reason;
+  return other === undefined ? "another run of the same recipe" : `run "${other.run_key}" of the same recipe`;
 }
 
-/** Says why nothing was run, and what to do next. */
+/** Says why this call has run nothing, what the ledger knows of the run, and what to do next. */
 export function notRunLines(
-  { runKey, outcome: { state, reason } }: ScriptResult,
+  { runKey, meanwhile = false, outcome: { state, reason } }: ScriptResult,
   { ledger, recipe, connections, input: { args: [name = ""], host }, now }: {
     ledger: Ledger;
     recipe: CompiledRecipe;
@@ -60,23 +63,37 @@ export function notRunLines(
 ): string[] {
   const show = `"deno task hsgate runs show ${runKey}" tells more`;
   const because = reason === undefined ? "" : ` (${reason})`;
-  if (host.signal.aborted) return [`${runKey} was not run: the waiting was ended`];
+  const within = recipe.class === "write" ? ", within its window" : "";
+  const manual = `"deno task hsgate run ${name} --manual" runs the recipe all the same${within}`;
   if (state === "refused") {
+    if (host.signal.aborted) return [`${runKey} was not run: the waiting was ended`];
     const why = reason === "recovery" || reason === "unsafe" || reason === "displaced"
       ? `: ${forPerson[reason]}`
       : `: it waited for ${inTheWay({ ledger, recipe, reason: reason as Refusal }, connections, now)}`;
     return [`${runKey} was not run${why}`, `  -> ${show}; --wait SECONDS waits longer`];
   }
   if (state === "running") return [`${runKey} is being run by another process`, `  -> ${show}`];
-  if (state === "ok" || state === "failed") {
+  if (state === "waiting_recovery" || state === "unknown") {
     return [
-      `${runKey} was run before and ended as ${state}${because}; a slot is run once`,
-      `  -> ${show}; "deno task hsgate run ${name} --manual" runs the recipe all the same`,
+      `${runKey} was begun by another process, and it is open what it wrote`,
+      `  -> ${show}, and how to settle it; until then nothing more is written`,
     ];
+  }
+  if (state === "ok" || state === "failed") {
+    const ended = reason === "settled"
+      ? `was begun before, and a person settled it as ${state}`
+      : meanwhile
+      ? `was run by another process meanwhile and ended as ${state}${because}`
+      : `was run before and ended as ${state}${because}`;
+    // What failed may have sent some of its orders.
+    const again = state === "failed" && recipe.class === "write"
+      ? `look at the account's orders before you write again: ${manual}`
+      : manual;
+    return [`${runKey} ${ended}; a slot is run once`, `  -> ${show}; ${again}`];
   }
   return [
     `${runKey} was not run now: ${state}${because}`,
-    `  -> ${show}; "deno task hsgate run ${name} --manual" runs the recipe all the same`,
+    `  -> ${show}; ${manual}`,
   ];
 }
 

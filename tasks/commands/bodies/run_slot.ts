@@ -43,9 +43,10 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const recipe = await loadRecipe(path, { now });
   await using connections = await Connections.open(flags, host, { now });
   connections.check(recipe);
+  refuseOtherTime(recipe, input);
   const isManual = flags.manual === true || recipe.schedules.length === 0;
   const params = isManual ? paramsOf(recipe, flags.param) : slotParams(recipe, input);
-  if (isManual) refuseOutside(recipe, now(), flags["force-deadline"] ?? false);
+  if (isManual) refuseOutside(recipe, now());
   const recipes = await neighboursOf(recipe, { host, now });
   const redactor = redactorFor(connections);
   using ledger = await openLedger(flags, { host, mustExist: false });
@@ -110,8 +111,8 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       },
     };
     const forceDeadline = flags["force-deadline"] ?? false;
-    // Whoever forces it has been told of the window, which is asked again before each write.
-    const asked = forceDeadline ? { ...recipe, window: undefined } : recipe;
+    // What reads may be done at any time that somebody wants it; what writes keeps to its window whoever wants what.
+    const asked = forceDeadline && recipe.class !== "write" ? { ...recipe, window: undefined } : recipe;
     if (!isManual) return await runLatestSlot(asked, { ...options, forceDeadline });
     const window = windowOn(asked, now());
     const deadlineAt = typeof window === "object" ? window.until : undefined;
@@ -174,10 +175,29 @@ function waitOf(given: string | undefined): number {
 }
 
 /** What writes is started by hand within its window alone. @throws {UsageError} */
-function refuseOutside(recipe: CompiledRecipe, now: number, force: boolean): void {
-  const outside = recipe.class === "write" && !force ? whyOutside(recipe, now, now) : undefined;
+function refuseOutside(recipe: CompiledRecipe, now: number): void {
+  const outside = recipe.class === "write" ? whyOutside(recipe, now, now) : undefined;
   if (outside === undefined) return;
   throw new UsageError(
-    `Cannot run "${recipe.name}" by hand now: ${outside}; --force-deadline runs it all the same`,
+    `Cannot run "${recipe.name}" by hand now: it writes, and ${outside}; no flag lifts that, and --dry-run shows ` +
+      `what it would write; to write at other times change "window" in ${recipe.file}`,
+  );
+}
+
+/**
+ * Another time than the real one would lift the window, the deadline and the lateness of a write, and give it the key
+ * of another day. Where the broker is simulated in this process nothing is at stake.
+ *
+ * @throws {UsageError} Nothing was sent.
+ */
+function refuseOtherTime(
+  recipe: CompiledRecipe,
+  { args: [name = ""], flags }: Pick<RunInput, "args" | "flags">,
+): void {
+  if (flags.now === undefined || recipe.class !== "write" || recipe.connect?.to === "simulator") return;
+  throw new UsageError(
+    `Cannot run "${recipe.name}" with --now: it writes, and orders go out at the real time; leave --now out, look ` +
+      `with "deno task hsgate run ${name} --dry-run --now ${flags.now}", or try it on a copy that says ` +
+      '"connect: simulator"',
   );
 }
