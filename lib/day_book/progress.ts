@@ -65,7 +65,7 @@ export class ProgressText {
         return this.#dayDone(event.result, now);
       case "done":
         return this.#clear() +
-          `${summaryLine(event.result.days)}, ${rate(this.#rows, now - this.#startedAt)}\n`;
+          `${summaryLine(event.result.days)}, ${this.#total(event.result.rows, now)}\n`;
     }
   }
 
@@ -86,6 +86,12 @@ export class ProgressText {
     );
     this.#isDrawn = inPlace;
     return inPlace ? `${CLEAR_LINE}${line.slice(0, Math.max(1, width - 1))}` : `${line}\n`;
+  }
+
+  /** Rows of all days; those of days that were kept were not read now. */
+  #total(rows: number, now: number): string {
+    const read = rate(this.#rows, now - this.#startedAt);
+    return this.#rows >= rows ? read : `${count(rows)} rows in all, ${count(this.#rows)} of them read now`;
   }
 
   /** Time left, from the days that were read so far; nothing before the first one. */

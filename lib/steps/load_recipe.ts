@@ -58,7 +58,7 @@ function neighbours(
   return async (name) => {
     for await (const { name: file, isFile } of Deno.readDir(folder)) {
       const other = path.includes("/") ? `${folder}${file}` : file;
-      if (!isFile || !mayBeRecipe(file) || !(await hasName(other, name))) continue;
+      if (!isFile || !mayBeRecipe(file) || !(await mayHaveName(other, name))) continue;
       if (stack.includes(other)) throw new RangeError(`recipe "${name}" would run itself`);
       try {
         const findRecipe = neighbours(other, options, [...stack, other]);
@@ -79,8 +79,8 @@ function neighbours(
   };
 }
 
-/** A look at the text is enough to pass over the others; what it finds is compiled. */
-async function hasName(path: string, name: string): Promise<boolean> {
+/** Tells whether a file may hold the recipe of a name: a look at the text passes over the others, uncompiled. */
+export async function mayHaveName(path: string, name: string): Promise<boolean> {
   const text = await Deno.readTextFile(path);
   return new RegExp(`(^|[\\s{,"'])name["']?\\s*:\\s*["']?${RegExp.escape(name)}["']?\\s*(,|}|#|$)`, "m").test(
     text,

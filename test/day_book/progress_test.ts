@@ -117,10 +117,14 @@ Deno.test("ProgressText ends with how many days, what is not final and what diff
   const days = [result("2025-08-13"), result("2025-08-14", { status: "provisional", differences: 2 })];
   const done: DayBookEvent = {
     type: "done",
-    result: { out: "out", days, rows: 9, differences: [], differenceCount: 2, notBegun: [], ok: false },
+    result: { out: "out", days, rows: 5000, differences: [], differenceCount: 2, notBegun: [], ok: false },
   };
-  const written = shown([[0, started], [0, dayStarted(0)], [2000, rows(5000)], [2500, done]], {
-    inPlace: false,
-  });
-  assertEquals(written.at(-1), "2 days, 1 provisional, 2 differences, 2,000 rows/s\n");
+  const ending = (read: number) =>
+    shown([[0, started], [0, dayStarted(0)], [2000, rows(read)], [2500, done]], { inPlace: false }).at(-1);
+  assertEquals(ending(5000), "2 days, 1 provisional, 2 differences, 2,000 rows/s\n");
+  // A day that was kept is not read again, and its rows count as the result counts them.
+  assertEquals(
+    ending(1200),
+    "2 days, 1 provisional, 2 differences, 5,000 rows in all, 1,200 of them read now\n",
+  );
 });

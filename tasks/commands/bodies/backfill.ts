@@ -27,14 +27,15 @@ import { exitOf, RunQueue } from "./run_queue.ts";
 const modes: readonly BackfillMode[] = ["missing", "failed", "all"];
 
 /** Runs a recipe for past days. */
-export async function run({ args: [name = ""], flags, host }: BackfillInput): Promise<number> {
+export async function run({ args: [given = ""], flags, host }: BackfillInput): Promise<number> {
   const from = dayOf(flags.from, "--from");
   const to = flags.to === undefined ? from : dayOf(flags.to, "--to");
   const mode = modes.find((each) => each === (flags.mode ?? "missing"));
   if (mode === undefined) {
     throw new UsageError(`Cannot use --mode "${flags.mode}": write missing, failed or all`);
   }
-  const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
+  const recipe = await recipeNamed(given, { folder: flags.recipes, host, now: host.now });
+  const { name } = recipe;
   using ledger = await openLedger(flags, { host, mustExist: false });
   const drawTrace = () => drawTraceId({ random: Math.random });
   const options = { from, to, mode, now: host.now(), drawTraceId: drawTrace };

@@ -18,9 +18,10 @@ import { recipeInFolder, recipeNamed, RECIPES } from "./recipe_files.ts";
 const LOOKBACK_MS = 14 * 86_400_000;
 
 /** Pauses a recipe. @throws {UsageError} When there is nothing of it to pause. */
-export async function run({ args: [name = ""], flags, host }: PauseInput): Promise<number> {
+export async function run({ args: [given = ""], flags, host }: PauseInput): Promise<number> {
   using ledger = await openLedger(flags, { host, mustExist: true });
-  const recipe = await recipeInFolder(name, { folder: flags.recipes, host, now: host.now });
+  const recipe = await recipeInFolder(given, { folder: flags.recipes, host, now: host.now });
+  const name = recipe?.name ?? given;
   if (recipe === undefined) checkKnown(ledger, name);
   const { schedules } = recipe ?? { schedules: [] };
   if (schedules.length === 0 && !hasSchedule(ledger, name)) {
@@ -49,8 +50,9 @@ function hasSchedule(ledger: Ledger, recipe: string): boolean {
 }
 
 /** Resumes a recipe. */
-export async function resume({ args: [name = ""], flags, host }: ResumeInput): Promise<number> {
-  const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
+export async function resume({ args: [given = ""], flags, host }: ResumeInput): Promise<number> {
+  const recipe = await recipeNamed(given, { folder: flags.recipes, host, now: host.now });
+  const { name } = recipe;
   using ledger = await openLedger(flags, { host, mustExist: true });
   checkKnown(ledger, name);
   // One without a schedule has no pause, and may all the same have found the login taken over.

@@ -10,7 +10,7 @@ import {
   type CompiledRecipe,
 } from "../../../lib/steps/mod.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
-import { mayBeRecipe } from "../../../lib/steps/load_recipe.ts";
+import { mayBeRecipe, mayHaveName } from "../../../lib/steps/load_recipe.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
 
@@ -65,6 +65,55 @@ export async function loadRecipes(
   return { recipes: fine.flatMap(({ recipe }) => recipe === undefined ? [] : [recipe]), report };
 }
 
+const fileName = (path: string) => path.replace(/^.*\//, "");
+const ENDING = /\.(ya?ml|json|ts)$/;
+
+/** Tells whether somebody may call a recipe so by its file: with or without its folder and ending. */
+function isCalled(path: string, name: string): boolean {
+  const stem = fileName(path).replace(ENDING, "");
+  return [path, fileName(path), stem, stem.replaceAll("_", "-")].includes(name);
+}
+
+/** Finds a recipe among those of a report: by its own name first, then by its file's. */
+function called(name: string, { files }: CheckReport): CompiledRecipe | undefined {
+  const fine = files.filter(({ issues }) => issues.length === 0);
+  const found = fine.find(({ recipe }) => recipe?.name === name) ??
+    fine.find(({ path }) => isCalled(path, name));
+  return found?.recipe;
+}
+
+/**
+ * Finds the file of a recipe that somebody named: a path, or in the usual folder a recipe's own name, or its file's.
+ * Nothing when there is none; a recipe that is wrong is found all the same.
+ */
+export async function fileOfRecipe(name: string): Promise<string | undefined> {
+  const paths = await pathsIn(RECIPES);
+  const byName: string[] = [];
+  for (const path of paths) if (await mayHaveName(path, name)) byName.push(path);
+  if (byName.length > 1) {
+    const { files } = await checkRecipes(byName.map((path) => ({ path })), { now: () => 0 });
+    const itself = files.find(({ recipe }) => recipe?.name === name);
+    if (itself !== undefined) return itself.path;
+  }
+  return byName[0] ?? paths.find((path) => isCalled(path, name));
+}
+
+/** What recipes of the usual folder are called by their files. */
+export async function recipeNames(): Promise<string[]> {
+  return (await pathsIn(RECIPES)).map((path) => fileName(path).replace(ENDING, ""));
+}
+
+async function pathsIn(folder: string): Promise<string[]> {
+  try {
+    const entries = await Array.fromAsync(Deno.readDir(folder));
+    return entries.filter(({ name, isDirectory }) => !isDirectory && mayBeRecipe(name) && !isSettings(name))
+      .map(({ name }) => `${folder}/${name}`).sort();
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}
+
 /** Finds a recipe by its name in a folder that need not be there; nothing when it has none that can be read. */
 export async function recipeInFolder(
   name: string,
@@ -76,17 +125,21 @@ export async function recipeInFolder(
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   }
-  const { recipes } = await loadRecipes(folder === undefined ? [] : [folder], { host, now });
-  return recipes.find((recipe) => recipe.name === name);
+  const { report } = await loadRecipes(folder === undefined ? [] : [folder], { host, now });
+  return called(name, report);
 }
 
-/** Finds a recipe by its name in a folder; others may be wrong. @throws {UsageError} With the nearest name. */
+/**
+ * Finds a recipe in a folder by its own name, or by that of its file; others may be wrong.
+ *
+ * @throws {UsageError} With the nearest name.
+ */
 export async function recipeNamed(
   name: string,
   { folder, host, now }: { folder: string | undefined; host: Pick<Host, "note">; now: () => number },
 ): Promise<CompiledRecipe> {
-  const { recipes } = await loadRecipes(folder === undefined ? [] : [folder], { host, now });
-  const found = recipes.find((recipe) => recipe.name === name);
+  const { recipes, report } = await loadRecipes(folder === undefined ? [] : [folder], { host, now });
+  const found = called(name, report);
   if (found !== undefined) return found;
   const hint = didYouMean(name, recipes.map(({ name }) => name));
   throw new UsageError(`Cannot find "${name}": no recipe of "${folder ?? RECIPES}" has this name${hint}`);

@@ -16,6 +16,7 @@ import { dayTable } from "./day_table.ts";
 import { ledgerPath } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
 import { Connections } from "./run_connections.ts";
+import { fileOfRecipe, recipeNames } from "./recipe_files.ts";
 import { paramsOf } from "./run_params.ts";
 import { runHere } from "./run_here.ts";
 
@@ -62,28 +63,16 @@ function refuseWithoutLedger(recipe: CompiledRecipe, { args: [name = ""], flags 
   );
 }
 
-/** Finds a recipe by its file, or by its name among the recipes. */
+/** Finds a recipe by its path, or among the recipes by its name or its file's. */
 async function findRecipe(name: string, host: Host): Promise<FileText & { path: string }> {
-  const names = [name, name.replaceAll("-", "_")];
-  const usual = ["yaml", "ts"].flatMap((ending) => names.map((each) => `recipes/${each}.${ending}`));
-  for (const path of [name, ...usual]) {
-    const file = await host.readFile(path);
-    if (file !== undefined) return { ...file, path };
-  }
+  const file = await host.readFile(name);
+  if (file !== undefined) return { ...file, path: name };
+  const path = await fileOfRecipe(name);
+  const found = path === undefined ? undefined : await host.readFile(path);
+  if (path !== undefined && found !== undefined) return { ...found, path };
   throw new UsageError(
     `Cannot run "${name}": there is no such recipe${didYouMean(name, await recipeNames())}`,
   );
-}
-
-async function recipeNames(): Promise<string[]> {
-  try {
-    const names: string[] = [];
-    for await (const { name } of Deno.readDir("recipes")) names.push(name.replace(/\.(ya?ml|ts)$/, ""));
-    return names;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return []; // only the hint is missing then
-    throw error;
-  }
 }
 
 /** Prints what each step came to. */

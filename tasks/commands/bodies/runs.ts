@@ -42,14 +42,14 @@ const colors: Readonly<Record<string, Color>> = {
 const levelColors: Readonly<Record<string, Color>> = { debug: "dim", warn: "yellow", error: "red" };
 
 /** Lists runs, newest first. */
-export async function run({ args: [recipe], flags, host }: RunsInput): Promise<number> {
+export async function run({ args: [given], flags, host }: RunsInput): Promise<number> {
   const limit = flags.limit ?? "20";
   if (!/^([1-9]\d{0,3}|10000)$/.test(limit)) {
     throw new UsageError(`Cannot use --limit "${limit}": write a number from 1 to 10000`);
   }
   const wanted = flags.state === undefined ? states : listOf("state", flags.state, states);
   using ledger = await openLedger(flags, { host, mustExist: true });
-  if (recipe !== undefined) checkKnown(ledger, recipe);
+  const recipe = given === undefined ? undefined : await nameInLedger(ledger, given, host);
   const rows = ledger.all<RunRow>(
     `select * from run where (? is null or recipe = ?) and state in (${wanted.map(() => "?").join(", ")})
       order by slot_at desc, run_key limit ?`,
@@ -70,6 +70,17 @@ export async function run({ args: [recipe], flags, host }: RunsInput): Promise<n
     }
   }
   return 0;
+}
+
+/** The name of a recipe in the ledger; a file of the usual folder stands for its recipe. */
+async function nameInLedger(ledger: Ledger, given: string, host: Host): Promise<string> {
+  const isKnown = ledger.get("select 1 as there from run where recipe = ? limit 1", given) !== undefined;
+  if (isKnown) return given;
+  const { recipeInFolder } = await import("./recipe_files.ts"); // compiles, which a list needs seldom
+  const found = await recipeInFolder(given, { folder: undefined, host: { note() {} }, now: host.now });
+  const name = found?.name ?? given;
+  checkKnown(ledger, name);
+  return name;
 }
 
 const tellSilent = ({ run_key: key }: RunRow, since: number) =>

@@ -1,0 +1,52 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { envOf, folder, simulate } from "./runner_support.ts";
+
+const recipe = (name: string) =>
+  `name: ${name}
+schedule: { calendar: XHKG, at: open+30m }
+steps: [{ id: ${name}, uses: orders.today, with: { market: hk } }]
+`;
+
+/** Runs the command line in a folder of one's own. */
+async function within(path: string, words: readonly string[], env: Record<string, string>) {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", new URL("../../tasks/hsgate.ts", import.meta.url).pathname, ...words],
+    cwd: path,
+    env: { ...env, NO_COLOR: "1" },
+  }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+Deno.test("recipes go by their own name and by their file's, in every command", async () => {
+  await using gateway = await simulate({});
+  await using dir = await folder({});
+  await Deno.mkdir(`${dir.path}/recipes`);
+  const write = (name: string, text: string) => Deno.writeTextFile(`${dir.path}/recipes/${name}`, text);
+  await write("look_around.yaml", recipe("okrec"));
+  // Its file has the name of another recipe, which is the one that is meant.
+  await write("okrec.yaml", recipe("other"));
+  const run = (...words: string[]) => within(dir.path, words, envOf(gateway));
+  for (
+    const [given, name] of [["okrec", "okrec"], ["look_around", "okrec"], ["look-around", "okrec"], [
+      "other",
+      "other",
+    ]]
+  ) {
+    const { code, out, err } = await run("run", given!, "--json"); // two of two
+    assertEquals(code, 0, err);
+    assertEquals(JSON.parse(out).steps[0].id, name);
+  }
+  const none = await run("run", "okrek");
+  assertEquals(none.code, 2);
+  assertStringIncludes(none.err, 'Cannot run "okrek": there is no such recipe; did you mean "okrec"?');
+
+  const ledger = ["--ledger", "ledger.db"];
+  assertEquals((await run("run", "look_around", "--manual", ...ledger)).code, 0);
+  const paused = await run("pause", "look_around", ...ledger);
+  assertEquals([paused.code, paused.out], [0, "okrec is paused\n"], paused.err);
+  const resumed = await run("resume", "look_around.yaml", ...ledger);
+  assertStringIncludes(resumed.out, "okrec goes on from now");
+  const runs = await run("runs", "look_around", "--json", ...ledger);
+  assertEquals(JSON.parse(runs.out).length >= 1, true, runs.err);
+});
