@@ -32,6 +32,7 @@ export class Ledger implements Disposable {
     if (doubt !== undefined) this.doubt = doubt;
     this.#db = new DatabaseSync(path, { timeout: BUSY_MS });
     try {
+      this.#refuseOther();
       this.#db.exec("pragma journal_mode = wal");
       this.#db.exec("pragma synchronous = full");
       this.#db.exec("pragma foreign_keys = on");
@@ -40,6 +41,15 @@ export class Ledger implements Disposable {
       this.#db.close();
       throw error;
     }
+  }
+
+  /** Nothing is written to a file that another program keeps its data in. */
+  #refuseOther(): void {
+    const tables = this.all<{ name: string }>("select name from sqlite_master where type = 'table'");
+    if (tables.length === 0 || tables.some(({ name }) => name === "migration")) return;
+    throw new LedgerError(`Cannot use the ledger "${this.path}": it is the database of another program`, {
+      code: "not-a-ledger",
+    });
   }
 
   /** Runs the migrations that are missing; processes that start together do so one after the other. */

@@ -3,7 +3,9 @@
  *
  * @module
  */
+import { DatabaseSync } from "node:sqlite";
 import { Ledger, LedgerError } from "./ledger.ts";
+import { damageOf } from "./ledger_damage.ts";
 
 /** What is asked of every ledger, and a statement that counts where it does not hold. */
 const rules: readonly { rule: string; sql: string }[] = [
@@ -37,6 +39,41 @@ const rules: readonly { rule: string; sql: string }[] = [
       group by recipe, schedule_id, slot_at having count(*) > 1)`,
   },
 ];
+
+/**
+ * Returns what is wrong with the file of a ledger; nothing when all is well. A file that is damaged, or that is no
+ * ledger, is only read.
+ */
+export function verifyLedgerFile(path: string): string[] {
+  try {
+    const faults = faultsOfFile(path);
+    if (faults.length > 0) return faults;
+    using ledger = new Ledger(path);
+    return verifyLedger(ledger);
+  } catch (error) {
+    const damage = damageOf(error);
+    if (damage === undefined) throw error;
+    return [damage === "no-database" ? "it is no ledger: it is not even a database" : cutOff(error)];
+  }
+}
+
+const cutOff = (error: unknown) =>
+  `it is damaged or cut off: ${error instanceof Error ? error.message : error}`;
+
+function faultsOfFile(path: string): string[] {
+  if (Deno.statSync(path).size === 0) return ["it is no ledger: it is empty"];
+  const file = new DatabaseSync(path, { readOnly: true });
+  try {
+    const faults = file.prepare("pragma integrity_check").all().map((row) => String(row.integrity_check))
+      .filter((text) => text !== "ok").map((text) => `it is damaged: ${text}`);
+    if (faults.length > 0) return faults;
+    const isLedger = file.prepare("select 1 from sqlite_master where type = 'table' and name = 'migration'")
+      .get();
+    return isLedger === undefined ? ["it is no ledger: it is the database of another program"] : [];
+  } finally {
+    file.close();
+  }
+}
 
 /** Returns what is wrong with a ledger; nothing when all is well. */
 export function verifyLedger(ledger: Ledger): string[] {

@@ -11,7 +11,7 @@ export { Pinger, pingUrl } from "./dead_man.ts";
 export { drawTraceId } from "./host.ts";
 export { keepAlivePeriod, keepLogin } from "./keep_login.ts";
 export { Ledger, LedgerError } from "./ledger.ts";
-export { backupLedger, verifyLedger } from "./ledger_care.ts";
+export { backupLedger, verifyLedger, verifyLedgerFile } from "./ledger_care.ts";
 export { measureRuns } from "./metrics.ts";
 export { deliverNotices, queueNotice } from "./notify.ts";
 export { pauseRecipe, resumeRecipe } from "./pausing.ts";

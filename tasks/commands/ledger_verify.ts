@@ -13,7 +13,9 @@ export const ledgerVerify = command({
   summary: "check that the ledger holds together",
   usage: "",
   args: [0, 0],
-  details: `Exit code 7 says that it does not, and each fault is listed.`,
+  details: `Exit code 7 says that it does not, and each fault is listed: a file that is damaged or
+cut off, one that is no ledger at all, rows that contradict each other. A damaged
+file is only read. "ledger backup" makes the copies that can take its place.`,
   flags,
   without: unconnected,
   exits: [7],

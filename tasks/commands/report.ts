@@ -14,6 +14,7 @@ import {
   TransportError,
   UnmappedError,
 } from "../../lib/errors.ts";
+import { damageOf } from "../../lib/runner/ledger_damage.ts";
 import type { Command } from "./command.ts";
 import { exitCodeOf, InterruptedError, isMisuse, UsageError } from "./exit_codes.ts";
 import type { Host } from "./host.ts";
@@ -89,6 +90,9 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
   if (error instanceof OutcomeUnknownError) {
     return "It may have happened. Do not repeat it: first read today's orders with " +
       `"deno task hsgate call orders.today '{"market":"hk"}' --all"`;
+  }
+  if (damageOf(error) ?? damageOf(error.cause)) {
+    return '"deno task hsgate ledger verify" lists what is wrong with it, and what to do';
   }
   if (error instanceof DisplacedError) {
     return "Close the other program or device that uses this account, then log in again";

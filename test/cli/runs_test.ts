@@ -1,3 +1,4 @@
+import { DatabaseSync } from "node:sqlite";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { Ledger } from "../../lib/runner/ledger.ts";
 import { cli, envOf, folder, simulate, spawned } from "./runner_support.ts";
@@ -74,7 +75,7 @@ Deno.test("why says in one line what happened, or why nothing did", async () => 
     "beat/main/2025-08-14 was skipped because it was missed and came too late: it was decided at " +
       "2025-08-15 10:30 Asia/Hong_Kong, 24 h 30 min after it was due\n",
   );
-  assertEquals(await why("2025-08-16"), "nothing was to run: 2025-08-16 is a weekend\n");
+  assertEquals(await why("2025-08-16"), "nothing is to run: 2025-08-16 is a weekend\n");
   assertEquals(await why("2025-08-18"), "nothing yet: the slot is at 2025-08-18 10:00 Asia/Hong_Kong\n");
 });
 
@@ -110,10 +111,54 @@ Deno.test("ledger backup copies and checks; ledger verify ends with 7 for one th
     ok: false,
     faults: ["a run that was skipped says why: not so in 1"],
   }]);
-  await Deno.writeTextFile(copy, "this is no ledger at all, whatever its name says".repeat(50));
-  const none = await cli(["ledger", "verify", "--ledger", copy]);
-  assertEquals([none.code, none.out], [1, ""]);
-  assertStringIncludes(none.err, `Cannot use the ledger "${copy}": file is not a database`);
+});
+
+Deno.test("ledger verify ends with 7 for a file that is damaged, cut off or no ledger, and says what to do", async () => {
+  await using h = await history();
+  const whole = await Deno.readFile(h.file);
+  const flipped = whole.map((byte, at) => at > 8192 && at % 97 === 0 ? byte ^ 0xff : byte);
+  const foreign = `${h.path}/foreign.db`;
+  {
+    using other = new DatabaseSync(foreign);
+    other.exec("create table t (a integer)");
+  }
+  const cases: [bytes: Uint8Array, verify: string, runs: string][] = [
+    [
+      new TextEncoder().encode("hello ".repeat(900)),
+      "it is no ledger: it is not even a database",
+      "not a database",
+    ],
+    [whole.slice(0, whole.length >> 1), "it is damaged", "malformed"],
+    [whole.slice(0, 3000), "it is damaged", "malformed"],
+    [flipped, "it is damaged", "malformed"],
+    [
+      await Deno.readFile(foreign),
+      "it is no ledger: it is the database of another program",
+      "of another program",
+    ],
+  ];
+  for (const [index, [bytes, fault, reason]] of cases.entries()) {
+    const file = `${h.path}/${index}.db`;
+    await Deno.writeFile(file, bytes);
+    const ledger = ["--ledger", file];
+    const verified = await cli(["ledger", "verify", ...ledger]);
+    assertEquals(verified.code, 7, verified.err);
+    assertStringIncludes(verified.out, `${file}: ${fault}`);
+    assertStringIncludes(verified.err, "copy the last backup to its place");
+    const json = JSON.parse((await cli(["ledger", "verify", "--json", ...ledger])).out);
+    assertEquals([json.ok, json.faults.length > 0], [false, true]);
+    // Nothing was written to what is to be looked at.
+    assertEquals(await Deno.readFile(file), bytes);
+    const runs = await cli(["runs", ...ledger]);
+    assertEquals([runs.code, runs.out], [1, ""], runs.err);
+    assertStringIncludes(runs.err, reason);
+    if (fault !== cases.at(-1)![1]) assertStringIncludes(runs.err, "hsgate ledger verify");
+    assertEquals(await Deno.readFile(file), bytes);
+  }
+  const empty = `${h.path}/empty.db`;
+  await Deno.writeFile(empty, new Uint8Array());
+  const verified = await cli(["ledger", "verify", "--ledger", empty]);
+  assertEquals([verified.code, verified.out], [7, `${empty}: it is no ledger: it is empty\n`]);
 });
 
 Deno.test("runs, why and pause refuse what is not there with exit code 2", async () => {

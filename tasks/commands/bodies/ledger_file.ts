@@ -28,6 +28,15 @@ export async function ledgerExists(flags: LedgerFlags, host: Host): Promise<bool
   return await exists(await ledgerPath(flags, host) ?? LEDGER);
 }
 
+/** The file of the ledger that is named, or `hsgate.db`. @throws {UsageError} When it is not there. */
+export async function existingLedger(flags: LedgerFlags, host: Host): Promise<string> {
+  const path = await ledgerPath(flags, host) ?? LEDGER;
+  if (await exists(path)) return path;
+  throw new UsageError(
+    `Cannot open the ledger: there is no "${path}"; "schedule" makes it, --ledger names another`,
+  );
+}
+
 /**
  * Opens the ledger that is named, or `hsgate.db`.
  *
@@ -37,12 +46,7 @@ export async function openLedger(
   flags: LedgerFlags,
   { host, mustExist }: { host: Host; mustExist: boolean },
 ): Promise<Ledger> {
-  const path = await ledgerPath(flags, host) ?? LEDGER;
-  if (mustExist && !(await exists(path))) {
-    throw new UsageError(
-      `Cannot open the ledger: there is no "${path}"; "schedule" makes it, --ledger names another`,
-    );
-  }
+  const path = mustExist ? await existingLedger(flags, host) : await ledgerPath(flags, host) ?? LEDGER;
   // What only looks at a ledger that is there writes nothing to the broker.
   const doubt = mustExist ? undefined : await doubtOf(path, flags, host);
   return readable(

@@ -1,0 +1,13 @@
+/**
+ * What SQLite says of files that are damaged. Apart from the ledger, as every command asks it of its errors.
+ *
+ * @module
+ */
+
+/** Tells whether an error is about what a file holds; nothing when it is about something else. */
+export function damageOf(error: unknown): "damaged" | "no-database" | undefined {
+  if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_SQLITE_ERROR") return undefined;
+  // Not every call of the runtime hands the number of the error on; the words are those of SQLite itself.
+  if (error.message.includes("file is not a database")) return "no-database";
+  return /disk image is malformed|malformed database schema/.test(error.message) ? "damaged" : undefined;
+}
