@@ -1,0 +1,393 @@
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { rerun } from "../../lib/runner/backfill.ts";
+import { type Claimer, recoverExpired, settleRun } from "../../lib/runner/claims.ts";
+import { takeLease } from "../../lib/runner/leases.ts";
+import { verifyLedger } from "../../lib/runner/ledger_care.ts";
+import type { Surroundings } from "../../lib/runner/run.ts";
+import { runKey, runLatestSlot, runManual } from "../../lib/runner/script.ts";
+import type { CompiledRecipe, StepContext } from "../../lib/steps/compiled.ts";
+import {
+  at,
+  type Bench,
+  bench,
+  close45,
+  every,
+  HOUR,
+  MINUTE,
+  orders,
+  recipe,
+  runsOf,
+  step,
+  TestHost,
+} from "./support.ts";
+
+const MORNING = "2025-12-22T02:00Z";
+
+const surroundingsOf = ({ ledger, host, redactor }: Bench): Surroundings => ({
+  ledger,
+  host,
+  redactor,
+  out: "out",
+  client: () => Promise.reject(new TypeError("no client in this test")),
+  secret: () => Promise.reject(new TypeError("no secret in this test")),
+});
+
+const hand = (account: string): Claimer => ({ holder: "hand", leaseMs: 30_000, accountOf: () => account });
+
+/** Starts a run by hand that waits for its account, which somebody else has. */
+function waiting(b: Bench, about: CompiledRecipe, { patienceMs = 5 * MINUTE, host = b.host } = {}) {
+  takeLease(b.ledger, {
+    name: "account:B",
+    holder: "x y",
+    now: b.host.now(),
+    until: at("2026-01-01T00:00Z"),
+  });
+  const options = {
+    surroundings: { ...surroundingsOf(b), host },
+    claimer: hand("B"),
+    patienceMs,
+    id: "1",
+  };
+  return runManual(about, options);
+}
+
+Deno.test("Scheduler leaves a run by hand that waits to the process that started it", async () => {
+  const began: string[] = [];
+  const write = orders(began);
+  using b = bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
+  const result = waiting(b, write);
+  b.scheduler.start();
+  const second = b.another("p2");
+  second.start();
+  await b.host.pass(2 * MINUTE);
+  assertEquals([began, runsOf(b.ledger)], [[], ["orders/m/1 due held:account manual"]]);
+  // Nor may another process, though it asks for that run by its key.
+  const other = await runKey(write, "orders/m/1", {
+    surroundings: surroundingsOf(b),
+    claimer: { ...hand("A"), holder: "other" },
+  });
+  assertEquals([other.ran, other.outcome], [false, { state: "refused", reason: "owned" }]);
+  b.ledger.run("update lease set until = 0");
+  await b.host.pass(MINUTE);
+  assertEquals((await result).outcome.state, "ok");
+  await Promise.all([b.scheduler.stop(), second.stop()]);
+  assertEquals([began, runsOf(b.ledger)], [["orders/m/1#one"], ["orders/m/1 ok manual"]]);
+  assertEquals(b.ledger.get<{ account: string }>("select account from run"), { account: "B" });
+});
+
+Deno.test("runManual() that cannot begin in time is over, and nobody runs it later", async () => {
+  const began: string[] = [];
+  const write = orders(began);
+  using b = bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
+  const result = waiting(b, write, { patienceMs: MINUTE });
+  b.scheduler.start();
+  await b.host.pass(HOUR);
+  assertEquals((await result).outcome, { state: "refused", reason: "account" });
+  await b.scheduler.stop();
+  assertEquals([began, runsOf(b.ledger)], [[], ["orders/m/1 cancelled account manual"]]);
+});
+
+Deno.test("Scheduler does not run what was started by hand when its process died before it wrote", async () => {
+  const began: string[] = [];
+  const slow = orders(began, {
+    timeoutMs: 12 * HOUR,
+    steps: [
+      step({ id: "look", run: () => new Promise(() => {}) }),
+      step({ effect: "write", run: ({ stepKey }) => Promise.resolve(void began.push(stepKey)) }),
+    ],
+  });
+  for (const dies of ["waiting", "reading"]) {
+    using b = bench({ start: MORNING, recipes: [slow], accountOf: () => "A" });
+    // Its machine stands still from now on.
+    const dying = new TestHost(b.host.now());
+    void waiting(b, slow, { host: dying });
+    if (dies === "reading") {
+      b.ledger.run("update lease set until = 0");
+      await dying.pass(1_000);
+      assertEquals(runsOf(b.ledger), ["orders/m/1 running manual"]);
+    }
+    b.scheduler.start();
+    await b.host.pass(HOUR);
+    await b.scheduler.stop();
+    const over = "orders/m/1 cancelled its process died before it wrote anything manual";
+    assertEquals([began, runsOf(b.ledger)], [[], [over]], dies);
+    assertEquals(verifyLedger(b.ledger), []);
+  }
+});
+
+Deno.test("a read by hand whose process died is over, says what to type, and goes on from there", async () => {
+  const done: string[] = [];
+  const read = recipe({
+    name: "look",
+    needsAccount: true,
+    steps: [
+      step({ id: "a", run: () => Promise.resolve(void done.push("a")) }),
+      step({
+        id: "b",
+        run: ({ attempt }) => attempt === 1 ? new Promise(() => {}) : Promise.resolve(void done.push("b")),
+      }),
+    ],
+  });
+  using b = bench({ start: MORNING, recipes: [read], accountOf: () => "A" });
+  const dying = new TestHost(b.host.now());
+  void waiting(b, read, { host: dying });
+  b.ledger.run("update lease set until = 0");
+  await dying.pass(1_000);
+  b.scheduler.start();
+  await b.host.pass(HOUR);
+  await b.scheduler.stop();
+  assertEquals(runsOf(b.ledger), [
+    "look/m/1 cancelled its process died; to go on with it: hsgate rerun look/m/1 manual",
+  ]);
+  assertEquals(rerun(b.ledger, { runKey: "look/m/1", fromStart: false, now: b.host.now() }), true);
+  const { outcome } = await runKey(read, "look/m/1", {
+    surroundings: surroundingsOf(b),
+    claimer: hand("A"),
+  });
+  assertEquals([outcome.state, done], ["ok", ["a", "b"]]);
+});
+
+Deno.test("a write by hand whose process died at it waits for a person", async () => {
+  const write = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
+  using b = bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
+  const dying = new TestHost(b.host.now());
+  void waiting(b, write, { host: dying });
+  b.ledger.run("update lease set until = 0");
+  await dying.pass(1_000);
+  b.scheduler.start();
+  await b.host.pass(HOUR);
+  await b.scheduler.stop();
+  assertEquals(runsOf(b.ledger), ["orders/m/1 waiting_recovery manual"]);
+});
+
+/** An outer recipe whose process dies within an inner one, and a second process that takes it over. */
+async function takenOver(inner: CompiledRecipe) {
+  const outer = recipe({
+    name: "outer",
+    schedules: [{ ...close45, at: { anchor: "open", offsetMs: 30 * MINUTE } }],
+    misfire: { graceMs: 3 * HOUR, action: "skip", max: 0 },
+    needsAccount: true,
+    steps: [step({ id: "in", run: ({ runRecipe }) => runRecipe("inner", {}) })],
+  });
+  const b = bench({ start: "2025-12-22T01:59Z", recipes: [outer, inner] });
+  const dying = new TestHost(b.host.now());
+  b.another("p0", { host: dying }).start();
+  await dying.pass(2 * MINUTE);
+  // The inner one was renewed later than the outer one.
+  b.ledger.run("update run set lease_until = ? where recipe = 'inner'", b.host.now() + HOUR);
+  b.host.sleep(3 * MINUTE);
+  b.scheduler.start();
+  await b.host.pass(MINUTE);
+  await b.scheduler.stop();
+  return b;
+}
+
+Deno.test("runNested() goes on with an inner run when the outer one is taken over from a dead process", async () => {
+  const done: string[] = [];
+  const inner = recipe({
+    name: "inner",
+    schedules: [],
+    steps: [
+      step({ id: "a", run: () => Promise.resolve(void done.push("a")) }),
+      step({
+        id: "b",
+        run: ({ attempt }) => {
+          done.push(`b ${attempt}`);
+          return attempt === 1 ? new Promise(() => {}) : Promise.resolve(7);
+        },
+      }),
+    ],
+  });
+  using b = await takenOver(inner);
+  assertEquals(done, ["a", "b 1", "b 2"]);
+  assertEquals(runsOf(b.ledger), [
+    "inner/m/outer/s1/2025-12-22/in ok manual",
+    "outer/s1/2025-12-22 ok live",
+  ]);
+  const { output } = b.ledger.get<{ output: string }>(
+    "select output from step_run where step_id = 'in' and state = 'ok'",
+  )!;
+  assertEquals(output, '{"a":null,"b":7}');
+});
+
+Deno.test("runNested() does not repeat what an inner run had begun to write", async () => {
+  let began = 0;
+  // The compiler makes it one that writes, which is refused before; whatever it says, the step is what counts.
+  const inner = recipe({
+    name: "inner",
+    schedules: [],
+    steps: [step({ effect: "write", run: () => (began++, new Promise(() => {})) })],
+  });
+  using b = await takenOver(inner);
+  assertEquals([began, runsOf(b.ledger)], [1, [
+    "inner/m/outer/s1/2025-12-22/in waiting_recovery manual",
+    "outer/s1/2025-12-22 failed step live",
+  ]]);
+});
+
+Deno.test("a run within a run is over with it, and no scheduler goes on with it", async () => {
+  let began = 0;
+  const hangs = ({ signal }: StepContext) => {
+    began++;
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  };
+  const inner = recipe({ name: "inner", schedules: [], steps: [step({ run: hangs })] });
+  const outer = recipe({
+    name: "outer",
+    schedules: [every(10 * MINUTE)],
+    timeoutMs: MINUTE,
+    steps: [step({ id: "in", run: ({ runRecipe }) => runRecipe("inner", {}) })],
+  });
+  using b = bench({ start: "2025-12-22T01:59Z", recipes: [inner, outer] });
+  b.scheduler.start();
+  // Its time is up, and that of the inner one with it.
+  await b.host.pass(5 * MINUTE);
+  assertEquals([began, runsOf(b.ledger)], [1, [
+    "inner/m/outer/s1/2025-12-22T02:00:00Z/in cancelled stopped manual",
+    "outer/s1/2025-12-22T02:00:00Z failed timeout live",
+  ]]);
+  await b.scheduler.stop();
+});
+
+Deno.test("runNested() keeps calls of one recipe apart, by step, by what is asked and by how often", async () => {
+  const inner = recipe({
+    name: "inner",
+    schedules: [],
+    params: { market: "hk" },
+    steps: [
+      step({
+        id: "say",
+        run: ({ params, runKey }) => Promise.resolve(`${params.market} ${runKey.slice(-4)}`),
+      }),
+    ],
+  });
+  const call = (params: Record<string, string>) => ({ runRecipe }: StepContext) => runRecipe("inner", params);
+  const outer = recipe({
+    name: "outer",
+    steps: [
+      step({ id: "hk", run: call({ market: "hk" }) }),
+      step({ id: "us", run: call({ market: "us" }) }),
+      step({ id: "same", run: call({ market: "us" }) }),
+      step({
+        id: "many",
+        run: async ({ runRecipe }) => [
+          await runRecipe("inner", { market: "cn" }),
+          await runRecipe("inner", { market: "hk" }),
+          await runRecipe("inner", { market: "cn" }),
+        ],
+      }),
+    ],
+  });
+  using b = bench({ start: "2025-12-22T08:44Z", recipes: [outer, inner] });
+  b.scheduler.start();
+  await b.host.pass(2 * MINUTE);
+  await b.scheduler.stop();
+  const keys = b.ledger.all<{ key: string; params: string }>(
+    "select run_key as key, params from run where recipe = 'inner' order by started_at, rowid",
+  ).map(({ key, params }) => [
+    key.replace("inner/m/outer/s1/2025-12-22/", "").replaceAll(/\.[0-9a-f]{8}/g, ".#"),
+    JSON.parse(params).market,
+  ]);
+  assertEquals(keys, [["hk.#", "hk"], ["us.#", "us"], ["same.#", "us"], ["many.#", "cn"], ["many.#", "hk"], [
+    "many.#.2",
+    "cn",
+  ]]);
+  const said = b.ledger.all<{ output: string }>(
+    "select output from step_run where run_key like 'outer/%' order by rowid",
+  ).map(({ output }) => JSON.stringify(JSON.parse(output)).match(/(hk|us|cn) /g));
+  assertEquals(said, [["hk "], ["us "], ["us "], ["cn ", "hk ", "cn "]]);
+  assertEquals(runsOf(b.ledger).length, 7);
+});
+
+const open = (began: string[], given: Partial<CompiledRecipe> = {}) =>
+  orders(began, {
+    schedules: [every(2 * MINUTE)],
+    misfire: { graceMs: 5 * MINUTE, action: "skip", max: 0 },
+    steps: [step({
+      effect: "write",
+      run({ stepKey }) {
+        began.push(stepKey.slice(-13, -5));
+        return began.length === 1 ? Promise.reject(new Error("the line went dead")) : Promise.resolve();
+      },
+    })],
+    ...given,
+  });
+
+const settled = (b: Bench, runKey: string) =>
+  settleRun(b.ledger, { runKey, state: "failed", actor: "me", now: b.host.now() });
+
+Deno.test("Scheduler passes slots over while their recipe's own write is open: none is released later", async () => {
+  const began: string[] = [];
+  using b = bench({ start: "2025-12-22T01:59Z", recipes: [open(began)] });
+  b.scheduler.start();
+  await b.host.pass(6 * MINUTE); // slots at 02:00, 02:02 and 02:04
+  assertEquals(settled(b, "orders/s1/2025-12-22T02:00:00Z"), true);
+  await b.host.pass(50_000);
+  assertEquals(began, ["02:00:00"]);
+  await b.host.pass(MINUTE);
+  await b.scheduler.stop();
+  assertEquals(began, ["02:00:00", "02:06:00"]);
+  assertEquals(runsOf(b.ledger), [
+    "orders/s1/2025-12-22T02:00:00Z failed settled live",
+    "orders/s1/2025-12-22T02:02:00Z skipped overlap live",
+    "orders/s1/2025-12-22T02:04:00Z skipped overlap live",
+    "orders/s1/2025-12-22T02:06:00Z ok live",
+  ]);
+});
+
+Deno.test("Scheduler lets one slot wait for an open write where the recipe queues, as long as its grace", async () => {
+  const began: string[] = [];
+  using b = bench({ start: "2025-12-22T01:59Z", recipes: [open(began, { overlap: "queue" })] });
+  b.scheduler.start();
+  await b.host.pass(6 * MINUTE);
+  assertEquals(runsOf(b.ledger).slice(1), [
+    "orders/s1/2025-12-22T02:02:00Z skipped superseded live",
+    "orders/s1/2025-12-22T02:04:00Z due held:recovery live",
+  ]);
+  settled(b, "orders/s1/2025-12-22T02:00:00Z");
+  await b.host.pass(10_000);
+  await b.scheduler.stop();
+  assertEquals(began, ["02:00:00", "02:04:00"]);
+});
+
+Deno.test("Scheduler lets one slot of another recipe wait for an open write, and judges it by its grace", async () => {
+  for (const [waitMs, last] of [[6 * MINUTE, "ok live"], [12 * MINUTE, "skipped misfire live"]] as const) {
+    const began: string[] = [];
+    const lost = orders([], {
+      name: "lost",
+      schedules: [{ ...close45, at: { anchor: "open", offsetMs: 29 * MINUTE } }],
+      steps: [step({ effect: "write", run: () => Promise.reject(new Error("the line went dead")) })],
+    });
+    const other = orders(began, { schedules: [every(2 * MINUTE)] });
+    using b = bench({ start: "2025-12-22T01:58Z", recipes: [lost, other] });
+    b.scheduler.start();
+    await b.host.pass(90_000);
+    await b.host.pass(waitMs - 2 * MINUTE);
+    // Its schedule names no more slots from here on.
+    b.scheduler.reload([lost, { ...other, schedules: [{ ...close45, id: "s2" }] }]);
+    await b.host.pass(waitMs > 10 * MINUTE ? 7 * MINUTE : MINUTE);
+    const waits = runsOf(b.ledger).filter((line) => line.startsWith("orders") && line.includes(" due "));
+    assertEquals(waits.length, last === "ok live" ? 1 : 0);
+    settled(b, "lost/s1/2025-12-22");
+    await b.host.pass(MINUTE);
+    await b.scheduler.stop();
+    assertEquals(began.length, last === "ok live" ? 1 : 0);
+    assertStringIncludes(runsOf(b.ledger).at(-1)!, last);
+  }
+});
+
+Deno.test("runLatestSlot() does not let slots pile up behind the recipe's own open write", async () => {
+  const began: string[] = [];
+  const write = open(began);
+  using b = bench({ start: "2025-12-22T02:00Z", recipes: [] });
+  const options = { surroundings: surroundingsOf(b), claimer: hand("A") };
+  assertEquals((await runLatestSlot(write, options))?.outcome.state, "unknown");
+  b.host.jump(2 * MINUTE);
+  assertEquals((await runLatestSlot(write, options))?.outcome, { state: "refused", reason: "recovery" });
+  assertEquals(runsOf(b.ledger), [
+    "orders/s1/2025-12-22T02:00:00Z unknown write live",
+    "orders/s1/2025-12-22T02:02:00Z skipped overlap live",
+  ]);
+  recoverExpired(b.ledger, b.host.now());
+  assertEquals(began.length, 1);
+});
