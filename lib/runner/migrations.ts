@@ -60,4 +60,8 @@ export const migrations: readonly (readonly string[])[] = [
     // The first span of the run, under which those of later attempts hang.
     `alter table run add column span_id text`,
   ],
+  [
+    // The file that the recipe was served from last: who serves that one knows when it is gone.
+    `alter table schedule add column file text`,
+  ],
 ];

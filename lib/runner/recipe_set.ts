@@ -4,10 +4,15 @@
  * @module
  */
 import type { CompiledRecipe } from "../steps/compiled.ts";
+import { isElsewhere, pauseOne, type Served, takeBack } from "./gone.ts";
 import type { Ledger } from "./ledger.ts";
-import { GONE } from "./paused.ts";
-import { skipRun } from "./run_rows.ts";
 import { ScheduleCursor } from "./schedule_cursor.ts";
+
+/** What taking another set needs. */
+export interface SwapOptions {
+  served?: Served;
+  now: number;
+}
 
 /** Recipes by name, with the place of each schedule in time. */
 export class RecipeSet {
@@ -35,35 +40,17 @@ export class RecipeSet {
     this.loadedAt = now;
   }
 
-  /** Takes another set. Recipes that are gone are paused and not forgotten; within a transaction. */
-  swap(ledger: Ledger, recipes: readonly CompiledRecipe[], now: number): void {
+  /**
+   * Takes another set. Recipes that are gone are paused and not forgotten, unless another process has them from another
+   * file; those that are back go on. Within a transaction.
+   */
+  swap(ledger: Ledger, recipes: readonly CompiledRecipe[], { served, now }: SwapOptions): void {
     const before = this.recipes;
     this.#take(recipes, now);
-    for (const name of before.keys()) {
+    for (const [name, recipe] of before) {
       if (this.recipes.has(name)) continue;
-      ledger.run(
-        "update schedule set paused_reason = ? where recipe = ? and paused_reason is null",
-        GONE,
-        name,
-      );
-      const due = ledger.all<{ run_key: string }>(
-        "select run_key from run where recipe = ? and state = 'due'",
-        name,
-      );
-      for (const { run_key } of due) skipRun(ledger, run_key, "paused", now);
-      ledger.event(now, "recipe_gone", { recipe: name });
+      if (served === undefined || !isElsewhere(ledger, recipe, served)) pauseOne(ledger, name, now);
     }
-    for (const { recipe, schedule } of this.cursors) {
-      const back = ledger.run(
-        `update schedule set paused_reason = null, watermark = case when watermark > ? then watermark else ? end where recipe = ?
-          and schedule_id = ? and paused_reason = ?`,
-        now,
-        now,
-        recipe.name,
-        schedule.id,
-        GONE,
-      );
-      if (back > 0) ledger.event(now, "schedule_back", { recipe: recipe.name, schedule: schedule.id });
-    }
+    takeBack(ledger, this.recipes, now);
   }
 }

@@ -9,6 +9,7 @@ import type { Mic } from "../calendars/mod.ts";
 import type { CompiledRecipe } from "../steps/compiled.ts";
 import { type Claim, claimNext, type Held, recoverExpired, settleRun } from "./claims.ts";
 import { ClockWatch } from "./clock_watch.ts";
+import { noteFiles, pauseGone, type Served, takeBack } from "./gone.ts";
 import { drawTraceId } from "./host.ts";
 import { judgeDue, settleOverlaps, type Skipped } from "./judging.ts";
 import { type ListingOptions, listSchedule } from "./listing.ts";
@@ -23,6 +24,8 @@ import { findRun, type NewRun, type SkipReason } from "./run_rows.ts";
 /** What a scheduler needs; times in milliseconds. */
 export interface SchedulerOptions extends Omit<Surroundings, "runRecipe" | "onEnd"> {
   recipes: readonly CompiledRecipe[];
+  /** Where they come from; without it a recipe is gone only when a reload leaves it out. */
+  served?: Served;
   /** A name that no other process has. */
   holder: string;
   /** The account that a recipe acts on. @default "default" for every recipe */
@@ -93,7 +96,7 @@ export class Scheduler implements AsyncDisposable {
 
   /** Lists what is new, decides about what is late, takes over from the dead. One transaction. */
   tick({ full = true } = {}): void {
-    const { ledger, host, lookbackMs = 14 * DAY_MS, calendarVersion } = this.#options;
+    const { ledger, host, lookbackMs = 14 * DAY_MS, calendarVersion, served } = this.#options;
     const began = host.monotonic();
     const jump = this.#clock.look();
     const now = host.now();
@@ -108,8 +111,12 @@ export class Scheduler implements AsyncDisposable {
     };
     const { listed, skipped, asked, recovered } = ledger.transaction(() => {
       if (jump !== undefined) ledger.event(now, "clock_jump", { byMs: jump });
+      if (whole) this.#lookForGone(now);
       const listed = this.#set.cursors.filter((cursor) => whole || cursor.next <= now)
         .flatMap((cursor) => listSchedule(ledger, cursor, listing));
+      if (whole && served !== undefined) {
+        noteFiles(ledger, this.#set.recipes, served, this.#fullAt === -Infinity);
+      }
       const recovered = recoverExpired(ledger, now);
       const judged = judgeDue(ledger, this.#set.recipes, now);
       const skipped = [...judged.skipped, ...settleOverlaps(ledger, this.#set.recipes, now)];
@@ -149,12 +156,22 @@ export class Scheduler implements AsyncDisposable {
    */
   reload(recipes: readonly CompiledRecipe[]): void {
     this.tick();
-    const { ledger, host } = this.#options;
+    const { ledger, host, served } = this.#options;
     const now = host.now();
-    ledger.transaction(() => this.#set.swap(ledger, recipes, now));
+    ledger.transaction(() => {
+      this.#set.swap(ledger, recipes, { served, now });
+      if (served !== undefined) noteFiles(ledger, this.#set.recipes, served, true);
+    });
     this.#tell({ type: "reloaded", at: now, recipes: recipes.length });
     if (this.#started) this.#turn();
     else this.tick();
+  }
+
+  /** What another process, or this one before it was started anew, had from files that are gone, or back. */
+  #lookForGone(now: number): void {
+    const { ledger, served } = this.#options;
+    takeBack(ledger, this.#set.recipes, now);
+    if (served !== undefined) pauseGone(ledger, this.#set.recipes, served, now);
   }
 
   /** Runs what is due, one after another as far as they must, and resolves when nothing more can begin. */

@@ -7,6 +7,7 @@ import { calendarVersion } from "../../../lib/calendars/mod.ts";
 import { noticeChannel } from "../../../lib/runner/notice_step.ts";
 import { deliverNotices } from "../../../lib/runner/notify.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
+import { fileUrl } from "../../../lib/steps/file_url.ts";
 import { Scheduler, type SchedulerOptions } from "../../../lib/runner/scheduler.ts";
 import type { Host } from "../host.ts";
 import { calendarsPath, takeUpCalendars } from "../local_calendars.ts";
@@ -16,7 +17,7 @@ import { watchFiles } from "./file_watch.ts";
 import { renewedClients } from "./displaced_clients.ts";
 import { openLedger, warnOfPlace } from "./ledger_file.ts";
 import { logTarget, observe, redactorFor } from "./observers.ts";
-import { loadRecipes } from "./recipe_files.ts";
+import { loadRecipes, RECIPES } from "./recipe_files.ts";
 import { eventLogger } from "./run_log.ts";
 import { Connections } from "./run_connections.ts";
 import { holderName, runnerHost, secretReader } from "./run_surroundings.ts";
@@ -71,6 +72,10 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
     host: machine,
     holder: holderName(),
     recipes,
+    served: {
+      paths: (args.length === 0 ? [RECIPES] : args).map(wholePath),
+      fileOf: ({ file }) => wholePath(file),
+    },
     out: flags.out ?? "",
     redactor,
     client: renewed.client,
@@ -131,6 +136,10 @@ async function runOnce(
   if (ends.some((state) => state === "unknown" || state === "waiting_recovery")) return 5;
   return ends.some((state) => state === "failed" || state === "lost") ? 1 : 0;
 }
+
+/** Two processes know a file by the same name, wherever they were started. */
+const wholePath = (path: string): string =>
+  decodeURIComponent(fileUrl(path).pathname).replace(/(.)\/+$/, "$1");
 
 /** Whoever read the log may go; runs under way do not end over it, and the scheduler ends in order. */
 function lastingTarget({ out, color }: Pick<Host, "out" | "color">, gone: AbortController) {
