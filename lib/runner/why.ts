@@ -4,23 +4,20 @@
  * @module
  */
 import { overridesOn } from "../calendars/mod.ts";
-import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
+import type { CompiledSchedule, RecipeClass } from "../steps/compiled.ts";
 import type { Ledger } from "./ledger.ts";
-import type { ScheduleRow } from "./listing.ts";
-import { dateAt, tradingDay } from "./moments.ts";
+import { dateAt } from "./moments.ts";
 import { calendarOf } from "./plan_run.ts";
 import type { RunRow } from "./run_rows.ts";
-import { runKeyOf } from "./run_key.ts";
 import { slownessOf, tellSlowness } from "./slowness.ts";
-import { eachSlot, type Slot } from "./slots.ts";
 import { zoneOf } from "./starts.ts";
 import { tellTaken } from "./taken_keys.ts";
-import { describeRun, latenessOf, showLength, showTime, skipReasons } from "./why_run.ts";
+import { whyNothing, type WhySubject } from "./why_gaps.ts";
+import { describeRun, latenessOf, showLength, showTime } from "./why_run.ts";
 
 const DAY_MS = 86_400_000;
 
-/** What is asked about: a recipe, or what the ledger remembers of one that is gone. */
-export type WhySubject = Pick<CompiledRecipe, "name" | "schedules" | "window">;
+export type { WhySubject };
 
 /** Runs of a day that are told one by one. */
 const MOST_TOLD = 4;
@@ -54,10 +51,19 @@ export function subjectOf(ledger: Ledger, name: string): WhySubject | undefined 
     "select spec from schedule where recipe = ? order by schedule_id",
     name,
   );
-  const known = rows.length > 0 || ledger.get("select 1 as there from run where recipe = ? limit 1", name);
+  const last = ledger.get<{ class: RecipeClass }>(
+    "select class from run where recipe = ? order by slot_at desc limit 1",
+    name,
+  );
+  const known = rows.length > 0 || last !== undefined;
   // Written by `listSchedule`, from a schedule that was compiled.
   return known
-    ? { name, schedules: rows.map(({ spec }) => JSON.parse(spec) as CompiledSchedule) }
+    ? {
+      name,
+      schedules: rows.map(({ spec }) => JSON.parse(spec) as CompiledSchedule),
+      isGone: true,
+      ...last !== undefined && { class: last.class },
+    }
     : undefined;
 }
 
@@ -107,83 +113,6 @@ function describeMany(ledger: Ledger, recipe: WhySubject, rows: readonly RunRow[
 function tellLate(rows: readonly RunRow[]): string {
   const late = rows.map(latenessOf).filter((ms) => ms > 0);
   return late.length === 0 ? "" : `, ${late.length} of them late, by up to ${showLength(Math.max(...late))}`;
-}
-
-/** Why slots of the day have no row: not yet, or nobody looked; of a day without any slot, why it has none. */
-function whyNothing(
-  ledger: Ledger,
-  recipe: WhySubject,
-  { date, now, rows }: { date: string; now: number; rows: readonly RunRow[] },
-): string[] {
-  const keys = new Set(rows.map(({ run_key }) => run_key));
-  const slots = recipe.schedules.flatMap((schedule) =>
-    slotsOn(schedule, date).map((slot) => ({ schedule, slot }))
-  )
-    .sort((a, b) => a.slot.at - b.slot.at);
-  if (slots.length === 0) return rows.length === 0 ? [`nothing was to run: ${whyNoSlot(recipe, date)}`] : [];
-  const missing = slots.filter(({ schedule, slot }) => !keys.has(runKeyOf(recipe.name, schedule, slot)));
-  const told = new Map<string, string>();
-  for (const { schedule, slot } of missing) {
-    const zone = zoneOf(schedule);
-    if (slot.skipped !== undefined) {
-      if (rows.length === 0) told.set("none", `nothing was to run: ${skipReasons[slot.skipped]}`);
-    } else if (slot.at > now) {
-      const slotText = rows.length === 0 ? "the slot" : "the next slot";
-      const which = recipe.schedules.length === 1 ? slotText : `${slotText} of "${schedule.id}"`;
-      const yet = rows.length === 0 ? "nothing yet: " : "";
-      if (!told.has(`${schedule.id} yet`)) {
-        told.set(`${schedule.id} yet`, `${yet}${which} is at ${showTime(slot.at, zone)}`);
-      }
-    } else if (!told.has(schedule.id)) {
-      const which = recipe.schedules.length === 1 ? "" : ` of "${schedule.id}"`;
-      const because = whyNoRow(ledger, recipe, schedule, slot);
-      told.set(schedule.id, `nothing${which} ran at ${showTime(slot.at, zone)}: ${because}`);
-    }
-  }
-  return [...told.values()];
-}
-
-function slotsOn(schedule: CompiledSchedule, date: string): Slot[] {
-  const noon = Date.parse(`${date}T12:00:00Z`);
-  return [...eachSlot(schedule, noon - 2 * DAY_MS, noon + 3 * DAY_MS)].filter((slot) =>
-    (slot.session ?? dateAt(slot.at, zoneOf(schedule))) === date
-  );
-}
-
-function whyNoSlot(recipe: WhySubject, date: string): string {
-  for (const schedule of recipe.schedules) {
-    const mic = calendarOf(recipe, schedule);
-    const day = mic === undefined ? undefined : tradingDay(mic, date);
-    if (day === "weekend") return `${date} is a weekend`;
-    if (day === "holiday") return `${mic} was closed on ${date}`;
-  }
-  return recipe.schedules.length === 0
-    ? "the recipe has no schedule"
-    : `no schedule of the recipe names ${date}`;
-}
-
-function whyNoRow(ledger: Ledger, recipe: WhySubject, schedule: CompiledSchedule, slot: Slot): string {
-  const zone = zoneOf(schedule);
-  const row = ledger.get<ScheduleRow>(
-    "select * from schedule where recipe = ? and schedule_id = ?",
-    recipe.name,
-    schedule.id,
-  );
-  if (row === undefined) return "no scheduler has seen this schedule yet";
-  if (row.watermark < slot.at) {
-    return `no scheduler has looked since ${
-      showTime(row.watermark, zone)
-    }; a slot gets its row when one does`;
-  }
-  const began = ledger.all<{ at: number; kind: string }>(
-    `select at, kind from event where kind in ('schedule_new', 'schedule_edited', 'schedule_back')
-      and data = ? order by at`,
-    JSON.stringify({ recipe: recipe.name, schedule: schedule.id }),
-  ).find(({ at }) => at >= slot.at);
-  if (began?.kind === "schedule_new") return `the schedule was first seen at ${showTime(began.at, zone)}`;
-  if (began?.kind === "schedule_edited") return `the schedule was edited at ${showTime(began.at, zone)}`;
-  if (began?.kind === "schedule_back") return `the recipe was away until ${showTime(began.at, zone)}`;
-  return "it was older than the lookback when a scheduler looked again";
 }
 
 /** What else of the day may explain it: a clock that jumped, a schedule that is too slow. */

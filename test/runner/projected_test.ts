@@ -86,7 +86,7 @@ Deno.test("why() tells a day that was set by hand, with its reason", () => {
   try {
     assertEquals(
       told(),
-      "nothing was to run: the exchange was closed; XSHG was set by hand on that day: closed, because a day of mourning",
+      "nothing was to run: XSHG was closed on 2026-12-10; XSHG was set by hand on that day: closed, because a day of mourning",
     );
   } finally {
     useLocalCalendars({});

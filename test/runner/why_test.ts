@@ -1,6 +1,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { coverage } from "../../lib/calendars/mod.ts";
 import { backfill, rerun } from "../../lib/runner/backfill.ts";
-import { settleRun } from "../../lib/runner/claims.ts";
+import { claimRun, recoverExpired, settleRun } from "../../lib/runner/claims.ts";
 import { ledgerNotes } from "../../lib/runner/ledger_notes.ts";
 import { pauseRecipe } from "../../lib/runner/pausing.ts";
 import { subjectOf, why } from "../../lib/runner/why.ts";
@@ -14,6 +15,7 @@ import {
   every,
   HOUR,
   MINUTE,
+  orders,
   recipe,
   step,
   TestHost,
@@ -200,5 +202,96 @@ Deno.test("why() counts the runs of a busy day and tells the first that is not w
     "6 runs: 5 ok, 1 failed; the first that is not well: eod/s1/2025-12-22T03:00:00Z failed at " +
       '2025-12-22 03:00 UTC, attempt 1: step "one": no; nothing ran at 2025-12-22 00:00 UTC: the schedule was first seen at ' +
       "2025-12-22 00:30 UTC; the next slot is at 2025-12-22 07:00 UTC",
+  );
+});
+
+Deno.test("why() tells every gap of a day with its reason, when it was and how many slots it has", async () => {
+  const beat = recipe({ schedules: [every(MINUTE)], misfire: { graceMs: MINUTE, action: "skip", max: 0 } });
+  using b = bench({ start: "2025-12-22T05:45:30Z", recipes: [beat] });
+  b.scheduler.start();
+  await b.host.pass(10 * MINUTE + 16_000);
+  await b.scheduler.stop();
+  b.host.sleep(4 * MINUTE + 12_000);
+  assertEquals(
+    ask(b, beat, "2025-12-22"),
+    "10 runs: 10 ok; nothing ran from 2025-12-22 00:00 to 05:45 UTC (346 slots): the schedule was first seen at " +
+      "2025-12-22 05:45 UTC; 4 slots from 2025-12-22 05:56 to 05:59 UTC have no row yet: no scheduler has looked " +
+      "since 2025-12-22 05:55 UTC; a slot gets its row when one does: hsgate schedule; the next slot is at " +
+      "2025-12-22 06:00 UTC",
+  );
+});
+
+Deno.test("why() says of a day beyond the calendar, or guessed by it, that it is no fact, and that writes skip it", () => {
+  const eod = recipe();
+  const write = orders([]);
+  using b = bench({ start: "2026-11-20T00:00Z", recipes: [eod, write] });
+  const { from, through } = coverage("XHKG");
+  const slot = "nothing yet: the slot is at 2028-12-28 16:45 Asia/Hong_Kong";
+  const assumed = `, if XHKG trades on that day, which is assumed: its calendar covers ${from} to ${through}`;
+  assertEquals(ask(b, eod, "2028-12-28"), `${slot}${assumed}`);
+  assertEquals(
+    ask(b, write, "2028-12-28"),
+    `nothing yet: the slot is at 2028-12-28 10:00 Asia/Hong_Kong${assumed}; a recipe that writes skips such a ` +
+      "day, unless a newer calendar is taken up before: hsgate calendar update FILE",
+  );
+  const shanghai = recipe({ schedules: [{ ...close45, mic: "XSHG" }] });
+  const guessed = "which its calendar guesses: the exchange has not announced it";
+  assertEquals(
+    ask(b, shanghai, "2027-06-01"),
+    `nothing yet: the slot is at 2027-06-01 15:45 Asia/Shanghai, if XSHG trades on that day, ${guessed}`,
+  );
+  assertEquals(
+    ask(b, shanghai, "2027-10-01"),
+    "nothing is to run: XSHG is closed on 2027-10-01, as its calendar guesses: the exchange has not announced the day",
+  );
+  assertEquals(
+    ask(b, write, "2026-12-28"),
+    "nothing yet: the slot is at 2026-12-28 10:00 Asia/Hong_Kong",
+  );
+});
+
+Deno.test("why() of a day to come tells of a pause, of a window that is over by then, and of a recipe that is gone", () => {
+  const eod = recipe();
+  const late = orders([], { schedules: [close45] });
+  using b = bench({ start: "2025-12-22T00:00Z", recipes: [eod, late] });
+  b.scheduler.tick();
+  pauseRecipe(b.ledger, "eod", { why: "moving house", now: b.host.now() });
+  assertEquals(
+    ask(b, eod, "2025-12-23"),
+    "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong; the recipe is paused (moving house), so slots " +
+      "are skipped until: hsgate resume eod",
+  );
+  assertEquals(
+    ask(b, late, "2025-12-23"),
+    "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong, and will be skipped: its window is over at " +
+      "2025-12-23 15:50 Asia/Hong_Kong",
+  );
+  const remembered = subjectOf(b.ledger, "orders")!; // the ledger has seen it
+  assertStringIncludes(
+    why(b.ledger, remembered, { date: "2025-12-23", now: b.host.now() }),
+    "16:45 Asia/Hong_Kong, if the recipe is there again by then",
+  );
+});
+
+Deno.test("why() of a run that is due says who had it, that nobody is there, and what to type", async () => {
+  const eod = recipe();
+  using b = bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
+  b.scheduler.tick();
+  await b.host.pass(MINUTE);
+  b.scheduler.tick();
+  await b.host.pass(10 * MINUTE);
+  const due = "eod/s1/2025-12-22 is due since 2025-12-22 16:45 Asia/Hong_Kong and has not begun: ";
+  const nobody =
+    "no scheduler has looked since 2025-12-22 16:45 Asia/Hong_Kong; hsgate schedule runs it, or now: " +
+    "hsgate rerun eod/s1/2025-12-22";
+  assertEquals(ask(b, eod, "2025-12-22"), `${due}${nobody}`);
+  const key = "eod/s1/2025-12-22";
+  const claimer = { holder: "dead", leaseMs: 30_000, accountOf: () => "default" };
+  claimRun(b.ledger, eod, key, claimer, b.host.now());
+  await b.host.pass(MINUTE);
+  recoverExpired(b.ledger, b.host.now());
+  assertEquals(
+    ask(b, eod, "2025-12-22"),
+    `${due}a process had died at it, as was found at 2025-12-22 16:56 Asia/Hong_Kong; ${nobody}`,
   );
 });
