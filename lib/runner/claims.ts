@@ -299,11 +299,7 @@ export function recoverExpired(ledger: Ledger, now: number): { runKey: string; s
 /** Takes one run from the process that had it, and returns what it is now. Within a transaction. */
 export function recoverRun(ledger: Ledger, row: RunRow, now: number): RunState {
   const { run_key: runKey, holder, account, fence } = row;
-  const wrote = ledger.get(
-    "select 1 as there from step_run where run_key = ? and effect = 'write' and state <> 'skipped' limit 1",
-    runKey,
-  ) !== undefined;
-  const state = wrote ? "waiting_recovery" : isOwned(row) ? "cancelled" : "due";
+  const state = hasWritten(ledger, runKey) ? "waiting_recovery" : isOwned(row) ? "cancelled" : "due";
   ledger.run(
     `update run set state = ?, reason = ?, finished_at = ?, holder = null, lease_until = null, cancel_asked = null
       where run_key = ?`,
@@ -318,6 +314,14 @@ export function recoverRun(ledger: Ledger, row: RunRow, now: number): RunState {
   const isPaused = state === "due" && (row.kind === "live" || row.kind === "catchup") &&
     pauseOf(ledger, row.recipe) !== undefined;
   return isPaused && skipRun(ledger, runKey, "paused", now) ? "skipped" : state;
+}
+
+/** Tells whether a step that writes was begun. */
+export function hasWritten(ledger: Ledger, runKey: string): boolean {
+  return ledger.get(
+    "select 1 as there from step_run where run_key = ? and effect = 'write' and state <> 'skipped' limit 1",
+    runKey,
+  ) !== undefined;
 }
 
 /** Says why a run by hand is over that nobody ended, and what to do. */

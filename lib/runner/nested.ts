@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { createHash } from "node:crypto";
 import { BrokerError } from "../errors.ts";
 import type { CompiledRecipe } from "../steps/compiled.ts";
 import {
@@ -54,7 +55,7 @@ export async function runNested(
   // The outer run's mutex does for both where both are at the same account.
   const isHeld = parent.mutex !== undefined && parent.mutex === mutexOf(claimer.accountOf(found));
   const recipe = isHeld ? { ...found, needsAccount: false } : found;
-  const id = await nestedId(parent, { name, params, round: outer?.round ?? 0 });
+  const id = nestedId(parent, { name, params, round: outer?.round ?? 0 });
   const { runKey, claim } = underClaim(
     ledger,
     parent,
@@ -84,15 +85,15 @@ export async function runNested(
  * Names an inner run within its outer one: by the step that asks for it, by what it asks for, and by how often it has
  * asked for the same, so that a step that goes on after a stop meets its own runs and no others.
  */
-async function nestedId(
+function nestedId(
   { runKey, step, calls }: CallingStep,
   { name, params, round }: { name: string; params: Readonly<Record<string, unknown>>; round: number },
-): Promise<string> {
+): string {
   const asked = JSON.stringify([name, params]);
   const count = (calls.get(asked) ?? 0) + 1;
   calls.set(asked, count);
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(asked)));
-  const which = [step, ...isEmpty(params) ? [] : [hash.toHex().slice(0, 8)], ...count > 1 ? [count] : []];
+  const hash = createHash("sha256").update(asked).digest("hex").slice(0, 8);
+  const which = [step, ...isEmpty(params) ? [] : [hash], ...count > 1 ? [count] : []];
   // An outer run that is done anew from the start has its inner ones done anew too.
   return [runKey, ...round > 0 ? [round] : [], which.join(".")].join("/");
 }

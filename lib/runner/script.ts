@@ -3,10 +3,20 @@
  *
  * @module
  */
+import { OutcomeUnknownError } from "../errors.ts";
 import type { CompiledRecipe } from "../steps/compiled.ts";
-import { type Claimer, claimRun, isOwned, ownRun, recoverExpired, type Refusal } from "./claims.ts";
+import {
+  type Claimer,
+  claimRun,
+  hasWritten,
+  isOwned,
+  ownRun,
+  recoverExpired,
+  type Refusal,
+} from "./claims.ts";
 import { drawTraceId, wait } from "./host.ts";
 import { settleOverlaps } from "./judging.ts";
+import type { Ledger } from "./ledger.ts";
 import { executeRun, type RunOutcome, type Surroundings } from "./run.ts";
 import { cancelDue, findRun, type RunRow } from "./run_rows.ts";
 import { addLatestSlot, addManualRun } from "./starts.ts";
@@ -27,6 +37,8 @@ export interface ScriptResult {
   runKey: string;
   /** Whether this call ran it. */
   ran: boolean;
+  /** Another process took it up while this call waited. */
+  meanwhile?: boolean;
   outcome: RunOutcome | { state: "refused"; reason: Refusal };
 }
 
@@ -71,11 +83,15 @@ async function begin(
     recoverExpired(ledger, host.now());
     const claim = claimRun(ledger, recipe, key, claimer, host.now());
     if (typeof claim !== "string") {
-      const outcome = await executeRun(recipe, claim, surroundings, stop);
+      const outcome = await executeRun(recipe, claim, surroundings, stop)
+        .catch((error) => throwOpen(ledger, { recipe, key, error }));
       return { runKey: key, ran: true, outcome };
     }
     const row = findRun(ledger, key);
-    if (row !== undefined && row.state !== "due") return { runKey: key, ran: false, outcome: outcomeOf(row) };
+    if (row !== undefined && row.state !== "due") {
+      const outcome = outcomeOf(row);
+      return { runKey: key, ran: false, outcome, ...told !== undefined && { meanwhile: true } };
+    }
     const earlyMs = claim === "not-due" && row !== undefined ? row.due_at - host.now() : 0;
     // A clock that stands still, or is set back all the time, must not keep it waiting for ever.
     givenUpAt ??= host.monotonic() + Math.max(0, earlyMs) + LONGEST_WAIT_MS + patienceMs;
@@ -94,6 +110,25 @@ async function begin(
     const longest = isOwn ? Math.min(LONGEST_WAIT_MS, leaseMs / 3) : LONGEST_WAIT_MS;
     await wait(host, Math.min(waitMs, longest), stop).catch(() => {});
   }
+}
+
+/** Throws what broke a run off; that it had begun to write must not be lost over it. */
+function throwOpen(
+  ledger: Ledger,
+  { recipe, key, error }: { recipe: CompiledRecipe; key: string; error: unknown },
+): never {
+  let isOpen = recipe.class === "write";
+  try {
+    isOpen &&= hasWritten(ledger, key);
+  } catch {
+    // The ledger itself is what fails, so that nobody knows.
+  }
+  if (!isOpen) throw error;
+  const message = error instanceof Error ? error.message : String(error);
+  throw new OutcomeUnknownError(
+    `Cannot tell what run "${key}" has written: ${message}; look at the account's orders, then at "runs show ${key}"`,
+    { code: "run", cause: error },
+  );
 }
 
 const outcomeOf = ({ state, reason }: RunRow): RunOutcome => ({ state, reason: reason ?? undefined });

@@ -47,31 +47,49 @@ export interface Host {
 
 const encoder = new TextEncoder();
 
-function writeAll(to: typeof Deno.stdout | typeof Deno.stderr, text: string): void {
-  const bytes = encoder.encode(text);
-  for (let at = 0; at < bytes.length;) at += to.writeSync(bytes.subarray(at));
+/** Makes what writes all of a text. A terminal that was closed takes nothing more, and nothing ends over that. */
+function writerTo(to: typeof Deno.stdout | typeof Deno.stderr): (text: string) => void {
+  const isTerminal = to.isTerminal();
+  return (text) => {
+    const bytes = encoder.encode(text);
+    try {
+      for (let at = 0; at < bytes.length;) at += to.writeSync(bytes.subarray(at));
+    } catch (error) {
+      if (!isTerminal) throw error;
+    }
+  };
+}
+
+/** The size of the terminal; the usual one when it was closed. */
+function terminalSize(): { columns: number; rows: number } {
+  try {
+    return Deno.consoleSize();
+  } catch {
+    return { columns: 80, rows: 24 };
+  }
 }
 
 /** The process that runs. */
 export function processHost(): Host {
   const isTerminal = Deno.stdout.isTerminal();
+  const [out, err] = [writerTo(Deno.stdout), writerTo(Deno.stderr)];
   let signal: AbortSignal | undefined;
   return {
     env: (name) => Deno.env.get(name) || undefined,
-    out: (line) => writeAll(Deno.stdout, `${line}\n`),
-    note: (line) => writeAll(Deno.stderr, `${line}\n`),
+    out: (line) => out(`${line}\n`),
+    note: (line) => err(`${line}\n`),
     ...Deno.stderr.isTerminal() && {
       errTerminal: {
-        draw: (text: string) => writeAll(Deno.stderr, text),
-        columns: () => Deno.consoleSize().columns,
+        draw: err,
+        columns: () => terminalSize().columns,
       },
     },
-    draw: (text) => writeAll(Deno.stdout, text),
+    draw: out,
     isTerminal,
     canAsk: Deno.stdin.isTerminal() && Deno.stderr.isTerminal(),
     color: isTerminal && !Deno.noColor,
     // What goes into a file or a pipe is not cut.
-    size: () => isTerminal ? Deno.consoleSize() : { columns: 1000, rows: 24 },
+    size: () => isTerminal ? terminalSize() : { columns: 1000, rows: 24 },
     // At a prompt nothing has begun, so Ctrl-C needs no care: whoever waits is simply let go.
     ask: (question) => orAborted(ask(question), signal ??= interruption()),
     readStdin: () => orAborted(new Response(Deno.stdin.readable).text(), signal ??= interruption()),
@@ -91,7 +109,7 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 async function ask(question: string): Promise<string> {
-  writeAll(Deno.stderr, question);
+  writerTo(Deno.stderr)(question);
   const bytes = new Uint8Array(1024);
   const count = await Deno.stdin.read(bytes);
   // Ctrl-D, or a terminal that is gone: nobody has answered, which is not the same as taking the usual answer.
@@ -109,7 +127,10 @@ async function readFile(path: string): Promise<FileText | undefined> {
   }
 }
 
-/** The first Ctrl-C lets a command end in order; the second one ends it where it stands. */
+/**
+ * The first Ctrl-C lets a command end in order; the second one ends it where it stands. So does a terminal that is
+ * closed, for whatever has one: what was started with `nohup` has none, and is to go on.
+ */
 function interruption(): AbortSignal {
   const controller = new AbortController();
   const stop = () => {
@@ -118,5 +139,10 @@ function interruption(): AbortSignal {
   };
   Deno.addSignalListener("SIGINT", stop);
   if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", stop);
+  const hasTerminal = [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal());
+  if (hasTerminal && Deno.build.os !== "windows") {
+    // It comes from the shell and from the system: the second one is none of a person's.
+    Deno.addSignalListener("SIGHUP", () => controller.signal.aborted || stop());
+  }
   return controller.signal;
 }
