@@ -238,3 +238,29 @@ Deno.test("check warns where half-days alone miss the window, and of nothing whe
   ];
   for (const head of fine) assertEquals(await warningOf(`${head}\n${WINDOW}`), [], head);
 });
+
+Deno.test("check and next show seconds, and what is shorter, where a slot has them", async () => {
+  const step = "steps:\n  - { id: a, uses: orders.today, with: { market: hk } }\n";
+  await using dir = await folder({
+    "a.yaml": `name: a\nschedule: { every: 1s }\n${step}`,
+    "b.yaml": `name: b\nschedule: { every: 90s }\n${step}`,
+    "c.yaml": `name: c\nschedule: { every: 250ms }\n${step}`,
+    "d.yaml": `name: d\nschedule: { every: 1m }\n${step}`,
+  });
+  const { out } = await cli(["check", dir.path, "--now", NOW]);
+  const lines = out.split("\n").filter((line) => line.startsWith("  Tue"));
+  assertEquals([0, 1, 10, 20, 23, 30, 31].map((at) => lines[at]), [
+    "  Tue 2025-12-23 04:00:01 UTC  main",
+    "  Tue 2025-12-23 04:00:02 UTC  main",
+    "  Tue 2025-12-23 04:01:30 UTC  main",
+    "  Tue 2025-12-23 04:00:00.250 UTC  main",
+    "  Tue 2025-12-23 04:00:01.000 UTC  main",
+    "  Tue 2025-12-23 04:01 UTC  main",
+    "  Tue 2025-12-23 04:02 UTC  main",
+  ]);
+  const of = async (name: string) =>
+    (await cli(["next", `${dir.path}/${name}.yaml`, "--count", "2", "--now", NOW], { columns: 100 })).out
+      .split("\n").slice(1, 3).map((line) => line.split("  ")[0]);
+  assertEquals(await of("a"), ["Tue 2025-12-23 04:00:01", "Tue 2025-12-23 04:00:02"]);
+  assertEquals(await of("d"), ["Tue 2025-12-23 04:01", "Tue 2025-12-23 04:02"]);
+});

@@ -16,7 +16,7 @@ import { ledgerExists, openLedger } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
 import { issueLines, recipeFiles } from "./recipe_files.ts";
 import { reachNotes } from "./reach_notes.ts";
-import { localTime, noteOf, readable, shownSlot } from "./slot_lines.ts";
+import { localTime, noteOf, precisionOf, readable, shownSlot } from "./slot_lines.ts";
 
 /** Checks recipes and lists what they will do; ends with 2 when one is wrong. */
 export async function run({ args, flags, host }: CheckInput): Promise<number> {
@@ -104,9 +104,11 @@ function show({ path, recipe, next, clockChanges }: FileReport, host: Host): voi
   host.out(`${paint(host, "bold", recipe.name)}  ${paint(host, "dim", path)}`);
   if (recipe.schedules.length === 0) host.out("  no schedule: it runs when it is asked to");
   else if (next.length === 0) host.out("  no slot within three years");
-  for (const each of next) {
-    const slot = shownSlot(recipe, each);
-    const line = `  ${readable(slot.local)} ${slot.zone}  ${slot.schedule}  ${noteOf(slot)}`.trimEnd();
+  const slots = next.map((each) => shownSlot(recipe, each));
+  const precision = precisionOf(slots.map(({ local }) => local));
+  for (const slot of slots) {
+    const line = `  ${readable(slot.local, precision)} ${slot.zone}  ${slot.schedule}  ${noteOf(slot)}`
+      .trimEnd();
     host.out(slot.skipped === undefined ? line : paint(host, "dim", line));
   }
   for (const { scheduleId, kind, wall, zone, runsAt } of clockChanges) {

@@ -12,7 +12,7 @@ import { plain, tableLines } from "../print.ts";
 import { clockOf } from "./lists.ts";
 import { ledgerExists, openLedger, pausedOf } from "./ledger_file.ts";
 import { loadRecipes } from "./recipe_files.ts";
-import { noteOf, readable, type ShownSlot, shownSlot } from "./slot_lines.ts";
+import { noteOf, precisionOf, readable, type ShownSlot, shownSlot } from "./slot_lines.ts";
 
 interface Row extends ShownSlot {
   recipe: string;
@@ -37,8 +37,9 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   if (flags.json) host.out(JSON.stringify(rows));
   else if (rows.length === 0) host.out("nothing is to run");
   else {
+    const precision = precisionOf(rows.map(({ local }) => local));
     const columns = [
-      { title: "when", of: ({ local }: Row) => readable(local) },
+      { title: "when", of: ({ local }: Row) => readable(local, precision) },
       { title: "zone", of: ({ zone }: Row) => zone },
       { title: "recipe", of: ({ recipe }: Row) => recipe },
       { title: "schedule", of: ({ schedule }: Row) => schedule },

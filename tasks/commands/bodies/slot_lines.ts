@@ -65,8 +65,17 @@ export function localTime(at: number, zone: string): string {
     .toString({ timeZoneName: "never", fractionalSecondDigits: at % 1000 === 0 ? 0 : 3 });
 }
 
-/** Writes it for a table: weekday, date and minute. */
-export function readable(local: string): string {
+/** How much of a time is shown: what follows the minutes only where one of the times needs it. */
+export type Precision = "minutes" | "seconds" | "milliseconds";
+
+/** Tells how much of some local times must be shown for none to look like another. */
+export function precisionOf(locals: readonly string[]): Precision {
+  if (locals.some((local) => local[19] === ".")) return "milliseconds";
+  return locals.some((local) => local.slice(17, 19) !== "00") ? "seconds" : "minutes";
+}
+
+/** Writes it for a table: weekday, date and time. */
+export function readable(local: string, precision: Precision = "minutes"): string {
   const day = [
     "Mon",
     "Tue",
@@ -76,7 +85,11 @@ export function readable(local: string): string {
     "Sat",
     "Sun",
   ][Temporal.PlainDate.from(local.slice(0, 10)).dayOfWeek - 1];
-  return `${day} ${local.slice(0, 10)} ${local.slice(11, 16)}`;
+  const rest = local[19] === "." ? local.slice(19, 23) : ".000";
+  const time = precision === "minutes"
+    ? local.slice(11, 16)
+    : `${local.slice(11, 19)}${precision === "seconds" ? "" : rest}`;
+  return `${day} ${local.slice(0, 10)} ${time}`;
 }
 
 /** Says what is special about a slot. */
