@@ -7,6 +7,7 @@ import * as z from "zod";
 import type { Mic } from "../calendars/mod.ts";
 import { durationExpected, durationPattern } from "./durations.ts";
 import { explainAt, mics, readAt, spanExpected } from "./moments.ts";
+import { holdsToken, secretAddress } from "./open_addresses.ts";
 
 const NAME = /^[a-z0-9][a-z0-9-]*$/;
 const nameText = (what: string) =>
@@ -156,9 +157,10 @@ export const recipeSchema = z.strictObject({
   notify: z.array(notice).optional().meta({ description: "What is told when a run is over" }),
   ping: z.string()
     .regex(/^(https?:\/\/\S+|\$\{secret:[a-z0-9][a-z0-9-]*\})$/, 'an address, or "${secret:name}"')
+    .refine((address) => !holdsToken(address), secretAddress("ping"))
     .optional().meta({
       description:
-        "Address of a dead-man service in the manner of Healthchecks; hears start, success and fail",
+        "Address of a dead-man service in the manner of Healthchecks, ${secret:name} where it holds a token; hears start, success and fail",
     }),
 }).meta({ title: "hsgate recipe" });
 

@@ -63,6 +63,7 @@ function kindMaker(kind: AnyStepKind): StepMaker {
     needsAccount: (given) => kind.needsAccount(given),
     check(given, mayDiffer) {
       const found = checkSchema(kind.params, given).filter(({ path }) => !mayDiffer(valueAt(given, path)));
+      kind.checkWritten?.(given, (path, text) => found.push(expected(path, text)));
       if (found.length > 0) return found;
       const parsed = kind.params.safeParse(given);
       kind.check?.(parsed.success ? parsed.data : given, (path, text) => {

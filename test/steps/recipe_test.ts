@@ -195,6 +195,56 @@ Deno.test("loadRecipe() refuses files that are not UTF-8, by the place of the by
   assertEquals((await loadRecipe(`${dir.path}/marked.json`, { now })).name, "x");
 });
 
+Deno.test("compileRecipe() refuses addresses that are secrets themselves, wherever they stand", async () => {
+  const of = (address: string, way: "webhook" | "ping" | "chat") =>
+    problemsOf(
+      way === "ping"
+        ? `name: x\nping: "${address}"\n${read}`
+        : `name: x\nsteps:\n  - id: a\n    uses: notify\n    with: ${
+          way === "chat" ? `{ chat: { url: "${address}" } }` : `{ webhook: "${address}" }`
+        }\n`,
+    );
+  const instead = (name: string) =>
+    `expected "\${secret:${name}}", as whoever knows the address can use it; secrets: { ${name}: { env: NAME } } says ` +
+    "where it comes from";
+  const slack = "https://hooks.slack.com/services/T000/B000/XXXX";
+  assertEquals(await of(slack, "chat"), [`5:26: steps.0.with.chat.url: ${instead("chat")}`]);
+  assertEquals(await of("https://chat.example/in", "chat"), [
+    `5:26: steps.0.with.chat.url: ${instead("chat")}`,
+  ]);
+  const secret = [
+    slack,
+    "https://user:word@x.example/in",
+    "https://x.example/in?key=1",
+    "https://eu.webhook.office.com/webhookb2/a",
+    "https://x.example/in/5f0c3a52-90bb-4f0e-8a3f-7d1c2b9a0e11",
+  ];
+  for (const address of secret) {
+    assertEquals(
+      await of(address, "webhook"),
+      [`5:22: steps.0.with.webhook: ${instead("webhook")}`],
+      address,
+    );
+    assertEquals(await of(address, "ping"), [`2:7: ping: ${instead("ping")}`], address);
+  }
+  const notices = `notify: [{ on: failure, with: { chat: { url: "${slack}" } } }]\n`;
+  assertEquals(
+    (await problemsOf(`name: x\n${notices}${read}`))[0],
+    `2:46: notify.0.with.chat.url: ${instead("chat")}`,
+  );
+  for (
+    const address of ["https://x.example/orders/filled", "http://127.0.0.1:8000/in?key=1", "\${secret:hook}"]
+  ) {
+    const steps = `steps: [{ id: a, uses: notify, with: { webhook: "${address}" } }]\n`;
+    await compileRecipe(`name: x\nping: "${address}"\n${steps}`, "x.yaml", { now });
+  }
+  const chat = (url: string) =>
+    `name: x\nsteps: [{ id: a, uses: notify, with: { chat: { url: "${url}" } } }]\n`;
+  for (const url of ["http://localhost:8000/chat", "\${secret:chat}"]) {
+    await compileRecipe(chat(url), "x.yaml", { now });
+  }
+});
+
 Deno.test("compileRecipe() refuses codes without quotes, as they would lose their zeros or digits", async () => {
   assertEquals(
     await problemsOf(`name: x

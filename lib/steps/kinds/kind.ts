@@ -23,6 +23,11 @@ export interface StepKind<P = unknown, O = unknown> {
   readonly params: z.ZodType<P>;
   /** Finds what only several parameters together show; members that are expressions may still be text. */
   readonly check?: (params: P, wrong: (path: Issue["path"], expected: string) => void) => void;
+  /** Finds what must not stand in a recipe as it was written; what holes are filled with later is not asked. */
+  readonly checkWritten?: (
+    given: Readonly<Record<string, unknown>>,
+    wrong: (path: Issue["path"], expected: string) => void,
+  ) => void;
   /** Members that must be references to secrets, as a recipe never holds one. */
   readonly secretParams?: readonly Issue["path"][];
   /** Does it. */

@@ -7,6 +7,7 @@ import * as z from "zod";
 import { BrokerError } from "../../errors.ts";
 import { postQuietly } from "../../quiet_post.ts";
 import type { StepContext } from "../compiled.ts";
+import { holdsToken, leadsHere, secretAddress } from "../open_addresses.ts";
 import { stepKind } from "./kind.ts";
 
 const address = z.string().regex(/^https?:\/\/\S+$/, 'an address such as "https://…", or "${secret:name}"');
@@ -15,12 +16,13 @@ const mailAddress = z.string().regex(/^[^\s@<>]+@[^\s@<>]+$/, "a mail address");
 const params = z.strictObject({
   text: z.string().min(1).optional().meta({ description: "What is told; what became of the run by default" }),
   webhook: address.optional().meta({
-    description: "Gets a JSON object: text, recipe, runKey, slot, session, outcome, data",
+    description:
+      "Gets a JSON object: text, recipe, runKey, slot, session, outcome, data; ${secret:name} where the address holds a token",
   }),
   chat: z.strictObject({
     url: address,
     style: z.enum(["slack", "discord", "lark", "dingtalk", "wecom"]).default("slack"),
-  }).optional().meta({ description: "Webhook of a chat" }),
+  }).optional().meta({ description: "Webhook of a chat; its address only as ${secret:name}" }),
   mail: z.strictObject({
     to: z.union([mailAddress, z.array(mailAddress).min(1)]),
     from: mailAddress,
@@ -49,6 +51,13 @@ export const notify = stepKind<Params, { ok: boolean; sent: string[] }>({
   needsAccount: () => false,
   params,
   secretParams: [["mail", "password"]],
+  checkWritten({ webhook, chat }, wrong) {
+    if (typeof webhook === "string" && holdsToken(webhook)) wrong(["webhook"], secretAddress("webhook"));
+    const url = typeof chat === "object" && chat !== null && "url" in chat ? chat.url : undefined;
+    // The webhook of every chat is a token as a whole.
+    const isReference = typeof url !== "string" || /^\$\{secret:[^}]*\}$/.test(url);
+    if (!isReference && !leadsHere(url)) wrong(["chat", "url"], secretAddress("chat"));
+  },
   check(given, wrong) {
     if (ways.every((way) => given[way] === undefined)) wrong([], `one or more of ${ways.join(", ")}`);
   },
