@@ -171,3 +171,27 @@ Deno.test("schedule --once sends the notices of what it ran before it ends", asy
     told.join(),
   );
 });
+
+Deno.test("next says of a slot that its session has its run when an edit moved it to later", async () => {
+  await using gateway = await simulate();
+  const at = (moment: string) =>
+    `name: eod\nschedule: { calendar: XHKG, at: ${moment} }\nmisfire: { grace: 2h }\n` +
+    "steps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
+  await using dir = await folder({ "eod.yaml": at("open+10m") });
+  const file = `${dir.path}/l.db`;
+  const path = `${dir.path}/eod.yaml`;
+  // 10:30, fifty minutes after the slot.
+  const ran = await cli(["run", path, "--ledger", file], {
+    files: { [path]: at("open+10m") },
+    env: envOf(gateway),
+  });
+  assertEquals(ran.code, 0, ran.err);
+  await Deno.writeTextFile(path, at("open+90m"));
+  const { out, err } = await cli(["next", dir.path, "--count", "2", "--ledger", file, "--json"]);
+  assertEquals(err, "");
+  const rows: { at: string; doneFor?: string }[] = JSON.parse(out);
+  assertEquals(rows.map(({ at, doneFor }) => `${at} ${doneFor}`), [
+    "2025-08-15T03:00:00Z 2025-08-15T01:40:00Z",
+    "2025-08-18T03:00:00Z undefined",
+  ]);
+});

@@ -3,8 +3,11 @@
  *
  * @module
  */
+import type { Ledger } from "../../../lib/runner/ledger.ts";
 import { ledgerNotes } from "../../../lib/runner/ledger_notes.ts";
-import { nextSlots } from "../../../lib/runner/slots.ts";
+import { runKeyOf } from "../../../lib/runner/run_key.ts";
+import { nextSlots, showInstant } from "../../../lib/runner/slots.ts";
+import { takenAt } from "../../../lib/runner/taken_keys.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { NextInput } from "../next.ts";
@@ -18,6 +21,8 @@ interface Row extends ShownSlot {
   recipe: string;
   /** Why its schedule stands still. */
   paused?: string;
+  /** The session was run, or passed over, for this instant before its schedule was edited, ISO 8601 in UTC. */
+  doneFor?: string;
 }
 
 /** Lists slots of all recipes, soonest first. */
@@ -26,13 +31,15 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   const now = clockOf(flags.now, host);
   const { recipes, report } = await loadRecipes(args, { host, now });
   const paused = new Map<string, string>();
+  const taken = new Map<string, string>();
   // Without a ledger nobody has paused anything.
   if (flags.ledger !== undefined || await ledgerExists(flags, host)) {
     using ledger = await openLedger(flags, { host, mustExist: true });
     for (const [key, why] of pausedOf(ledger)) paused.set(key, why);
+    for (const [key, instant] of takenKeys(ledger, recipes, { after: now(), count })) taken.set(key, instant);
     for (const note of ledgerNotes(ledger, recipes)) host.note(`hsgate: ${plain(note)}`);
   }
-  const rows = recipes.flatMap((recipe) => slotsOf(recipe, { after: now(), count, paused }))
+  const rows = recipes.flatMap((recipe) => slotsOf(recipe, { after: now(), count, paused, taken }))
     .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
   if (flags.json) host.out(JSON.stringify(rows));
   else if (rows.length === 0) host.out("nothing is to run");
@@ -46,7 +53,11 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
       {
         title: "note",
         of: (row: Row) =>
-          [noteOf(row), row.paused === undefined ? "" : `paused: ${row.paused}`].filter(Boolean).join("; "),
+          [
+            noteOf(row),
+            row.doneFor === undefined ? "" : `not run: the session has its run, at ${row.doneFor}`,
+            row.paused === undefined ? "" : `paused: ${row.paused}`,
+          ].filter(Boolean).join("; "),
       },
     ];
     for (const line of tableLines(host, columns, rows)) host.out(line);
@@ -61,7 +72,12 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
 
 function slotsOf(
   recipe: CompiledRecipe,
-  { after, count, paused }: { after: number; count: number; paused: ReadonlyMap<string, string> },
+  { after, count, paused, taken }: {
+    after: number;
+    count: number;
+    paused: ReadonlyMap<string, string>;
+    taken: ReadonlyMap<string, string>;
+  },
 ): Row[] {
   const slots = recipe.schedules.flatMap((schedule) =>
     nextSlots(schedule, after, count).map((slot) => ({ ...slot, scheduleId: schedule.id }))
@@ -69,8 +85,31 @@ function slotsOf(
   const last = slots.filter(({ skipped }) => skipped === undefined)[count - 1];
   return slots.filter(({ at }) => last === undefined || at <= last.at).map((slot) => {
     const why = paused.get(`${recipe.name}/${slot.scheduleId}`);
-    return { recipe: recipe.name, ...shownSlot(recipe, slot), ...why !== undefined && { paused: why } };
+    const doneFor = taken.get(`${recipe.name}/${slot.scheduleId}/${slot.key}`);
+    return {
+      recipe: recipe.name,
+      ...shownSlot(recipe, slot),
+      ...doneFor !== undefined && { doneFor },
+      ...why !== undefined && { paused: why },
+    };
   });
+}
+
+/** Keys of coming slots that a run of an earlier instant has: an edit moved the time of its session. */
+function takenKeys(
+  ledger: Ledger,
+  recipes: readonly CompiledRecipe[],
+  { after, count }: { after: number; count: number },
+): [string, string][] {
+  return recipes.flatMap((recipe) =>
+    recipe.schedules.filter(({ form }) => form === "calendar").flatMap((schedule) =>
+      nextSlots(schedule, after, count).flatMap((slot): [string, string][] => {
+        const runKey = runKeyOf(recipe.name, schedule, slot);
+        const instant = takenAt(ledger, { runKey, slotAt: slot.at });
+        return instant === undefined ? [] : [[runKey, showInstant(instant)]];
+      })
+    )
+  );
 }
 
 function countOf(given: string): number {
