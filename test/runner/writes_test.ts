@@ -207,12 +207,12 @@ Deno.test("no way leads to a second attempt at a write, or to one of the past", 
     "the past cannot be traded",
   );
   // Its deadline may be forced, its window not: the slot is of 10:00, and it is past 15:50.
-  const late = addLatestSlot(b.ledger, { ...write, deadlineMs: MINUTE }, {
-    ...start,
-    now: at("2025-12-22T07:51Z"),
-    forceDeadline: true,
-  });
-  assertEquals([late?.state, late?.reason], ["skipped", "deadline"]);
+  const hurried = { ...write, deadlineMs: MINUTE };
+  const force = (now: string) =>
+    addLatestSlot(b.ledger, hurried, { ...start, now: at(now), forceDeadline: true });
+  assertThrows(() => force("2025-12-22T07:51Z"), TypeError, "its window closed at 2025-12-22T07:50:00Z");
+  assertEquals(force("2025-12-22T02:04Z")?.state, "due");
+  assertEquals(runsOf(b.ledger)[0], "orders/s1/2025-12-22 due live");
 });
 
 Deno.test("a recipe that begins to write does not do so for a slot that was listed before", async () => {
