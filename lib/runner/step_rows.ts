@@ -130,10 +130,11 @@ export function recordArtifact(
 ): { revision: number; isNew: boolean } {
   return underClaim(ledger, claim, now, () => {
     const last = ledger.get<{ revision: number; sha256: string }>(
-      `select revision, sha256 from artifact where dataset = ? and business_day = ?
+      `select revision, sha256 from artifact where dataset = ? and business_day = ? and uri = ?
         order by revision desc limit 1`,
       file.dataset,
       file.businessDay,
+      file.path,
     );
     if (last?.sha256 === file.sha256) {
       ledger.run(
@@ -145,7 +146,13 @@ export function recordArtifact(
       );
       return { revision: last.revision, isNew: false };
     }
-    const revision = (last?.revision ?? 0) + 1;
+    // Two recipes may write the same data into folders of their own: revisions count on, and each is compared with its own.
+    const newest = ledger.get<{ revision: number | null }>(
+      "select max(revision) as revision from artifact where dataset = ? and business_day = ?",
+      file.dataset,
+      file.businessDay,
+    );
+    const revision = (newest?.revision ?? 0) + 1;
     ledger.run(
       `insert into artifact (dataset, business_day, revision, run_key, sha256, bytes, uri, final)
         values (?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -134,6 +134,35 @@ Deno.test("executeRun() takes secrets out of outputs, errors, logs and artifacts
   assertEquals([logged.runKey, logged.traceId.length], ["eod/s1/2025-12-24", 32]);
 });
 
+Deno.test("executeRun() numbers what is new of a file, and keeps equal bytes apart by where they lie", async () => {
+  const files = [["a", "1"], ["b", "2"], ["a", "1"], ["b", "2"], ["a", "3"]];
+  const { events } = await runSteps(files.map(([folder, sha256], index) =>
+    step({
+      id: `s${index}`,
+      run: ({ artifact }) =>
+        Promise.resolve(artifact({
+          dataset: "fills",
+          path: `out/${folder}/fills.csv`,
+          bytes: 1,
+          sha256: sha256!,
+          final: index === 3,
+        })),
+    })
+  ));
+  assertEquals(
+    events.flatMap((event) =>
+      event.type === "artifact" ? [`${event.path} ${event.revision} ${event.isNew ? "new" : "kept"}`] : []
+    ),
+    [
+      "out/a/fills.csv 1 new",
+      "out/b/fills.csv 2 new",
+      "out/a/fills.csv 1 kept",
+      "out/b/fills.csv 2 kept",
+      "out/a/fills.csv 3 new",
+    ],
+  );
+});
+
 Deno.test("runLatestSlot() runs the scheduler's run under the same key, once whoever starts it", async () => {
   let ran = 0;
   const eod = recipe({ steps: [step({ run: () => Promise.resolve(++ran) })] });
