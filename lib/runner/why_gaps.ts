@@ -37,25 +37,43 @@ interface NamedSlot {
   slot: Slot;
 }
 
+/** By the id of the schedule; each has one. */
+type Reasons = ReadonlyMap<string, GapReasons>;
+
 /** Says why slots of the day have no row, each reason once, in the order of time; of a day without any slot, why. */
 export function whyNothing(ledger: Ledger, recipe: WhySubject, { date, now, rows }: Asked): string[] {
   const keys = new Set(rows.map(({ run_key }) => run_key));
   const slots = recipe.schedules.flatMap((schedule) =>
     slotsOn(schedule, date).map((slot): NamedSlot => ({ schedule, slot }))
   ).sort((a, b) => a.slot.at - b.slot.at);
-  const isOver = recipe.schedules.every((schedule) => date < dateAt(now, zoneOf(schedule)));
+  const [first] = recipe.schedules;
+  const isOver = date < dateAt(now, first === undefined ? "UTC" : zoneOf(first));
   const nothing = `nothing ${isOver ? "was" : "is"} to run`;
   if (slots.length === 0) return rows.length === 0 ? [`${nothing}: ${whyNoSlot(recipe, date, isOver)}`] : [];
   const missing = slots.filter(({ schedule, slot }) => !keys.has(runKeyOf(recipe.name, schedule, slot)));
   const named = missing.filter(({ slot }) => slot.skipped === undefined);
+  const reasons: Reasons = new Map(
+    recipe.schedules.map((schedule) => [schedule.id, new GapReasons(ledger, recipe, schedule)]),
+  );
   const leftOut = missing.find(({ slot }) => slot.skipped !== undefined);
   return [
     ...leftOut !== undefined && rows.length === 0
       ? [`${nothing}: ${whyLeftOut(recipe, leftOut, date, isOver)}`]
       : [],
-    ...gapsOf(ledger, recipe, named.filter(({ slot }) => slot.at <= now)),
-    ...nextOf(ledger, recipe, named.filter(({ slot }) => slot.at > now), rows.length === 0),
+    ...gapsOf(recipe, reasons, named.filter(({ slot }) => slot.at <= now)),
+    ...nextOf(recipe, named.filter(({ slot }) => slot.at > now), rows.length === 0),
+    ...named.some(({ schedule, slot }) => slot.at > now || reasons.get(schedule.id)!.of(slot).isOpen)
+      ? pauseText(ledger, recipe)
+      : [],
   ];
+}
+
+/** Slots without a row come into the ledger as skipped while the recipe is paused. */
+function pauseText(ledger: Ledger, { name }: WhySubject): string[] {
+  const why = pauseOf(ledger, name);
+  return why === undefined
+    ? []
+    : [`the recipe is paused (${why}), so slots are skipped until: hsgate resume ${name}`];
 }
 
 function slotsOn(schedule: CompiledSchedule, date: string): Slot[] {
@@ -97,10 +115,7 @@ function closed(recipe: WhySubject, schedule: CompiledSchedule, date: string, is
 }
 
 /** Slots that have passed without a row, by the reason. */
-function gapsOf(ledger: Ledger, recipe: WhySubject, past: readonly NamedSlot[]): string[] {
-  const reasons = new Map(
-    recipe.schedules.map((schedule) => [schedule.id, new GapReasons(ledger, recipe, schedule)]),
-  );
+function gapsOf(recipe: WhySubject, reasons: Reasons, past: readonly NamedSlot[]): string[] {
   const gaps = Map.groupBy(past, ({ schedule, slot }) => {
     const { text } = reasons.get(schedule.id)!.of(slot); // made for every schedule
     return `${schedule.id}\n${text}`;
@@ -123,7 +138,6 @@ class GapReasons {
   readonly #row: ScheduleRow | undefined;
   readonly #began: readonly { at: number; kind: string }[];
   readonly #zone: string;
-  readonly #paused: string;
 
   constructor(ledger: Ledger, { name }: WhySubject, schedule: CompiledSchedule) {
     this.#zone = zoneOf(schedule);
@@ -139,15 +153,10 @@ class GapReasons {
       const about = JSON.parse(data) as { recipe: string; schedule: string }; // written where slots are listed
       return about.recipe === name && about.schedule === schedule.id;
     });
-    const why = pauseOf(ledger, name);
-    this.#paused = why === undefined
-      ? ""
-      : `; the recipe is paused (${why}), so what was missed will be skipped`;
   }
 
   /** `isOpen` when a row is still to come. */
   of({ at }: Slot): { text: string; isOpen: boolean } {
-    const later = `a slot gets its row when one does: hsgate schedule${this.#paused}`;
     if (this.#row === undefined) {
       return {
         text: "no scheduler has seen this schedule yet, and one begins with what comes after it",
@@ -155,7 +164,9 @@ class GapReasons {
       };
     }
     if (this.#row.watermark < at) {
-      const text = `no scheduler has looked since ${showTime(this.#row.watermark, this.#zone)}; ${later}`;
+      const text = `no scheduler has looked since ${
+        showTime(this.#row.watermark, this.#zone)
+      }; a slot gets its row when one does: hsgate schedule`;
       return { text, isOpen: true };
     }
     const began = this.#began.find((event) => event.at >= at);
@@ -180,24 +191,18 @@ class GapReasons {
 
 /** The next slot of each schedule, and what will become of it. */
 function nextOf(
-  ledger: Ledger,
   recipe: WhySubject,
   coming: readonly NamedSlot[],
   isFirst: boolean,
 ): string[] {
   const firsts = [...Map.groupBy(coming, ({ schedule }) => schedule.id).values()].map(([first]) => first!); // not empty
-  const paused = pauseOf(ledger, recipe.name);
-  const after = paused === undefined || firsts.length === 0
-    ? []
-    : [`the recipe is paused (${paused}), so slots are skipped until: hsgate resume ${recipe.name}`];
-  const told = firsts.map(({ schedule, slot }) => {
+  return firsts.map(({ schedule, slot }) => {
     const which = isFirst ? "the slot" : "the next slot";
     const of = recipe.schedules.length === 1 ? "" : ` of "${schedule.id}"`;
     return `${isFirst ? "nothing yet: " : ""}${which}${of} is at ${showSlot(slot.at, zoneOf(schedule))}${
       fateOf(recipe, schedule, slot)
     }`;
   });
-  return [...told, ...after];
 }
 
 /** What is to be known of a slot that is to come, as far as the calendar and the window of the recipe tell. */

@@ -34,6 +34,17 @@ const failures: Readonly<Record<string, string>> = {
   unsafe: "writing was not safe any more",
 };
 
+/** Why a run was cancelled, by the code of the reason; others are in words. */
+const cancellations: Readonly<Record<string, string>> = {
+  stopped: "whoever had started it stopped it",
+  overlap: "another run of the recipe was going on, or was to begin",
+  account: "another run had the account all the time",
+  recovery: "it was open what an earlier run had written on the account",
+  unsafe: "writing was not safe there",
+  displaced: "another device had taken over the login",
+  deadline: "its deadline had passed",
+};
+
 const kinds: Partial<Record<RunKind, string>> = {
   catchup: "was missed, was made up for",
   backfill: "was done for the past, by hand,",
@@ -121,13 +132,11 @@ function outcomeOf(ledger: Ledger, row: RunRow, about: About): string {
     case "failed":
       return `failed at ${end}, attempt ${row.attempt}: ${failureOf(ledger, row)}${takenOver(about)}`;
     case "skipped": {
-      const begun = row.started_at === null
-        ? ""
-        : `, after it had begun at ${showTime(row.started_at, zone)}`;
+      const begun = begunText(row, zone);
       return `was skipped because ${skipReasons[reason] ?? reason}${begun}${whySkipped(ledger, row, about)}`;
     }
     case "cancelled":
-      return `was cancelled at ${end}: ${reason}`;
+      return `was cancelled at ${end}: ${cancellations[reason] ?? reason}${begunText(row, zone)}`;
     case "due": {
       if (row.due_at > now) return `is to begin at ${showTime(row.due_at, zone)}`;
       const held = heldReason(row.reason) === undefined ? undefined : lastHeld(ledger, row.run_key);
@@ -159,6 +168,9 @@ function outcomeOf(ledger: Ledger, row: RunRow, about: About): string {
   }
 }
 
+const begunText = ({ started_at }: RunRow, zone: string) =>
+  started_at === null ? "" : `, after it had begun at ${showTime(started_at, zone)}`;
+
 /** Who took it over from whom, when somebody did. */
 function takenOver({ notes, zone }: About): string {
   const times = notes.filter(({ kind }) => kind === "recovered");
@@ -183,7 +195,8 @@ function failureOf(ledger: Ledger, { run_key, round, reason }: RunRow): string {
 function whySkipped(ledger: Ledger, row: RunRow, { notes, zone }: About): string {
   if (row.reason === "paused") {
     const why = pauseBefore(ledger, row);
-    return why === undefined ? "" : ` (${why})`;
+    if (why === undefined) return "";
+    return why.at > row.due_at ? ` (${why.why}) before anybody had begun it` : ` (${why.why})`;
   }
   if (row.reason === "duplicate_slot") {
     const other = ledger.get<{ run_key: string }>(
@@ -217,14 +230,17 @@ function whySkipped(ledger: Ledger, row: RunRow, { notes, zone }: About): string
   return `: it was decided at ${showTime(row.finished_at, zone)}, ${showLength(late)} after it was due`;
 }
 
-function pauseBefore(ledger: Ledger, { recipe, finished_at }: RunRow): string | undefined {
-  const row = ledger.get<{ data: string }>(
-    `select data from event where kind = 'paused' and at <= ? and data like ? escape '!' order by seq desc limit 1`,
+function pauseBefore(
+  ledger: Ledger,
+  { recipe, finished_at }: RunRow,
+): { at: number; why: string } | undefined {
+  const row = ledger.get<{ at: number; data: string }>(
+    `select at, data from event where kind = 'paused' and at <= ? and data like ? escape '!' order by seq desc limit 1`,
     finished_at,
     `{"recipe":${JSON.stringify(recipe).replaceAll(/[!%_]/g, "!$&")},%`,
   );
   // Written by `pauseRecipe`.
-  return row === undefined ? undefined : (JSON.parse(row.data) as { why?: string }).why;
+  return row === undefined ? undefined : { at: row.at, why: (JSON.parse(row.data) as { why: string }).why };
 }
 
 /** Why nobody has begun what is due, and what to type: most often nobody is there. */

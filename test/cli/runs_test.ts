@@ -252,7 +252,7 @@ Deno.test("pause refuses what has no schedule with exit code 2, and says what to
   const where = ["--ledger", file, "--recipes", dir.path];
   for (
     const [name, reason] of [
-      ["hand", 'Cannot pause "hand": it has no schedule, so nothing starts it by itself'],
+      ["hand", 'Cannot pause "hand": it has no schedule, so that no scheduler starts it'],
       ["gone", 'Cannot pause "gone": no scheduler has seen it, and no recipe of "'],
       ["gnoe", 'the ledger knows no such recipe; did you mean "gone"?'],
     ] as const

@@ -4,6 +4,8 @@ import { backfill, rerun } from "../../lib/runner/backfill.ts";
 import { claimRun, recoverExpired, settleRun } from "../../lib/runner/claims.ts";
 import { ledgerNotes } from "../../lib/runner/ledger_notes.ts";
 import { pauseRecipe } from "../../lib/runner/pausing.ts";
+import { cancelDue } from "../../lib/runner/run_rows.ts";
+import { addManualRun } from "../../lib/runner/starts.ts";
 import { subjectOf, why } from "../../lib/runner/why.ts";
 import type { CompiledRecipe } from "../../lib/steps/compiled.ts";
 import {
@@ -293,5 +295,40 @@ Deno.test("why() of a run that is due says who had it, that nobody is there, and
   assertEquals(
     ask(b, eod, "2025-12-22"),
     `${due}a process had died at it, as was found at 2025-12-22 16:56 Asia/Hong_Kong; ${nobody}`,
+  );
+});
+
+Deno.test("why() tells once that a recipe is paused, and that a run was due before somebody paused it", async () => {
+  const beat = recipe({ schedules: [every(HOUR)] });
+  using b = bench({ start: "2025-12-22T00:30Z", recipes: [beat] });
+  b.scheduler.tick();
+  await b.host.pass(HOUR);
+  pauseRecipe(b.ledger, "eod", { why: "away", now: b.host.now() });
+  const paused = "the recipe is paused (away), so slots are skipped until: hsgate resume eod";
+  const before = "nothing ran at 2025-12-22 00:00 UTC: the schedule was first seen at 2025-12-22 00:30 UTC";
+  assertEquals(
+    ask(b, beat, "2025-12-22"),
+    `${before}; nothing ran at 2025-12-22 01:00 UTC: no scheduler has looked since 2025-12-22 00:30 UTC; a slot ` +
+      `gets its row when one does: hsgate schedule; nothing yet: the slot is at 2025-12-22 02:00 UTC; ${paused}`,
+  );
+  b.scheduler.tick();
+  assertEquals(
+    ask(b, beat, "2025-12-22"),
+    "eod/s1/2025-12-22T01:00:00Z was skipped because the recipe was paused (away) before anybody had begun it; " +
+      `${before}; the next slot is at 2025-12-22 02:00 UTC; ${paused}`,
+  );
+  // Of a day on which nothing more can come a pause says nothing.
+  assertEquals(ask(b, beat, "2025-12-21").includes("paused"), false);
+});
+
+Deno.test("why() says why a run by hand was cancelled", () => {
+  const eod = recipe();
+  using b = bench({ start: "2025-12-22T00:30Z", recipes: [eod] });
+  const now = b.host.now();
+  const key = addManualRun(b.ledger, eod, { id: "1", now, drawTraceId: () => "1" });
+  cancelDue(b.ledger, key, "account", now);
+  assertEquals(
+    ask(b, eod, "2025-12-22").split("; ")[0],
+    "eod/m/1 was cancelled at 2025-12-22 08:30 Asia/Hong_Kong: another run had the account all the time",
   );
 });

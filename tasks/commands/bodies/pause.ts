@@ -30,8 +30,8 @@ export async function run({ args: [given = ""], flags, host }: PauseInput): Prom
         ? `Cannot pause "${name}": no scheduler has seen it, and no recipe of "${
           flags.recipes ?? RECIPES
         }" that can be read has this name; --recipes names the folder that it lies in`
-        : `Cannot pause "${name}": it has no schedule, so nothing starts it by itself; whoever starts it ` +
-          `with "hsgate run" leaves that out`,
+        : `Cannot pause "${name}": it has no schedule, so that no scheduler starts it; take it out of ` +
+          "whatever does, such as a crontab line or a step of another recipe",
     );
   }
   const before = pauseOf(ledger, name);
