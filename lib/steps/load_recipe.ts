@@ -81,7 +81,8 @@ function neighbours(
 
 /** Tells whether a file may hold the recipe of a name: a look at the text passes over the others, uncompiled. */
 export async function mayHaveName(path: string, name: string): Promise<boolean> {
-  const text = await Deno.readTextFile(path);
+  // One that cannot be read has no name; whoever checks the folder hears of it.
+  const text = await Deno.readTextFile(path).catch(() => "");
   return new RegExp(`(^|[\\s{,"'])name["']?\\s*:\\s*["']?${RegExp.escape(name)}["']?\\s*(,|}|#|$)`, "m").test(
     text,
   );

@@ -3,7 +3,11 @@ import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
-  recipes: { type: "string", value: "DIR", text: "folder of the recipes (recipes)" },
+  recipes: {
+    type: "string",
+    value: "DIR",
+    text: "folder of the recipes (recipes, or where a scheduler found it)",
+  },
   why: { type: "string", value: "TEXT", text: "the reason, for whoever asks later" },
 } as const satisfies Flags;
 /** What it is given. */

@@ -3,7 +3,11 @@ import { command, type Flags, type Input, unconnected } from "./command.ts";
 
 const flags = {
   ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
-  recipes: { type: "string", value: "DIR", text: "folder of the recipes (recipes)" },
+  recipes: {
+    type: "string",
+    value: "DIR",
+    text: "folder of the recipes (recipes, or where a scheduler found it)",
+  },
   now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
 } as const satisfies Flags;
 /** What it is given. */

@@ -226,7 +226,9 @@ Deno.test("settle writes down what a person saw; runs show says what to look at 
   const why = await cli(["why", "cancel", "2025-08-15", ...w.where]);
   assertEquals(
     why.out,
-    "the recipe is not in the folder any more: cancel/main/2025-08-15 was broken off while it wrote; " +
+    `no recipe of "${
+      w.where[3]
+    }" that can be read has this name: cancel/main/2025-08-15 was broken off while it wrote; ` +
       "me settled it as ok at 2025-08-15 02:30 UTC: none is open\n",
   );
 });

@@ -92,6 +92,28 @@ Deno.test("pause skips slots until resume, and next shows it", async () => {
   assertEquals((await cli(["resume", "beat", "--recipes", h.path, ...ledger])).out, "beat was not paused\n");
 });
 
+Deno.test("why, pause and resume find a recipe in the file that a scheduler served it from", async () => {
+  await using h = await history();
+  const ledger = ["--ledger", h.file];
+  const why = await cli(["why", "beat", "2025-08-15", ...ledger]);
+  assertEquals([why.code, why.err], [0, ""]);
+  assertEquals(why.out, (await cli(["why", "beat", "2025-08-15", "--recipes", h.path, ...ledger])).out);
+  assertEquals((await cli(["pause", "beat", ...ledger])).out, "beat is paused\n");
+  const resumed = await cli(["resume", "beat", ...ledger]);
+  assertEquals([resumed.code, resumed.out], [0, "beat goes on from now\n"], resumed.err);
+
+  await Deno.rename(`${h.path}/beat.yaml`, `${h.path}/beat.txt`);
+  const gone = (await cli(["why", "beat", "2025-08-15", ...ledger])).out;
+  assertEquals(
+    gone,
+    `no recipe of "recipes" that can be read has this name, nor is it in "${h.path}/beat.yaml" any more ` +
+      `(--recipes names another folder): ${why.out}`,
+  );
+  const refused = await cli(["resume", "beat", ...ledger]);
+  assertEquals([refused.code, refused.out], [2, ""]);
+  assertStringIncludes(refused.err, "; --recipes names the folder that it lies in");
+});
+
 Deno.test("ledger backup copies and checks; ledger verify ends with 7 for one that does not hold together", async () => {
   await using h = await history();
   const copy = `${h.path}/copy.db`;

@@ -13,14 +13,15 @@ import { plain } from "../print.ts";
 import type { PauseInput } from "../pause.ts";
 import type { ResumeInput } from "../resume.ts";
 import { checkKnown, openLedger, pausedOf } from "./ledger_file.ts";
-import { recipeInFolder, recipeNamed, RECIPES } from "./recipe_files.ts";
+import { RECIPES } from "./recipe_files.ts";
+import { findRecipe, getRecipe } from "./remembered_recipe.ts";
 
 const LOOKBACK_MS = 14 * 86_400_000;
 
 /** Pauses a recipe. @throws {UsageError} When there is nothing of it to pause. */
 export async function run({ args: [given = ""], flags, host }: PauseInput): Promise<number> {
   using ledger = await openLedger(flags, { host, mustExist: true });
-  const recipe = await recipeInFolder(given, { folder: flags.recipes, host, now: host.now });
+  const recipe = await findRecipe(given, ledger, { folder: flags.recipes, host, now: host.now });
   const name = recipe?.name ?? given;
   if (recipe === undefined) checkKnown(ledger, name);
   const { schedules } = recipe ?? { schedules: [] };
@@ -51,9 +52,9 @@ function hasSchedule(ledger: Ledger, recipe: string): boolean {
 
 /** Resumes a recipe. */
 export async function resume({ args: [given = ""], flags, host }: ResumeInput): Promise<number> {
-  const recipe = await recipeNamed(given, { folder: flags.recipes, host, now: host.now });
-  const { name } = recipe;
   using ledger = await openLedger(flags, { host, mustExist: true });
+  const recipe = await getRecipe(given, ledger, { folder: flags.recipes, host, now: host.now });
+  const { name } = recipe;
   checkKnown(ledger, name);
   // One without a schedule has no pause, and may all the same have found the login taken over.
   const wasPaused = [...pausedOf(ledger).keys()].some((key) => key.startsWith(`${name}/`)) ||

@@ -10,7 +10,7 @@ import { plain } from "../print.ts";
 import type { WhyInput } from "../why.ts";
 import { openLedger } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
-import { recipeInFolder, recipeNamed } from "./recipe_files.ts";
+import { findRecipe, getRecipe, notFound } from "./remembered_recipe.ts";
 
 /** Prints one line. */
 export async function run({ args: [name = "", date = ""], flags, host }: WhyInput): Promise<number> {
@@ -19,25 +19,23 @@ export async function run({ args: [name = "", date = ""], flags, host }: WhyInpu
   if (!isDay) throw new UsageError(`Cannot tell of "${date}": write a day that exists, such as 2025-08-15`);
   const now = clockOf(flags.now, host);
   using ledger = await openLedger(flags, { host, mustExist: true });
-  const { subject, isGone } = await subjectNamed(name, ledger, { folder: flags.recipes, host, now });
-  const gone = isGone ? "the recipe is not in the folder any more: " : "";
-  const answer = `${gone}${why(ledger, subject, { date, now: now() })}`;
+  const { subject, isKnown } = await subjectNamed(name, ledger, { folder: flags.recipes, host, now });
+  const where = isKnown ? "" : `${notFound(name, ledger, flags.recipes)}: `;
+  const answer = `${where}${why(ledger, subject, { date, now: now() })}`;
   host.out(flags.json ? JSON.stringify({ recipe: name, date, why: answer }) : plain(answer));
   return 0;
 }
 
-type Where = Parameters<typeof recipeNamed>[1];
+type Where = Parameters<typeof getRecipe>[2];
 
-/** The recipe of the folder, or what the ledger remembers of one that is gone or that nobody can read now. */
+/** The recipe, or what the ledger remembers of one that is not found or that nobody can read now. */
 async function subjectNamed(
   name: string,
   ledger: Ledger,
   where: Where,
-): Promise<{ subject: WhySubject; isGone: boolean }> {
-  const known = subjectOf(ledger, name);
-  if (known !== undefined) {
-    const found = await recipeInFolder(name, where);
-    return { subject: found ?? known, isGone: found === undefined };
-  }
-  return { subject: await recipeNamed(name, where), isGone: false };
+): Promise<{ subject: WhySubject; isKnown: boolean }> {
+  const remembered = subjectOf(ledger, name);
+  if (remembered === undefined) return { subject: await getRecipe(name, ledger, where), isKnown: true };
+  const found = await findRecipe(name, ledger, where);
+  return { subject: found ?? remembered, isKnown: found !== undefined };
 }
