@@ -44,10 +44,19 @@ export function rounded(value: number, digits = 3): number {
   return Number(value.toPrecision(digits + 1));
 }
 
+/** How often each way is measured. */
+export interface Turns {
+  /** Rounds that do not count. */
+  warmup: number;
+  rounds: number;
+  /** Done after each measurement, on nobody's time. @default nothing */
+  after?: () => Promise<void>;
+}
+
 /** Measures ways in turns and returns the median time of each in milliseconds. */
 export async function inTurns<Way extends string>(
   ways: Record<Way, () => Promise<unknown>>,
-  { warmup, rounds }: { warmup: number; rounds: number },
+  { warmup, rounds, after }: Turns,
 ): Promise<Record<Way, number>> {
   // The keys of a record are its own type's; `Object.keys` says text.
   const names = Object.keys(ways) as Way[];
@@ -57,6 +66,7 @@ export async function inTurns<Way extends string>(
       const start = performance.now();
       await ways[name]();
       if (round >= 0) times.get(name)!.push(performance.now() - start);
+      await after?.();
     }
   }
   // Each way has its times.

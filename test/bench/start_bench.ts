@@ -1,6 +1,6 @@
 /**
- * Cold starts: a one-call script against the same script with bare `fetch`, and `hsgate --help` against an empty
- * script.
+ * Cold starts: a one-call script against the same script with bare `fetch`; `hsgate --help`, and `hsgate run` up to
+ * its first step, against an empty script.
  *
  * @module
  */
@@ -52,12 +52,58 @@ function run(args: readonly string[]): () => Promise<void> {
 }
 
 const cli = new URL("tasks/hsgate.ts", root).pathname;
+
+/** One step that asks nobody. */
+const recipe = `${folder}/one_step.yaml`;
+await Deno.writeTextFile(
+  recipe,
+  `name: one-step
+steps:
+  - { id: report, uses: convert-report, with: { rows: [{ day: "2025-08-15" }], to: report.csv } }
+`,
+);
+
+/** What goes on after the first step has begun. */
+let rest: Promise<void> = Promise.resolve();
+
+/** Runs the recipe, and resolves as soon as its first step tells that it begins. */
+function firstStep(flags: readonly string[]): () => Promise<void> {
+  return async () => {
+    const args = ["run", recipe, "--json", "--events", "--out", folder, ...flags];
+    const child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-check", "-A", "--config", config, cli, ...args],
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    const lines = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    while (!text.includes('"type":"step-started"')) {
+      const { value, done } = await lines.read();
+      if (done) throw new Error(`Cannot measure "${args.join(" ")}": no step began: ${text}`);
+      text += value;
+    }
+    rest = (async () => {
+      while (!(await lines.read()).done);
+      if (!(await child.status).success) throw new Error(`Cannot measure "${args.join(" ")}": it failed`);
+    })();
+  };
+}
+
+const empty = run([files.empty!]);
+const ledger = `${folder}/ledger.db`;
 const cases = [
   { name: "start/one-call", floor: run([files.bare!]), ours: run([files.typed!]), most: 2 },
-  { name: "start/help", floor: run([files.empty!]), ours: run([cli, "--help"]), most: 3 },
+  { name: "start/help", floor: empty, ours: run([cli, "--help"]), most: 3 },
+  { name: "start/run-first-step", floor: empty, ours: firstStep([]), most: 10 },
+  {
+    name: "start/run-first-step-ledger",
+    floor: empty,
+    ours: firstStep(["--ledger", ledger]),
+    most: 13,
+  },
 ];
 for (const { name, floor, ours, most } of cases) {
-  const times = await inTurns({ floor, ours }, { warmup: 3, rounds: 21 });
+  const times = await inTurns({ floor, ours }, { warmup: 3, rounds: 21, after: () => rest });
   const ratio = times.ours / times.floor;
   report({
     name,
