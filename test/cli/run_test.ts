@@ -612,9 +612,24 @@ Deno.test("run --json --events writes what happens to stderr, one object a line"
   await using dir = await folder({ "r.yaml": beat });
   for (const more of [[], ["--ledger", `${dir.path}/l.db`]]) {
     const { code, err } = await runIn(dir.path, ["r.yaml", "--json", "--events", ...more], envOf(gateway));
-    const types = err.trimEnd().split("\n").map((line) => JSON.parse(line).type);
+    const lines = err.trimEnd().split("\n").map((line) => JSON.parse(line));
+    const types = lines.map(({ type }) => type);
     assertEquals(code, 0);
     assert(types.includes("step-started"), types.join());
+    const of = (name: string) => new Set(lines.map((line) => line[name]));
+    assertEquals([of("runKey").size, of("traceId").size, of("at").has(undefined)], [1, 1, false], err);
+    assert(lines.every(({ runKey, traceId }) => runKey && /^[0-9a-f]{32}$/.test(traceId)), err);
+  }
+});
+
+Deno.test("run --json --events says as JSON too what it is connected to", async () => {
+  await using dir = await folder({ "s.yaml": `${beat}connect: simulator\n` });
+  for (const more of [[], ["--ledger", `${dir.path}/l.db`]]) {
+    const { code, err } = await runIn(dir.path, ["s.yaml", "--json", "--events", ...more], {});
+    assertEquals(code, 0, err);
+    const lines = err.trimEnd().split("\n").map((line) => JSON.parse(line));
+    const note = lines.find(({ type }) => type === "note");
+    assertStringIncludes(note.message, "connected to a simulated broker (seed 1");
   }
 });
 

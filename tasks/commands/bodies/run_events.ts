@@ -7,6 +7,7 @@ import type { Ledger } from "../../../lib/runner/ledger.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
 import { findRun } from "../../../lib/runner/run_rows.ts";
 import { lastAttempts } from "../../../lib/runner/step_rows.ts";
+import { showInstant } from "../../../lib/runner/slots.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import { shortResult } from "./run_result.ts";
 import type { TreeEvent } from "./run_tree.ts";
@@ -39,6 +40,18 @@ export function treeEventsOf(
     default:
       return [];
   }
+}
+
+/** A line for a person, such as where a run is connected to, as one of the lines that a program reads. */
+export function noteEvent(line: string, at: number): Readonly<Record<string, unknown>> {
+  const message = line.replace(/^hsgate: /, "");
+  const [warning] = /^warning: /.exec(message) ?? [""];
+  return {
+    at: showInstant(at),
+    level: warning === "" ? "info" : "warn",
+    type: warning === "" ? "note" : "warning",
+    message: message.slice(warning.length),
+  };
 }
 
 function outputOf(ledger: Ledger, runKey: string, step: string): unknown {

@@ -43,9 +43,17 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
     return value;
   };
   const asLines = flags.json === true && flags.events === true;
+  // No ledger knows this run, and its lines can still be told from those of another.
+  const slot = Temporal.Instant.fromEpochMilliseconds(now()).toString();
+  const traceId = crypto.randomUUID().replaceAll("-", "");
+  const { noteEvent } = asLines ? await import("./run_events.ts") : {}; // the runner, which others need not load
   try {
     using show = showRun(host, { tree, json: flags.json ?? false });
-    connections.tellWith(show.line);
+    connections.tellWith(
+      noteEvent === undefined
+        ? show.line
+        : (line) => show.line(redactor.json({ ...noteEvent(line, now()), traceId })),
+    );
     learnSettings(redactor, connections.settings);
     const days = new ProgressText({ monotonic: () => performance.now(), inPlace: false });
     const runOne = async (
@@ -58,16 +66,20 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
         show.take(event);
       };
       const kept = new Set<string>();
+      const about = { recipe: each.name, runKey: `${each.name}/manual/${slot}`, traceId };
+      const tellLine = (line: Readonly<Record<string, unknown>>) =>
+        show.line(redactor.json({ at: new Date(now()).toISOString(), run, ...about, ...line }));
       take({ type: "run-started", run, recipe: each.name, steps: each.steps });
       const result = await runRecipe(each, {
         client: await connections.of(each),
         now,
+        slot,
         params,
         secret,
         signal: host.signal,
         ...flags.out !== undefined && { out: flags.out },
         onProgress(event) {
-          if (asLines) show.line(redactor.json(lineOf(run, event)));
+          if (asLines) tellLine(lineOf(event));
           // The redactor changes texts and no shape.
           const known = redactor.data(eventsOf(run, event, kept)) as TreeEvent[];
           if (!isOfDayBook(event)) return known.forEach(take);
@@ -155,9 +167,9 @@ function eventsOf(run: string, event: RecipeEvent, kept: ReadonlySet<string>): T
 }
 
 /** An event as a program reads it: without what was read, which is the result. */
-function lineOf(run: string, event: RecipeEvent): Readonly<Record<string, unknown>> {
-  if (event.type === "step-done") return { run, ...event, output: undefined };
-  if (event.type === "progress") return { run, ...event, detail: undefined };
-  if (event.type !== "step-failed") return { run, ...event };
-  return { run, ...event, error: event.error instanceof Error ? event.error.message : String(event.error) };
+function lineOf(event: RecipeEvent): Readonly<Record<string, unknown>> {
+  if (event.type === "step-done") return { ...event, output: undefined };
+  if (event.type === "progress") return { ...event, detail: undefined };
+  if (event.type !== "step-failed") return event;
+  return { ...event, error: event.error instanceof Error ? event.error.message : String(event.error) };
 }

@@ -24,7 +24,7 @@ import { clockOf } from "./lists.ts";
 import { neighboursOf } from "./recipe_neighbours.ts";
 import { Connections } from "./run_connections.ts";
 import { observe, redactorFor } from "./observers.ts";
-import { treeEventsOf } from "./run_events.ts";
+import { noteEvent, treeEventsOf } from "./run_events.ts";
 import { eventLogger } from "./run_log.ts";
 import { codeOf, notRunLines, waitText } from "./run_outcome.ts";
 import { paramsOf } from "./run_params.ts";
@@ -50,9 +50,11 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const recipes = await neighboursOf(recipe, { host, now });
   const redactor = redactorFor(connections);
   using ledger = await openLedger(flags, { host, mustExist: false });
-  await warnOfPlace(ledger, [recipe], { flags, host });
   const claimer = { holder: holderName(), leaseMs: 30_000, accountOf: connections.accountOf };
   const redact = (value: unknown) => redactor.json(value);
+  const asLines = flags.json === true && flags.events === true;
+  const said = (line: string) => asLines ? redact(noteEvent(line, now())) : line;
+  await warnOfPlace(ledger, [recipe], { flags, host: { ...host, note: (line) => host.note(said(line)) } });
   const tree = new RunTree();
   const secret = secretReader([...recipes.values()], host);
   const machine = runnerHost({ now });
@@ -71,7 +73,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     const isPlain = flags.json !== true;
     // Elsewhere than on a terminal these are the lines of a log, as the scheduler writes them.
     using show = showRun(host, { tree, json: !isPlain, quiet: true });
-    connections.tellWith(show.line);
+    connections.tellWith((line) => show.line(said(line)));
     const log = eventLogger({ out: show.line, color: false }, {
       json: !isPlain,
       redact: (text) => redactor.text(text),
@@ -83,7 +85,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       recipeOf: (name) => recipes.get(name),
       secret,
       log: () => {}, // the lines below
-      note: (text) => show.line(`hsgate: ${text}`),
+      note: (text) => show.line(said(`hsgate: ${text}`)),
     });
     if (observers.tracer !== undefined) surroundings.tracer = observers.tracer;
     surroundings.onEvent = (event) => {
