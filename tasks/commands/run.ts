@@ -48,8 +48,8 @@ export const run = command({
   summary: "run a recipe: a file of steps",
   usage: "RECIPE",
   args: [1, 1],
-  details: `The whole recipe is checked before its first step runs. RECIPE is a file, or the name
-of one under recipes/ without its ending. Exit code 7 says that everything ran
+  details: `The whole recipe is checked before its first step runs. RECIPE is a file, or one under
+recipes/ by its own name or its file's. Exit code 7 says that everything ran
 and that checks of a step found differences.
 
 With a ledger (--ledger, HSGATE_LEDGER or the setting "ledger") the run has the key of
