@@ -251,7 +251,8 @@ Deno.test("pause holds for a recipe that has only run by hand, and for a schedul
   // A crontab line for a schedule that no scheduler has seen is held as well.
   const renamed = beat.replace("{ calendar: XHKG, at: open+30m", "{ id: cron, calendar: XHKG, at: open+31m");
   await Deno.writeTextFile(path, renamed);
-  await cli(["run", path, "--ledger", file], at("2025-08-15T10:02:00+08:00", renamed));
+  const line = await cli(["run", path, "--ledger", file], at("2025-08-15T10:02:00+08:00", renamed));
+  assertStringIncludes(line.out, '"deno task hsgate resume beat" lets its slots run again');
   assertEquals(states().at(-1), "beat/cron/2025-08-15 skipped paused");
   await cli(["resume", "beat", ...where], at("2025-08-15T12:00:00+08:00"));
   await cli(once, at("2025-08-18T10:01:00+08:00"));

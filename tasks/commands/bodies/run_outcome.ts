@@ -91,9 +91,14 @@ export function notRunLines(
       : manual;
     return [`${runKey} ${ended}; a slot is run once`, `  -> ${show}; ${again}`];
   }
+  const next = state === "waiting_approval"
+    ? `"deno task hsgate approve ${runKey}" lets it run`
+    : reason === "paused"
+    ? `"deno task hsgate resume ${recipe.name}" lets its slots run again; ${manual}`
+    : manual;
   return [
     `${runKey} was not run now: ${state}${because}`,
-    `  -> ${show}; ${manual}`,
+    `  -> ${show}; ${next}`,
   ];
 }
 
