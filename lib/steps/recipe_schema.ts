@@ -53,7 +53,9 @@ const calendarForm = z.strictObject({
 const cronForm = z.strictObject({
   id: scheduleId,
   cron: z.string().meta({ description: "Minute, hour, day of the month, month, day of the week" }),
-  timezone: z.string().meta({ description: "IANA name such as Asia/Hong_Kong; never left to the machine" }),
+  timezone: z.string('a time zone such as "Asia/Hong_Kong"').meta({
+    description: "IANA name such as Asia/Hong_Kong; never left to the machine",
+  }),
   onlyIn: calendar.optional().meta({ description: "Only on days on which this exchange has a session" }),
 }).meta({ description: "By a cron pattern in a named zone" });
 

@@ -45,7 +45,13 @@ function explain(
         return { path: [...path, key], message: `no such member${hint}`, isName: true };
       });
     case "invalid_type":
-      return [expected(path, typeWords[issue.expected] ?? issue.expected)];
+      // A schema that says it in words of its own is right.
+      return [
+        expected(
+          path,
+          /^Invalid/.test(issue.message) ? typeWords[issue.expected] ?? issue.expected : issue.message,
+        ),
+      ];
     case "invalid_value": {
       const names = issue.values.map((each) => JSON.stringify(each));
       const given = valueAt(value, path);

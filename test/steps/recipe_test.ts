@@ -107,11 +107,11 @@ schedule:
   assertEquals(await problemsOf(`${text}${read.replace("funds", "fund")}`), [
     "3:20: schedule.0.cron: expected a cron pattern (Invalid value for minute: 61; Invalid value for hour: 25)",
     '3:45: schedule.0.timezone: expected a time zone; did you mean "Asia/Hong_Kong"?',
-    "4:5: schedule.1.timezone: expected text",
+    '4:5: schedule.1.timezone: expected a time zone such as "Asia/Hong_Kong"',
     '5:11: schedule.2.id: expected another id: "b" is taken by an earlier schedule',
     '5:34: schedule.2.at: expected a moment of the session such as "close+45m" or "open-10m", or a time of day ' +
     'such as "09:25"; did you mean "close+45m"?',
-    "6:5: schedule.3.timezone: expected text",
+    '6:5: schedule.3.timezone: expected a time zone such as "Asia/Hong_Kong"',
     "6:20: schedule.3.cron: expected a cron pattern (Invalid value for hour: 24)",
     '7:32: schedule.4.while: expected a part of the session such as "XHKG.open-30m..XHKG.close+2h"; ' +
     'did you mean "open-30m"?',
