@@ -27,7 +27,7 @@ export function openWriteAdvice(ledger: Ledger, row: RunRow): string[] {
     `open: ${what}`,
     `look at the account's orders of ${showInstant(since).slice(0, 10)} from ${
       showInstant(since).slice(11)
-    } on: hsgate call orders.today market=hk (orders.history for an earlier day), and its open orders in the broker's app`,
+    } on: hsgate call orders.today '{"market":"hk"}' (orders.history for an earlier day), and its open orders in the broker's app`,
     `then say what came of it: hsgate settle ${row.run_key} ok|failed --because "what you saw"`,
     "until then no other recipe that writes begins on the account",
   ];

@@ -133,6 +133,8 @@ function outcomeOf(ledger: Ledger, row: RunRow, about: About): string {
       return `failed at ${end}, attempt ${row.attempt}: ${failureOf(ledger, row)}${takenOver(about)}`;
     case "skipped": {
       const begun = begunText(row, zone);
+      const held = reason === "overlap" ? lastHeld(ledger, row.run_key) : undefined;
+      if (held?.because === "recovery") return `was skipped because ${tellHeld(held)}`;
       return `was skipped because ${skipReasons[reason] ?? reason}${begun}${whySkipped(ledger, row, about)}`;
     }
     case "cancelled":

@@ -23,8 +23,9 @@ own slot and session, and the recipe as it is now. A run that writes is refused:
 write is never repeated. One that runs is left alone, unless its process has died: then
 it goes on where that one was.
 
-It runs here and now, unless --queue leaves it to a scheduler. After Ctrl-C it is
-due, and whoever looks next goes on with it. Exit code 1 says that it failed, 4 that
+It runs here and now, unless --queue leaves it to a scheduler. After Ctrl-C a slot
+is due, and whoever looks next goes on with it; a run by hand is over until it is asked
+for again. Exit code 1 says that it failed, 4 that
 another run stood in its way all the time.`,
   flags,
   exits: [4, 6],

@@ -4,7 +4,9 @@ import { type Claimer, recoverExpired, settleRun } from "../../lib/runner/claims
 import { takeLease } from "../../lib/runner/leases.ts";
 import { verifyLedger } from "../../lib/runner/ledger_care.ts";
 import type { Surroundings } from "../../lib/runner/run.ts";
+import { findRun } from "../../lib/runner/run_rows.ts";
 import { runKey, runLatestSlot, runManual } from "../../lib/runner/script.ts";
+import { describeRun } from "../../lib/runner/why_run.ts";
 import type { CompiledRecipe, StepContext } from "../../lib/steps/compiled.ts";
 import {
   at,
@@ -321,6 +323,12 @@ Deno.test("Scheduler passes slots over while their recipe's own write is open: n
   using b = bench({ start: "2025-12-22T01:59Z", recipes: [open(began)] });
   b.scheduler.start();
   await b.host.pass(6 * MINUTE); // slots at 02:00, 02:02 and 02:04
+  const skipped = findRun(b.ledger, "orders/s1/2025-12-22T02:02:00Z")!; // it was listed
+  assertStringIncludes(
+    describeRun(b.ledger, skipped, { zone: "UTC", now: b.host.now() }),
+    'was skipped because it is open what "orders/s1/2025-12-22T02:00:00Z" wrote on the account; look at it, then: ' +
+      "hsgate settle orders/s1/2025-12-22T02:00:00Z ok|failed",
+  );
   assertEquals(settled(b, "orders/s1/2025-12-22T02:00:00Z"), true);
   await b.host.pass(50_000);
   assertEquals(began, ["02:00:00"]);
