@@ -247,7 +247,7 @@ Deno.test("why() gives one true line for a day", async () => {
   );
   assertEquals(ask("2025-12-23"), "eod/s1/2025-12-23 ran and ended well at 2025-12-23 16:45 Asia/Hong_Kong");
   assertEquals(ask("2025-12-25"), "eod/s1/2025-12-25 was skipped because the exchange was closed");
-  assertEquals(ask("2025-12-27"), "nothing was to run: 2025-12-27 is a weekend");
+  assertEquals(ask("2025-12-27"), "nothing is to run: 2025-12-27 is a weekend");
   b.host.jump(5 * DAY);
   assertStringIncludes(ask("2025-12-29"), "no scheduler has looked since 2025-12-26 14:00 Asia/Hong_Kong");
 });
