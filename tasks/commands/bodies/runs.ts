@@ -206,7 +206,9 @@ function print(details: ReturnType<typeof detailsOf>, host: Host): void {
   // First, as somebody has to do something.
   for (const line of advice) host.out(paint(host, "yellow", plain(line)));
   const rows = Object.entries({ ...head, params: JSON.stringify(params) })
-    .flatMap(([name, value]) => value === undefined || value === "" ? [] : [[name, String(value)] as const]);
+    .flatMap(([name, value]) =>
+      value === undefined || value === "" ? [] : [[labelOf(name), String(value)] as const]
+    );
   for (const line of list(host, rows)) host.out(line);
   for (const { id, attempt, round, state, took, error, output } of steps) {
     const count = attempt > 1 || round > 0
@@ -233,6 +235,10 @@ function print(details: ReturnType<typeof detailsOf>, host: Host): void {
     host.out(`  ${paint(host, "dim", at)}  ${kind}  ${plain(JSON.stringify(data))}`);
   }
 }
+
+/** The name of a member in words: `startedAt` is `started`, `traceId` is `trace id`. */
+const labelOf = (name: string) =>
+  name.replace(/At$/, "").replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 /** Outputs may be whole answers; `--json` has all of them. */
 const cut = (text: string) => text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`;

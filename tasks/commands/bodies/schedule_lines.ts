@@ -8,7 +8,7 @@ import { nextSlots, showInstant } from "../../../lib/runner/slots.ts";
 import { zoneOf } from "../../../lib/runner/starts.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import { pausedOf } from "./ledger_file.ts";
-import { localTime, readable } from "./slot_lines.ts";
+import { localTime, precisionOf, readable } from "./slot_lines.ts";
 
 /** What the lines are made of. */
 export interface ScheduleLinesOptions {
@@ -66,18 +66,22 @@ export class ScheduleLines {
       return;
     }
     out(`${text}; times of ${zone}, Ctrl-C stops in order`);
-    for (const { recipe, at } of this.#next()) out(`next: ${readable(localTime(at, zone))}  ${recipe}`);
+    for (const line of this.#nextLines(this.#next())) out(line);
     this.touch();
+  }
+
+  /** Where one of them has seconds, all show them. */
+  #nextLines(slots: readonly { recipe: string; at: number }[]): string[] {
+    const times = slots.map(({ at }) => localTime(at, this.#options.zone));
+    const precision = precisionOf(times);
+    return slots.map(({ recipe }, index) => `next: ${readable(times[index]!, precision)}  ${recipe}`); // one each
   }
 
   /** Says that all is well when nothing was said for long. */
   look(): void {
-    const { now, json, out, zone } = this.#options;
+    const { now, json, out } = this.#options;
     if (now() - this.#lastAt < QUIET_MS) return;
-    const [first] = this.#next();
-    const text = first === undefined
-      ? "nothing is to run"
-      : `next: ${readable(localTime(first.at, zone))}  ${first.recipe}`;
+    const [text = "nothing is to run"] = this.#nextLines(this.#next().slice(0, 1));
     if (json) this.#write({ type: "waiting", message: text, next: this.#next() });
     else out(text);
     this.touch();
