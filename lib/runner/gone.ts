@@ -41,16 +41,16 @@ export function noteFiles(ledger: Ledger, recipes: Named, { fileOf }: Served, is
   }
 }
 
-/** Pauses recipes that were served from these paths and are there no more. Within a transaction. */
-export function pauseGone(ledger: Ledger, recipes: Named, { paths }: Served, now: number): void {
+/** Pauses recipes that were served from these paths and are there no more, and names them. Within a transaction. */
+export function pauseGone(ledger: Ledger, recipes: Named, { paths }: Served, now: number): string[] {
   const quiet = ledger.all<{ recipe: string; file: string }>(
     `select recipe, min(file) as file from schedule where paused_reason is null and file is not null
       group by recipe having max(watermark) < ?`,
     now - QUIET_MS,
   );
-  for (const { recipe, file } of quiet) {
-    if (!recipes.has(recipe) && isWithin(file, paths)) pauseOne(ledger, recipe, now);
-  }
+  const gone = quiet.filter(({ recipe, file }) => !recipes.has(recipe) && isWithin(file, paths));
+  for (const { recipe } of gone) pauseOne(ledger, recipe, now);
+  return gone.map(({ recipe }) => recipe);
 }
 
 /** Pauses a recipe until it is back; what is due and has not begun is skipped. Within a transaction. */

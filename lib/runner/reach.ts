@@ -28,6 +28,8 @@ export interface Reach {
   scheduleId: string;
   /** Days with a slot that can be run. */
   fine: number;
+  /** Days with a slot on which the window's exchange has no session. */
+  closed: number;
   missed: MissedDay[];
 }
 
@@ -44,13 +46,14 @@ export function reachOf(recipe: CompiledRecipe, now: number): Reach[] {
   if (window === undefined) return [];
   const zone = calendarZone[window.mic];
   return recipe.schedules.map((schedule) => {
-    const reach: Reach = { scheduleId: schedule.id, fine: 0, missed: [] };
+    const reach: Reach = { scheduleId: schedule.id, fine: 0, closed: 0, missed: [] };
     const until = now + LOOKED_AT_MS;
     let after = now;
     for (let slot = firstSlot(schedule, after, until); slot; slot = firstSlot(schedule, after, until)) {
       const date = dateAt(slot.at, zone);
       after = wallInstant(addDays(date, 1), "00:00", zone) - 1;
       const open = windowOn(recipe, slot.at);
+      if (open === "closed") reach.closed++;
       if (typeof open !== "object" || skipReason(recipe, schedule, slot) !== undefined) continue;
       if (canRun(recipe, schedule, slot) || canRunLater(recipe, schedule, { slot, open, after })) {
         reach.fine++;

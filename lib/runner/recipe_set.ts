@@ -43,14 +43,17 @@ export class RecipeSet {
   /**
    * Takes another set. Recipes that are gone are paused and not forgotten, unless another process has them from another
    * file; those that are back go on. Within a transaction.
+   *
+   * @returns Names of those that are gone.
    */
-  swap(ledger: Ledger, recipes: readonly CompiledRecipe[], { served, now }: SwapOptions): void {
+  swap(ledger: Ledger, recipes: readonly CompiledRecipe[], { served, now }: SwapOptions): string[] {
     const before = this.recipes;
     this.#take(recipes, now);
-    for (const [name, recipe] of before) {
-      if (this.recipes.has(name)) continue;
-      if (served === undefined || !isElsewhere(ledger, recipe, served)) pauseOne(ledger, name, now);
-    }
+    const gone = [...before].filter(([name, recipe]) =>
+      !this.recipes.has(name) && (served === undefined || !isElsewhere(ledger, recipe, served))
+    ).map(([name]) => name);
+    for (const name of gone) pauseOne(ledger, name, now);
     takeBack(ledger, this.recipes, now);
+    return gone;
   }
 }

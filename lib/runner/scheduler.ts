@@ -59,6 +59,7 @@ export type SchedulerEvent =
     | { type: "recovered"; at: number; runKey: string; state: string }
     | { type: "clock-jump"; at: number; byMs: number }
     | { type: "reloaded"; at: number; recipes: number }
+    | { type: "gone"; at: number; recipe: string }
     | { type: "error"; at: number; error: unknown }
   );
 
@@ -109,9 +110,9 @@ export class Scheduler implements AsyncDisposable {
       drawTraceId: () => drawTraceId(host),
       calendarVersion,
     };
-    const { listed, skipped, asked, recovered } = ledger.transaction(() => {
+    const { gone, listed, skipped, asked, recovered } = ledger.transaction(() => {
       if (jump !== undefined) ledger.event(now, "clock_jump", { byMs: jump });
-      if (whole) this.#lookForGone(now);
+      const gone = whole ? this.#lookForGone(now) : [];
       const listed = this.#set.cursors.filter((cursor) => whole || cursor.next <= now)
         .flatMap((cursor) => listSchedule(ledger, cursor, listing));
       if (whole && served !== undefined) {
@@ -130,8 +131,9 @@ export class Scheduler implements AsyncDisposable {
         this.#queueNotices(runKey, now);
       }
       for (const runKey of judged.asked) this.#queueNotices(runKey, now);
-      return { listed, skipped, asked: judged.asked, recovered };
+      return { gone, listed, skipped, asked: judged.asked, recovered };
     });
+    for (const recipe of gone) this.#tell({ type: "gone", at: now, recipe });
     if (whole) {
       this.#fullAt = host.monotonic();
       pruneLog(ledger, now);
@@ -158,20 +160,22 @@ export class Scheduler implements AsyncDisposable {
     this.tick();
     const { ledger, host, served } = this.#options;
     const now = host.now();
-    ledger.transaction(() => {
-      this.#set.swap(ledger, recipes, { served, now });
+    const gone = ledger.transaction(() => {
+      const gone = this.#set.swap(ledger, recipes, { served, now });
       if (served !== undefined) noteFiles(ledger, this.#set.recipes, served, true);
+      return gone;
     });
+    for (const recipe of gone) this.#tell({ type: "gone", at: now, recipe });
     this.#tell({ type: "reloaded", at: now, recipes: recipes.length });
     if (this.#started) this.#turn();
     else this.tick();
   }
 
   /** What another process, or this one before it was started anew, had from files that are gone, or back. */
-  #lookForGone(now: number): void {
+  #lookForGone(now: number): string[] {
     const { ledger, served } = this.#options;
     takeBack(ledger, this.#set.recipes, now);
-    if (served !== undefined) pauseGone(ledger, this.#set.recipes, served, now);
+    return served === undefined ? [] : pauseGone(ledger, this.#set.recipes, served, now);
   }
 
   /** Runs what is due, one after another as far as they must, and resolves when nothing more can begin. */

@@ -8,7 +8,7 @@ import type { CompiledRecipe, CompiledSchedule, RecipeClass } from "../steps/com
 import type { Ledger } from "./ledger.ts";
 import type { ScheduleRow } from "./listing.ts";
 import { dateAt, tradingDay } from "./moments.ts";
-import { pauseOf } from "./paused.ts";
+import { GONE, pauseOf } from "./paused.ts";
 import { calendarOf } from "./plan_run.ts";
 import { runKeyOf } from "./run_key.ts";
 import type { RunRow } from "./run_rows.ts";
@@ -138,6 +138,7 @@ class GapReasons {
   readonly #row: ScheduleRow | undefined;
   readonly #began: readonly { at: number; kind: string }[];
   readonly #zone: string;
+  readonly #goneAt: number | undefined;
 
   constructor(ledger: Ledger, { name }: WhySubject, schedule: CompiledSchedule) {
     this.#zone = zoneOf(schedule);
@@ -146,6 +147,10 @@ class GapReasons {
       name,
       schedule.id,
     );
+    this.#goneAt = ledger.get<{ at: number }>(
+      "select at from event where kind = 'recipe_gone' and data = ? order by seq desc limit 1",
+      JSON.stringify({ recipe: name }),
+    )?.at;
     this.#began = ledger.all<{ at: number; kind: string; data: string }>(
       `select at, kind, data from event where run_key is null
         and kind in ('schedule_new', 'schedule_edited', 'schedule_back', 'passed_over') order by at, seq`,
@@ -162,6 +167,12 @@ class GapReasons {
         text: "no scheduler has seen this schedule yet, and one begins with what comes after it",
         isOpen: false,
       };
+    }
+    if (this.#row.watermark < at && this.#row.paused_reason === GONE) {
+      const since = this.#goneAt === undefined
+        ? ""
+        : `, as a scheduler found at ${showTime(this.#goneAt, this.#zone)}`;
+      return { text: `the recipe's file is gone${since}; it goes on from when that is back`, isOpen: false };
     }
     if (this.#row.watermark < at) {
       const text = `no scheduler has looked since ${

@@ -203,6 +203,21 @@ Deno.test("check refuses schedules whose slots never lie in the window, with the
     (await lineOf(`${two}${WINDOW}`))[1] as string,
     "/buy.yaml:4:23: schedule.1.cron: expected a time before the window closes: no slot can ever be run, as ",
   );
+  assertEquals(
+    await lineOf(
+      `schedule: { cron: "0 10 1 1 *", timezone: Asia/Hong_Kong }\nwindow: XHKG.open..XHKG.close-10m`,
+    ),
+    [
+      2,
+      "/buy.yaml:2:1: schedule: expected days on which XHKG trades: no slot can ever be run, as it is closed on " +
+      "the next 2 days with a slot",
+      wrong,
+    ],
+  );
+  assertStringIncludes(
+    (await lineOf(`schedule: { cron: "0 3 * * 0", timezone: Asia/Hong_Kong }\n${WINDOW}`))[1] as string,
+    "/buy.yaml:2:1: schedule: expected days on which XHKG trades: ",
+  );
   assertEquals(await lineOf(`schedule: { calendar: XHKG, at: "08:00" }\ndeadline: 10m\n${WINDOW}`), [
     2,
     "/buy.yaml:3:11: deadline: expected a deadline after the window opens: no slot can ever be run, as " +

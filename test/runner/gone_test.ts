@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { Ledger } from "../../lib/runner/ledger.ts";
 import type { Served } from "../../lib/runner/gone.ts";
+import { subjectOf, why } from "../../lib/runner/why.ts";
 import type { CompiledRecipe } from "../../lib/steps/compiled.ts";
 import { bench, DAY, HOUR, MINUTE, recipe, runsOf } from "./support.ts";
 
@@ -30,6 +31,22 @@ Deno.test("a recipe whose file is gone when the scheduler starts anew is paused,
   await serve(ledger, "2025-08-14T13:00Z", DAY, [eod, other], folder); // Thursday night
   assertEquals(pausesOf(ledger), ["eod goes on"]);
   assertEquals(runsOf(ledger), ["eod/s1/2025-08-11 ok live", "eod/s1/2025-08-15 ok live"]);
+});
+
+Deno.test("a recipe that is gone is told once, and why() says so for the time that it is away", async () => {
+  using ledger = new Ledger(":memory:");
+  await serve(ledger, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], from("/x"));
+  const b = bench({ ledger, start: "2025-08-11T12:00:05Z", recipes: [other], served: from("/x") });
+  b.scheduler.start();
+  await b.host.pass(3 * DAY);
+  await b.scheduler.stop();
+  assertEquals(b.told.flatMap((event) => event.type === "gone" ? [event.recipe] : []), ["eod"]);
+  const subject = subjectOf(ledger, "eod")!; // the ledger has seen it
+  assertEquals(
+    why(ledger, subject, { date: "2025-08-12", now: b.host.now() }),
+    "nothing ran at 2025-08-12 16:45 Asia/Hong_Kong: the recipe's file is gone, as a scheduler found at " +
+      "2025-08-11 20:03 Asia/Hong_Kong; it goes on from when that is back",
+  );
 });
 
 Deno.test("a scheduler that was down makes up for what it missed, its recipes being there", async () => {

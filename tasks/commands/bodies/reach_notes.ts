@@ -23,11 +23,34 @@ export async function reachNotes({ path, recipe }: FileReport, now: number): Pro
   if (recipe === undefined) return notes;
   for (const reach of reachOf(recipe, now)) {
     const [first] = reach.missed;
+    if (reach.fine + reach.missed.length === 0 && reach.closed > 0) {
+      notes.issues.push(await closedIssueOf(recipe, path, reach));
+    }
     if (first === undefined) continue;
     if (reach.fine === 0) notes.issues.push(await issueOf(recipe, { path, reach, first }));
     else notes.warnings.push(warningOf(recipe, reach));
   }
   return notes;
+}
+
+/** A schedule whose every slot lies on a day without a session. */
+async function closedIssueOf(
+  recipe: CompiledRecipe,
+  path: string,
+  { scheduleId, closed }: Reach,
+): Promise<RecipeIssue> {
+  const read = await placesOf(path);
+  const index = recipe.schedules.findIndex(({ id }) => id === scheduleId);
+  const at = ["schedule", ...read.isList ? [index] : []];
+  const days = closed === 1 ? "day with a slot" : `${closed} days with a slot`;
+  return {
+    ...read.placeOf(at),
+    path: at,
+    // Without a window nothing is looked at.
+    message: `${at.join(".")}: expected days on which ${
+      recipe.window!.mic
+    } trades: no slot can ever be run, as it is closed on the next ${days}`,
+  };
 }
 
 async function issueOf(

@@ -88,6 +88,7 @@ function levelOf(event: AnyEvent): Level {
     case "skipped":
       return ["misfire", "deadline", "calendar_unknown"].includes(event.reason) ? "warn" : "info";
     case "step-retry":
+    case "gone":
     case "recovered":
     case "clock-jump":
     case "warning":
@@ -181,6 +182,8 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
       return [`taken over from a process that is gone: ${event.state}`, "yellow"];
     case "clock-jump":
       return [`the clock jumped by ${seconds(event.byMs)}`, "yellow"];
+    case "gone":
+      return [`${event.recipe}: its file is gone, so nothing of it runs until that is back`, "yellow"];
     case "reloaded":
       return [`${event.recipes} recipes loaded anew`];
   }
