@@ -1,17 +1,11 @@
 /** Descriptions of `hsgate approve` and `hsgate refuse`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
+import { by, ledger, recipes } from "./flags.ts";
 
-const shared = {
-  by: { type: "string", value: "NAME", text: "who you are (the user of this machine)" },
-  ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
-} as const satisfies Flags;
-
-const approveFlags = {
-  ...shared,
-  recipes: { type: "string", value: "DIR", text: "folder of the recipes (recipes)" },
-} as const satisfies Flags;
+const approveFlags = { by, ledger, recipes } as const satisfies Flags;
 const refuseFlags = {
-  ...shared,
+  by,
+  ledger,
   because: { type: "string", value: "TEXT", text: "why not; it is kept in the ledger" },
 } as const satisfies Flags;
 /** What it is given. */

@@ -1,5 +1,6 @@
 /** Description of `hsgate backfill`. @module */
 import { command, type Flags, type Input } from "./command.ts";
+import { newLedger, out, recipes } from "./flags.ts";
 
 const flags = {
   from: { type: "string", value: "DAY", text: "first day, 2025-08-01" },
@@ -7,9 +8,9 @@ const flags = {
   mode: { type: "string", value: "MODE", text: '"missing" (the default), "failed" or "all"' },
   "dry-run": { type: "boolean", text: "list what would run, and change nothing" },
   queue: { type: "boolean", text: "only make the runs due, for a scheduler that is running" },
-  ledger: { type: "string", value: "FILE", text: "the ledger, made where it is missing (hsgate.db)" },
-  recipes: { type: "string", value: "DIR", text: "folder of the recipes (recipes)" },
-  out: { type: "string", value: "DIR", text: "folder that the recipes' folders start from" },
+  ledger: newLedger,
+  recipes,
+  out,
 } as const satisfies Flags;
 /** What it is given. */
 export type BackfillInput = Input<typeof flags>;

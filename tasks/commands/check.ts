@@ -1,9 +1,10 @@
 /** Description of `hsgate check`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
+import { now } from "./flags.ts";
 
 const flags = {
   ledger: { type: "string", value: "FILE", text: "tell of schedules that it knows and the recipes do not" },
-  now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
+  now,
 } as const satisfies Flags;
 /** What it is given. */
 export type CheckInput = Input<typeof flags>;

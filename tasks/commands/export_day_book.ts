@@ -1,5 +1,6 @@
 /** Description of `hsgate export day-book`. @module */
 import { command, type Flags, type Input } from "./command.ts";
+import { now } from "./flags.ts";
 
 const flags = {
   markets: { type: "string", value: "LIST", text: "hk, us, shanghai, shenzhen (hk)" },
@@ -8,7 +9,7 @@ const flags = {
   out: { type: "string", value: "DIR", text: "where the files go (out)" },
   formats: { type: "string", value: "LIST", text: "csv, jsonl (both)" },
   refresh: { type: "boolean", text: "read final days again too, and replace what has changed" },
-  now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
+  now,
 } as const satisfies Flags;
 /** What it is given. */
 export type ExportInput = Input<typeof flags>;

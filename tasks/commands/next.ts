@@ -1,10 +1,11 @@
 /** Description of `hsgate next`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
+import { now } from "./flags.ts";
 
 const flags = {
   count: { type: "string", value: "N", text: "slots of each recipe, 1 to 100 (5)" },
   ledger: { type: "string", value: "FILE", text: "show which recipes are paused there" },
-  now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
+  now,
 } as const satisfies Flags;
 /** What it is given. */
 export type NextInput = Input<typeof flags>;

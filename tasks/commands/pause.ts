@@ -1,13 +1,10 @@
 /** Description of `hsgate pause`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
+import { ledger, servedRecipes } from "./flags.ts";
 
 const flags = {
-  ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
-  recipes: {
-    type: "string",
-    value: "DIR",
-    text: "folder of the recipes (recipes, or where a scheduler found it)",
-  },
+  ledger,
+  recipes: servedRecipes,
   why: { type: "string", value: "TEXT", text: "the reason, for whoever asks later" },
 } as const satisfies Flags;
 /** What it is given. */

@@ -1,12 +1,13 @@
 /** Description of `hsgate rerun`. @module */
 import { command, type Flags, type Input } from "./command.ts";
+import { ledger, out, recipes } from "./flags.ts";
 
 const flags = {
   "from-start": { type: "boolean", text: "do every step anew, also those that ended well" },
   queue: { type: "boolean", text: "only make it due, for a scheduler that is running" },
-  ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
-  recipes: { type: "string", value: "DIR", text: "folder of the recipes (recipes)" },
-  out: { type: "string", value: "DIR", text: "folder that the recipes' folders start from" },
+  ledger,
+  recipes,
+  out,
 } as const satisfies Flags;
 /** What it is given. */
 export type RerunInput = Input<typeof flags>;

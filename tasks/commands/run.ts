@@ -1,5 +1,6 @@
 /** Description of `hsgate run`. @module */
 import { command, type Flags, type Input } from "./command.ts";
+import { now, out } from "./flags.ts";
 
 const flags = {
   param: {
@@ -7,16 +8,8 @@ const flags = {
     value: "NAME=VALUE",
     text: "a parameter of the recipe; may stand there several times",
   },
-  out: {
-    type: "string",
-    value: "DIR",
-    text: "folder that the recipe's folders start from (the current one)",
-  },
-  now: {
-    type: "string",
-    value: "TIME",
-    text: "take this time for the present: 2025-08-16T12:00:00+08:00; not for writes",
-  },
+  out,
+  now: { ...now, text: `${now.text}; not for writes` },
   ledger: {
     type: "string",
     value: "FILE",

@@ -1,8 +1,9 @@
 /** Description of `hsgate runs`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
+import { ledger } from "./flags.ts";
 
 const flags = {
-  ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
+  ledger,
   limit: { type: "string", value: "N", text: "most runs, 1 to 10000 (20)" },
   state: { type: "string", value: "STATE", text: "only these: ok, failed, skipped, due, running, …" },
 } as const satisfies Flags;

@@ -1,9 +1,8 @@
 /** Description of `hsgate runs show`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
+import { ledger } from "./flags.ts";
 
-const flags = {
-  ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
-} as const satisfies Flags;
+const flags = { ledger } as const satisfies Flags;
 /** What it is given. */
 export type RunsShowInput = Input<typeof flags>;
 

@@ -1,13 +1,10 @@
 /** Description of `hsgate schedule`. @module */
 import { command, type Flags, type Input } from "./command.ts";
+import { newLedger, out } from "./flags.ts";
 
 const flags = {
-  ledger: { type: "string", value: "FILE", text: "the ledger, made where it is missing (hsgate.db)" },
-  out: {
-    type: "string",
-    value: "DIR",
-    text: "folder that the recipes' folders start from (the current one)",
-  },
+  ledger: newLedger,
+  out,
   once: { type: "boolean", text: "run what is due now, then end" },
   text: { type: "boolean", text: "write lines for people even where nobody watches" },
 } as const satisfies Flags;

@@ -1,10 +1,11 @@
 /** Description of `hsgate settle`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
+import { by, ledger } from "./flags.ts";
 
 const flags = {
   because: { type: "string", value: "TEXT", text: "what you saw; it is kept in the ledger" },
-  by: { type: "string", value: "NAME", text: "who you are (the user of this machine)" },
-  ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
+  by,
+  ledger,
 } as const satisfies Flags;
 /** What it is given. */
 export type SettleInput = Input<typeof flags>;

@@ -1,8 +1,9 @@
 /** Description of `hsgate watch`. @module */
 import { command, type Flags, type Input } from "./command.ts";
+import { securityType } from "./flags.ts";
 
 const flags = {
-  type: { type: "string", value: "TYPE", text: "kind of security, where the code does not tell (us-etf, …)" },
+  type: securityType,
   topics: { type: "string", value: "LIST", text: "quote, tick, order-book, broker-queue (quote)" },
 } as const satisfies Flags;
 /** What it is given. */

@@ -1,14 +1,11 @@
 /** Description of `hsgate why`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
+import { ledger, now, servedRecipes } from "./flags.ts";
 
 const flags = {
-  ledger: { type: "string", value: "FILE", text: "the ledger (hsgate.db)" },
-  recipes: {
-    type: "string",
-    value: "DIR",
-    text: "folder of the recipes (recipes, or where a scheduler found it)",
-  },
-  now: { type: "string", value: "TIME", text: "take this time for the present: 2025-08-16T12:00:00+08:00" },
+  ledger,
+  recipes: servedRecipes,
+  now,
 } as const satisfies Flags;
 /** What it is given. */
 export type WhyInput = Input<typeof flags>;
