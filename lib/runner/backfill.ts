@@ -5,7 +5,7 @@
  */
 import { coverage } from "../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
-import { recoverExpired } from "./claims.ts";
+import { recoverExpired } from "./recovery.ts";
 import type { Ledger } from "./ledger.ts";
 import { addDays, dateAt, tradingDay } from "./moments.ts";
 import { isOpen } from "./open_write.ts";

@@ -7,7 +7,7 @@ import type { CompiledRecipe } from "../steps/compiled.ts";
 import { heldReason } from "./held.ts";
 import type { Ledger } from "./ledger.ts";
 import { judgeLateRuns } from "./misfire.ts";
-import { holdRun, type RunRow, type SkipReason, skipRun } from "./run_rows.ts";
+import { holdRun, type RunRow, scheduledKinds, type SkipReason, skipRun } from "./run_rows.ts";
 
 /** Recipes by name. */
 export type Recipes = ReadonlyMap<string, CompiledRecipe>;
@@ -29,7 +29,7 @@ export interface Judged {
 /** Judges what is due by lateness and deadline, and what a person has not decided in time. Within a transaction. */
 export function judgeDue(ledger: Ledger, recipes: Recipes, now: number): Judged {
   const rows = ledger.all<RunRow>(
-    "select * from run where state = 'due' and due_at < ? and kind in ('live', 'catchup') order by due_at",
+    `select * from run where state = 'due' and due_at < ? and kind in ${scheduledKinds} order by due_at`,
     now,
   );
   const bySchedule = Map.groupBy(rows, (row) => `${row.recipe}/${row.schedule_id}`);
@@ -111,7 +111,7 @@ export function settleOverlaps(ledger: Ledger, recipes: Recipes, now: number): S
       exists (select 1 from run other where other.recipe = run.recipe and other.state = 'running') as running,
       (select other.run_key from run other where other.recipe = run.recipe and other.class = 'write'
         and other.state in ('waiting_recovery', 'unknown') order by other.slot_at limit 1) as open
-      from run where state = 'due' and kind in ('live', 'catchup') and due_at <= ? order by due_at, run_key`,
+      from run where state = 'due' and kind in ${scheduledKinds} and due_at <= ? order by due_at, run_key`,
     now,
   );
   const skipped: Skipped[] = [];

@@ -4,7 +4,7 @@
  * @module
  */
 import { BrokerError } from "../errors.ts";
-import { LeaseLostError } from "./claims.ts";
+import { LeaseLostError } from "./holding.ts";
 import { Halt } from "./halt.ts";
 import type { Host } from "./host.ts";
 

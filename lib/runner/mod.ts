@@ -3,7 +3,9 @@
  *
  * @module
  */
-export { accountHolder, claimRun, LeaseLostError, settleRun } from "./claims.ts";
+export { accountHolder, claimRun } from "./claims.ts";
+export { LeaseLostError } from "./holding.ts";
+export { settleRun } from "./recovery.ts";
 export { approveRun, refuseRun } from "./approving.ts";
 export { backfill, openSlot, planBackfill, rerun } from "./backfill.ts";
 export { clockChangeSlots } from "./clock_changes.ts";
@@ -17,7 +19,8 @@ export { deliverNotices, queueNotice } from "./notify.ts";
 export { pauseRecipe, resumeRecipe } from "./pausing.ts";
 export { canBeRedacted, Redactor, SecretInFileError } from "./redact.ts";
 export { logOf, pruneLog } from "./run_log.ts";
-export { executeRun, type RunOutcome, type Surroundings } from "./run.ts";
+export { executeRun, type Surroundings } from "./run.ts";
+export type { RunOutcome } from "./outcome.ts";
 export { findRun } from "./run_rows.ts";
 export { Scheduler } from "./scheduler.ts";
 export { runKey, runLatestSlot } from "./script.ts";

@@ -6,16 +6,9 @@
 import { createHash } from "node:crypto";
 import { BrokerError } from "../errors.ts";
 import type { CompiledRecipe } from "../steps/compiled.ts";
-import {
-  type CallingStep,
-  type Claim,
-  type Claimer,
-  claimRun,
-  mutexOf,
-  recoverRun,
-  type Refusal,
-  underClaim,
-} from "./claims.ts";
+import { type CallingStep, type Claim, type Claimer, claimRun, mutexOf, type Refusal } from "./claims.ts";
+import { underClaim } from "./holding.ts";
+import { recoverRun } from "./recovery.ts";
 import { drawTraceId } from "./host.ts";
 import type { Recipes } from "./judging.ts";
 import { executeRun, type Surroundings } from "./run.ts";

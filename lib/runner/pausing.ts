@@ -8,7 +8,7 @@ import { releaseLogin } from "./displaced.ts";
 import { beginSchedule, type ListingOptions, listSchedule } from "./listing.ts";
 import type { Ledger } from "./ledger.ts";
 import { GONE } from "./paused.ts";
-import { reopenRun, skipRun } from "./run_rows.ts";
+import { reopenRun, scheduledKinds, skipRun } from "./run_rows.ts";
 import { ScheduleCursor } from "./schedule_cursor.ts";
 
 /** What a pause is told. */
@@ -43,7 +43,7 @@ export function pauseRecipe(
       GONE,
     );
     const due = ledger.all<{ run_key: string }>(
-      "select run_key from run where recipe = ? and state = 'due' and kind in ('live', 'catchup')",
+      `select run_key from run where recipe = ? and state = 'due' and kind in ${scheduledKinds}`,
       recipe,
     );
     for (const { run_key } of due) skipRun(ledger, run_key, "paused", now);

@@ -7,7 +7,8 @@
 import type { Client } from "../client/client.ts";
 import { BrokerError, DisplacedError } from "../errors.ts";
 import type { CompiledRecipe, CompiledStep, StepContext, StepScope } from "../steps/compiled.ts";
-import { type CallingStep, type Claim, endRun, LeaseLostError, renewClaim } from "./claims.ts";
+import type { CallingStep, Claim } from "./claims.ts";
+import { endRun, LeaseLostError, renewClaim } from "./holding.ts";
 import { DISPLACED, holdLogin } from "./displaced.ts";
 import { tellSent, WriteGuard } from "./guarded_client.ts";
 import { Halt } from "./halt.ts";
@@ -15,11 +16,12 @@ import { type Host, wait } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
 import { LeaseKeeper } from "./lease_keeper.ts";
 import { noteLoginEnd } from "./login_end.ts";
+import { outcomeOf, type RunOutcome } from "./outcome.ts";
 import { pauseRecipe } from "./pausing.ts";
 import type { Redactor } from "./redact.ts";
 import type { BareRunEvent, StepState } from "./run_events.ts";
 import { stepKeyOf } from "./run_key.ts";
-import { findRun, type RunRow, type RunState } from "./run_rows.ts";
+import { findRun, type RunRow } from "./run_rows.ts";
 import { isWorthRetrying, mayHaveHappened, retryWait, runOnce } from "./run_step.ts";
 import { RunTelling, type TellingOptions } from "./run_telling.ts";
 import {
@@ -60,15 +62,6 @@ export interface Surroundings extends Pick<TellingOptions, "tracer" | "onEvent">
 /** A write that a step was about to send was kept back: its window has closed, or the clock is off. */
 export class WriteWithheldError extends BrokerError {
   override readonly name: string = "WriteWithheldError";
-}
-
-/**
- * How a run ended; `due` when it was given back, `lost` when somebody else has it. The reason of a lost one is `write`
- * when a step that writes had begun under it, and `lease` otherwise.
- */
-export interface RunOutcome {
-  state: RunState | "lost";
-  reason?: string;
 }
 
 /** Runs a claimed run to its end, or until the signal to stop is given. */
@@ -136,7 +129,14 @@ class Execution {
         if (this.#keeper.halt.aborted) break;
         await this.#take(step, stored.get(step.id));
       }
-      return this.#end(this.#outcome());
+      const halt = this.#keeper.halt.aborted ? this.#keeper.halt.reason : undefined;
+      return this.#end(outcomeOf(this.#recipe.steps, {
+        states: this.#states,
+        halt: halt instanceof Halt ? halt : undefined,
+        whenStopped: this.#around.whenStopped ?? "due",
+        isDisplaced: this.#displaced,
+        withheld: this.#withheld,
+      }));
     } catch (error) {
       if (!(error instanceof LeaseLostError)) throw error;
       return this.#lost();
@@ -290,35 +290,6 @@ class Execution {
       reason: end.error,
       ...errorName !== undefined && { errorName },
     });
-  }
-
-  #outcome(): RunOutcome {
-    const states = [...this.#states.values()];
-    const halt = this.#keeper.halt.aborted ? this.#keeper.halt.reason : undefined;
-    if (states.includes("unknown")) return { state: "unknown", reason: "write" };
-    if (halt instanceof Halt) {
-      const complete = this.#recipe.steps.every(({ id }) =>
-        ["ok", "skipped"].includes(this.#states.get(id) ?? "")
-      );
-      if (halt.kind === "lost") return { state: "lost", reason: "lease" };
-      if (halt.kind === "timeout") return { state: "failed", reason: "timeout" };
-      if (halt.kind === "cancelled" && !complete) return { state: "cancelled", reason: halt.message };
-      if (halt.kind === "stopped" && !complete) {
-        const wrote = this.#recipe.steps.some(({ id, effect }) =>
-          effect === "write" && this.#states.has(id) && this.#states.get(id) !== "skipped"
-        );
-        const state = wrote ? "waiting_recovery" : this.#around.whenStopped ?? "due";
-        return { state, reason: "stopped" };
-      }
-    }
-    if (this.#displaced) return { state: "failed", reason: "displaced" };
-    if (states.includes("failed")) return { state: "failed", reason: "step" };
-    // An order that was not placed must not look as if all were well.
-    if (this.#withheld !== undefined) return { state: "failed", reason: this.#withheld };
-    if (states.length > 0 && states.every((state) => state === "skipped")) {
-      return { state: "skipped", reason: "condition" };
-    }
-    return { state: "ok" };
   }
 
   #end({ state, reason }: RunOutcome): RunOutcome {

@@ -37,6 +37,12 @@ export type RunState =
 /** What brought a run about. */
 export type RunKind = "live" | "catchup" | "backfill" | "manual" | "dry";
 
+/** Kinds of runs that belong to the process that began them, and to nobody else; for statements. */
+export const ownedKinds = "('manual', 'dry')";
+
+/** Kinds of runs that a scheduler brings about by itself; for statements. */
+export const scheduledKinds = "('live', 'catchup')";
+
 /** A run as the ledger holds it; instants are epoch milliseconds. */
 export interface RunRow {
   run_key: string;
@@ -90,6 +96,9 @@ export interface NewRun {
   params?: string;
   traceId: string;
 }
+
+/** Tells whether a run belongs to the process that began it, and to nobody else. */
+export const isOwned = ({ kind }: Pick<RunRow, "kind">): boolean => kind === "manual" || kind === "dry";
 
 /** Writes a row unless there is one of that key, and tells whether it did. */
 export function insertRun(ledger: Ledger, run: NewRun, now: number): boolean {

@@ -7,7 +7,8 @@
  */
 import type { Mic } from "../calendars/mod.ts";
 import type { CompiledRecipe } from "../steps/compiled.ts";
-import { type Claim, claimNext, type Held, recoverExpired, settleRun } from "./claims.ts";
+import { type Claim, claimNext, type Held } from "./claims.ts";
+import { recoverExpired, settleRun } from "./recovery.ts";
 import { ClockWatch } from "./clock_watch.ts";
 import { noteFiles, pauseGone, type Served, takeBack } from "./gone.ts";
 import { drawTraceId } from "./host.ts";
@@ -17,9 +18,10 @@ import { runNested } from "./nested.ts";
 import { type Channel, deliverNotices, queueNotices } from "./notify.ts";
 import { noticeChannel } from "./notice_step.ts";
 import { RecipeSet } from "./recipe_set.ts";
-import { executeRun, type RunOutcome, type Surroundings } from "./run.ts";
+import { executeRun, type Surroundings } from "./run.ts";
+import type { RunOutcome } from "./outcome.ts";
 import { pruneLog } from "./run_log.ts";
-import { findRun, type NewRun, type SkipReason } from "./run_rows.ts";
+import { findRun, type NewRun, ownedKinds, type SkipReason } from "./run_rows.ts";
 
 /** What a scheduler needs; times in milliseconds. */
 export interface SchedulerOptions extends Omit<Surroundings, "runRecipe" | "onEnd"> {
@@ -235,7 +237,7 @@ export class Scheduler implements AsyncDisposable {
     }
     // What another process must give back first is asked for now and then.
     const due = ledger.get<{ at: number | null }>(
-      "select min(due_at) as at from run where state = 'due' and kind not in ('manual', 'dry')",
+      `select min(due_at) as at from run where state = 'due' and kind not in ${ownedKinds}`,
     )?.at;
     if (due !== null && due !== undefined) next = Math.min(next, Math.max(due, now + pollMs));
     const lease = ledger.get<{ at: number | null }>(

@@ -5,20 +5,14 @@
  */
 import { OutcomeUnknownError } from "../errors.ts";
 import type { CompiledRecipe } from "../steps/compiled.ts";
-import {
-  type Claimer,
-  claimRun,
-  hasWritten,
-  isOwned,
-  ownRun,
-  recoverExpired,
-  type Refusal,
-} from "./claims.ts";
+import { type Claimer, claimRun, ownRun, type Refusal } from "./claims.ts";
+import { hasWritten, recoverExpired } from "./recovery.ts";
+import { cancelDue, findRun, isOwned, type RunRow } from "./run_rows.ts";
 import { drawTraceId, wait } from "./host.ts";
 import { settleOverlaps } from "./judging.ts";
 import type { Ledger } from "./ledger.ts";
-import { executeRun, type RunOutcome, type Surroundings } from "./run.ts";
-import { cancelDue, findRun, type RunRow } from "./run_rows.ts";
+import { executeRun, type Surroundings } from "./run.ts";
+import type { RunOutcome } from "./outcome.ts";
 import { addLatestSlot, addManualRun } from "./starts.ts";
 
 /** How a run is started. */

@@ -3,10 +3,9 @@
  *
  * @module
  */
-import { isOwned } from "./claims.ts";
+import { isOwned, type RunRow } from "./run_rows.ts";
 import type { Ledger } from "./ledger.ts";
 import { openWriteAdvice } from "./open_write.ts";
-import type { RunRow } from "./run_rows.ts";
 
 /** Since when nothing was heard of the process of a run, epoch milliseconds; nothing when all is well. */
 export function silentSince({ state, lease_until: until }: RunRow, now: number): number | undefined {

@@ -4,7 +4,8 @@
  * @module
  */
 import type { CompiledStep } from "../steps/compiled.ts";
-import { type Claim, underClaim } from "./claims.ts";
+import type { Claim } from "./claims.ts";
+import { underClaim } from "./holding.ts";
 import type { Ledger } from "./ledger.ts";
 import { stepKeyOf } from "./run_key.ts";
 import type { StepState } from "./run_events.ts";

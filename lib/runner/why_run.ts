@@ -4,10 +4,9 @@
  * @module
  */
 import type { Ledger } from "./ledger.ts";
-import { isOwned } from "./claims.ts";
+import { isOwned, type RunKind, type RunRow } from "./run_rows.ts";
 import { heldReason, lastHeld, tellHeld } from "./held.ts";
 import { openWriteAdvice } from "./open_write.ts";
-import type { RunKind, RunRow } from "./run_rows.ts";
 import { silentAdvice, silentSince } from "./silent.ts";
 
 /** Why a run was skipped, by the code of the reason. */

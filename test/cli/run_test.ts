@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { operations } from "../../lib/operations/mod.ts";
-import { recoverExpired, settleRun } from "../../lib/runner/claims.ts";
+import { recoverExpired, settleRun } from "../../lib/runner/recovery.ts";
 import { leaseHolder, takeLease } from "../../lib/runner/leases.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
 import { checkTogether } from "../../lib/runner/nested.ts";

@@ -1,6 +1,7 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { rerun } from "../../lib/runner/backfill.ts";
-import { type Claimer, claimRun, recoverExpired } from "../../lib/runner/claims.ts";
+import { type Claimer, claimRun } from "../../lib/runner/claims.ts";
+import { recoverExpired } from "../../lib/runner/recovery.ts";
 import { pauseRecipe } from "../../lib/runner/pausing.ts";
 import type { Surroundings } from "../../lib/runner/run.ts";
 import { runKey, runManual } from "../../lib/runner/script.ts";

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { orders as orderOperations } from "../../lib/operations/orders.ts";
-import { recoverExpired, settleRun } from "../../lib/runner/claims.ts";
+import { recoverExpired, settleRun } from "../../lib/runner/recovery.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
 import { verifyLedger } from "../../lib/runner/ledger_care.ts";
 import type { RunEvent } from "../../lib/runner/run_events.ts";

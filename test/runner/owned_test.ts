@@ -1,6 +1,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { rerun } from "../../lib/runner/backfill.ts";
-import { type Claimer, recoverExpired, settleRun } from "../../lib/runner/claims.ts";
+import type { Claimer } from "../../lib/runner/claims.ts";
+import { recoverExpired, settleRun } from "../../lib/runner/recovery.ts";
 import { takeLease } from "../../lib/runner/leases.ts";
 import { verifyLedger } from "../../lib/runner/ledger_care.ts";
 import type { Surroundings } from "../../lib/runner/run.ts";

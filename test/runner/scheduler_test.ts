@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { settleRun } from "../../lib/runner/claims.ts";
+import { settleRun } from "../../lib/runner/recovery.ts";
 import { verifyLedger } from "../../lib/runner/ledger_care.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/pausing.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../lib/steps/compiled.ts";

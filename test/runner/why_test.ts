@@ -1,7 +1,8 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { coverage } from "../../lib/calendars/mod.ts";
 import { backfill, rerun } from "../../lib/runner/backfill.ts";
-import { claimRun, recoverExpired, settleRun } from "../../lib/runner/claims.ts";
+import { claimRun } from "../../lib/runner/claims.ts";
+import { recoverExpired, settleRun } from "../../lib/runner/recovery.ts";
 import { ledgerNotes } from "../../lib/runner/ledger_notes.ts";
 import { pauseRecipe } from "../../lib/runner/pausing.ts";
 import { cancelDue } from "../../lib/runner/run_rows.ts";

@@ -1,7 +1,7 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { approveRun, refuseRun } from "../../lib/runner/approving.ts";
 import { rerun } from "../../lib/runner/backfill.ts";
-import { settleRun } from "../../lib/runner/claims.ts";
+import { settleRun } from "../../lib/runner/recovery.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
 import { verifyLedger } from "../../lib/runner/ledger_care.ts";
 import { doubtAbout } from "../../lib/runner/ledger_place.ts";

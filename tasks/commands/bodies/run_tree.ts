@@ -5,7 +5,7 @@
  * @module
  */
 import type { StepState } from "../../../lib/runner/run_events.ts";
-import type { RunOutcome } from "../../../lib/runner/run.ts";
+import type { RunOutcome } from "../../../lib/runner/outcome.ts";
 import type { Host } from "../host.ts";
 import { type Color, fit, paint, plain, widthOf } from "../print.ts";
 import { fileLines, type NamedFile } from "./file_lines.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { recoverExpired, settleRun } from "../../../lib/runner/claims.ts";
+import { recoverExpired, settleRun } from "../../../lib/runner/recovery.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { SettleInput } from "../settle.ts";
 import { actorOf, runOf } from "./decide.ts";

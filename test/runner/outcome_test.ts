@@ -1,0 +1,65 @@
+import { assertEquals } from "@std/assert";
+import { Halt, type HaltKind } from "../../lib/runner/halt.ts";
+import { type Ending, outcomeOf } from "../../lib/runner/outcome.ts";
+import type { StepState } from "../../lib/runner/run_events.ts";
+import type { StepEffect } from "../../lib/steps/compiled.ts";
+
+const pure = { permissions: "none" } as const;
+
+/** `a` reads, `b` writes. */
+const steps: { id: string; effect: StepEffect }[] = [{ id: "a", effect: "read" }, {
+  id: "b",
+  effect: "write",
+}];
+
+/** Says how a run ended: state, and reason. */
+function ended(states: Record<string, StepState>, given: Partial<Ending> = {}, halted?: HaltKind): string {
+  const { state, reason } = outcomeOf(steps, {
+    states: new Map(Object.entries(states)),
+    halt: halted === undefined ? undefined : new Halt(halted, "so it is"),
+    whenStopped: "due",
+    isDisplaced: false,
+    withheld: undefined,
+    ...given,
+  });
+  return reason === undefined ? state : `${state} (${reason})`;
+}
+
+Deno.test("outcomeOf() puts what may have been written before everything else", pure, () => {
+  for (const halted of [undefined, "stopped", "cancelled", "timeout", "lost"] as const) {
+    const given = { isDisplaced: true, withheld: "unsafe" as const };
+    assertEquals(ended({ a: "failed", b: "unknown" }, given, halted), "unknown (write)");
+  }
+});
+
+Deno.test("outcomeOf() gives a stopped read back, and a stopped write to a person", pure, () => {
+  assertEquals(ended({ a: "ok" }, {}, "stopped"), "due (stopped)");
+  assertEquals(ended({ a: "ok" }, { whenStopped: "cancelled" }, "stopped"), "cancelled (stopped)");
+  assertEquals(ended({ a: "ok", b: "failed" }, {}, "stopped"), "waiting_recovery (stopped)");
+  assertEquals(ended({ a: "failed", b: "skipped" }, {}, "stopped"), "due (stopped)");
+});
+
+Deno.test(
+  "outcomeOf() ends well what was stopped or cancelled after its last step, and nothing that is too late",
+  pure,
+  () => {
+    for (const halted of ["stopped", "cancelled"] as const) {
+      assertEquals(ended({ a: "ok", b: "ok" }, {}, halted), "ok");
+      assertEquals(ended({ a: "ok", b: "skipped" }, {}, halted), "ok");
+    }
+    assertEquals(ended({ a: "ok" }, {}, "cancelled"), "cancelled (Cannot go on: so it is)");
+    assertEquals(ended({ a: "ok", b: "ok" }, {}, "timeout"), "failed (timeout)");
+    assertEquals(ended({ a: "ok", b: "ok" }, {}, "lost"), "lost (lease)");
+  },
+);
+
+Deno.test("outcomeOf() names the login, then the step, then what was withheld", pure, () => {
+  const withheld = "window" as const;
+  assertEquals(ended({ a: "failed" }, { isDisplaced: true, withheld }), "failed (displaced)");
+  assertEquals(ended({ a: "failed", b: "skipped" }, { withheld }), "failed (step)");
+  assertEquals(ended({ a: "ok", b: "skipped" }, { withheld }), "failed (window)");
+  assertEquals(ended({ a: "skipped", b: "skipped" }, { withheld }), "failed (window)");
+  assertEquals(ended({ a: "skipped", b: "skipped" }), "skipped (condition)");
+  assertEquals(ended({ a: "ok", b: "skipped" }), "ok");
+  assertEquals(ended({}), "ok");
+});
