@@ -7,7 +7,7 @@
  */
 import type { Mic } from "../calendars/mod.ts";
 import type { CompiledRecipe } from "../steps/compiled.ts";
-import { type Claim, claimNext, type Held } from "./claims.ts";
+import { type Claim, type Claimer, claimNext, type Held } from "./claims.ts";
 import { recoverExpired, settleRun } from "./recovery.ts";
 import { ClockWatch } from "./clock_watch.ts";
 import { noteFiles, pauseGone, type Served, takeBack } from "./gone.ts";
@@ -70,6 +70,7 @@ const DAY_MS = 86_400_000;
 /** Runs recipes when they are due. */
 export class Scheduler implements AsyncDisposable {
   readonly #options: SchedulerOptions;
+  readonly #claimer: Claimer;
   readonly #set: RecipeSet;
   readonly #clock: ClockWatch;
   readonly #running = new Map<string, Promise<RunOutcome | void>>();
@@ -82,6 +83,8 @@ export class Scheduler implements AsyncDisposable {
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
+    const { holder, leaseMs = 30_000, accountOf = () => "default" } = options;
+    this.#claimer = { holder, leaseMs, accountOf };
     this.#set = new RecipeSet(options.recipes, options.host.now());
     this.#clock = new ClockWatch(options.host);
   }
@@ -248,12 +251,11 @@ export class Scheduler implements AsyncDisposable {
   }
 
   #claim(): void {
-    const { ledger, host, holder, leaseMs = 30_000, maxRuns = 4, accountOf = () => "default" } =
-      this.#options;
+    const { ledger, host, maxRuns = 4 } = this.#options;
     while (this.#running.size < maxRuns && !this.#stop.signal.aborted) {
       const now = host.now();
       const onHeld = (held: Held) => this.#tell({ type: "held", at: now, ...held });
-      const claim = claimNext(ledger, this.#set.recipes, { holder, leaseMs, accountOf, onHeld }, now);
+      const claim = claimNext(ledger, this.#set.recipes, { ...this.#claimer, onHeld }, now);
       if (claim === undefined) return;
       this.#begin(claim);
     }
@@ -271,7 +273,6 @@ export class Scheduler implements AsyncDisposable {
   }
 
   #surroundings(): Surroundings {
-    const { leaseMs = 30_000, holder } = this.#options;
     const surroundings: Surroundings = {
       ...this.#options,
       onEnd: (_recipe, row) => void this.#queueNotices(row.run_key, this.#options.host.now()),
@@ -282,7 +283,7 @@ export class Scheduler implements AsyncDisposable {
         runNested(parent, { name, params }, {
           recipes: this.#set.recipes,
           surroundings,
-          claimer: { holder, leaseMs, accountOf: this.#options.accountOf ?? (() => "default") },
+          claimer: this.#claimer,
           stop: this.#stop.signal,
         }),
     };

@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { isOwned, type RunRow } from "./run_rows.ts";
 import type { Ledger } from "./ledger.ts";
 import { openWriteAdvice } from "./open_write.ts";
+import { hasWritten } from "./recovery.ts";
+import { isOwned, type RunRow } from "./run_rows.ts";
 
 /** Since when nothing was heard of the process of a run, epoch milliseconds; nothing when all is well. */
 export function silentSince({ state, lease_until: until }: RunRow, now: number): number | undefined {
@@ -20,11 +21,7 @@ export function silentAdvice(ledger: Ledger, row: RunRow): string[] {
       ? [`no scheduler takes over what was started by hand; to go on with it: hsgate rerun ${key}`]
       : [`whoever looks next takes it over: a scheduler, or: hsgate rerun ${key}`];
   }
-  const hasBegun = ledger.get(
-    "select 1 as there from step_run where run_key = ? and effect = 'write' and state <> 'skipped' limit 1",
-    key,
-  ) !== undefined;
-  if (hasBegun) {
+  if (hasWritten(ledger, key)) {
     return [
       "it had begun to write, and is not run again",
       ...openWriteAdvice(ledger, { ...row, state: "waiting_recovery" }),

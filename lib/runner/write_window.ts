@@ -6,6 +6,7 @@
 import { calendarZone } from "../calendars/mod.ts";
 import type { CompiledRecipe } from "../steps/compiled.ts";
 import { dateAt, momentOf, tradingDay } from "./moments.ts";
+import { showInstant } from "./slots.ts";
 
 /** Nothing is written in the last minutes before the close, however late or early that is on the day. */
 const MARGIN_MS = 10 * 60_000;
@@ -43,8 +44,6 @@ export function whyOutside(recipe: Windowed, slotAt: number, now: number): strin
   if (window === undefined) return undefined;
   if (window === "closed") return `${recipe.window?.mic} has no session on the day`;
   if (window === "unknown") return `the calendar of ${recipe.window?.mic} does not know the day`;
-  if (now < window.from) return `its window opens at ${show(window.from)}`;
-  return now > window.until ? `its window closed at ${show(window.until)}` : undefined;
+  if (now < window.from) return `its window opens at ${showInstant(window.from)}`;
+  return now > window.until ? `its window closed at ${showInstant(window.until)}` : undefined;
 }
-
-const show = (at: number) => new Date(at).toISOString().replace(".000Z", "Z");
