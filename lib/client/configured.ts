@@ -5,7 +5,7 @@
  */
 import type { Client } from "./client.ts";
 import { connect } from "./connect.ts";
-import { directOptionsOf } from "./direct_settings.ts";
+import { connectOptionsOf } from "./connect_options.ts";
 import { loadSettings, type SettingsFile } from "./settings.ts";
 
 /** Where {@linkcode connectConfigured} finds settings. */
@@ -37,18 +37,7 @@ export async function connectConfigured(options: ConfiguredOptions): Promise<Cli
   const sources = { env: (name: string) => env(name) || undefined, readFile, path, required: false };
   const { settings, warnings } = await loadSettings(sources);
   for (const warning of warnings) onWarning?.(warning);
-  const { transport, gatewayUrl, pushAddress, tradePassword, tradePasswordKey, timeoutMs } = settings;
-  if (transport === "direct") {
-    return await connect({
-      direct: { ...directOptionsOf(settings), program: "a script", env },
-      ...tradePassword !== undefined && { tradePassword },
-    });
-  }
-  return await connect({
-    gateway: { url: gatewayUrl, timeoutMs, ...pushAddress !== undefined && { push: pushAddress } },
-    // Without its key the password cannot be sent, and whoever is logged in at the gateway can call all the same.
-    ...tradePassword !== undefined && tradePasswordKey !== undefined && { tradePassword, tradePasswordKey },
-  });
+  return await connect(connectOptionsOf(settings, { program: "a script", env }));
 }
 
 async function readFile(path: string): Promise<SettingsFile | undefined> {

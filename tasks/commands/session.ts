@@ -51,8 +51,6 @@ function timeoutMs(seconds: string): string {
 export interface SessionOptions {
   /** The command, as a second program is told it. */
   command: string;
-  /** Address of the gateway where no setting names one. */
-  usualUrl?: string;
   /** The settings, where the command has loaded them already. */
   loaded?: LoadedSettings;
 }
@@ -61,28 +59,23 @@ export interface SessionOptions {
 export async function clientOf(
   flags: Shared,
   host: Host,
-  { command, usualUrl, loaded }: SessionOptions,
+  { command, loaded }: SessionOptions,
 ): Promise<Client> {
-  const { settings, origins } = loaded ?? await settingsOf(flags, host);
-  const { connect } = await import("../../lib/client/connect.ts");
-  if (settings.transport === "direct") {
-    const { tradePassword } = settings;
-    const direct = await directOf(settings, host, command);
+  const { settings } = loaded ?? await settingsOf(flags, host);
+  const [{ connect }, { connectOptionsOf }] = await Promise.all([
+    import("../../lib/client/connect.ts"),
+    import("../../lib/client/connect_options.ts"),
+  ]);
+  const options = connectOptionsOf(settings, callerOf(command, host));
+  if ("direct" in options) {
     const { refuseWhileHeld } = await import("./account_lease.ts");
-    await refuseWhileHeld(direct.privateKey, settings, host);
-    return await connect({ direct, ...tradePassword !== undefined && { tradePassword } });
-  }
-  if (origins.gatewayUrl === "default") settings.gatewayUrl = usualUrl ?? settings.gatewayUrl;
-  const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey, timeoutMs } = settings;
-  if (tradePassword !== undefined && tradePasswordKey === undefined) {
+    await refuseWhileHeld(options.direct.privateKey, settings, host);
+  } else if (settings.tradePassword !== undefined && options.tradePassword === undefined) {
     host.note(
       "hsgate: warning: a trade password is set and its key is not (HSGATE_TRADE_PASSWORD_KEY), so there is no login",
     );
   }
-  return await connect({
-    gateway: { url: gatewayUrl, timeoutMs, ...pushAddress !== undefined && { push: pushAddress } },
-    ...tradePassword !== undefined && tradePasswordKey !== undefined && { tradePassword, tradePasswordKey },
-  });
+  return await connect(options);
 }
 
 /**
@@ -92,5 +85,7 @@ export async function clientOf(
  */
 export async function directOf(settings: Settings, host: Host, command: string): Promise<DirectOptions> {
   const { directOptionsOf } = await import("../../lib/client/direct_settings.ts");
-  return { ...directOptionsOf(settings), program: `hsgate ${command}`, env: host.env };
+  return { ...directOptionsOf(settings), ...callerOf(command, host) };
 }
+
+const callerOf = (command: string, { env }: Host) => ({ program: `hsgate ${command}`, env });
