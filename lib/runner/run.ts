@@ -6,7 +6,7 @@
  */
 import type { Client } from "../client/client.ts";
 import { BrokerError, DisplacedError } from "../errors.ts";
-import type { CompiledRecipe, CompiledStep, StepContext, StepScope } from "../steps/compiled.ts";
+import type { CompiledRecipe, CompiledStep, StepScope } from "../steps/compiled.ts";
 import type { CallingStep, Claim } from "./claims.ts";
 import { endRun, LeaseLostError, renewClaim } from "./holding.ts";
 import { DISPLACED, holdLogin } from "./displaced.ts";
@@ -20,20 +20,12 @@ import { outcomeOf, type RunOutcome } from "./outcome.ts";
 import { pauseRecipe } from "./pausing.ts";
 import type { Redactor } from "./redact.ts";
 import type { BareRunEvent, StepState } from "./run_events.ts";
-import { stepKeyOf } from "./run_key.ts";
 import { findRun, type RunRow } from "./run_rows.ts";
 import { isWorthRetrying, mayHaveHappened, retryWait, runOnce } from "./run_step.ts";
 import { RunTelling, type TellingOptions } from "./run_telling.ts";
-import {
-  type Attempt,
-  beginAttempt,
-  endAttempt,
-  lastAttempts,
-  recordArtifact,
-  skipStep,
-  type StepRow,
-} from "./step_rows.ts";
+import { type Attempt, beginAttempt, endAttempt, lastAttempts, skipStep, type StepRow } from "./step_rows.ts";
 import { noteSlowness } from "./slowness.ts";
+import { contextOf } from "./step_context.ts";
 import { scopeOf } from "./step_scope.ts";
 import { whyNoWrites } from "./write_guard.ts";
 import { whyOutside } from "./write_window.ts";
@@ -236,7 +228,17 @@ class Execution {
       attempt: attempt.attempt,
     });
     try {
-      const context = this.#context(step, attempt.attempt, guard);
+      const context = contextOf(step, {
+        scope: this.#scope(),
+        businessDay: this.#row.business_day ?? "",
+        attempt: attempt.attempt,
+        claim: this.#claim,
+        recipe: this.#recipe,
+        around: this.#around,
+        guard,
+        halt: this.#keeper.halt,
+        tell: (event) => this.#tell(event),
+      });
       const { halt, lost } = this.#keeper;
       const result = await runOnce(step, context, { host, halt, lost });
       const output = redactor.json(result);
@@ -346,47 +348,6 @@ class Execution {
 
   #scope(): StepScope {
     return { ...scopeOf(this.#recipe, this.#row), outputs: this.#outputs };
-  }
-
-  #context(
-    step: CompiledStep,
-    attempt: number,
-    guard: WriteGuard | undefined,
-  ): Omit<StepContext, "signal" | "sleep"> {
-    const { ledger, host, out, redactor, client, secret, runRecipe } = this.#around;
-    const { halt } = this.#keeper;
-    const calling: CallingStep = { ...this.#claim, step: step.id, calls: new Map(), halt };
-    return {
-      ...this.#scope(),
-      stepKey: stepKeyOf(this.#row.run_key, step.id),
-      attempt,
-      out,
-      now: this.#around.timeOf?.(this.#recipe) ?? (() => host.now()),
-      client: async () => {
-        const own = await client(this.#recipe);
-        return guard?.guard(own) ?? own;
-      },
-      log: (level, message, data) => this.#tell({ type: "log", step: step.id, level, message, data }),
-      progress: (event) => this.#tell({ type: "step-progress", step: step.id, ...event }),
-      artifact: (file) => {
-        const businessDay = file.businessDay ?? this.#row.business_day ?? "";
-        redactor.checkFile(file.path);
-        const path = redactor.text(file.path);
-        const recorded = recordArtifact(ledger, this.#claim, { ...file, path, businessDay }, host.now());
-        this.#tell({ type: "artifact", step: step.id, dataset: file.dataset, path, ...recorded });
-      },
-      secret: async (name) => {
-        const value = await secret(name);
-        redactor.add(value, `secret "${name}"`);
-        return value;
-      },
-      runRecipe: async (name, params) => {
-        if (runRecipe === undefined) {
-          throw new TypeError(`Cannot run recipe "${name}": not within this program`);
-        }
-        return await runRecipe(calling, name, params);
-      },
-    };
   }
 
   #describe(error: unknown): string {
