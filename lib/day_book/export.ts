@@ -6,12 +6,13 @@
  *
  * A day is final when every market's rows come from the broker's history, every fill has its total of fees, the
  * session is over and everything adds up; without fills, once the market's next date has begun. Anything else is
- * provisional, and the next export writes it anew. Final days are kept as they are, except the last session's: the broker may still book
- * something on its evening, so it is read again and replaced when it has changed.
+ * provisional, and the next export writes it anew. Final days are kept as they are, except the last session's: the
+ * broker may still book something on its evening, so it is read again and replaced when it has changed.
  *
  * @module
  */
 import type { Client } from "../client/client.ts";
+import { isDate } from "../calendars/check_data.ts";
 import { Market } from "../dictionaries/market.ts";
 import {
   BusyError,
@@ -93,15 +94,6 @@ function checkOptions(options: DayBookOptions): void {
   );
   expect("now", typeof options.now, typeof options.now === "function", "a clock");
   if (issues.length > 0) throw new InvalidParamsError("export day books", issues);
-}
-
-function isDate(value: unknown): value is string {
-  if (typeof value !== "string" || !/^\d{4}-\d{2}-\d{2}$/.test(value)) return false;
-  try {
-    return Temporal.PlainDate.from(value).toString() === value;
-  } catch {
-    return false; // such as the thirtieth of February
-  }
 }
 
 class Export {

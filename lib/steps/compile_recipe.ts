@@ -5,16 +5,24 @@
  */
 import type { Issue } from "../errors.ts";
 import { classOf, findUnsafe, withDefaults } from "./recipe_rules.ts";
-import type { CompiledNotice, CompiledRecipe, CompiledStep, RecipeConnection } from "./compiled.ts";
+import type {
+  CompiledNotice,
+  CompiledRecipe,
+  CompiledStep,
+  RecipeConnection,
+  SessionSpan,
+} from "./compiled.ts";
 import { compileStep, type StepResult, type StepSurroundings } from "./compile_step.ts";
 import { fileUrl } from "./file_url.ts";
-import { readSpan, type SessionSpan } from "./moments.ts";
+import { sha256 } from "./kinds/files.ts";
+import { readSpan } from "./moments.ts";
 import { type CompileOptions, RecipeError, type RecipeIssue } from "./recipe.ts";
 import { bindParams, type ReadParam, readParam } from "./recipe_params.ts";
 import { recipeSchema, type RecipeSource, type StepSource } from "./recipe_schema.ts";
 import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "./recipe_text.ts";
 import { compileSchedules } from "./schedule.ts";
 import { checkSchema, expected, type Found } from "./schema_issues.ts";
+import { secretOf } from "./templates.ts";
 
 /** A recipe's file. */
 export interface RecipeFile {
@@ -106,15 +114,14 @@ async function compileValue(
   late.push(...findUnsafe({ source: sound, recipeClass, schedules, window, steps, now: options.now?.() }));
   if (found.length + late.length > 0) return { found: [...found, ...late] };
   const defaults = Object.fromEntries(Object.entries(params).map(([name, { value }]) => [name, value]));
-  const secretNames = new Set([...steps, ...notices.map(({ secretNames }) => ({ secretNames }))]
-    .flatMap(({ secretNames }) => [...secretNames]));
+  const secretNames = new Set([...steps, ...notices].flatMap(({ secretNames }) => [...secretNames]));
   const connect = connectionOf(source.connect);
   if (pinged !== undefined && "secret" in pinged) secretNames.add(pinged.secret);
   const recipe: CompiledRecipe = {
     name: source.name,
     ...source.description !== undefined && { description: source.description },
     file: fileName,
-    sha256: new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toHex(),
+    sha256: await sha256(text),
     class: recipeClass,
     schedules,
     ...withDefaults(source, recipeClass, schedules),
@@ -193,7 +200,7 @@ async function compileNotices(
 }
 
 function pingOf(ping: string | undefined): CompiledRecipe["ping"] {
-  const secret = ping?.match(/^\$\{secret:(.*)\}$/)?.[1];
+  const secret = secretOf(ping);
   if (secret !== undefined) return { secret };
   return ping === undefined ? undefined : { url: ping };
 }

@@ -5,13 +5,14 @@
  */
 import { didYouMean } from "../client/nearest.ts";
 import { InvalidParamsError } from "../errors.ts";
-import type { CompiledStep, RecipeClass, StepContext, StepScope } from "./compiled.ts";
+import type { CompiledStep, StepContext, StepScope } from "./compiled.ts";
 import { durationOf } from "./durations.ts";
 import type { Expression } from "./expressions.ts";
+import type { KnownRecipe } from "./recipe.ts";
 import type { StepSource } from "./recipe_schema.ts";
-import { expected, type Found } from "./schema_issues.ts";
+import { expected, type Found, valueAt } from "./schema_issues.ts";
 import { findMaker } from "./step_source.ts";
-import { isHole, readTemplate, type Template } from "./templates.ts";
+import { isHole, readTemplate, secretOf, type Template } from "./templates.ts";
 
 /** What is known around a step. */
 export interface StepSurroundings {
@@ -27,12 +28,6 @@ export interface StepSurroundings {
   folder: URL | undefined;
   /** What another recipe may do; absent when nobody can tell. */
   findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
-}
-
-/** What is known of another recipe. */
-export interface KnownRecipe {
-  class: RecipeClass;
-  needsAccount: boolean;
 }
 
 /** A step that was compiled, as far as it goes. */
@@ -59,16 +54,11 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
       found.push({ path: ["with", ...path], message });
     }
   }
-  const maker = await findMaker(uses, { folder: around.folder });
+  const maker = await findMaker(uses, around.folder);
   if ("message" in maker) return { found: [...found, maker] };
   for (const path of maker.secretParams) {
-    const value = path.reduce<unknown>(
-      (at, key) => (at as Record<string, unknown> | undefined)?.[key],
-      given,
-    );
-    if (
-      value !== undefined && !(typeof value === "string" && isHole(value) && value.startsWith("${secret:"))
-    ) {
+    const value = valueAt(given, path);
+    if (value !== undefined && secretOf(value) === undefined) {
       found.push(
         expected(["with", ...path], 'a reference such as "${secret:name}": a recipe holds no secrets'),
       );

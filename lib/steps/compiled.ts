@@ -21,6 +21,13 @@ export interface SessionMoment {
   offsetMs: number;
 }
 
+/** A part of every session of an exchange. */
+export interface SessionSpan {
+  mic: Mic;
+  from: SessionMoment;
+  to: SessionMoment;
+}
+
 /** When a recipe runs by an exchange's sessions. */
 export interface CalendarSchedule {
   form: "calendar";
@@ -51,7 +58,7 @@ export interface CronSchedule {
 export interface EverySchedule {
   form: "every";
   everyMs: number;
-  while?: { mic: Mic; from: SessionMoment; to: SessionMoment };
+  while?: SessionSpan;
   /** Most that a slot is moved, by a hash of its run key. */
   jitterMs: number;
 }
@@ -84,7 +91,7 @@ export interface CompiledRecipe {
   /** Absolute bound after the slot; a run that has not started by then is skipped. */
   deadlineMs?: number;
   /** When a write recipe may act. */
-  window?: { mic: Mic; from: SessionMoment; to: SessionMoment };
+  window?: SessionSpan;
   /** Whether any step touches the trade login, which one run at a time may hold. */
   needsAccount: boolean;
   params: Readonly<Record<string, unknown>>;

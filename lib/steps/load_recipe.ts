@@ -7,6 +7,7 @@ import { BrokerError } from "../errors.ts";
 import { compileText, type RecipeFile } from "./compile_recipe.ts";
 import type { CompiledRecipe } from "./compiled.ts";
 import { fileUrl } from "./file_url.ts";
+import { sha256 } from "./kinds/files.ts";
 import { readText } from "./read_text.ts";
 import { type CompileOptions, RecipeError } from "./recipe.ts";
 
@@ -29,9 +30,8 @@ export async function readFile(path: string): Promise<RecipeFile> {
   const text = await readText(path);
   if (!path.endsWith(".ts")) return { text, fileName: path };
   const url = fileUrl(path);
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toHex();
   // Another text is another module, so that a file that was edited is read again.
-  url.search = `?${hash}`;
+  url.search = `?${await sha256(text)}`;
   try {
     const module: { default?: unknown } = await import(url.href);
     if (module.default !== undefined) return { text, fileName: path, value: module.default };

@@ -23,6 +23,7 @@ export type {
   RecipeConnection,
   SecretOrigin,
   SessionMoment,
+  SessionSpan,
   StepContext,
   StepEffect,
   StepScope,
@@ -36,6 +37,6 @@ export type {
   NamedClockChange,
   NamedSlot,
 } from "./check_recipes.ts";
-export type { CompileOptions, RecipeIssue } from "./recipe.ts";
+export type { CompileOptions, KnownRecipe, RecipeIssue } from "./recipe.ts";
 export type { RecipeSource, ScheduleSource, StepSource } from "./recipe_schema.ts";
 export type { RecipeContext, RecipeEvent, RecipeResult, StepResult } from "./run_recipe.ts";

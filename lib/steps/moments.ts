@@ -5,7 +5,7 @@
  */
 import { calendarZone, type Mic, type Session } from "../calendars/mod.ts";
 import { didYouMean, nearest } from "../client/nearest.ts";
-import type { SessionMoment } from "./compiled.ts";
+import type { SessionMoment, SessionSpan } from "./compiled.ts";
 import { readDuration } from "./durations.ts";
 
 /** Names of the calendars. */
@@ -13,7 +13,7 @@ import { readDuration } from "./durations.ts";
 export const mics = Object.keys(calendarZone) as Mic[];
 
 /** What a moment looks like, for messages. */
-export const momentExpected =
+const momentExpected =
   'a moment of the session such as "close+45m" or "open-10m", or a time of day such as "09:25"';
 
 /** What a span of a session looks like, for messages. */
@@ -34,13 +34,6 @@ function meantBy(text: string): string {
   const meant = `${name}${rest.replaceAll(/\s/g, "")}`;
   // What stays wrong with the right name is the span after it.
   return readMoment(meant) === undefined || meant === text ? "" : `; did you mean "${meant}"?`;
-}
-
-/** A part of every session of an exchange. */
-export interface SessionSpan {
-  mic: Mic;
-  from: SessionMoment;
-  to: SessionMoment;
 }
 
 /** Reads `close+45m`; nothing when it is no moment. */

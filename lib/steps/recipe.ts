@@ -54,10 +54,11 @@ export interface CompileOptions {
   /**
    * What another recipe may do, for the step `run`. Without it the runner alone refuses one that writes.
    */
-  findRecipe?: (
-    name: string,
-  ) => Promise<{ class: CompiledRecipe["class"]; needsAccount: boolean } | undefined>;
+  findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
 }
+
+/** What is known of another recipe. */
+export type KnownRecipe = Pick<CompiledRecipe, "class" | "needsAccount">;
 
 /**
  * Checks the text of a recipe, YAML or JSON, and makes it ready to run.

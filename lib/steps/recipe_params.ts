@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isDate } from "../calendars/check_data.ts";
 import { didYouMean } from "../client/nearest.ts";
 import { isDecimal } from "../decimal.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
@@ -90,14 +91,4 @@ export function bindParams(
   }
   if (issues.length > 0) throw new InvalidParamsError(`run recipe "${recipe.name}"`, issues);
   return { ...recipe.params, ...given };
-}
-
-function isDate(value: unknown): boolean {
-  if (typeof value !== "string" || !/^\d{4}-\d{2}-\d{2}$/.test(value)) return false;
-  try {
-    Temporal.PlainDate.from(value);
-    return true;
-  } catch {
-    return false;
-  }
 }

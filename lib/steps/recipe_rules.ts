@@ -10,9 +10,9 @@ import type {
   CompiledStep,
   MisfirePolicy,
   RecipeClass,
+  SessionSpan,
 } from "./compiled.ts";
 import { durationOf, readDuration, showDuration } from "./durations.ts";
-import type { SessionSpan } from "./moments.ts";
 import type { RecipeSource } from "./recipe_schema.ts";
 import { expected, type Found } from "./schema_issues.ts";
 
@@ -146,11 +146,8 @@ function checkCoverage(mic: Mic, now: number): Found[] {
   const needed = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO("UTC").toPlainDate()
     .add({ days: COVERED_DAYS });
   if (through >= needed.toString()) return [];
-  return [{
-    path: ["schedule"],
-    message:
-      `expected a calendar that covers the next ${COVERED_DAYS} days, as this recipe writes: ${mic} ends ${through}`,
-  }];
+  const wanted = `a calendar that covers the next ${COVERED_DAYS} days, as this recipe writes`;
+  return [expected(["schedule"], `${wanted}: ${mic} ends ${through}`)];
 }
 
 function micOf(schedule: CompiledSchedule): Mic | undefined {

@@ -172,5 +172,3 @@ export type RecipeSource = z.input<typeof recipeSchema>;
 export type StepSource = z.input<typeof stepSchema>;
 /** A schedule as a person writes it. */
 export type ScheduleSource = z.input<typeof schedule>;
-/** A parameter as a person writes it. */
-export type ParamSource = z.input<typeof param>;

@@ -34,10 +34,7 @@ export async function compileSchedules(
     if (typeof each !== "object" || each === null) continue;
     if (each.id === undefined && list.length > 1) {
       // A name made of its place would change with the order, and a new name runs from now on only.
-      found.push({
-        path,
-        message: "expected an id: each of several schedules has its own, which its runs are known by",
-      });
+      found.push(expected(path, "an id: each of several schedules has its own, which its runs are known by"));
     }
     const id = each.id ?? "main";
     if (each.id !== undefined && ids.has(id)) {

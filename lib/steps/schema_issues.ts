@@ -22,12 +22,11 @@ export interface Found {
 export const expected = (path: Issue["path"], text: string): Found => ({ path, message: `expected ${text}` });
 
 /** Checks a value against a schema and explains everything that is wrong. */
-export function checkSchema(schema: z.ZodType, value: unknown, at: Issue["path"] = []): Found[] {
+export function checkSchema(schema: z.ZodType, value: unknown): Found[] {
   const result = schema.safeParse(value);
   if (result.success) return [];
   const known = (path: Issue["path"]) => membersAt(z.toJSONSchema(schema, { io: "input" }) as Node, path);
-  return result.error.issues.flatMap((issue) => explain(issue, value, [], known))
-    .map((found) => ({ ...found, path: [...at, ...found.path] }));
+  return result.error.issues.flatMap((issue) => explain(issue, value, [], known));
 }
 
 function explain(
@@ -117,7 +116,8 @@ const typeWords: Readonly<Record<string, string>> = {
   boolean: "true or false",
 };
 
-function valueAt(value: unknown, path: Issue["path"]): unknown {
+/** The member of a value at a path. */
+export function valueAt(value: unknown, path: Issue["path"]): unknown {
   // Anything but a map or a list has no members, and the walk ends with nothing.
   return path.reduce<unknown>(
     (at, step) => (at as Record<string, unknown> | undefined | null)?.[step],

@@ -12,7 +12,7 @@ import type { StepContext, StepEffect } from "./compiled.ts";
 import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
 import type { StepDescription } from "./own_step_messages.ts";
 import { paramFault } from "./recipe_params.ts";
-import { checkSchema, expected, type Found } from "./schema_issues.ts";
+import { checkSchema, expected, type Found, valueAt } from "./schema_issues.ts";
 
 /** What the compiler needs of whatever a step uses. */
 export interface StepMaker {
@@ -30,14 +30,12 @@ export interface StepMaker {
   plan?(given: Readonly<Record<string, unknown>>, context: StepContext): Promise<unknown>;
 }
 
-/** Where steps of one's own lie, and what is known of other recipes. */
-export interface MakerOptions {
-  /** The recipe's folder; absent for a recipe that has no file. */
-  folder: URL | undefined;
-}
-
-/** Finds what a step uses. */
-export async function findMaker(uses: string, { folder }: MakerOptions): Promise<StepMaker | Found> {
+/**
+ * Finds what a step uses.
+ *
+ * @param folder The recipe's folder, where steps of one's own lie; absent for a recipe that has no file.
+ */
+export async function findMaker(uses: string, folder: URL | undefined): Promise<StepMaker | Found> {
   if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, folder);
   const kind = stepKinds.get(uses);
   if (kind !== undefined) return kindMaker(kind);
@@ -188,12 +186,4 @@ function checkOwn(types: StepDescription["params"], given: Readonly<Record<strin
     if (fault !== undefined) found.push(expected([name], fault));
   }
   return found;
-}
-
-function valueAt(value: unknown, path: Issue["path"]): unknown {
-  // Anything but a map or a list has no members, and the walk ends with nothing.
-  return path.reduce<unknown>(
-    (at, step) => (at as Record<string, unknown> | undefined | null)?.[step],
-    value,
-  );
 }

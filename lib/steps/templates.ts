@@ -23,9 +23,13 @@ const EXPRESSION = /\$\{\{([\s\S]*?)\}\}/g;
 const SECRET = /\$\{secret:([^}]*)\}/g;
 
 /** Tells whether a text stands for the value of an expression or of a secret as a whole. */
-export function isHole(value: unknown): boolean {
-  return typeof value === "string" &&
-    (/^\s*\$\{\{(?:(?!\}\})[\s\S])*\}\}\s*$/.test(value) || /^\$\{secret:[^}]*\}$/.test(value));
+export function isHole(text: string): boolean {
+  return /^\s*\$\{\{(?:(?!\}\})[\s\S])*\}\}\s*$/.test(text) || secretOf(text) !== undefined;
+}
+
+/** The name in a text that is a reference to a secret and nothing else, `${secret:name}`. */
+export function secretOf(value: unknown): string | undefined {
+  return typeof value === "string" ? /^\$\{secret:([^}]*)\}$/.exec(value)?.[1] : undefined;
 }
 
 /** Finds the holes of parameters and checks each. */

@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { parse } from "@std/csv";
 import { BrokerError } from "../../errors.ts";
+import { valueAt } from "../schema_issues.ts";
 import { csvText, jsonLines, pathIn, writeWhole } from "./files.ts";
 import { stepKind } from "./kind.ts";
 
@@ -64,8 +65,7 @@ function pick(row: Row, columns: readonly string[]): Row {
 /** A member by its name, or by a path such as `fees.total`. */
 function at(row: Row, column: string): unknown {
   if (Object.hasOwn(row, column)) return row[column];
-  // Anything but a map has no members, and the walk ends with nothing.
-  return column.split(".").reduce<unknown>((value, key) => (value as Row | undefined)?.[key], row);
+  return valueAt(row, column.split("."));
 }
 
 function write(

@@ -4,11 +4,11 @@
  * @module
  */
 import * as z from "zod";
+import { isDate } from "../../calendars/check_data.ts";
 import { SecurityType } from "../../dictionaries/security_type.ts";
 import { Market } from "../../dictionaries/market.ts";
 import { isDecimal } from "../../decimal.ts";
 import { securityOf } from "../../client/security.ts";
-import { duration } from "../recipe_schema.ts";
 
 /** A market of the account. */
 // A code table is never empty.
@@ -18,7 +18,7 @@ export const market = z.enum(Market.names as [Market, ...Market[]]);
 export const markets = z.array(market).min(1);
 
 /** A day. */
-export const day = z.string().refine(isDay, 'a date such as "2025-08-15"').meta({ format: "date" });
+export const day = z.string().refine(isDate, 'a date such as "2025-08-15"').meta({ format: "date" });
 
 /** A decimal above or below zero, as text. */
 export const decimalText = z.string().refine(isDecimal, 'a decimal as text, such as "12.50"');
@@ -41,8 +41,6 @@ export const security = z.union([
 /** A security as a recipe names it. */
 export type NamedSecurity = z.infer<typeof security>;
 
-export { duration };
-
 /** The kind and the code of a security. */
 export function securityFrom(named: NamedSecurity): { type: SecurityType; symbol: string } {
   return typeof named === "string" ? securityOf(named) : named;
@@ -51,16 +49,6 @@ export function securityFrom(named: NamedSecurity): { type: SecurityType; symbol
 function isCode(text: string): boolean {
   try {
     securityOf(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function isDay(text: string): boolean {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
-  try {
-    Temporal.PlainDate.from(text);
     return true;
   } catch {
     return false;

@@ -87,20 +87,3 @@ export async function readIfThere(path: string): Promise<string | undefined> {
     throw error;
   }
 }
-
-/** Waits by the clock of the run. */
-export function pause(context: StepContext, ms: number): Promise<void> {
-  if (context.sleep !== undefined) return context.sleep(ms);
-  const { signal } = context;
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      if (signal.aborted) reject(signal.reason);
-      else resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener("abort", end);
-  });
-}

@@ -7,7 +7,8 @@ import * as z from "zod";
 import { BrokerError, DisplacedError, LoginExpiredError } from "../../errors.ts";
 import { account } from "../../operations/account.ts";
 import { durationOf } from "../durations.ts";
-import { duration, market } from "./fields.ts";
+import { duration } from "../recipe_schema.ts";
+import { market } from "./fields.ts";
 import { stepKind } from "./kind.ts";
 
 const params = z.strictObject({

@@ -8,6 +8,7 @@ import { BrokerError } from "../../errors.ts";
 import { postQuietly } from "../../quiet_post.ts";
 import type { StepContext } from "../compiled.ts";
 import { holdsToken, leadsHere, secretAddress } from "../open_addresses.ts";
+import { secretOf } from "../templates.ts";
 import { stepKind } from "./kind.ts";
 
 const address = z.string().regex(/^https?:\/\/\S+$/, 'an address such as "https://…", or "${secret:name}"');
@@ -55,8 +56,8 @@ export const notify = stepKind<Params, { ok: boolean; sent: string[] }>({
     if (typeof webhook === "string" && holdsToken(webhook)) wrong(["webhook"], secretAddress("webhook"));
     const url = typeof chat === "object" && chat !== null && "url" in chat ? chat.url : undefined;
     // The webhook of every chat is a token as a whole.
-    const isReference = typeof url !== "string" || /^\$\{secret:[^}]*\}$/.test(url);
-    if (!isReference && !leadsHere(url)) wrong(["chat", "url"], secretAddress("chat"));
+    const isOpen = typeof url === "string" && secretOf(url) === undefined && !leadsHere(url);
+    if (isOpen) wrong(["chat", "url"], secretAddress("chat"));
   },
   check(given, wrong) {
     if (ways.every((way) => given[way] === undefined)) wrong([], `one or more of ${ways.join(", ")}`);

@@ -11,7 +11,7 @@ import { archiveBars } from "./bar_archive.ts";
 import { day, folder, markets, security, securityFrom } from "./fields.ts";
 import { csvText, jsonLines, pathIn, writeWhole, type WrittenFile } from "./files.ts";
 import { stepKind } from "./kind.ts";
-import { refusePast } from "./past.ts";
+import { dayOf, refusePast } from "./times.ts";
 
 const securities = z.array(security).min(1).max(200);
 
@@ -68,7 +68,7 @@ export const snapshot = stepKind<Params, SnapshotTaken>({
     if (parts.every((part) => given[part] === undefined)) wrong([], `one or more of ${parts.join(", ")}`);
   },
   async run(given, context) {
-    const date = context.session?.date ?? context.slot.slice(0, 10);
+    const date = dayOf(context);
     const ofNow = parts.filter((part) => part !== "bars" && given[part] !== undefined);
     if (ofNow.length > 0) {
       refusePast(

@@ -4,18 +4,16 @@
  * @module
  */
 import * as z from "zod";
-import { sessionOn } from "../../calendars/mod.ts";
 import { add, compare, isDecimal } from "../../decimal.ts";
 import { BrokerError } from "../../errors.ts";
 import { orders } from "../../operations/orders.ts";
 import { quotes } from "../../operations/quotes.ts";
 import type { StepContext } from "../compiled.ts";
 import { durationOf, showDuration } from "../durations.ts";
-import { momentIn, readMoment } from "../moments.ts";
-import { calendar } from "../recipe_schema.ts";
-import { day, decimalText, duration, market, markets, security, securityFrom } from "./fields.ts";
-import { pause } from "./files.ts";
+import { duration } from "../recipe_schema.ts";
+import { day, decimalText, market, markets, security, securityFrom } from "./fields.ts";
 import { stepKind } from "./kind.ts";
+import { dayOf, instantOf, pause, sessionMoment } from "./times.ts";
 
 const often = {
   every: duration.default("30s").meta({ description: "Time between two looks" }),
@@ -33,10 +31,7 @@ const params = z.strictObject({
   price: z.strictObject({ security, atLeast: decimalText.optional(), atMost: decimalText.optional() })
     .optional()
     .meta({ description: "The last price has reached a bound" }),
-  session: z.strictObject({
-    calendar,
-    moment: z.string().refine((text) => readMoment(text) !== undefined, 'a moment such as "close+5m"'),
-  }).optional().meta({ description: "A moment of the session of this run" }),
+  session: sessionMoment.optional().meta({ description: "A moment of the session of this run" }),
   ...often,
 });
 type Params = z.infer<typeof params>;
@@ -188,19 +183,8 @@ async function lookAtPrice(
   return { done, seen: { price } };
 }
 
-function lookAtSession(
-  { calendar: mic, moment }: NonNullable<Params["session"]>,
-  context: StepContext,
-): Look {
-  const date = context.session?.date ?? context.slot.slice(0, 10);
-  const session = sessionOn(mic, date);
-  if (typeof session === "string") {
-    throw new BrokerError(`Cannot wait for ${moment} of ${mic}: ${date} is ${session}`, {
-      code: "no-session",
-    });
-  }
-  // The schema has read it before.
-  const at = momentIn(mic, session, readMoment(moment)!);
+function lookAtSession(wanted: NonNullable<Params["session"]>, context: StepContext): Look {
+  const at = instantOf(wanted, dayOf(context), "Cannot wait for");
   const inMs = at - context.now();
   return { done: inMs <= 0, seen: { at: Temporal.Instant.fromEpochMilliseconds(at).toString(), inMs } };
 }

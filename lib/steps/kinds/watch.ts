@@ -4,18 +4,16 @@
  * @module
  */
 import * as z from "zod";
-import { sessionOn } from "../../calendars/mod.ts";
 import { PushTopic } from "../../dictionaries/push.ts";
 import { BrokerError } from "../../errors.ts";
 import type { TransportEvent } from "../../transports/push_events.ts";
 import type { StepContext } from "../compiled.ts";
 import { durationOf } from "../durations.ts";
-import { momentIn, readMoment } from "../moments.ts";
-import { calendar } from "../recipe_schema.ts";
-import { duration, folder, security, securityFrom } from "./fields.ts";
-import { pathIn, pause, sha256 } from "./files.ts";
+import { duration } from "../recipe_schema.ts";
+import { folder, security, securityFrom } from "./fields.ts";
+import { pathIn, sha256 } from "./files.ts";
 import { stepKind } from "./kind.ts";
-import { refusePast } from "./past.ts";
+import { dayOf, instantOf, pause, refusePast, sessionMoment } from "./times.ts";
 
 const params = z.strictObject({
   securities: z.array(security).max(200).default([]),
@@ -23,10 +21,7 @@ const params = z.strictObject({
   topics: z.array(z.enum(PushTopic.names as [PushTopic, ...PushTopic[]])).min(1).default(["quote"]),
   orders: z.boolean().default(true).meta({ description: "Whether changes of orders are recorded too" }),
   for: duration.optional().meta({ description: "How long; or until" }),
-  until: z.strictObject({
-    calendar,
-    moment: z.string().refine((text) => readMoment(text) !== undefined, 'a moment such as "close+5m"'),
-  }).optional().meta({ description: "A moment of the session of this run" }),
+  until: sessionMoment.optional().meta({ description: "A moment of the session of this run" }),
   out: folder.default("out/pushes"),
 });
 type Params = z.infer<typeof params>;
@@ -57,7 +52,7 @@ export const watch = stepKind<Params, Recorded>({
     if (given.securities?.length === 0 && !given.orders) wrong(["securities"], "securities, or orders: true");
   },
   async run(given, context) {
-    const day = context.session?.date ?? context.slot.slice(0, 10);
+    const day = dayOf(context);
     const result: Recorded = { ok: true, day, counts: {}, gaps: [], dropped: 0, files: [] };
     refusePast(context, day, `Cannot record the pushes of ${day}: they come as things happen`);
     const waitMs = endOf(given, day, context) - context.now();
@@ -100,15 +95,7 @@ export const watch = stepKind<Params, Recorded>({
 
 function endOf(given: Params, day: string, context: StepContext): number {
   if (given.until === undefined) return context.now() + durationOf(given.for ?? "0s");
-  const { calendar: mic, moment } = given.until;
-  const session = sessionOn(mic, day);
-  if (typeof session === "string") {
-    throw new BrokerError(`Cannot watch until ${moment} of ${mic}: ${day} is ${session}`, {
-      code: "no-session",
-    });
-  }
-  // The schema has read it before.
-  return momentIn(mic, session, readMoment(moment)!);
+  return instantOf(given.until, day, "Cannot watch until");
 }
 
 interface Recording {
@@ -150,14 +137,14 @@ async function nameArtifacts(result: Recorded, context: StepContext): Promise<vo
   for (const path of result.files) {
     const bytes = await Deno.readFile(path);
     const dataset = `pushes/${path.replace(/^.*\//, "").replace(/\.jsonl$/, "")}`;
-    const found = {
+    context.artifact({
       dataset,
       businessDay: result.day,
       path,
       bytes: bytes.length,
       sha256: await sha256(bytes),
-    };
-    context.artifact({ ...found, final: true });
+      final: true,
+    });
   }
 }
 

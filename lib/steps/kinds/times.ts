@@ -1,0 +1,66 @@
+/**
+ * The day and the clock of a run, as steps go by them.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { sessionOn } from "../../calendars/mod.ts";
+import { BrokerError } from "../../errors.ts";
+import { pause as wait } from "../../transports/push_waits.ts";
+import type { StepContext } from "../compiled.ts";
+import { momentIn, readMoment } from "../moments.ts";
+import { calendar } from "../recipe_schema.ts";
+
+/** The day that a run is for: its session's, or the slot's. */
+export function dayOf({ session, slot }: Pick<StepContext, "session" | "slot">): string {
+  return session?.date ?? slot.slice(0, 10);
+}
+
+/**
+ * Refuses to file what is so now under a day that is over, as a backfill or a late run would.
+ *
+ * @throws {BrokerError} When the day of the run has passed where its session is.
+ */
+export function refusePast(
+  context: Pick<StepContext, "session" | "now">,
+  date: string,
+  cannot: string,
+): void {
+  // The session's times carry the offset of its exchange.
+  const offset = /[+-]\d\d:\d\d$/.exec(context.session?.open ?? "")?.[0] ?? "UTC";
+  const today = Temporal.Instant.fromEpochMilliseconds(context.now()).toZonedDateTimeISO(offset).toPlainDate()
+    .toString();
+  if (today > date) throw new BrokerError(`${cannot}, and it is ${today}`, { code: "past" });
+}
+
+/** A moment of the session of a run. */
+export const sessionMoment = z.strictObject({
+  calendar,
+  moment: z.string().refine((text) => readMoment(text) !== undefined, 'a moment such as "close+5m"'),
+});
+
+/**
+ * When a moment of a day's session is, Unix milliseconds.
+ *
+ * @param cannot What cannot be done without it, for the error.
+ * @throws {BrokerError} When the day has no session.
+ */
+export function instantOf(
+  { calendar: mic, moment }: z.infer<typeof sessionMoment>,
+  day: string,
+  cannot: string,
+): number {
+  const session = sessionOn(mic, day);
+  if (typeof session === "string") {
+    throw new BrokerError(`${cannot} ${moment} of ${mic}: ${day} is ${session}`, { code: "no-session" });
+  }
+  // The schema has read it before.
+  return momentIn(mic, session, readMoment(moment)!);
+}
+
+/** Waits by the clock of the run; rejects once its signal is aborted. */
+export async function pause(context: Pick<StepContext, "sleep" | "signal">, ms: number): Promise<void> {
+  if (context.sleep !== undefined) return await context.sleep(ms);
+  await wait(ms, context.signal);
+  context.signal.throwIfAborted();
+}
