@@ -24,6 +24,7 @@ Passwords are refused on the command line, where the process list shows them;
 Before something that changes the account, a person at a terminal sees what would
 be sent and is asked; a script is not asked. Nothing is ever sent twice.`,
   flags,
+  calendars: false,
   exits: [3, 4, 5, 6],
   examples: [
     `call orders.today '{"market":"hk"}' --all`,

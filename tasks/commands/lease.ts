@@ -17,6 +17,7 @@ and any other is stopped before it can take the connection away. Looks at this
 machine alone, and sends nothing.`,
   flags,
   without: unconnected,
+  calendars: false,
   exits: [],
   examples: ["lease", "lease --json"],
   body: async () => (await import("./bodies/lease.ts")).run,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Command, type RawInput, sharedFlags } from "./command.ts";
+import { type Command, sharedFlags } from "./command.ts";
 import { exitCodeOf, UsageError } from "./exit_codes.ts";
 import { helpOf, overview } from "./help.ts";
 import type { Host } from "./host.ts";
@@ -35,29 +35,13 @@ export async function main(words: readonly string[], host: Host): Promise<number
     if (command.passOn) return await (await command.body())({ args: rest, flags: {}, host });
     const [{ parse }, body] = await Promise.all([import("./parse.ts"), command.body()]);
     const parsed = parse(command, rest);
-    await takeUpCalendars(command, parsed.flags, host);
+    const goesByDays = command.calendars !== false && !command.without?.includes("config");
+    if (goesByDays) await (await import("./local_calendars.ts")).takeUpCalendars(parsed.flags, host);
     return await body({ ...parsed, host });
   } catch (error) {
     const { report } = await import("./report.ts");
     report(error, command, host);
     return exitCodeOf(error);
-  }
-}
-
-/** Whoever reads settings goes by the days that were set by hand. */
-async function takeUpCalendars(
-  { without = [] }: Command,
-  flags: RawInput["flags"],
-  host: Host,
-): Promise<void> {
-  if (without.includes("config")) return;
-  const { takeUpCalendars } = await import("./local_calendars.ts");
-  try {
-    await takeUpCalendars(flags, host);
-  } catch (error) {
-    // A command that connects reads the settings itself, and has its own way to tell what is wrong with them.
-    const isOfSettings = error instanceof Error && "code" in error && error.code === "settings";
-    if (!isOfSettings || without.includes("gateway")) throw error;
   }
 }
 

@@ -17,6 +17,7 @@ export const quote = command({
   details: `The kind of a security follows from its code: 00700.HK, 600519.SH, 000333.SZ, AAPL,
 HSI2508.HK (a future), AAPL250919C2300000 (an option).`,
   flags,
+  calendars: false,
   exits: [3, 4, 6],
   examples: ["quote 00700.HK AAPL 600519.SH", "quote HSI2508.HK --json"],
   body: async () => (await import("./bodies/quote.ts")).run,

@@ -19,6 +19,7 @@ export const watch = command({
 a terminal each change is one line, with --json one line of JSON. Ctrl-C stops it
 and the subscriptions with it.`,
   flags,
+  calendars: false,
   exits: [3, 4, 6],
   examples: ["watch 00700.HK 09988.HK AAPL", "watch 00700.HK --topics quote,tick --json"],
   body: async () => (await import("./bodies/watch.ts")).run,

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { commands } from "../../tasks/commands/table.ts";
 import { cli, folder } from "./runner_support.ts";
 
 /** A Saturday before the mainland's notice of 2027. */
@@ -219,6 +220,23 @@ Deno.test("a file of set days that is wrong stops every command that goes by cal
     assertEquals(code, 2, words.join(" "));
     assertStringIncludes(err, `${place.path}:3: overrides.0.date`);
   }
+});
+
+Deno.test("a file of set days that is wrong stops nothing that goes by no calendar", async () => {
+  await using place = await calendars({ "days.json": "{" });
+  const { code, err } = await place.run("call", "account.funds", '{"market":"hk"}', "--dry-run");
+  assertEquals([code, err], [0, ""]);
+  const free = commands.filter(({ calendars }) => calendars === false).map(({ name }) => name);
+  assertEquals(free, ["call", "quote", "watch", "login", "doctor", "lease"]);
+  const root = new URL("../../", import.meta.url);
+  await Promise.all(free.map(async (name) => {
+    const args = ["info", "--json", `tasks/commands/bodies/${name}.ts`];
+    const { stdout } = await new Deno.Command(Deno.execPath(), { args, cwd: root }).output();
+    const { modules }: { modules: { specifier: string }[] } = JSON.parse(new TextDecoder().decode(stdout));
+    const files = modules.map(({ specifier }) => specifier.slice(root.href.length));
+    assert(files.includes(`tasks/commands/bodies/${name}.ts`));
+    assertEquals(files.filter((file) => file.startsWith("lib/calendars/")), [], name);
+  }));
 });
 
 Deno.test("next and check tell a day that was set by hand, and check warns of what is not certain", async () => {
