@@ -83,6 +83,8 @@ export const conditionalOrders = family("conditionalOrders", {
     wire: "TradeQueryRealCondOrderList",
     group: "trade",
     effect: "read",
+    answers: "now",
+    instead: "conditionalOrders.history",
     needs: "trade-login",
     source: "API document 4.4",
     request: params({

@@ -50,6 +50,8 @@ export const fills = family("fills", {
     wire: "TradeQueryRealDeliverList",
     group: "trade",
     effect: "read",
+    answers: "now",
+    instead: "fills.history",
     needs: "trade-login",
     source: "API document 4.4",
     request: params({ market, ...cursorPaging }),

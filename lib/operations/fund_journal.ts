@@ -35,6 +35,8 @@ export const fundJournal = family("fundJournal", {
     wire: "TradeQueryRealFundJourList",
     group: "trade",
     effect: "read",
+    answers: "now",
+    instead: "fundJournal.history",
     needs: "trade-login",
     source: "API document 4.2, 4.8",
     request: params({ market, ...cursorPaging }),

@@ -57,6 +57,10 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   platformPath?: string;
   /** Whether repeating it could do something twice. */
   effect: Effect;
+  /** The answer is as of the moment of the call. A read without this is asked for days, and answers the same later. */
+  answers?: "now";
+  /** The operation that answers for a past day, where there is one. */
+  instead?: string;
   /** The login that has to be there before. */
   needs: Need;
   /** Where it is documented. */

@@ -318,6 +318,8 @@ export const orders = family("orders", {
     wire: "TradeQueryRealEntrustList",
     group: "trade",
     effect: "read",
+    answers: "now",
+    instead: "orders.history",
     needs: "trade-login",
     source: "API document 4.4",
     request: params({

@@ -49,6 +49,7 @@ export const platform = family("platform", {
     group: null,
     platformPath: "/hs/config/queryServer",
     effect: "read",
+    answers: "now",
     needs: "platform-login",
     source: "API document 4.7",
     request: params({ token }),

@@ -258,6 +258,8 @@ export const quotes = family("quotes", {
     wire: "BasicQot",
     group: "hq",
     effect: "read",
+    answers: "now",
+    instead: "quotes.bars",
     needs: "platform-login",
     source: "API document 2.3, 4.6, 4.8",
     request: params({
@@ -277,6 +279,7 @@ export const quotes = family("quotes", {
     wire: "Broker",
     group: "hq",
     effect: "read",
+    answers: "now",
     needs: "platform-login",
     source: "API document 2.3, 4.6, 4.8",
     request: params({ security }, (query, wrong) => {
@@ -298,6 +301,7 @@ export const quotes = family("quotes", {
     wire: "OrderBook",
     group: "hq",
     effect: "read",
+    answers: "now",
     needs: "platform-login",
     source: "API document 2.3, 4.6, 4.8",
     request: params({
@@ -327,6 +331,8 @@ export const quotes = family("quotes", {
     wire: "Ticker",
     group: "hq",
     effect: "read",
+    answers: "now",
+    instead: "quotes.bars",
     needs: "platform-login",
     source: "API document 2.3, 4.6, 4.8",
     request: params({
@@ -384,6 +390,8 @@ export const quotes = family("quotes", {
     wire: "TimeShare",
     group: "hq",
     effect: "read",
+    answers: "now",
+    instead: "quotes.bars",
     needs: "platform-login",
     source: "API document 2.3, 4.6, 4.8",
     request: params({
@@ -405,6 +413,7 @@ export const quotes = family("quotes", {
     wire: "UsOptionChainExpireDate",
     group: "hq",
     effect: "read",
+    answers: "now",
     needs: "platform-login",
     source: "API document 4.6",
     request: params({
@@ -420,6 +429,7 @@ export const quotes = family("quotes", {
     wire: "UsOptionChainCode",
     group: "hq",
     effect: "read",
+    answers: "now",
     needs: "platform-login",
     source: "API document 2.2, 4.6",
     request: params({
@@ -441,6 +451,7 @@ export const quotes = family("quotes", {
     wire: "UsOverNightTradeCodes",
     group: "hq",
     effect: "read",
+    answers: "now",
     needs: "platform-login",
     extra: true,
     source: "community Go SDK, vendor gateway SDK 2.3.0",

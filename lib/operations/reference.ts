@@ -65,7 +65,8 @@ function indexPage(): string {
     notice,
     "# Reference",
     "Every operation once, by our name and by the broker's. A *write* is never repeated by itself; a *session* call " +
-    "changes the login or the pushes only.",
+    "changes the login or the pushes only. A *read* either names its days or answers as of now; its section says which. " +
+    "A recipe cannot read what answers as of now for [a slot whose day is over](../runner.md#the-day-of-a-slot).",
     "Decimals and 64-bit whole numbers are text, so that no digit is lost. Dates read `2025-08-15` and times `09:30:05`, " +
     "in the exchange's zone. In an answer, a member that the broker leaves out is absent, unless it is a number, a flag " +
     "or a list, which are then zero, false and empty.",
@@ -99,6 +100,7 @@ function operationSection(operation: AnyOperation): string {
   const facts = [
     `- Wire name: \`${operation.wire}\``,
     `- Effect: ${operation.effect}; needs ${operation.needs}`,
+    ...answersNow(operation),
     `- Gateway: ${gateway}; direct: ${direct}`,
     ...(operation.variantOf ? [`- A named special case of \`${operation.variantOf}\``] : []),
     ...(operation.paging ? [`- Answers in pages, by ${operation.paging.style}`] : []),
@@ -115,6 +117,13 @@ function operationSection(operation: AnyOperation): string {
     answer(operation),
     ...(example === undefined ? [] : ["### Example", `\`\`\`ts ignore\n${example}\n\`\`\``]),
   ].join("\n\n");
+}
+
+/** Says that an answer holds for the moment of the call only, and what to ask for a past day. */
+function answersNow({ answers, instead }: AnyOperation): string[] {
+  if (answers === undefined) return [];
+  const other = instead === undefined ? undefined : operations.get(instead);
+  return [`- Answers as of now${other === undefined ? "" : `; for a past day use ${linkTo(other)}`}`];
 }
 
 interface Row {

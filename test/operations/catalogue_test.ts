@@ -89,6 +89,45 @@ Deno.test("gatewayOperations are the 53 of the documents, 37 of them in the API 
   );
 });
 
+Deno.test(
+  "every read answers as of now unless it is asked for days, and names what answers for a past day",
+  pure,
+  () => {
+    const reads = [...operations.values()].filter(({ effect }) => effect === "read");
+    // Their requests name a day or a time (API document 4.4 to 4.6; the algorithmic ones from the community Go SDK).
+    assertEquals(reads.filter(({ answers }) => answers !== "now").map(({ name }) => name).toSorted(), [
+      "algo.children",
+      "algo.list",
+      "conditionalOrders.history",
+      "fills.history",
+      "fundJournal.history",
+      "futures.fillsHistory",
+      "futures.ordersHistory",
+      "orders.history",
+      "quotes.bars",
+    ]);
+    const named = reads.flatMap(({ name, instead }) => instead === undefined ? [] : [[name, instead]]);
+    assertEquals(named, [
+      ["orders.today", "orders.history"],
+      ["fills.today", "fills.history"],
+      ["fundJournal.today", "fundJournal.history"],
+      ["conditionalOrders.today", "conditionalOrders.history"],
+      ["futures.ordersToday", "futures.ordersHistory"],
+      ["futures.fillsToday", "futures.fillsHistory"],
+      ["quotes.latest", "quotes.bars"],
+      ["quotes.ticks", "quotes.bars"],
+      ["quotes.timeShare", "quotes.bars"],
+    ]);
+    for (const [name, instead = ""] of named) {
+      const other = operations.get(instead);
+      assertEquals([other?.effect, other?.answers], ["read", undefined], name);
+    }
+    // What changes something, or the login, is no answer about a day.
+    const others = [...operations.values()].filter(({ effect }) => effect !== "read");
+    assertEquals(others.filter(({ answers, instead }) => answers !== undefined || instead !== undefined), []);
+  },
+);
+
 for (const fact of facts) {
   Deno.test(`${fact.name} is ${fact.path} as documented`, pure, () => {
     const operation = operations.get(fact.name)!;

@@ -172,6 +172,12 @@ Deno.test("referencePages() writes a page for each family, the code tables and t
     "| [`orders.cancelMany`](orders.md#orderscancelmany) | `TradeBatchCancelEntrust` | write | " +
       "`/trade/TradeBatchCancelEntrust` | no: message definition not published | trade-login | yes |",
   );
+  assertStringIncludes(
+    page("fills.md"),
+    "- Answers as of now; for a past day use [`fills.history`](fills.md#fillshistory)\n",
+  );
+  assertStringIncludes(page("account.md"), "- Answers as of now\n");
+  assertEquals(page("fills.md").split("Answers as of now").length, 2);
   assertStringIncludes(page("dictionaries.md"), "| `v` | `shenzhen` | Shenzhen Connect |");
   assertStringIncludes(
     page("errors.md"),

@@ -51,8 +51,17 @@ function transportsOf(operation: AnyOperation): string[] {
 const overWhat = (transports: readonly string[]) => transports.length > 1 ? "both" : transports[0] ?? "none";
 
 function summaryOf(operation: AnyOperation) {
-  const { name, wire, effect, needs } = operation;
-  return { name, wire, path: gatewayPath(operation), effect, needs, transports: transportsOf(operation) };
+  const { name, wire, effect, answers, instead, needs } = operation;
+  return {
+    name,
+    wire,
+    path: gatewayPath(operation),
+    effect,
+    answers,
+    instead,
+    needs,
+    transports: transportsOf(operation),
+  };
 }
 
 function printFamilies(families: readonly (readonly [string, readonly AnyOperation[]])[], host: Host): void {
@@ -148,7 +157,7 @@ function namesOf({ type }: FieldInfo): readonly string[] | undefined {
 function printDetail(detail: Awaited<ReturnType<typeof detailOf>>, host: Host): void {
   const { name, wire, path, effect, needs, transports, text, source, params, result, variantOf, pages } =
     detail;
-  const { notDirect } = detail;
+  const { notDirect, answers, instead } = detail;
   host.out(paint(host, "bold", name));
   if (text !== undefined) { for (const line of wrap(text, 80)) host.out(line); }
   host.out("");
@@ -156,6 +165,7 @@ function printDetail(detail: Awaited<ReturnType<typeof detailOf>>, host: Host): 
     ["broker's name", wire],
     ["gateway path", path ?? "none"],
     ["effect", effect],
+    ...answers === undefined ? [] : [["answers", asOfNow(instead)] as [string, string]],
     ["needs", needs],
     ["transports", transports.join(", ") || "none"],
     ...notDirect === undefined ? [] : [["not over direct", notDirect] as [string, string]],
@@ -172,6 +182,9 @@ function printDetail(detail: Awaited<ReturnType<typeof detailOf>>, host: Host): 
   host.out(paint(host, "bold", "Answer"));
   for (const line of wrap(result.join(", ") || "nothing beyond success", 80)) host.out(line);
 }
+
+const asOfNow = (instead: string | undefined) =>
+  `as of now${instead === undefined ? "" : `; for a past day use ${instead}`}`;
 
 function printParameters(params: readonly Parameter[], host: Host, indent: string): void {
   for (const { name, wire, type, required, fallback, notDirect, text, values, fields } of params) {
