@@ -7,11 +7,10 @@ import { calendarZone, type Mic, sessionsBetween } from "../calendars/mod.ts";
 import { clockChangeSlots } from "../runner/clock_changes.ts";
 import type { Ledger } from "../runner/ledger.ts";
 import { dateAt } from "../runner/moments.ts";
-import { calendarOf } from "../runner/plan_run.ts";
+import { calendarOf, zoneOf } from "../runner/plan_run.ts";
 import type { RunRow } from "../runner/run_rows.ts";
 import type { SchedulerEvent } from "../runner/scheduler.ts";
 import { showInstant } from "../runner/slots.ts";
-import { zoneOf } from "../runner/starts.ts";
 import type { CompiledRecipe } from "../steps/mod.ts";
 import type { Told } from "./staged.ts";
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { CompiledRecipe } from "../steps/compiled.ts";
+import { whyPastSlot } from "./past_slot.ts";
 import type { Ledger } from "./ledger.ts";
 import { findRun, type RunRow, skipRun } from "./run_rows.ts";
 import { whyOutside } from "./write_window.ts";
@@ -21,11 +22,11 @@ export interface Decision {
  * it: the row that is returned says which.
  *
  * @param recipe The recipe as it is now; without it only the deadline of the row counts.
- * @throws {TypeError} When it does not wait for a person.
+ * @throws {TypeError} When it does not wait for a person, or would read what answers as of now and its day is over.
  */
 export function approveRun(
   ledger: Ledger,
-  { runKey, actor, now, recipe }: Decision & { recipe?: Pick<CompiledRecipe, "class" | "window"> },
+  { runKey, actor, now, recipe }: Decision & { recipe?: CompiledRecipe },
 ): RunRow {
   return ledger.transaction(() => {
     const row = waiting(ledger, runKey, "approve");
@@ -41,6 +42,8 @@ export function approveRun(
       skipRun(ledger, runKey, "deadline", now);
       return findRun(ledger, runKey)!; // it was there above
     }
+    const past = recipe === undefined ? undefined : whyPastSlot(recipe, row, now);
+    if (past !== undefined) throw new TypeError(`Cannot approve "${runKey}": ${past}`);
     // Judged before: as a run that makes up for a missed one it is only held to its deadline.
     ledger.run("update run set state = 'due', kind = 'catchup', reason = null where run_key = ?", runKey);
     ledger.event(now, "approved", { actor }, runKey);

@@ -9,7 +9,8 @@ import { recoverExpired } from "./recovery.ts";
 import type { Ledger } from "./ledger.ts";
 import { addDays, dateAt, tradingDay } from "./moments.ts";
 import { isOpen } from "./open_write.ts";
-import { calendarOf, planRun } from "./plan_run.ts";
+import { whyPastSlot } from "./past_slot.ts";
+import { calendarOf, planRun, zoneOf } from "./plan_run.ts";
 import {
   findRun,
   insertRun,
@@ -20,7 +21,8 @@ import {
   takeDue,
 } from "./run_rows.ts";
 import { eachSlot, type Slot } from "./slots.ts";
-import { type StartOptions, zoneOf } from "./starts.ts";
+import { lastAttempts } from "./step_rows.ts";
+import type { StartOptions } from "./starts.ts";
 
 const DAY_MS = 86_400_000;
 /** More days than this are a slip of the finger. */
@@ -65,7 +67,7 @@ const reopens: Record<BackfillMode, readonly RunState[]> = {
 /**
  * Finds what a backfill would run, oldest first, and changes nothing.
  *
- * @throws {TypeError} For a recipe that writes, or that keeps a login alive.
+ * @throws {TypeError} For a recipe that writes, that keeps a login alive, or that reads as of now on a past day.
  * @throws {RangeError} When the days are not all in the past, or not in its calendar.
  */
 export function planBackfill(ledger: Ledger, recipe: CompiledRecipe, options: BackfillOptions): BackfillPlan {
@@ -95,8 +97,10 @@ export function planBackfill(ledger: Ledger, recipe: CompiledRecipe, options: Ba
     instants.add(slot.at);
     if (again) continue; // another schedule of the recipe names the same instant
     const wanted = row === undefined ? mode !== "failed" : isWanted(row, mode);
-    if (wanted) plan.slots.push({ day, run, was: row?.state });
-    else {plan.left.push({
+    if (wanted) {
+      refusePast(ledger, recipe, run, { day, row, ...options });
+      plan.slots.push({ day, run, was: row?.state });
+    } else {plan.left.push({
         day,
         runKey: run.runKey,
         state: row?.state ?? "skipped",
@@ -109,6 +113,24 @@ export function planBackfill(ledger: Ledger, recipe: CompiledRecipe, options: Ba
   }
   plan.none.sort((a, b) => a.day < b.day ? -1 : 1);
   return plan;
+}
+
+/** @throws {TypeError} When the slot would read what answers as of now, and its day is over. */
+function refusePast(
+  ledger: Ledger,
+  recipe: CompiledRecipe,
+  { runKey, scheduleId, slotAt, businessDay }: NewRun,
+  { day, row, mode, now }: { day: string; row: RunRow | undefined } & Pick<BackfillOptions, "mode" | "now">,
+): void {
+  const slot = { schedule_id: scheduleId, slot_at: slotAt, business_day: businessDay ?? null };
+  const why = whyPastSlot(recipe, slot, now, mode === "all" ? undefined : doneSteps(ledger, runKey, row));
+  if (why !== undefined) throw new TypeError(`Cannot backfill "${recipe.name}" for ${day}: ${why}`);
+}
+
+/** Steps that a run keeps when it goes on where it ended. */
+function doneSteps(ledger: Ledger, runKey: string, row: RunRow | undefined): ReadonlySet<string> {
+  const steps = lastAttempts(ledger, runKey, row?.round ?? 0);
+  return new Set([...steps].flatMap(([id, { state }]) => state === "ok" ? [id] : []));
 }
 
 function isWanted(row: RunRow, mode: BackfillMode): boolean {
@@ -206,7 +228,8 @@ function whyNone(recipe: CompiledRecipe, day: string): string {
  * process has died.
  *
  * @returns Whether it is due now; not so while it runs or waits.
- * @throws {TypeError} For a run that writes, or whose recipe does by now, and for a day without a session.
+ * @throws {TypeError} For a run that writes, or whose recipe does by now, for a day without a session, and for one that
+ * is over where the run would read what answers as of now.
  */
 export function rerun(
   ledger: Ledger,
@@ -215,7 +238,7 @@ export function rerun(
     fromStart: boolean;
     now: number;
     /** The recipe as it is now. */
-    recipe?: Pick<CompiledRecipe, "class">;
+    recipe?: CompiledRecipe;
   },
 ): boolean {
   // What is found of the dead stays written down, whatever comes of this.
@@ -236,6 +259,9 @@ export function rerun(
       throw new TypeError(`Cannot run "${runKey}": its exchange was closed on that day`);
     }
     const freshRound = fromStart || row.state === "ok";
+    const done = freshRound ? undefined : doneSteps(ledger, runKey, row);
+    const past = recipe === undefined ? undefined : whyPastSlot(recipe, row, now, done);
+    if (past !== undefined) throw new TypeError(`Cannot run "${runKey}" again: ${past}`);
     const kind = row.kind === "manual" ? "manual" : "backfill";
     // What a stop or a dead process has given back is due already, and waits for nobody else from now on.
     return row.state === "due"

@@ -60,6 +60,11 @@ export function wallInstant(date: string, time: string, zone: string): number {
   return later.getTimeZoneTransition("previous")?.epochMilliseconds ?? later.epochMilliseconds;
 }
 
+/** Writes an instant as run keys hold it: `2025-08-15T08:45:00Z`. */
+export function showInstant(at: number): string {
+  return new Date(at).toISOString().replace(".000Z", "Z");
+}
+
 /** Returns the local date of an instant. */
 export function dateAt(at: number, zone: string): string {
   return Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate().toString();

@@ -14,6 +14,7 @@ import type { Recipes } from "./judging.ts";
 import { executeRun, type Surroundings } from "./run.ts";
 import { cancelDue, findRun, reopenRun, type RunRow, type RunState } from "./run_rows.ts";
 import { addManualRun } from "./starts.ts";
+import { dayOf } from "./step_scope.ts";
 import { lastAttempts } from "./step_rows.ts";
 
 /** What running a recipe within another one stands on. */
@@ -57,7 +58,9 @@ export async function runNested(
   );
   let state: string = claim as string; // unless it was claimed
   if (typeof claim !== "string") {
-    const ended = await executeRun(recipe, claim, surroundings, AbortSignal.any([stop, parent.halt]));
+    const within = outer && outerRecipe && dayOf(outerRecipe, outer, surroundings.within);
+    const around = { ...surroundings, ...within !== undefined && { within } };
+    const ended = await executeRun(recipe, claim, around, AbortSignal.any([stop, parent.halt]));
     state = ended.state;
     // It goes on with the outer run, and never by itself.
     if (state === "due") cancelDue(ledger, runKey, "stopped", host.now());

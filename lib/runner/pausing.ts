@@ -8,7 +8,8 @@ import { releaseLogin } from "./displaced.ts";
 import { beginSchedule, type ListingOptions, listSchedule } from "./listing.ts";
 import type { Ledger } from "./ledger.ts";
 import { GONE } from "./paused.ts";
-import { reopenRun, scheduledKinds, skipRun } from "./run_rows.ts";
+import { whyPastSlot } from "./past_slot.ts";
+import { reopenRun, type RunRow, scheduledKinds, skipRun } from "./run_rows.ts";
 import { ScheduleCursor } from "./schedule_cursor.ts";
 
 /** What a pause is told. */
@@ -54,14 +55,19 @@ export function pauseRecipe(
 
 /**
  * Resumes a recipe from now on. With `catchUp` the slots that were skipped in the pause are taken up again, as many
- * as its misfire policy runs of missed ones; a recipe that writes makes up for nothing.
+ * as its misfire policy runs of missed ones; a recipe that writes makes up for nothing. Slots whose day is over stay
+ * skipped where the recipe reads what answers as of now.
  *
  * @returns Keys that were taken up again.
  */
 export function resumeRecipe(
   ledger: Ledger,
   recipe: CompiledRecipe,
-  { catchUp, ...options }: ListingOptions & { catchUp: boolean },
+  { catchUp, onLeft, ...options }: ListingOptions & {
+    catchUp: boolean;
+    /** Told of each slot that is not taken up again, and why. */
+    onLeft?: (runKey: string, why: string) => void;
+  },
 ): string[] {
   const { now } = options;
   if (catchUp && recipe.class === "write") {
@@ -80,16 +86,19 @@ export function resumeRecipe(
     )?.at ?? now;
     ledger.event(now, "resumed", { recipe: recipe.name, catchUp });
     if (!catchUp) return [];
-    const missed = ledger.all<{ run_key: string }>(
-      `select run_key from run where recipe = ? and state = 'skipped' and reason = 'paused'
+    const missed = ledger.all<RunRow>(
+      `select * from run where recipe = ? and state = 'skipped' and reason = 'paused'
         and finished_at >= ? order by slot_at desc limit ?`,
       recipe.name,
       since,
       recipe.misfire.action === "all" ? recipe.misfire.max : 1,
     );
-    return missed.reverse().map(({ run_key: runKey }) => {
-      reopenRun(ledger, { runKey, kind: "catchup", freshRound: false, now });
-      return runKey;
+    return missed.reverse().flatMap((row) => {
+      const runKey = row.run_key;
+      const past = whyPastSlot(recipe, row, now);
+      if (past !== undefined) onLeft?.(runKey, past);
+      else reopenRun(ledger, { runKey, kind: "catchup", freshRound: false, now });
+      return past === undefined ? [runKey] : [];
     });
   });
 }

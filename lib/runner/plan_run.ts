@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { calendarVersion as versionOf, isProjected, type Mic } from "../calendars/mod.ts";
+import { calendarVersion as versionOf, calendarZone, isProjected, type Mic } from "../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
+import { dateAt } from "./moments.ts";
 import { jitterOf, runKeyOf } from "./run_key.ts";
 import type { NewRun, SkipReason } from "./run_rows.ts";
 import type { Slot } from "./slots.ts";
@@ -27,6 +28,19 @@ export function calendarOf(
   if (schedule?.form === "cron" && schedule.onlyIn !== undefined) return schedule.onlyIn;
   if (schedule?.form === "every" && schedule.while !== undefined) return schedule.while.mic;
   return recipe.window?.mic;
+}
+
+/** Returns the zone that a schedule's days are counted in. */
+export function zoneOf(schedule: CompiledSchedule): string {
+  if (schedule.form === "cron") return schedule.timezone;
+  const mic = schedule.form === "calendar" ? schedule.mic : schedule.while?.mic;
+  return mic === undefined ? "UTC" : calendarZone[mic];
+}
+
+/** Returns the date of an instant at the exchange that a recipe follows; nothing for one that follows none. */
+export function businessDayOf(recipe: CompiledRecipe, at: number): string | undefined {
+  const mic = calendarOf(recipe, recipe.schedules[0]);
+  return mic === undefined ? undefined : dateAt(at, calendarZone[mic]);
 }
 
 /**

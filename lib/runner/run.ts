@@ -6,6 +6,7 @@
  */
 import type { Client } from "../client/client.ts";
 import { BrokerError, DisplacedError } from "../errors.ts";
+import type { RunDay } from "../steps/as_of_now.ts";
 import type { CompiledRecipe, CompiledStep, StepScope } from "../steps/compiled.ts";
 import type { CallingStep, Claim } from "./claims.ts";
 import { endRun, LeaseLostError, renewClaim } from "./holding.ts";
@@ -26,7 +27,7 @@ import { RunTelling, type TellingOptions } from "./run_telling.ts";
 import { type Attempt, beginAttempt, endAttempt, lastAttempts, skipStep, type StepRow } from "./step_rows.ts";
 import { noteSlowness } from "./slowness.ts";
 import { contextOf } from "./step_context.ts";
-import { scopeOf } from "./step_scope.ts";
+import { type RunScope, scopeOf } from "./step_scope.ts";
 import { whyNoWrites } from "./write_guard.ts";
 import { whyOutside } from "./write_window.ts";
 
@@ -45,6 +46,8 @@ export interface Surroundings extends Pick<TellingOptions, "tracer" | "onEvent">
   secret(name: string): Promise<string>;
   /** What becomes of a run that is stopped while it reads: whoever looks next goes on with it, or it is over. @default "due" */
   whenStopped?: "due" | "cancelled";
+  /** The day of the run that these runs are steps of. @default none: each has its own */
+  within?: RunDay;
   /** Called in the transaction that ends a run, unless somebody stopped it. */
   onEnd?(recipe: CompiledRecipe, row: RunRow): void;
   /** Runs another recipe as a step of this one. */
@@ -230,7 +233,6 @@ class Execution {
     try {
       const context = contextOf(step, {
         scope: this.#scope(),
-        businessDay: this.#row.business_day ?? "",
         attempt: attempt.attempt,
         claim: this.#claim,
         recipe: this.#recipe,
@@ -346,8 +348,8 @@ class Execution {
     return outcome;
   }
 
-  #scope(): StepScope {
-    return { ...scopeOf(this.#recipe, this.#row), outputs: this.#outputs };
+  #scope(): RunScope & StepScope {
+    return { ...scopeOf(this.#recipe, this.#row, this.#around.within), outputs: this.#outputs };
   }
 
   #describe(error: unknown): string {

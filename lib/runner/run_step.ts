@@ -11,6 +11,7 @@ import {
   ProtocolError,
   UnmappedError,
 } from "../errors.ts";
+import { PastSlotError } from "../steps/as_of_now.ts";
 import type { CompiledStep, StepContext } from "../steps/compiled.ts";
 import { Halt } from "./halt.ts";
 import { type Host, wait } from "./host.ts";
@@ -72,7 +73,7 @@ function givenUp(signal: AbortSignal, graceMs: number, host: Host, done: AbortSi
 /** Tells whether another attempt could end otherwise. */
 export function isWorthRetrying(error: unknown): boolean {
   return !(error instanceof Halt || error instanceof InvalidParamsError || error instanceof UnmappedError ||
-    error instanceof DisplacedError);
+    error instanceof DisplacedError || error instanceof PastSlotError);
 }
 
 /** How long to wait after an attempt: twice as long each time. */

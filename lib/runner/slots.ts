@@ -17,11 +17,14 @@ import {
   dateAt,
   momentOf,
   neighbourDay,
+  showInstant,
   type TradingDay,
   tradingDay,
   usualDay,
   wallInstant,
 } from "./moments.ts";
+
+export { showInstant } from "./moments.ts";
 
 /** One instant that a schedule names. */
 export interface Slot {
@@ -40,11 +43,6 @@ export interface Slot {
 const DAY_MS = 86_400_000;
 /** How far ahead the next slots are looked for; what does not come within it is said not to come. */
 const HORIZON_MS = 3 * 366 * DAY_MS;
-
-/** Writes an instant as run keys hold it: `2025-08-15T08:45:00Z`. */
-export function showInstant(at: number): string {
-  return new Date(at).toISOString().replace(".000Z", "Z");
-}
 
 /** Returns the slots after one instant up to another, that one included, oldest first. */
 export function slotsBetween(schedule: CompiledSchedule, after: number, until: number): Slot[] {

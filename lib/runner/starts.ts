@@ -3,16 +3,16 @@
  *
  * @module
  */
-import { calendarVersion, calendarZone } from "../calendars/mod.ts";
+import { calendarVersion } from "../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../steps/compiled.ts";
 import type { Ledger } from "./ledger.ts";
 import { askPerson } from "./judging.ts";
 import { latestSlot } from "./latest_slot.ts";
 import { isNamedTwice } from "./listing.ts";
 import { judgeLateRuns } from "./misfire.ts";
-import { dateAt } from "./moments.ts";
 import { pauseOf } from "./paused.ts";
-import { calendarOf, planRun } from "./plan_run.ts";
+import { findPastRead, type PastRead } from "./past_slot.ts";
+import { businessDayOf, calendarOf, planRun } from "./plan_run.ts";
 import { manualRunKey } from "./run_key.ts";
 import { findRun, insertRun, type RunRow, skipRun } from "./run_rows.ts";
 import type { Slot } from "./slots.ts";
@@ -84,11 +84,6 @@ function earlier(a: number | undefined, b: number | undefined): number | undefin
   return a === undefined || b === undefined ? a ?? b : Math.min(a, b);
 }
 
-function businessDayOf(recipe: CompiledRecipe, now: number): string | undefined {
-  const mic = calendarOf(recipe, recipe.schedules[0]);
-  return mic === undefined ? undefined : dateAt(now, calendarZone[mic]);
-}
-
 /**
  * Writes the row of the latest slot that has passed, as a crontab line does that knows only "now", and returns it as
  * it stands: another process may have run it already. Lateness and deadline count as they do for the scheduler.
@@ -143,6 +138,28 @@ export function addLatestSlot(
   });
 }
 
+/**
+ * Finds the latest slot that has passed when its run would be refused: nobody has begun it, its day is over, and the
+ * recipe reads what answers as of now. Nothing when it may run, or needs no run.
+ */
+export function findPastSlot(
+  ledger: Ledger,
+  recipe: CompiledRecipe,
+  { now, lookbackMs = 14 * DAY_MS }: Pick<StartOptions, "now"> & { lookbackMs?: number },
+): PastRead & { runKey: string } | undefined {
+  for (const { schedule, slot } of latestSlots(recipe, now, lookbackMs)) {
+    const { runKey, state, businessDay = null } = planRun(recipe, schedule, slot, {
+      kind: "live",
+      traceId: "",
+    });
+    const isOpen = state === "due" && (findRun(ledger, runKey)?.state ?? "due") === "due";
+    const row = { schedule_id: schedule.id, slot_at: slot.at, business_day: businessDay };
+    const past = isOpen ? findPastRead(recipe, row, now) : undefined;
+    if (past !== undefined) return { runKey, ...past };
+  }
+  return undefined;
+}
+
 /** The latest slot that has passed, of each schedule that names its instant. */
 function latestSlots(
   { schedules }: CompiledRecipe,
@@ -180,11 +197,4 @@ function forceRow(ledger: Ledger, recipe: CompiledRecipe, row: RunRow, now: numb
     row.run_key,
   );
   ledger.event(now, "deadline_lifted", {}, row.run_key);
-}
-
-/** Returns the zone that a schedule's days are counted in. */
-export function zoneOf(schedule: CompiledSchedule): string {
-  if (schedule.form === "cron") return schedule.timezone;
-  const mic = schedule.form === "calendar" ? schedule.mic : schedule.while?.mic;
-  return mic === undefined ? "UTC" : calendarZone[mic];
 }

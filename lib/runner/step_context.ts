@@ -14,9 +14,7 @@ import { recordArtifact } from "./step_rows.ts";
 
 /** What the context of one attempt is made of. */
 export interface ContextParts {
-  scope: StepScope;
-  /** Trading day of the run, for files that name none. */
-  businessDay: string;
+  scope: StepScope & Pick<StepContext, "day">;
   attempt: number;
   claim: Claim;
   recipe: CompiledRecipe;
@@ -31,7 +29,7 @@ export interface ContextParts {
 /** Makes the context; its signal and its way to wait belong to the attempt. */
 export function contextOf(
   step: CompiledStep,
-  { scope, businessDay, attempt, claim, recipe, around, guard, halt, tell }: ContextParts,
+  { scope, attempt, claim, recipe, around, guard, halt, tell }: ContextParts,
 ): Omit<StepContext, "signal" | "sleep"> {
   const { ledger, host, out, redactor, client, secret, runRecipe } = around;
   const calling: CallingStep = { ...claim, step: step.id, calls: new Map(), halt };
@@ -50,7 +48,7 @@ export function contextOf(
     artifact: (file) => {
       redactor.checkFile(file.path);
       const path = redactor.text(file.path);
-      const made = { ...file, path, businessDay: file.businessDay ?? businessDay };
+      const made = { ...file, path, businessDay: file.businessDay ?? scope.day.date };
       const recorded = recordArtifact(ledger, claim, made, host.now());
       tell({ type: "artifact", step: step.id, dataset: file.dataset, path, ...recorded });
     },

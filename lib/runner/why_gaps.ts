@@ -9,11 +9,10 @@ import type { Ledger } from "./ledger.ts";
 import type { ScheduleRow } from "./listing.ts";
 import { dateAt, tradingDay } from "./moments.ts";
 import { GONE, pauseOf } from "./paused.ts";
-import { calendarOf } from "./plan_run.ts";
+import { calendarOf, zoneOf } from "./plan_run.ts";
 import { runKeyOf } from "./run_key.ts";
 import type { RunRow } from "./run_rows.ts";
 import { eachSlot, type Slot } from "./slots.ts";
-import { zoneOf } from "./starts.ts";
 import { showTime } from "./why_run.ts";
 import { windowOn } from "./write_window.ts";
 

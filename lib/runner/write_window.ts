@@ -5,8 +5,7 @@
  */
 import { calendarZone } from "../calendars/mod.ts";
 import type { CompiledRecipe } from "../steps/compiled.ts";
-import { dateAt, momentOf, tradingDay } from "./moments.ts";
-import { showInstant } from "./slots.ts";
+import { dateAt, momentOf, showInstant, tradingDay } from "./moments.ts";
 
 /** Nothing is written in the last minutes before the close, however late or early that is on the day. */
 const MARGIN_MS = 10 * 60_000;

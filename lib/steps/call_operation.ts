@@ -3,22 +3,88 @@
  *
  * @module
  */
+import { sessionOn } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
+import { RejectedError, UnmappedError } from "../errors.ts";
+import { findOperation } from "../operations/mod.ts";
 import type { AnyOperation } from "../operations/operation.ts";
+import { asOfNowOf, PastSlotError, refusePast, slotDayAt } from "./as_of_now.ts";
+import type { StepContext } from "./compiled.ts";
 
-/** Calls an operation once; lists are walked to their end. */
+/**
+ * Calls an operation once; lists are walked to their end.
+ *
+ * @throws {PastSlotError} When it answers as of now, and the day of the slot is over. Nothing was sent.
+ */
 export async function callOperation(
-  client: Client,
   operation: AnyOperation,
-  { params, signal }: { params: unknown; signal: AbortSignal },
+  params: unknown,
+  context: StepContext,
 ): Promise<unknown> {
+  const asOfNow = asOfNowOf(operation, params);
+  if (asOfNow !== undefined) refusePast(asOfNow, context);
+  const client = await context.client();
+  const { signal } = context;
   // A write is not given up half-way: its outcome would be unknown.
   if (operation.effect === "write") return await client.call(operation, params);
   if (operation.paging === undefined) return await client.call(operation, params, { signal });
-  const [family = "", method = ""] = operation.name.split(".");
+  const rows = await list(client, operation, params, signal);
+  const isOfDay = asOfNow !== undefined && context.day.isOneOfMany === undefined;
+  if (rows.length === 0 && isOfDay) await refuseEmptied(operation, params, { client, context });
+  return rows;
+}
+
+async function list(
+  client: Client,
+  { name }: AnyOperation,
+  params: unknown,
+  signal: AbortSignal,
+): Promise<unknown[]> {
+  const [family = "", method = ""] = name.split(".");
   // The client has one function for each operation of the catalogue, under the same names.
   const families = client as unknown as Record<string, Record<string, ListMethod>>;
   return await families[family]![method]!(params, { signal }).toArray();
 }
 
 type ListMethod = (params: unknown, options: { signal: AbortSignal }) => { toArray(): Promise<unknown[]> };
+
+/** How far a list is read, which says nothing about its rows. */
+const paging: ReadonlySet<string> = new Set(["limit", "cursor", "page"]);
+
+/**
+ * Refuses an empty list of today whose rows the broker has moved. Some time after the close the broker empties these
+ * lists, and from then on only the history has the rows of the day.
+ *
+ * @throws {PastSlotError} When the history has rows of the day.
+ */
+async function refuseEmptied(
+  { name, instead = "" }: AnyOperation,
+  params: unknown,
+  { client, context }: { client: Client; context: StepContext },
+): Promise<void> {
+  const history = findOperation(instead);
+  const fields = history?.request.fields ?? {};
+  // Parameters of a call are a plain object, which the client has checked.
+  const asked = Object.entries(params as Readonly<Record<string, unknown>>).filter(([each]) =>
+    !paging.has(each)
+  );
+  const isAlike = fields.from?.type.name === "date" && asked.every(([each]) => Object.hasOwn(fields, each));
+  if (history === undefined || !isAlike) return;
+  const { date, calendar } = slotDayAt(name, params, context);
+  const session = calendar === undefined ? "unknown" : sessionOn(calendar, date);
+  if (typeof session === "string" || context.now() < session.closeAt) return;
+  try {
+    const given = { ...Object.fromEntries(asked), from: date, to: date, limit: 1 };
+    const answer = await client.call(history, given, { signal: context.signal });
+    const rows: unknown = Array.isArray(answer) ? answer : answer?.rows;
+    if (!Array.isArray(rows) || rows.length === 0) return;
+  } catch (error) {
+    if (!(error instanceof RejectedError || error instanceof UnmappedError)) throw error;
+    return context.log("warn", `"${name}" is empty, and "${instead}" could not confirm it: ${error.message}`);
+  }
+  throw new PastSlotError(
+    `Cannot read "${name}" for ${date}: it is empty, and "${instead}" has rows of that day, as the broker moves ` +
+      `them after the close; use "${instead}"`,
+    { code: "past" },
+  );
+}

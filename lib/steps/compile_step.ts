@@ -5,6 +5,7 @@
  */
 import { didYouMean } from "../client/nearest.ts";
 import { InvalidParamsError } from "../errors.ts";
+import { nestedAsOfNow } from "./as_of_now.ts";
 import type { CompiledStep, StepContext, StepScope } from "./compiled.ts";
 import { durationOf } from "./durations.ts";
 import type { Expression } from "./expressions.ts";
@@ -68,6 +69,9 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
   found.push(...wrong.map((issue) => ({ ...issue, path: ["with", ...issue.path] })));
   const known = await otherRecipe(source, around, found);
   const { effect } = maker;
+  const asOfNow = known?.steps === undefined
+    ? maker.asOfNow?.(given)
+    : nestedAsOfNow(String(given.recipe), known.steps);
   if (source.fresh && effect !== "read" && effect !== "write") {
     found.push(
       expected(["fresh"], "not fresh: only a step that reads can be run again when a run is resumed"),
@@ -82,6 +86,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     effect,
     needs: [...needs],
     needsAccount: known?.needsAccount ?? maker.needsAccount(given),
+    ...asOfNow !== undefined && { asOfNow },
     fresh: source.fresh ?? false,
     reads: readsOf(template, condition),
     written: given,

@@ -6,6 +6,7 @@
  */
 import type { Mic } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
+import type { AsOfNow, RunDay } from "./as_of_now.ts";
 
 /** What running a step again could do. */
 export type StepEffect = "read" | "local" | "write";
@@ -153,6 +154,8 @@ export interface CompiledStep {
   retry?: { attempts: number; waitMs: number };
   /** Run again when a run is resumed, instead of reusing its stored output. */
   fresh: boolean;
+  /** What it reads that answers as of now, as far as that is known before it runs. */
+  asOfNow?: AsOfNow;
   /** Steps whose outputs its condition and its parameters read. */
   reads?: readonly string[];
   /** Its parameters as they are written, holes and all. */
@@ -190,6 +193,8 @@ export interface StepScope {
 export interface StepContext extends StepScope {
   /** Run key and step id: the key of whatever the step does outside. */
   stepKey: string;
+  /** The day that the run stands for, whenever it is done. */
+  day: RunDay;
   attempt: number;
   signal: AbortSignal;
   now: () => number;

@@ -9,6 +9,7 @@ export { defineRecipe } from "./define_recipe.ts";
 export { defineStep } from "./define_step.ts";
 export { runRecipe } from "./run_recipe.ts";
 
+export type { AsOfNow, RunDay } from "./as_of_now.ts";
 export type {
   CalendarSchedule,
   CompiledNotice,

@@ -93,7 +93,7 @@ async function answerCall(
         `Cannot call "${name}": it changes something, and the step says that its effect is "${effect}"`,
       );
     }
-    const value = await callOperation(await context.client(), operation, { params, signal: context.signal });
+    const value = await callOperation(operation, params, context);
     child.send({ type: "answer", id, value });
   } catch (error) {
     child.send({ type: "refusal", id, message: error instanceof Error ? error.message : String(error) });

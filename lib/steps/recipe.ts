@@ -58,7 +58,9 @@ export interface CompileOptions {
 }
 
 /** What is known of another recipe. */
-export type KnownRecipe = Pick<CompiledRecipe, "class" | "needsAccount">;
+export type KnownRecipe =
+  & Pick<CompiledRecipe, "class" | "needsAccount">
+  & Partial<Pick<CompiledRecipe, "steps">>;
 
 /**
  * Checks the text of a recipe, YAML or JSON, and makes it ready to run.

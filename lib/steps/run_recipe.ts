@@ -6,6 +6,7 @@
  */
 import type { Client } from "../client/client.ts";
 import { BrokerError } from "../errors.ts";
+import type { RunDay } from "./as_of_now.ts";
 import type { CompiledRecipe, CompiledStep, StepContext, StepScope } from "./compiled.ts";
 
 /** What a recipe runs with. */
@@ -22,6 +23,8 @@ export interface RecipeContext {
   slot?: string;
   session?: StepScope["session"];
   previousSession?: StepScope["previousSession"];
+  /** The day that the run stands for. @default that of the session, or of the slot in UTC */
+  day?: RunDay;
   /** Values of secrets. @default there are none */
   secret?: (name: string) => Promise<string>;
   /** Waits; a virtual clock brings its own. @default real time */
@@ -88,6 +91,7 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
   }
   const { now, out = "", signal = new AbortController().signal } = context;
   const slot = context.slot ?? Temporal.Instant.fromEpochMilliseconds(now()).toString();
+  const day = context.day ?? dayOf(slot, context.session);
   const outputs: Record<string, unknown> = {};
   const steps: StepResult[] = [];
   const scope: StepScope = {
@@ -113,6 +117,7 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
     const limit = step.timeoutMs === undefined ? undefined : AbortSignal.timeout(step.timeoutMs);
     const work = step.run({
       ...scope,
+      day,
       stepKey: `${scope.runKey}/${id}`,
       attempt: 1,
       signal: limit === undefined ? signal : AbortSignal.any([signal, limit]),
@@ -138,6 +143,12 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
     context.onProgress?.({ type: "step-done", ...place, ok, output });
   }
   return { name: recipe.name, steps, ok: steps.every(({ ok }) => ok) };
+}
+
+/** The session's times carry the offset of its exchange. */
+function dayOf(slot: string, session: StepScope["session"]): RunDay {
+  const date = session?.date ?? Temporal.Instant.from(slot).toString().slice(0, 10);
+  return { date, zone: /[+-]\d\d:\d\d$/.exec(session?.open ?? "")?.[0] ?? "UTC" };
 }
 
 function tookTooLong({ id, timeoutMs }: CompiledStep): BrokerError {

@@ -7,6 +7,7 @@ import { didYouMean } from "../client/nearest.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import { findOperation, operations } from "../operations/mod.ts";
 import { type AnyOperation, normalizeParams } from "../operations/operation.ts";
+import { type AsOfNow, asOfNowOf } from "./as_of_now.ts";
 import { callOperation } from "./call_operation.ts";
 import type { StepContext, StepEffect } from "./compiled.ts";
 import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
@@ -23,6 +24,8 @@ export interface StepMaker {
   /** Members that must be references to secrets. */
   secretParams: readonly Issue["path"][];
   needsAccount(given: Readonly<Record<string, unknown>>): boolean;
+  /** What it reads that answers as of now, as far as that is known before it runs. */
+  asOfNow?(given: Readonly<Record<string, unknown>>): AsOfNow | undefined;
   /** Everything that is wrong with parameters; `mayDiffer` tells values that are known at the run alone. */
   check(given: Readonly<Record<string, unknown>>, mayDiffer: (value: unknown) => boolean): Found[];
   /** Does it, with parameters whose holes were filled. */
@@ -59,6 +62,7 @@ function kindMaker(kind: AnyStepKind): StepMaker {
     secretParams,
     ...keepAlive && { keepAlive },
     needsAccount: (given) => kind.needsAccount(given),
+    ...kind.asOfNow !== undefined && { asOfNow: (given) => kind.asOfNow!(given) },
     check(given, mayDiffer) {
       const found = checkSchema(kind.params, given).filter(({ path }) => !mayDiffer(valueAt(given, path)));
       kind.checkWritten?.(given, (path, text) => found.push(expected(path, text)));
@@ -107,6 +111,7 @@ function operationMaker(operation: AnyOperation): StepMaker {
     effect: operation.effect === "session" ? "local" : operation.effect,
     secretParams: secrets.flatMap(([name, { wire }]) => name === wire ? [[name]] : [[name], [wire]]),
     needsAccount: () => operation.needs === "trade-login",
+    asOfNow: (given) => asOfNowOf(operation, normalizeParams(fields, given)),
     check(given, mayDiffer) {
       const params = normalizeParams(fields, given);
       return issuesOf(params).filter(({ path }) => !mayDiffer(valueAt(params, path))).map(
@@ -124,11 +129,7 @@ function operationMaker(operation: AnyOperation): StepMaker {
         },
       );
     },
-    run: async (given, context) =>
-      await callOperation(await context.client(), operation, {
-        params: normalizeParams(fields, given),
-        signal: context.signal,
-      }),
+    run: async (given, context) => await callOperation(operation, normalizeParams(fields, given), context),
     ...operation.effect === "write" && {
       plan: (given) => Promise.resolve({ call: operation.name, params: normalizeParams(fields, given) }),
     },

@@ -52,6 +52,8 @@ make a run of its own. Exit code 0 says that the run ended well or was skipped, 
 it failed, 4 that another run stands in the way, 5 that the outcome of a write is
 unknown. A recipe that writes takes a ledger. With --if-new a start that comes second
 is no failure: for crontabs and timers, which look more often than there are slots.
+When nobody has begun that slot, its day is over, and the recipe reads what answers as
+of now, this is a run by hand for now; with --if-new or --force-deadline it is not.
 
 --force-deadline lifts the "deadline" of a recipe; whether a late slot is made up for says
 its "misfire", and --manual runs the recipe whatever that says. The window of a recipe

@@ -22,6 +22,7 @@ async function world() {
   const ledger = `${dir.path}/ledger.db`;
   return {
     path: dir.path,
+    gateway,
     ledger,
     env: envOf(gateway),
     where: ["--ledger", ledger, "--recipes", dir.path],
@@ -381,8 +382,10 @@ Deno.test("backfill in a process of its own ends with 130 at SIGINT, and the day
   await Deno.writeTextFile(
     `${w.path}/slow.yaml`,
     "name: slow\nschedule: { calendar: XHKG, at: open+30m }\nsteps:\n" +
-      "  - { id: wait, uses: wait-for, with: { price: { security: 00700.HK, atLeast: '999999' }, every: 1s, atMost: 10m } }\n",
+      "  - { id: wait, uses: fills.history, with: { market: hk, from: '2025-08-13', to: '2025-08-13' } }\n",
   );
+  // It answers when the test is over.
+  w.gateway.faults.arm({ kind: "delay", operation: "fills.history", ms: 60_000 });
   const process = start(["backfill", "slow", "--from", "2025-08-13", "--to", "2025-08-14", ...w.where], {
     env: w.env,
   });

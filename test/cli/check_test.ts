@@ -2,9 +2,9 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { cli, folder, spawned } from "./runner_support.ts";
 
 const close =
-  "name: close\nschedule: { calendar: XHKG, at: close+45m }\nsteps:\n  - { id: a, uses: orders.today, with: { market: hk } }\n";
+  "name: close\nschedule: { calendar: XHKG, at: close+45m }\nmisfire: skip\nsteps:\n  - { id: a, uses: orders.today, with: { market: hk } }\n";
 const night =
-  "name: night\nschedule: { cron: '30 2 * * *', timezone: America/New_York }\nsteps:\n  - { id: a, uses: orders.today, with: { market: us } }\n";
+  "name: night\nschedule: { cron: '30 2 * * *', timezone: America/New_York }\nmisfire: skip\nsteps:\n  - { id: a, uses: orders.today, with: { market: us } }\n";
 const wrong = "name: wrong\nsteps:\n  - id: a\n    uses: orders.todya\n    with: { market: hk }\n";
 const NOW = "2025-12-23T12:00:00+08:00";
 

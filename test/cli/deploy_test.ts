@@ -10,7 +10,7 @@ import { KEY, PASSWORD } from "./support.ts";
 const beat = `name: beat
 schedule: { calendar: XHKG, at: "09:25" }
 steps:
-  - { id: orders, uses: orders.today, with: { market: hk } }
+  - { id: orders, uses: orders.history, with: { market: hk, from: "2025-08-14", to: "2025-08-14" } }
 `;
 const trader = `name: trader
 schedule: { calendar: XHKG, at: close-15m }
@@ -294,7 +294,7 @@ Deno.test("deploy refuses to let a recipe trade on a ledger that does not last, 
 });
 
 Deno.test("deploy says what is wrong with its arguments and with recipes", async () => {
-  await using dir = await folder({ "beat.yaml": beat, "wrong.yaml": beat.replace("today", "todya") });
+  await using dir = await folder({ "beat.yaml": beat, "wrong.yaml": beat.replace("history", "histroy") });
   const cases: [words: string[], reason: string][] = [
     [["deploy", dir.path], "name the system with --to"],
     [["deploy", dir.path, "--to", "cron"], 'Cannot deploy to "cron": it is one of "crontab", '],

@@ -145,6 +145,7 @@ steps:
     `# A simulated broker inside the process that runs it. Without this line the settings say where the broker is.
 connect: simulator
 schedule: { calendar: XHKG, at: open-10m }
+deadline: 6h
 steps:
   - id: snapshot
     uses: snapshot

@@ -38,6 +38,7 @@ const written = () =>
 Deno.test("docs/recipes.md has the files that are run here, and check finds nothing wrong with them", async () => {
   assertEquals(Object.keys(files), [
     "funds_warning.yaml",
+    "fills_of_yesterday.yaml",
     "fills_of_markets.ts",
     "count_step.ts",
     "count.yaml",

@@ -24,6 +24,7 @@ export function stepContext(
     runKey: "test/main/2025-08-15",
     stepKey: "test/main/2025-08-15/step",
     slot,
+    day: { date: given.session?.date ?? slot.slice(0, 10), zone: "Asia/Hong_Kong", calendar: "XHKG" },
     params: {},
     outputs: {},
     attempt: 1,

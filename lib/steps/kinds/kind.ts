@@ -5,6 +5,7 @@
  */
 import type * as z from "zod";
 import type { Issue } from "../../errors.ts";
+import type { AsOfNow } from "../as_of_now.ts";
 import type { StepContext, StepEffect } from "../compiled.ts";
 
 /** A kind of step. `P` are its parameters once they are checked, `O` its output: plain data that JSON can hold. */
@@ -17,6 +18,11 @@ export interface StepKind<P = unknown, O = unknown> {
   readonly effect: StepEffect;
   /** Whether it touches the trade login. */
   readonly needsAccount: (params: P) => boolean;
+  /**
+   * What it reads that answers as of now; members that are expressions may still be text. Its `run` refuses a slot
+   * whose day is over.
+   */
+  readonly asOfNow?: (params: P) => AsOfNow | undefined;
   /** It does nothing but keep a login alive. */
   readonly keepAlive?: true;
   /** The form of the parameters; free of transforms, so that JSON Schema can hold it. */

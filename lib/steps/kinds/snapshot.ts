@@ -6,12 +6,12 @@
 import * as z from "zod";
 import { BarInterval } from "../../dictionaries/bar.ts";
 import { quotes } from "../../operations/quotes.ts";
+import { type AsOfNow, exchangesOf, refusePast } from "../as_of_now.ts";
 import type { StepContext } from "../compiled.ts";
 import { archiveBars } from "./bar_archive.ts";
 import { day, folder, markets, security, securityFrom } from "./fields.ts";
 import { csvText, jsonLines, pathIn, writeWhole, type WrittenFile } from "./files.ts";
 import { stepKind } from "./kind.ts";
-import { dayOf, refusePast } from "./times.ts";
 
 const securities = z.array(security).min(1).max(200);
 
@@ -29,7 +29,7 @@ const params = z.strictObject({
     // A code table is never empty.
     intervals: z.array(z.enum(BarInterval.names as [BarInterval, ...BarInterval[]])).min(1).default(["day"]),
     from: day.meta({ description: "Day to begin at where nothing is there yet" }),
-    to: day.optional().meta({ description: "Last day; the session of the run, or today, by default" }),
+    to: day.optional().meta({ description: "Last day; the day of the run by default" }),
   }).optional().meta({ description: "An archive of bars that goes on where it stopped" }),
   out: folder.default("out/snapshots"),
   format: z.enum(["jsonl", "csv"]).default("jsonl"),
@@ -57,26 +57,44 @@ export interface SnapshotTaken {
 
 const parts = ["account", "holdings", "futures", "quotes", "optionChain", "bars"] as const;
 
+/** Every part but the bars, which have days of their own. */
+function asOfNow(given: Params): AsOfNow | undefined {
+  const { account, holdings, futures, quotes, optionChain } = given;
+  const ofNow = { account, holdings, futures: futures || undefined, quotes, optionChain };
+  const names = Object.entries(ofNow).flatMap(([name, value]) => value === undefined ? [] : [name]);
+  if (names.length === 0) return undefined;
+  const kinds = Array.isArray(quotes) ? quotes.map(kindOf) : [];
+  const exchanges = exchangesOf([
+    account,
+    holdings,
+    futures ? "futures" : [],
+    kinds,
+    optionChain ? "us" : [],
+  ]);
+  return { reads: names.join(", "), exchanges };
+}
+
+/** The kind of a security; nothing for what an expression gives later. */
+function kindOf(named: unknown): string | undefined {
+  const found = security.safeParse(named);
+  return found.success ? securityFrom(found.data).type : undefined;
+}
+
 /** Writes each part as one file under the day of the run; bars have an archive of their own. */
 export const snapshot = stepKind<Params, SnapshotTaken>({
   name: "snapshot",
   summary: "Writes funds, holdings, quotes, option chains and bars to files",
   effect: "read",
   needsAccount: ({ account, holdings, futures }) => Boolean(account ?? holdings ?? futures),
+  asOfNow,
   params,
   check(given, wrong) {
     if (parts.every((part) => given[part] === undefined)) wrong([], `one or more of ${parts.join(", ")}`);
   },
   async run(given, context) {
-    const date = dayOf(context);
-    const ofNow = parts.filter((part) => part !== "bars" && given[part] !== undefined);
-    if (ofNow.length > 0) {
-      refusePast(
-        context,
-        date,
-        `Cannot take a snapshot of ${date}: ${ofNow.join(", ")} are told as of now alone`,
-      );
-    }
+    const { date } = context.day;
+    const ofNow = asOfNow(given);
+    if (ofNow !== undefined) refusePast(ofNow, context);
     const taken: SnapshotTaken = { ok: true, day: date, rows: {}, files: [] };
     for (const [part, read] of readersOf(given, context)) {
       context.progress({ text: part });
@@ -174,8 +192,7 @@ async function archive(
   const client = await context.client();
   const { signal } = context;
   const securities = wanted.securities.map(securityFrom);
-  const today = Temporal.Instant.fromEpochMilliseconds(context.now()).toString().slice(0, 10);
-  const to = wanted.to ?? context.session?.date ?? today;
+  const to = wanted.to ?? context.day.date;
   taken.bars = [];
   // The broker gives bars of subscribed securities alone.
   const subscription = { topic: "quote" as const, securities };

@@ -11,28 +11,6 @@ import type { StepContext } from "../compiled.ts";
 import { momentIn, readMoment } from "../moments.ts";
 import { calendar } from "../recipe_schema.ts";
 
-/** The day that a run is for: its session's, or the slot's. */
-export function dayOf({ session, slot }: Pick<StepContext, "session" | "slot">): string {
-  return session?.date ?? slot.slice(0, 10);
-}
-
-/**
- * Refuses to file what is so now under a day that is over, as a backfill or a late run would.
- *
- * @throws {BrokerError} When the day of the run has passed where its session is.
- */
-export function refusePast(
-  context: Pick<StepContext, "session" | "now">,
-  date: string,
-  cannot: string,
-): void {
-  // The session's times carry the offset of its exchange.
-  const offset = /[+-]\d\d:\d\d$/.exec(context.session?.open ?? "")?.[0] ?? "UTC";
-  const today = Temporal.Instant.fromEpochMilliseconds(context.now()).toZonedDateTimeISO(offset).toPlainDate()
-    .toString();
-  if (today > date) throw new BrokerError(`${cannot}, and it is ${today}`, { code: "past" });
-}
-
 /** A moment of the session of a run. */
 export const sessionMoment = z.strictObject({
   calendar,

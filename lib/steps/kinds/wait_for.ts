@@ -8,12 +8,13 @@ import { add, compare, isDecimal } from "../../decimal.ts";
 import { BrokerError } from "../../errors.ts";
 import { orders } from "../../operations/orders.ts";
 import { quotes } from "../../operations/quotes.ts";
+import { type AsOfNow, asOfNowOf, refusePast } from "../as_of_now.ts";
 import type { StepContext } from "../compiled.ts";
 import { durationOf, showDuration } from "../durations.ts";
 import { duration } from "../recipe_schema.ts";
 import { day, decimalText, market, markets, security, securityFrom } from "./fields.ts";
 import { stepKind } from "./kind.ts";
-import { dayOf, instantOf, pause, sessionMoment } from "./times.ts";
+import { instantOf, pause, sessionMoment } from "./times.ts";
 
 const often = {
   every: duration.default("30s").meta({ description: "Time between two looks" }),
@@ -54,6 +55,14 @@ interface Look {
 
 const forms = ["feesCleared", "orderDone", "price", "session"] as const;
 
+/** An order and a price are looked at as of now. Fees have a day of their own, and so has a moment of a session. */
+function asOfNow({ orderDone, price }: Params): AsOfNow | undefined {
+  if (orderDone !== undefined) return asOfNowOf(orders.today, orderDone);
+  if (price === undefined) return undefined;
+  const found = security.safeParse(price.security);
+  return asOfNowOf(quotes.latest, found.success ? securityFrom(found.data) : {});
+}
+
 /** Looks again and again; fails when it takes too long, so that what needs it does not run. */
 export const waitFor = stepKind<Params, Waited>({
   name: "wait-for",
@@ -61,6 +70,7 @@ export const waitFor = stepKind<Params, Waited>({
     "Waits until fees have cleared, an order is done, a price is reached, or a moment of the session comes",
   effect: "read",
   needsAccount: ({ feesCleared, orderDone }) => feesCleared !== undefined || orderDone !== undefined,
+  asOfNow,
   params,
   check(given, wrong) {
     const named = forms.filter((form) => given[form] !== undefined);
@@ -72,6 +82,9 @@ export const waitFor = stepKind<Params, Waited>({
   async run(given, context) {
     const begun = context.now();
     const until = begun + durationOf(given.atMost);
+    const ofNow = asOfNow(given);
+    // Once it has begun it goes on for as long as it was told to.
+    if (ofNow !== undefined) refusePast(ofNow, context);
     for (let looks = 1;; looks++) {
       context.signal.throwIfAborted();
       const { done, seen } = await look(given, context);
@@ -184,7 +197,7 @@ async function lookAtPrice(
 }
 
 function lookAtSession(wanted: NonNullable<Params["session"]>, context: StepContext): Look {
-  const at = instantOf(wanted, dayOf(context), "Cannot wait for");
+  const at = instantOf(wanted, context.day.date, "Cannot wait for");
   const inMs = at - context.now();
   return { done: inMs <= 0, seen: { at: Temporal.Instant.fromEpochMilliseconds(at).toString(), inMs } };
 }

@@ -7,13 +7,14 @@ import * as z from "zod";
 import { PushTopic } from "../../dictionaries/push.ts";
 import { BrokerError } from "../../errors.ts";
 import type { TransportEvent } from "../../transports/push_events.ts";
+import { type AsOfNow, refusePast } from "../as_of_now.ts";
 import type { StepContext } from "../compiled.ts";
 import { durationOf } from "../durations.ts";
 import { duration } from "../recipe_schema.ts";
 import { folder, security, securityFrom } from "./fields.ts";
 import { pathIn, sha256 } from "./files.ts";
 import { stepKind } from "./kind.ts";
-import { dayOf, instantOf, pause, refusePast, sessionMoment } from "./times.ts";
+import { instantOf, pause, sessionMoment } from "./times.ts";
 
 const params = z.strictObject({
   securities: z.array(security).max(200).default([]),
@@ -40,21 +41,25 @@ export interface Recorded {
   files: string[];
 }
 
+/** Pushes come as things happen. What they are about may trade through the recipe's midnight. */
+const pushes: AsOfNow = { reads: "pushes", exchanges: [] };
+
 /** Records until the end that is named; a run that goes on adds to the files that are there. */
 export const watch = stepKind<Params, Recorded>({
   name: "watch",
   summary: "Records pushes (quotes, books, ticks, changes of orders) to files for a part of the day",
   effect: "read",
   needsAccount: ({ orders }) => orders,
+  asOfNow: () => pushes,
   params,
   check(given, wrong) {
     if ((given.for === undefined) === (given.until === undefined)) wrong([], "either for or until");
     if (given.securities?.length === 0 && !given.orders) wrong(["securities"], "securities, or orders: true");
   },
   async run(given, context) {
-    const day = dayOf(context);
+    const day = context.day.date;
     const result: Recorded = { ok: true, day, counts: {}, gaps: [], dropped: 0, files: [] };
-    refusePast(context, day, `Cannot record the pushes of ${day}: they come as things happen`);
+    refusePast(pushes, context);
     const waitMs = endOf(given, day, context) - context.now();
     if (waitMs <= 0) {
       throw new BrokerError(`Cannot record the pushes of ${day}: they have passed`, { code: "past" });

@@ -65,17 +65,22 @@ export async function resume({ args: [given = ""], flags, host }: ResumeInput): 
     return 0;
   }
   const now = host.now();
+  const left: { key: string; why: string }[] = [];
   const caughtUp = resumeRecipe(ledger, recipe, {
     now,
     loadedAt: now,
     lookbackMs: LOOKBACK_MS,
     drawTraceId: () => drawTraceId({ random: Math.random }),
     catchUp: flags["catch-up"] ?? false,
+    onLeft: (key, why) => left.push({ key, why }),
   });
-  if (flags.json) host.out(JSON.stringify({ recipe: name, paused: false, changed: true, caughtUp }));
-  else {
+  if (flags.json) {
+    const more = left.length === 0 ? {} : { left };
+    host.out(JSON.stringify({ recipe: name, paused: false, changed: true, caughtUp, ...more }));
+  } else {
     host.out(`${name} goes on from now`);
     for (const key of caughtUp) host.out(`taken up again: ${key}`);
+    for (const { key, why } of left) host.out(`stays skipped: ${key}: ${plain(why)}`);
   }
   return 0;
 }

@@ -1,15 +1,17 @@
 /**
- * Schedules whose slots the window of their recipe lets nobody run.
+ * Schedules whose slots nobody can run: their window keeps them from it, or what they read answers as of now.
  *
  * @module
  */
 import { calendarZone } from "../../../lib/calendars/mod.ts";
+import { type LateReads, lateReadsOf } from "../../../lib/runner/past_slot.ts";
+import { zoneOf } from "../../../lib/runner/plan_run.ts";
 import { type MissedDay, type Reach, reachOf } from "../../../lib/runner/reach.ts";
 import { showDuration } from "../../../lib/steps/durations.ts";
 import type { CompiledRecipe, FileReport } from "../../../lib/steps/mod.ts";
 import type { RecipeIssue } from "../../../lib/steps/mod.ts";
 import { placesInCode, readRecipeText, type RecipeText } from "../../../lib/steps/recipe_text.ts";
-import { localTime } from "./slot_lines.ts";
+import { localTime, readable } from "./slot_lines.ts";
 
 /** What was found out about a file. */
 export interface ReachNotes {
@@ -30,7 +32,29 @@ export async function reachNotes({ path, recipe }: FileReport, now: number): Pro
     if (reach.fine === 0) notes.issues.push(await issueOf(recipe, { path, reach, first }));
     else notes.warnings.push(warningOf(recipe, reach));
   }
+  const late = Map.groupBy(lateReadsOf(recipe, now), ({ step, never }) => `${step} ${never !== undefined}`);
+  for (const group of late.values()) notes.warnings.push(lateWarning(recipe, group));
   return notes;
+}
+
+/** Says when a step that reads as of now is refused, and what to write. */
+function lateWarning(recipe: CompiledRecipe, group: readonly LateReads[]): string {
+  const [{ scheduleId, step, asOfNow: { instead, reads }, never }] = group as [LateReads]; // a group is never empty
+  const what = `"${recipe.name}": step "${step}" reads ${reads} as of now`;
+  const other = instead === undefined ? "" : `for past days use "${instead}", or `;
+  if (never !== undefined) {
+    const schedule = recipe.schedules.find(({ id }) => id === scheduleId);
+    const zone = schedule === undefined ? "UTC" : zoneOf(schedule);
+    const slot = `${readable(localTime(never.slotAt, zone))} ${zone}`;
+    return `${what}, which is refused for the slot ${slot} of schedule "${scheduleId}": ${never.why} by then; ` +
+      `${other}write an earlier time`;
+  }
+  const { action, graceMs } = recipe.misfire;
+  const names = group.map((each) => `"${each.scheduleId}"`).join(" and ");
+  const policy = action === "skip" ? `a grace of ${showDuration(graceMs)}` : `misfire: ${action}`;
+  const fix = action === "skip" ? "a shorter grace" : '"misfire: skip" or a deadline on the same day';
+  return `${what}, which is refused once the day of its slot is over: a missed slot of ${names} may begin so late ` +
+    `(${policy}), and backfill is refused; ${other}write ${fix}`;
 }
 
 /** A schedule whose every slot lies on a day without a session. */

@@ -5,6 +5,8 @@
  */
 import { ProgressText } from "../../../lib/day_book/progress.ts";
 import type { DayBookEvent } from "../../../lib/day_book/types.ts";
+import { manualScope } from "../../../lib/runner/step_scope.ts";
+import type { RunDay } from "../../../lib/steps/as_of_now.ts";
 import {
   bindParams,
   type CompiledRecipe,
@@ -44,7 +46,8 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
   };
   const asLines = flags.json === true && flags.events === true;
   // No ledger knows this run, and its lines can still be told from those of another.
-  const slot = Temporal.Instant.fromEpochMilliseconds(now()).toString();
+  const at = now();
+  const slot = Temporal.Instant.fromEpochMilliseconds(at).toString();
   const traceId = crypto.randomUUID().replaceAll("-", "");
   const { noteEvent } = asLines ? await import("./run_events.ts") : {}; // the runner, which others need not load
   try {
@@ -60,7 +63,9 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
       run: string,
       each: CompiledRecipe,
       params: Readonly<Record<string, unknown>>,
+      outer?: RunDay,
     ): Promise<RecipeResult> => {
+      const { day, session, previousSession } = manualScope(each, at, outer);
       const take = (event: TreeEvent) => {
         tree.apply(event);
         show.take(event);
@@ -74,6 +79,9 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
         client: await connections.of(each),
         now,
         slot,
+        day,
+        session,
+        previousSession,
         params,
         secret,
         signal: host.signal,
@@ -94,7 +102,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
           }
           const { checkTogether } = await import("../../../lib/runner/nested.ts"); // the runner, for this alone
           checkTogether(each, inner);
-          const { ok, steps } = await runOne(`${run} ${name}`, inner, bindParams(inner, given));
+          const { ok, steps } = await runOne(`${run} ${name}`, inner, bindParams(inner, given), day);
           if (!ok) throw new TypeError(`Cannot go on: recipe "${name}" found that something does not add up`);
           return Object.fromEntries(steps.map(({ id, output }) => [id, output]));
         },

@@ -8,6 +8,7 @@ import { runNested } from "../../../lib/runner/nested.ts";
 import { noticeChannel } from "../../../lib/runner/notice_step.ts";
 import { deliverNotices, queueNotices } from "../../../lib/runner/notify.ts";
 import type { Surroundings } from "../../../lib/runner/run.ts";
+import type { Ledger } from "../../../lib/runner/ledger.ts";
 import { findRun } from "../../../lib/runner/run_rows.ts";
 import {
   runLatestSlot,
@@ -15,9 +16,11 @@ import {
   type ScriptOptions,
   type ScriptResult,
 } from "../../../lib/runner/script.ts";
+import { findPastSlot } from "../../../lib/runner/starts.ts";
 import { whyOutside, windowOn } from "../../../lib/runner/write_window.ts";
 import { bindParams, type CompiledRecipe, loadRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
+import { plain } from "../print.ts";
 import type { RunInput } from "../run.ts";
 import { openLedger, warnOfPlace } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
@@ -44,9 +47,9 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   await using connections = await Connections.open(flags, host, { now });
   connections.check(recipe);
   refuseOtherTime(recipe, input);
-  const isManual = flags.manual === true || recipe.schedules.length === 0;
-  const params = isManual ? paramsOf(recipe, flags.param) : slotParams(recipe, input);
-  if (isManual) refuseOutside(recipe, now());
+  const isByHand = flags.manual === true || recipe.schedules.length === 0;
+  const given = isByHand ? paramsOf(recipe, flags.param) : slotParams(recipe, input);
+  if (isByHand) refuseOutside(recipe, now());
   const recipes = await neighboursOf(recipe, { host, now });
   const redactor = redactorFor(connections);
   using ledger = await openLedger(flags, { host, mustExist: false });
@@ -55,6 +58,10 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const asLines = flags.json === true && flags.events === true;
   const said = (line: string) => asLines ? redact(noteEvent(line, now())) : line;
   await warnOfPlace(ledger, [recipe], { flags, host: { ...host, note: (line) => host.note(said(line)) } });
+  const past = isByHand ? undefined : pastSlot(ledger, recipe, { flags, now: now() });
+  if (past !== undefined) host.note(said(`hsgate: ${plain(past)}`));
+  const isManual = isByHand || past !== undefined;
+  const params = past === undefined ? given : paramsOf(recipe, undefined);
   const tree = new RunTree();
   const secret = secretReader([...recipes.values()], host);
   const machine = runnerHost({ now });
@@ -159,6 +166,23 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   return stop.aborted && (state === "refused" || state === "cancelled")
     ? 130
     : codeOf(result, flags["if-new"] ?? false);
+}
+
+/**
+ * Says that the recipe is run by hand, as its latest slot is over for what it reads as of now. Whoever asks for the slot
+ * and nothing else, as a timer does, is not given another run.
+ */
+function pastSlot(
+  ledger: Ledger,
+  recipe: CompiledRecipe,
+  { flags, now }: { flags: RunInput["flags"]; now: number },
+): string | undefined {
+  if (flags["if-new"] || flags["force-deadline"]) return undefined;
+  const past = findPastSlot(ledger, recipe, { now });
+  if (past === undefined) return undefined;
+  const { runKey, step, asOfNow: { reads, instead }, why } = past;
+  return `this is a run by hand, for now: step "${step}" reads ${reads} as of now, and slot ${runKey} has passed ` +
+    `(${why})${instead === undefined ? "" : `; for past days use "${instead}"`}`;
 }
 
 /** A slot is run with the recipe's own parameters, whoever starts it. */

@@ -5,7 +5,7 @@
  */
 import type { Ledger } from "../../../lib/runner/ledger.ts";
 import { nextSlots, showInstant } from "../../../lib/runner/slots.ts";
-import { zoneOf } from "../../../lib/runner/starts.ts";
+import { zoneOf } from "../../../lib/runner/plan_run.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import { pausedOf } from "./ledger_file.ts";
 import { localTime, precisionOf, readable } from "./slot_lines.ts";

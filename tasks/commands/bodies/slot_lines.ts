@@ -4,9 +4,8 @@
  * @module
  */
 import { isProjected, overridesOn } from "../../../lib/calendars/mod.ts";
-import { calendarOf } from "../../../lib/runner/plan_run.ts";
+import { calendarOf, zoneOf } from "../../../lib/runner/plan_run.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
-import { zoneOf } from "../../../lib/runner/starts.ts";
 import type { CompiledRecipe, NamedSlot } from "../../../lib/steps/mod.ts";
 
 /** A slot as `--json` has it. */

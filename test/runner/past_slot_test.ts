@@ -1,0 +1,276 @@
+/** Slots whose day is over, in recipes that read what answers as of now. */
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { approveRun } from "../../lib/runner/approving.ts";
+import { backfill, planBackfill, rerun } from "../../lib/runner/backfill.ts";
+import { pauseRecipe, resumeRecipe } from "../../lib/runner/pausing.ts";
+import { runKey, runManual } from "../../lib/runner/script.ts";
+import { addManualRun } from "../../lib/runner/starts.ts";
+import { asOfNowOf, refusePast } from "../../lib/steps/as_of_now.ts";
+import type { CompiledStep, StepContext } from "../../lib/steps/compiled.ts";
+import { fills } from "../../lib/operations/fills.ts";
+import { type Bench, bench, close45, DAY, every, HOUR, MINUTE, recipe, runsOf, step } from "./support.ts";
+
+const asOfNow = asOfNowOf(fills.today, { market: "hk" })!; // it answers as of now
+
+/** A step as the compiler makes it of `fills.today`; it writes down for which day it read. */
+function reading(read: string[], given: Partial<CompiledStep> = {}): CompiledStep {
+  return step({
+    id: "fills",
+    uses: "fills.today",
+    asOfNow,
+    retry: { attempts: 3, waitMs: 1000 },
+    run: (context: StepContext) => {
+      refusePast(asOfNow, context);
+      read.push(`${context.day.date} at ${new Date(context.now()).toISOString().slice(0, 16)}`);
+      return Promise.resolve([]);
+    },
+    ...given,
+  });
+}
+
+const refusal = (date: string) =>
+  `the answer is as of now, and ${date} is over in Asia/Hong_Kong; use "fills.history" for a past day`;
+
+const errorsOf = ({ ledger }: Bench) =>
+  ledger.all<{ error: string | null; attempt: number }>(
+    "select error, attempt from step_run where state = 'failed' order by started_at",
+  );
+
+Deno.test("a report of 16:45 that begins at 17:30 runs, and one that begins on a later day is refused once", async () => {
+  const read: string[] = [];
+  using b = bench({ start: "2025-12-22T08:00Z", recipes: [recipe({ steps: [reading(read)] })] });
+  b.scheduler.start();
+  await b.scheduler.stop();
+  b.host.jump(90 * MINUTE);
+  const evening = b.another("p2");
+  evening.start();
+  await b.host.pass(MINUTE);
+  await evening.stop();
+  assertEquals([runsOf(b.ledger), read], [["eod/s1/2025-12-22 ok catchup"], [
+    "2025-12-22 at 2025-12-22T09:30",
+  ]]);
+  // Nobody is there from Monday night to Wednesday morning: Tuesday's report cannot be had any more.
+  b.host.jump(38 * HOUR);
+  const later = b.another("p3");
+  later.start();
+  await b.host.pass(HOUR);
+  await later.stop();
+  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 ok catchup", "eod/s1/2025-12-23 failed step catchup"]);
+  assertEquals(errorsOf(b), [{
+    error: `Cannot read "fills.today" for 2025-12-23: ${refusal("2025-12-23")}`,
+    attempt: 1,
+  }]);
+  assertEquals(read.length, 1);
+});
+
+Deno.test("a run that goes on after midnight keeps what it read, and reads nothing more as of now", async () => {
+  const read: string[] = [];
+  let isCut = true;
+  const cut = step({
+    id: "table",
+    needs: ["fills"],
+    run: ({ outputs }) => isCut ? new Promise(() => {}) : Promise.resolve(outputs.fills),
+  });
+  const late = step({ id: "more", needs: ["table"] });
+  const eod = recipe({
+    steps: [reading(read), cut, reading(read, { ...late, asOfNow, run: reading(read).run })],
+  });
+  using b = bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
+  b.scheduler.start();
+  await b.host.pass(2 * MINUTE);
+  assertEquals(read.length, 1);
+  await b.scheduler.stop();
+  isCut = false;
+  b.host.jump(12 * HOUR);
+  const next = b.another("p2");
+  next.start();
+  await b.host.pass(MINUTE);
+  await next.stop();
+  assertEquals(read, ["2025-12-22 at 2025-12-22T08:45"]);
+  assertStringIncludes(errorsOf(b).at(-1)?.error ?? "", refusal("2025-12-22"));
+  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 failed step catchup"]);
+});
+
+const range = { drawTraceId: () => "1", mode: "missing" } as const;
+
+Deno.test("planBackfill() and backfill() refuse past days of what reads as of now, and take today's slot", () => {
+  const eod = recipe({ steps: [reading([])] });
+  using b = bench({ start: "2025-12-23T10:00Z", recipes: [eod] });
+  const now = b.host.now();
+  for (const refused of [planBackfill, backfill]) {
+    assertThrows(
+      () => refused(b.ledger, eod, { ...range, from: "2025-12-22", to: "2025-12-23", now }),
+      TypeError,
+      `Cannot backfill "eod" for 2025-12-22: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
+    );
+  }
+  assertEquals(runsOf(b.ledger), []);
+  const today = planBackfill(b.ledger, eod, { ...range, from: "2025-12-23", to: "2025-12-23", now });
+  assertEquals(today.slots.map(({ run }) => run.runKey), ["eod/s1/2025-12-23"]);
+  // Whether a step with an `if` is reached, or one that needs it, is only known when it runs.
+  const open = recipe({
+    steps: [step({ id: "look", condition: () => false }), reading([], { needs: ["look"] })],
+  });
+  assertEquals(
+    planBackfill(b.ledger, open, { ...range, from: "2025-12-22", to: "2025-12-22", now }).slots.length,
+    1,
+  );
+});
+
+Deno.test("rerun() refuses to read as of now for a past day, unless the run keeps what it read", async () => {
+  const read: string[] = [];
+  let fails = true;
+  const eod = recipe({
+    steps: [
+      reading(read),
+      step({ id: "table", run: () => fails ? Promise.reject(new Error("disk")) : Promise.resolve(null) }),
+    ],
+  });
+  using b = bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
+  b.scheduler.start();
+  await b.host.pass(2 * MINUTE);
+  await b.scheduler.stop();
+  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 failed step live"]);
+  b.host.jump(2 * DAY);
+  fails = false;
+  const again = (fromStart: boolean) =>
+    rerun(b.ledger, { runKey: "eod/s1/2025-12-22", fromStart, now: b.host.now(), recipe: eod });
+  assertThrows(
+    () => again(true),
+    TypeError,
+    `Cannot run "eod/s1/2025-12-22" again: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
+  );
+  assertEquals(again(false), true);
+  await b.another("p2").drain();
+  assertEquals([runsOf(b.ledger), read.length], [["eod/s1/2025-12-22 ok backfill"], 1]);
+  // What ended well would be read anew, and stays as it is.
+  assertThrows(() => again(false), TypeError, refusal("2025-12-22"));
+  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 ok backfill"]);
+});
+
+Deno.test("approveRun() and resumeRecipe() leave slots of past days that read as of now", async () => {
+  const eod = recipe({ misfire: { graceMs: MINUTE, action: "ask", max: 1 }, steps: [reading([])] });
+  using b = bench({ start: "2025-12-22T08:00Z", recipes: [eod] });
+  b.scheduler.start();
+  await b.scheduler.stop();
+  b.host.jump(2 * HOUR);
+  b.scheduler.tick();
+  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 waiting_approval misfire live"]);
+  const approve = () =>
+    approveRun(b.ledger, { runKey: "eod/s1/2025-12-22", actor: "me", now: b.host.now(), recipe: eod });
+  b.host.jump(DAY);
+  assertThrows(
+    approve,
+    TypeError,
+    `Cannot approve "eod/s1/2025-12-22": step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
+  );
+  b.host.jump(-DAY);
+  assertEquals(approve().state, "due");
+
+  const all = { ...eod, name: "all", misfire: { graceMs: MINUTE, action: "all", max: 10 } } as const;
+  using c = bench({ start: "2025-12-22T08:00Z", recipes: [all] });
+  c.scheduler.tick();
+  pauseRecipe(c.ledger, "all", { why: "a trial", now: c.host.now() });
+  c.host.jump(DAY + 2 * HOUR);
+  const left: string[] = [];
+  const now = c.host.now();
+  const caughtUp = resumeRecipe(c.ledger, all, {
+    now,
+    loadedAt: now,
+    lookbackMs: 14 * DAY,
+    drawTraceId: () => "1",
+    catchUp: true,
+    onLeft: (key, why) => left.push(`${key}: ${why}`),
+  });
+  assertEquals(caughtUp, ["all/s1/2025-12-23"]);
+  assertEquals(left, [
+    `all/s1/2025-12-22: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
+  ]);
+  assertEquals(runsOf(c.ledger), [
+    "all/s1/2025-12-22 skipped paused live",
+    "all/s1/2025-12-23 due catchup",
+  ]);
+});
+
+Deno.test("a run by hand is for now, also on a weekend; one that goes on days later is refused", async () => {
+  const read: string[] = [];
+  const eod = recipe({ steps: [reading(read)] });
+  using b = bench({ start: "2025-12-21T10:00Z", recipes: [eod] });
+  const options = {
+    surroundings: {
+      ledger: b.ledger,
+      host: b.host,
+      out: "",
+      redactor: b.redactor,
+      client: () => Promise.reject(),
+      secret: () => Promise.reject(),
+    },
+    claimer: { holder: "me", leaseMs: 30_000, accountOf: () => "default" },
+  };
+  const sunday = await runManual(eod, { ...options, id: "1" });
+  assertEquals([sunday.outcome.state, read], ["ok", ["2025-12-21 at 2025-12-21T10:00"]]);
+  const now = b.host.now();
+  const key = addManualRun(b.ledger, eod, { id: "2", now, drawTraceId: () => "1" });
+  b.host.jump(DAY);
+  assertEquals((await runKey(eod, key, options)).outcome, { state: "failed", reason: "step" });
+});
+
+Deno.test("a recipe within another one goes by the day of that one, whatever it follows itself", async () => {
+  const seen: unknown[] = [];
+  const read: string[] = [];
+  const look = step({
+    id: "look",
+    run: ({ day, session, previousSession }) => {
+      seen.push([day, session?.date, previousSession?.date]);
+      return Promise.resolve(null);
+    },
+  });
+  const inner = recipe({ name: "inner", schedules: [], steps: [look, reading(read)] });
+  const outer = recipe({
+    name: "outer",
+    // 01:00 in New York on the day after the session.
+    schedules: [{ ...close45, mic: "XNYS", at: { anchor: "close", offsetMs: 9 * HOUR } }],
+    steps: [step({ id: "in", run: ({ runRecipe }) => runRecipe("inner", {}) })],
+  });
+  using b = bench({ start: "2025-12-19T05:30Z", recipes: [inner, outer] });
+  b.scheduler.start();
+  await b.host.pass(HOUR);
+  await b.scheduler.stop();
+  assertEquals(seen, [[
+    { date: "2025-12-18", zone: "America/New_York", calendar: "XNYS" },
+    "2025-12-18",
+    "2025-12-17",
+  ]]);
+  assertEquals(read, ["2025-12-18 at 2025-12-19T06:00"]);
+  assertEquals(runsOf(b.ledger), [
+    "inner/m/outer/s1/2025-12-18/in ok manual",
+    "outer/s1/2025-12-18 ok live",
+  ]);
+});
+
+Deno.test("files of a run without a calendar are filed under the date of its schedule's zone", async () => {
+  const write = step({
+    run: ({ artifact }) => {
+      artifact({ dataset: "note", path: "a.txt", bytes: 1, sha256: "00", final: true });
+      return Promise.resolve(null);
+    },
+  });
+  const cron = { id: "s1", form: "cron", cron: "0 1 * * *", timezone: "Asia/Hong_Kong" } as const;
+  using b = bench({
+    start: "2025-12-21T16:30Z",
+    recipes: [
+      recipe({ name: "night", schedules: [cron], steps: [write] }),
+      recipe({ name: "often", schedules: [every(HOUR)], steps: [step({ ...write, id: "b" })] }),
+    ],
+  });
+  b.scheduler.start();
+  await b.host.pass(HOUR);
+  await b.scheduler.stop();
+  assertEquals(
+    b.ledger.all<{ line: string }>(
+      "select run_key || ' ' || business_day as line from artifact order by run_key",
+    )
+      .map(({ line }) => line),
+    ["night/s1/2025-12-21T17:00:00Z 2025-12-22", "often/s1/2025-12-21T17:00:00Z 2025-12-21"],
+  );
+});
