@@ -238,11 +238,15 @@ export class Scheduler implements AsyncDisposable {
     for (const cursor of this.#set.cursors) {
       next = Math.min(next, cursor.next > now ? cursor.next : now + pollMs);
     }
-    // What another process must give back first is asked for now and then.
-    const due = ledger.get<{ at: number | null }>(
-      `select min(due_at) as at from run where state = 'due' and kind not in ${ownedKinds}`,
-    )?.at;
-    if (due !== null && due !== undefined) next = Math.min(next, Math.max(due, now + pollMs));
+    // What is due and could not be claimed is asked for now and then; what is due later begins in its moment.
+    const due = ledger.get<{ held: number | null; later: number | null }>(
+      `select max(due_at <= ?) as held, min(case when due_at > ? then due_at end) as later
+        from run where state = 'due' and kind not in ${ownedKinds}`,
+      now,
+      now,
+    );
+    if (due?.held === 1) next = Math.min(next, now + pollMs);
+    next = Math.min(next, due?.later ?? Infinity);
     const lease = ledger.get<{ at: number | null }>(
       "select min(lease_until) as at from run where state = 'running'",
     )?.at;

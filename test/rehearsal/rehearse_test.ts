@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { Ledger } from "../../lib/runner/ledger.ts";
 import { type Outage, rehearse, reportLines } from "../../lib/rehearsal/mod.ts";
 import { RecipeError } from "../../lib/steps/mod.ts";
 import { amiss, compiled, FUNDS, rehearsed, sectionOf } from "./support.ts";
@@ -69,6 +70,34 @@ Deno.test("rehearse() runs every slot of a day on which nothing goes wrong", asy
   const result = await afternoon();
   // 13:00 to 16:00, both ends among them.
   assertEquals([result.recipes[0]!.slots, result.recipes[0]!.ok, result.exceptions], [19, 19, []]);
+});
+
+Deno.test("rehearse() begins runs that jitter moves in their moment, and skips none of them for their deadline", async () => {
+  const deadline = `
+name: tight
+schedule: { every: 5m, while: XHKG.open..XHKG.close, jitter: 2m }
+deadline: 2m
+steps:
+  - { id: funds, uses: account.funds, with: { market: hk } }
+`;
+  const login = `
+name: login
+schedule: { every: 7m, while: XHKG.open..XHKG.close, jitter: 90s }
+steps:
+  - { id: keep, uses: keep-login, with: { market: hk, life: 30m } }
+`;
+  const ledger = await Deno.makeTempFile();
+  await Deno.remove(ledger);
+  const result = await rehearsed([deadline, login], ["2025-03-05", "2025-03-05"], { ledger });
+  assertEquals(amiss(result), []);
+  assertEquals(result.recipes.map(({ recipe, slots, ok }) => [recipe, slots, ok]), [
+    ["login", 55, 55],
+    ["tight", 79, 79],
+  ]);
+  using kept = new Ledger(ledger);
+  const late = kept.all("select run_key, started_at - due_at as late from run where started_at <> due_at");
+  assertEquals(late, []);
+  await Deno.remove(ledger);
 });
 
 Deno.test("rehearse() takes the scheduler down and starts it anew on its ledger", async () => {

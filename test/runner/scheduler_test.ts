@@ -464,3 +464,23 @@ Deno.test("Scheduler gives each slot one row and never moves a watermark back, o
   }
   assert(rows > 500, `${rows} rows are too few, seed ${seed}`);
 });
+
+Deno.test("a run that jitter moves begins in its moment, however seldom others are asked for", async () => {
+  const often = recipe({ name: "often", schedules: [every(10 * MINUTE, 2 * MINUTE)] });
+  using b = bench({ start: "2025-12-22T08:44Z", recipes: [often], pollMs: 10 * MINUTE });
+  // A slot of a recipe that nobody here can run is due all the time.
+  const other = b.another("p2", { recipes: [recipe({ name: "other" })] });
+  other.tick();
+  b.host.jump(MINUTE);
+  other.tick();
+  b.scheduler.start();
+  await b.host.pass(HOUR);
+  await b.scheduler.stop();
+  const rows = b.ledger.all<{ recipe: string; late: number | null }>(
+    "select recipe, started_at - due_at as late from run order by slot_at",
+  );
+  assertEquals(rows.map(({ recipe, late }) => [recipe, late]), [
+    ["other", null],
+    ...Array.from({ length: 6 }, () => ["often", 0]),
+  ]);
+});
