@@ -133,8 +133,10 @@ export function encodeParams(operation: AnyOperation, params: unknown): Record<s
 }
 
 /** Fields of the answer, of one row for lists. */
-export function resultFields(operation: AnyOperation): FieldsInfo {
-  return operation.response.fields ?? {};
+export function answerFields({ response }: AnyOperation): FieldsInfo {
+  const fields = response.fields ?? {};
+  const inner = fields.rows ?? fields.record;
+  return inner?.type.fields ?? fields;
 }
 
 /**

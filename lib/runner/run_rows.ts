@@ -131,6 +131,17 @@ export function findRun(ledger: Ledger, runKey: string): RunRow | undefined {
   return ledger.get<RunRow>("select * from run where run_key = ?", runKey);
 }
 
+/** Returns the keys that begin with a text, newest slot first, at most so many. */
+export function keysBeginning(ledger: Ledger, prefix: string, most: number): string[] {
+  return ledger.all<{ run_key: string }>(
+    "select run_key from run where run_key >= ? and run_key < ? order by slot_at desc, run_key limit ?",
+    prefix,
+    // Keys are compared byte by byte, and no character comes after this one.
+    `${prefix}\u{10ffff}`,
+    most,
+  ).map(({ run_key }) => run_key);
+}
+
 /** Ends a run that nobody has begun, and tells whether it was still waiting. */
 export function skipRun(ledger: Ledger, runKey: string, reason: SkipReason, now: number): boolean {
   const skipped = ledger.run(

@@ -57,7 +57,7 @@ export interface FileReport {
   /** Absent when the recipe is wrong. */
   recipe?: CompiledRecipe;
   issues: readonly RecipeIssue[];
-  /** Until the tenth at which there is something to do, over all schedules. */
+  /** Until the tenth at which there is something to do, over all schedules, and until the first of each schedule. */
   next: readonly (NamedSlot & { scheduleId: string })[];
   /** Of the next 24 months. */
   clockChanges: readonly (NamedClockChange & { scheduleId: string })[];
@@ -121,9 +121,15 @@ function previews(
       (list(schedule) ?? []).map((each) => ({ ...each, scheduleId: schedule.id }))
     );
   const slots = of((schedule) => nextSlots?.(schedule, after, NEXT)).sort((a, b) => a.at - b.at);
-  const tenth = slots.filter(({ skipped }) => skipped === undefined)[NEXT - 1];
+  const tenth = slots.filter(({ skipped }) => skipped === undefined)[NEXT - 1]?.at ?? Infinity;
+  // One that runs often hides no other: the first slot of each is there.
+  const firsts = new Map(
+    slots.toReversed().flatMap(({ scheduleId, at, skipped }) =>
+      skipped === undefined ? [[scheduleId, at] as const] : []
+    ),
+  );
   return {
-    next: tenth === undefined ? slots : slots.filter(({ at }) => at <= tenth.at),
+    next: slots.filter(({ at, scheduleId }) => at <= Math.max(tenth, firsts.get(scheduleId) ?? 0)),
     clockChanges: of((schedule) => clockChangeSlots?.(schedule, { after, months: CLOCK_CHANGE_MONTHS })),
   };
 }

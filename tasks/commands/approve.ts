@@ -1,6 +1,6 @@
 /** Descriptions of `hsgate approve` and `hsgate refuse`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
-import { by, ledger, recipes } from "./flags.ts";
+import { by, keyText, ledger, recipes } from "./flags.ts";
 
 const approveFlags = { by, ledger, recipes } as const satisfies Flags;
 const refuseFlags = {
@@ -19,7 +19,9 @@ export const approve = command({
   summary: "let a run that was missed and waits for you run all the same",
   usage: "KEY",
   args: [1, 1],
-  details: `Runs wait for a person where their recipe says "misfire: ask". Once approved a run is
+  details: `${keyText}
+
+Runs wait for a person where their recipe says "misfire: ask". Once approved a run is
 due, and a scheduler that is running takes it up. One whose deadline or window has
 passed is skipped instead, whoever approves it: exit code 1 says so.`,
   flags: approveFlags,
@@ -35,6 +37,7 @@ export const refuse = command({
   summary: "skip a run that was missed and waits for you",
   usage: "KEY",
   args: [1, 1],
+  details: keyText,
   flags: refuseFlags,
   without: unconnected,
   exits: [],

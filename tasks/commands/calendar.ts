@@ -1,9 +1,11 @@
 /** Description of `hsgate calendar`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
+import { columns } from "./flags.ts";
 
 const flags = {
   from: { type: "string", value: "DATE", text: "first day (today, where the exchange is)" },
   to: { type: "string", value: "DATE", text: "last day (the day of --from)" },
+  columns,
 } as const satisfies Flags;
 /** What it is given. */
 export type CalendarInput = Input<typeof flags>;

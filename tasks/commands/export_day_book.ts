@@ -1,6 +1,6 @@
 /** Description of `hsgate export day-book`. @module */
 import { command, type Flags, type Input } from "./command.ts";
-import { now } from "./flags.ts";
+import { columns, now } from "./flags.ts";
 
 const flags = {
   markets: { type: "string", value: "LIST", text: "hk, us, shanghai, shenzhen (hk)" },
@@ -10,6 +10,7 @@ const flags = {
   formats: { type: "string", value: "LIST", text: "csv, jsonl (both)" },
   refresh: { type: "boolean", text: "read final days again too, and replace what has changed" },
   now,
+  columns,
 } as const satisfies Flags;
 /** What it is given. */
 export type ExportInput = Input<typeof flags>;

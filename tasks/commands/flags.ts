@@ -1,5 +1,5 @@
 /**
- * Flags that several commands take: what they are called, and what `--help` says of them.
+ * Flags and arguments that several commands take: what they are called, and what `--help` says of them.
  *
  * @module
  */
@@ -58,3 +58,13 @@ export const securityType = {
   value: "TYPE",
   text: "kind of security, where the code does not tell (us-etf, …)",
 } as const satisfies Flag;
+
+/** Which columns of a list are shown. */
+export const columns = {
+  type: "string",
+  value: "LIST",
+  text: "show these columns, with commas, and cut nothing",
+} as const satisfies Flag;
+
+/** What a run's key is, for the details of commands that take one. */
+export const keyText = 'KEY is as "runs" lists it, or as much of its beginning as no other key has.';

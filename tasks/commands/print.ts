@@ -3,6 +3,9 @@
  *
  * @module
  */
+import { didYouMean } from "../../lib/client/nearest.ts";
+import { UsageError } from "./exit_codes.ts";
+import { wrap } from "./help.ts";
 import type { Host } from "./host.ts";
 
 /** A column of a table. */
@@ -10,8 +13,14 @@ export interface Column<Row> {
   title: string;
   /** What stands in the cell. */
   of: (row: Row) => string;
+  /** What `--columns` calls it. @default its title */
+  name?: string;
+  /** It identifies something that a person may type next: it is never left out, and never cut. */
+  id?: true;
   /** It stays on a terminal that is too narrow for all of them. */
   keep?: true;
+  /** It is shown only when `--columns` names it. */
+  extra?: true;
   /** Numbers stand to the right. */
   align?: "right";
   /** Colour of the cell. */
@@ -51,6 +60,16 @@ export function widthOf(text: string): number {
   return width;
 }
 
+// deno-lint-ignore no-control-regex -- the codes of colours begin with one
+const COLOR_CODE = /\x1b\[\d+m/g;
+
+/** Columns that a line takes on a screen, whatever its colours. */
+export const shownWidth = (line: string): number => widthOf(line.replace(COLOR_CODE, ""));
+
+/** Rows of a terminal that lines of these widths take, as it breaks those that are too long. */
+export const rowsTaken = (widths: readonly number[], columns: number): number =>
+  widths.reduce((sum, width) => sum + Math.max(1, Math.ceil(width / columns)), 0);
+
 /** Control characters would let an answer write anywhere on the screen. */
 export function plain(text: string): string {
   // deno-lint-ignore no-control-regex -- these are the characters to take out
@@ -73,32 +92,58 @@ function pad(text: string, width: number, align: "right" | undefined): string {
   return align === "right" ? space + text : text + space;
 }
 
-/** Columns of the terminal that a cell takes at most, but for the last one of a line. */
+/** Columns of the terminal that a cell takes at most, but for identifiers and the last one of a line. */
 const WIDEST = 40;
 
+/** How a table is written. */
+export interface TableOptions {
+  /** Columns that a person chose, as `--columns` gives them: all of them are written, and nothing is cut. */
+  columns?: string;
+  /** What the command has beside the table. @default `--columns` and `--json` */
+  more?: string;
+}
+
+/** A table as it was fitted. */
+export interface Table {
+  lines: string[];
+  /** Names of columns that did not fit. */
+  left: string[];
+  /** Names of columns with cells that were cut. */
+  cut: string[];
+}
+
+const nameOf = ({ title, name = title }: Pick<Column<never>, "title" | "name">) => name;
+
+const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.max(most, widthOf(text)), 0);
+
 /**
- * Writes a table; columns that do not fit the terminal are left out, and how many is returned. Where nobody watches,
- * nothing is left out or cut.
+ * Writes a table that fits the terminal. Columns that do not fit are left out and long texts are cut, but never
+ * identifiers. Where nobody watches, or a person chose the columns, nothing is left out or cut.
+ *
+ * @throws {UsageError} When a column was chosen that there is not.
  */
 export function table<Row>(
-  host: Host,
-  columns: readonly Column<Row>[],
+  host: Pick<Host, "isTerminal" | "size" | "color">,
+  all: readonly Column<Row>[],
   rows: readonly Row[],
-): { lines: string[]; left: number } {
-  const width = host.isTerminal ? host.size().columns : Infinity;
+  { columns: chosen }: Pick<TableOptions, "columns"> = {},
+): Table {
+  const columns = chosen === undefined ? all.filter(({ extra }) => !extra) : chooseColumns(all, chosen);
+  const width = host.isTerminal && chosen === undefined ? host.size().columns : Infinity;
   const cells = rows.map((row) => columns.map((column) => plain(column.of(row))));
-  const natural = columns.map(({ title }, index) =>
-    Math.max(widthOf(title), ...cells.map((row) => widthOf(row[index]!)))
+  const natural = columns.map(({ title }, index) => longest([title, ...cells.map((row) => row[index]!)]));
+  const widths = natural.map((each, index) =>
+    width === Infinity || columns[index]!.id ? each : Math.min(WIDEST, each)
   );
-  const widths = natural.map((each) => host.isTerminal ? Math.min(WIDEST, each) : each);
   const shown: number[] = [];
   const roomOf = (indexes: readonly number[]) =>
     indexes.reduce((sum, index, place) => sum + widths[index]! + (place === 0 ? 0 : 2), 0);
+  const stays = (index: number) => Boolean(columns[index]!.keep ?? columns[index]!.id);
   let isFull = false;
-  for (const [index, { keep }] of columns.entries()) {
-    const later = [...columns.keys()].filter((each) => each > index && columns[each]!.keep);
-    isFull ||= !keep && index > 0 && roomOf([...shown, index, ...later]) > width;
-    if (keep || !isFull) shown.push(index);
+  for (const index of columns.keys()) {
+    const later = [...columns.keys()].filter((each) => each > index && stays(each));
+    isFull ||= !stays(index) && index > 0 && roomOf([...shown, index, ...later]) > width;
+    if (stays(index) || !isFull) shown.push(index);
   }
   const last = shown.at(-1);
   if (last !== undefined) {
@@ -112,19 +157,62 @@ export function table<Row>(
     }).join("  ").trimEnd();
   const header = line(columns.map(({ title }) => title), columns.map(() => "bold" as const));
   const lines = rows.map((row, index) => line(cells[index]!, columns.map(({ color }) => color?.(row))));
-  return { lines: [header, ...lines], left: columns.length - shown.length };
+  return {
+    lines: [header, ...lines],
+    left: columns.filter((_, index) => !shown.includes(index)).map(nameOf),
+    cut: shown.filter((index) => widths[index]! < natural[index]!).map((index) => nameOf(columns[index]!)),
+  };
 }
 
-/** The lines of a table, and one that says so when columns were left out. */
+/**
+ * The columns that a person chose.
+ *
+ * @throws {UsageError} Together with `--json`, which has all of them.
+ */
+export function columnsAsked(
+  flags: { readonly columns?: string; readonly json?: boolean },
+): string | undefined {
+  if (flags.columns === undefined || !flags.json) return flags.columns;
+  throw new UsageError("Cannot use --columns with --json: it has every member; leave one of the two out");
+}
+
+/**
+ * Finds the columns that `--columns` names, in its order.
+ *
+ * @throws {UsageError} When there is no such column.
+ */
+export function chooseColumns<Row>(all: readonly Column<Row>[], chosen: string): Column<Row>[] {
+  const names = all.map(nameOf);
+  return chosen.split(",").map((each) => {
+    const wanted = each.trim();
+    const found = all.find((column) => nameOf(column) === wanted || column.title === wanted);
+    if (found !== undefined) return found;
+    throw new UsageError(
+      `Cannot show column "${wanted}": there are ${names.join(", ")}${didYouMean(wanted, names)}`,
+    );
+  });
+}
+
+/** The lines of a table, and one that names what a narrow terminal left out. */
 export function tableLines<Row>(
   host: Host,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
+  { more = "--columns chooses, --json has all", ...options }: TableOptions = {},
 ): string[] {
-  const { lines, left } = table(host, columns, rows);
-  if (left === 0) return lines;
-  const note = `(a wider terminal shows ${left} more ${left === 1 ? "column" : "columns"})`;
-  return [...lines, paint(host, "dim", note)];
+  const { lines, left, cut } = table(host, columns, rows, options);
+  const parts = [
+    left.length === 0 ? "" : `left out: ${left.join(", ")}`,
+    cut.length === 0 ? "" : `cut: ${cut.join(", ")}`,
+  ].filter(Boolean);
+  return parts.length === 0 ? lines : [...lines, paint(host, "dim", `(${[...parts, more].join("; ")})`)];
+}
+
+/** Breaks a text at spaces to fit the terminal, with an indent before every line; elsewhere it stays one line. */
+export function wrapped(host: Pick<Host, "isTerminal" | "size">, text: string, indent: number): string[] {
+  const space = " ".repeat(indent);
+  const width = host.isTerminal ? host.size().columns - indent : Infinity;
+  return wrap(text, width).map((line) => space + line);
 }
 
 /** Writes names and values below each other. */
@@ -140,44 +228,4 @@ export function cellOf(value: unknown): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "string") return value;
   return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-const isNumber = (value: unknown) =>
-  typeof value === "number" || typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value);
-
-/** What a person looks for first; the rest follows in the order of the answer. */
-const first = [
-  "symbol",
-  "date",
-  "side",
-  "quantity",
-  "price",
-  "filledQuantity",
-  "fillPrice",
-  "status",
-  "orderId",
-  "amount",
-  "typeText",
-];
-
-/**
- * Makes columns of whatever the rows have. Left out are members that are nowhere set, those that only repeat what
- * was asked for, and the place in the list, which only a program has a use for.
- */
-export function columnsOf(
-  rows: readonly Record<string, unknown>[],
-  asked: Readonly<Record<string, unknown>>,
-): Column<Record<string, unknown>>[] {
-  const names = new Set([...first, ...rows.flatMap((row) => Object.keys(row))]);
-  const used = [...names].filter((name) =>
-    name !== "cursor" && rows.some((row) => cellOf(row[name]) !== "") &&
-    (asked[name] === undefined || rows.some((row) => row[name] !== asked[name]))
-  );
-  return used.map((name) => ({
-    title: name,
-    of: (row) => cellOf(row[name]),
-    ...rows.every((row) => cellOf(row[name]) === "" || isNumber(row[name])) &&
-      !/id$|symbol|cursor/i.test(name) &&
-      { align: "right" },
-  }));
 }

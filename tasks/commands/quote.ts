@@ -1,9 +1,10 @@
 /** Description of `hsgate quote`. @module */
 import { command, type Flags, type Input } from "./command.ts";
-import { securityType } from "./flags.ts";
+import { columns, securityType } from "./flags.ts";
 
 const flags = {
   type: securityType,
+  columns,
 } as const satisfies Flags;
 /** What it is given. */
 export type QuoteInput = Input<typeof flags>;

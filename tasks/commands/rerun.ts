@@ -1,6 +1,6 @@
 /** Description of `hsgate rerun`. @module */
 import { command, type Flags, type Input } from "./command.ts";
-import { ledger, out, recipes } from "./flags.ts";
+import { keyText, ledger, out, recipes } from "./flags.ts";
 
 const flags = {
   "from-start": { type: "boolean", text: "do every step anew, also those that ended well" },
@@ -18,7 +18,7 @@ export const rerun = command({
   summary: "run one run again, under its own key; reads alone",
   usage: "KEY",
   args: [1, 1],
-  details: `KEY is as "runs" lists it. A run that failed goes on where it failed: what its other
+  details: `${keyText} A run that failed goes on where it failed: what its other
 steps came to is kept. One that ended well is done anew from the start. It sees its
 own slot and session, and the recipe as it is now. A run that writes is refused: a
 write is never repeated. One that runs is left alone, unless its process has died: then

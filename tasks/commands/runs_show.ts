@@ -1,6 +1,6 @@
 /** Description of `hsgate runs show`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
-import { ledger } from "./flags.ts";
+import { keyText, ledger } from "./flags.ts";
 
 const flags = { ledger } as const satisfies Flags;
 /** What it is given. */
@@ -12,7 +12,7 @@ export const runsShow = command({
   summary: "show one run: steps, times, outputs, files, what happened",
   usage: "KEY",
   args: [1, 1],
-  details: `KEY is as "runs" lists it. Exit code 2 says that the ledger has no such run.`,
+  details: `${keyText} Exit code 2 says that the ledger has no such run.`,
   flags,
   without: unconnected,
   exits: [],

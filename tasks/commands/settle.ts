@@ -1,6 +1,6 @@
 /** Description of `hsgate settle`. @module */
 import { command, type Flags, type Input, unconnected } from "./command.ts";
-import { by, ledger } from "./flags.ts";
+import { by, keyText, ledger } from "./flags.ts";
 
 const flags = {
   because: { type: "string", value: "TEXT", text: "what you saw; it is kept in the ledger" },
@@ -16,7 +16,9 @@ export const settle = command({
   summary: "say what came of a write that was cut off",
   usage: "KEY ok|failed|unknown --because TEXT",
   args: [2, 2],
-  details: `A run that was broken off while it wrote, or whose write went unanswered, waits for a
+  details: `${keyText}
+
+A run that was broken off while it wrote, or whose write went unanswered, waits for a
 person: nothing here can know whether its order reached the broker. "runs show KEY"
 says what to look at. Until it is settled no other recipe that writes begins on the
 account.

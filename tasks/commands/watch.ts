@@ -1,10 +1,11 @@
 /** Description of `hsgate watch`. @module */
 import { command, type Flags, type Input } from "./command.ts";
-import { securityType } from "./flags.ts";
+import { columns, securityType } from "./flags.ts";
 
 const flags = {
   type: securityType,
   topics: { type: "string", value: "LIST", text: "quote, tick, order-book, broker-queue (quote)" },
+  columns,
 } as const satisfies Flags;
 /** What it is given. */
 export type WatchInput = Input<typeof flags>;

@@ -10,6 +10,7 @@ const order = {
   side: "buy",
   orderType: "limit",
 };
+const one = '{"market":"hk","from":"2025-08-14","to":"2025-08-14","limit":2}';
 const orderJson = JSON.stringify(order);
 
 Deno.test("call prints one line of JSON with --json and indents it without", async () => {
@@ -69,16 +70,54 @@ Deno.test("call shows rows as a table that fits the terminal", async () => {
   const { out, err } = await cli([
     "call",
     "fills.history",
-    '{"market":"hk","from":"2025-08-14","to":"2025-08-14","limit":2}',
+    one,
   ], {
     env,
     columns: 80,
   });
   const lines = out.trimEnd().split("\n");
-  assertEquals(lines.length, 3);
-  assert(/^symbol +date +side +quantity +price/.test(lines[0]!));
-  for (const line of lines) assert(line.length <= 80);
-  assert(/hsgate: \d+ more columns do not fit; --json shows all/.test(err));
+  assertEquals(lines.length, 4, out + err);
+  assert(/^symbol +date +side +quantity .* orderId$/.test(lines[0]!), lines[0]);
+  for (const line of lines.slice(0, 3)) assert(line.length <= 80);
+  assert(/^\(left out: fillPrice, .*, fees; --columns chooses, --json has all\)$/.test(lines[3]!), lines[3]);
+  // What the next command needs is whole at any width.
+  const json = JSON.parse((await cli(["call", "fills.history", one, "--json"], { env })).out);
+  const narrow = await cli(["call", "fills.history", one], { env, columns: 20 });
+  for (const { symbol, orderId } of json) {
+    assert(new RegExp(`^${symbol} +${orderId}$`, "m").test(narrow.out), narrow.out);
+  }
+});
+
+Deno.test("call --columns shows the members that a person names, whole, and refuses others before it asks", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  const env = envOf(gateway);
+  const columns = async (list: string, ...more: string[]) =>
+    await cli(["call", "fills.history", one, "--columns", list, ...more], { env, columns: 30 });
+  const { out } = await columns("orderId,fees.total,cursor,fees");
+  const [header, row = ""] = out.split("\n");
+  assertEquals(header!.split(/ +/), ["orderId", "fees.total", "cursor", "fees"]);
+  assert(/^\d{13} +\d+\.\d\d +\d+ +\{"commission":.*\}$/.test(row.trim()), row);
+  const wire = await columns("entrustId,fareVo.faret", "--wire");
+  assert(/^entrustId +fareVo\.faret\n\d{13} +\d+\.\d\d\n/.test(wire.out), wire.out);
+  // Where nobody watches it is a table too, as a person asked for one.
+  const piped = await cli(
+    ["call", "account.funds", '{"market":"hk"}', "--columns", "available,totalAssets"],
+    { env },
+  );
+  assert(/^available +\d+\.\d\d\ntotalAssets +\d+\.\d\d\n$/.test(piped.out), piped.out);
+  const asked = gateway.state().callsTaken;
+  for (
+    const [words, reason] of [
+      [["--columns", "orderld"], 'Cannot show column "orderld": there are '],
+      [["--columns", "orderld"], 'did you mean "orderId"?'],
+      [["--columns", "orderId", "--json"], "Cannot use --columns with --json: it has every member"],
+    ] as const
+  ) {
+    const refused = await cli(["call", "fills.history", one, ...words], { env, columns: 80 });
+    assertEquals([refused.code, refused.out], [2, ""]);
+    assertStringIncludes(refused.err, reason);
+  }
+  assertEquals(gateway.state().callsTaken, asked);
 });
 
 Deno.test("call --dry-run shows what would be sent and sends nothing", async () => {

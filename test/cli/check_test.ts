@@ -111,11 +111,25 @@ Deno.test("schema writes the JSON Schema of recipes to stdout or a file", async 
   assertEquals(await Deno.readTextFile(file), out);
 });
 
-Deno.test("next lists slots of all recipes, soonest first, with skipped days and why", async () => {
+Deno.test("next lists slots recipe by recipe, or all by their time, with skipped days and why", async () => {
   await using dir = await folder({ "close.yaml": close, "night.yaml": night });
-  const { code, out } = await cli(["next", dir.path, "--count", "3", "--now", NOW], { columns: 200 });
-  assertEquals(code, 0);
-  assertEquals(out.trimEnd().split("\n").map((line) => line.replaceAll(/ {2,}/g, "|")), [
+  const next = async (...more: string[]) => {
+    const { code, out } = await cli(["next", dir.path, "--now", NOW, ...more], { columns: 200 });
+    assertEquals(code, 0);
+    return out.trimEnd().split("\n").map((line) => line.replaceAll(/ {2,}/g, "|"));
+  };
+  assertEquals(await next(), [
+    "when|zone|recipe|schedule|note",
+    "Tue 2025-12-23 02:30|America/New_York|night|main",
+    "Wed 2025-12-24 02:30|America/New_York|night|main",
+    "Thu 2025-12-25 02:30|America/New_York|night|main",
+    "Tue 2025-12-23 16:45|Asia/Hong_Kong|close|main",
+    "Wed 2025-12-24 12:45|Asia/Hong_Kong|close|main",
+    "Thu 2025-12-25 16:45|Asia/Hong_Kong|close|main|nothing to do: the exchange is closed",
+    "Fri 2025-12-26 16:45|Asia/Hong_Kong|close|main|nothing to do: the exchange is closed",
+    "Mon 2025-12-29 16:45|Asia/Hong_Kong|close|main",
+  ]);
+  assertEquals(await next("--count", "3", "--by-time"), [
     "when|zone|recipe|schedule|note",
     "Tue 2025-12-23 02:30|America/New_York|night|main",
     "Tue 2025-12-23 16:45|Asia/Hong_Kong|close|main",
@@ -126,6 +140,22 @@ Deno.test("next lists slots of all recipes, soonest first, with skipped days and
     "Fri 2025-12-26 16:45|Asia/Hong_Kong|close|main|nothing to do: the exchange is closed",
     "Mon 2025-12-29 16:45|Asia/Hong_Kong|close|main",
   ]);
+});
+
+Deno.test("next and check hide no daily schedule behind one that runs often", async () => {
+  const funds = "steps:\n  - { id: f, uses: account.funds, with: { market: hk } }\n";
+  const often = "schedule:\n  - { id: often, every: 1m }\n  - { id: daily, calendar: XHKG, at: close+45m }\n";
+  await using dir = await folder({
+    "both.yaml": `name: both\n${often}${funds}`,
+  });
+  const { out } = await cli(["next", dir.path, "--now", NOW, "--columns", "recipe,schedule"], {
+    columns: 80,
+  });
+  const count = (schedule: string) => out.split("\n").filter((line) => line === `both    ${schedule}`).length;
+  // Three at which there is something to do, and Christmas with the day after it.
+  assertEquals([count("often"), count("daily")], [3, 5], out);
+  const checked = await cli(["check", `${dir.path}/both.yaml`, "--now", NOW]);
+  assertStringIncludes(checked.out, "  Tue 2025-12-23 16:45 Asia/Hong_Kong  daily\n");
 });
 
 Deno.test("next lists the good recipes beside one that is wrong, and ends with 2", async () => {

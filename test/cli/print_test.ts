@@ -1,8 +1,12 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { Ledger } from "../../lib/runner/ledger.ts";
 import type { Quote } from "../../lib/operations/quotes.ts";
 import { changePercent, priceText, shortCount } from "../../tasks/commands/bodies/quote_line.ts";
+import { commands } from "../../tasks/commands/table.ts";
+import { cli, envOf, folder, simulate } from "./runner_support.ts";
+import { UsageError } from "../../tasks/commands/exit_codes.ts";
 import type { Host } from "../../tasks/commands/host.ts";
-import { fit, plain, table, tableLines, widthOf } from "../../tasks/commands/print.ts";
+import { fit, plain, table, tableLines, widthOf, wrapped } from "../../tasks/commands/print.ts";
 
 // Only the members that printing reads.
 const terminal = (columns: number) =>
@@ -32,9 +36,75 @@ Deno.test("table() aligns columns by their width and leaves out those that do no
   ];
   assertEquals(table(terminal(80), columns, rows), {
     lines: ["name   price", "騰訊  590.00", "HSBC   100.3"],
-    left: 0,
+    left: [],
+    cut: [],
   });
-  assertEquals(table(terminal(10), columns, rows), { lines: ["name", "騰訊", "HSBC"], left: 1 });
+  assertEquals(table(terminal(10), columns, rows), {
+    lines: ["name", "騰訊", "HSBC"],
+    left: ["price"],
+    cut: [],
+  });
+});
+
+Deno.test("table() cuts no identifier and leaves none out, however narrow the terminal and long the name", () => {
+  const key = `inner/m/outer/main/2025-08-15/${"a-step-with-a-long-name-".repeat(3)}1`;
+  const row = { day: "2025-08-15", key, note: "n".repeat(60), symbol: "AAPL250919C2300000" };
+  const columns = [
+    { title: "day", of: () => row.day },
+    { title: "key", id: true as const, of: () => row.key },
+    { title: "note", of: () => row.note },
+    { title: "symbol", id: true as const, of: () => row.symbol },
+  ];
+  for (const width of [1, 20, 80, 200]) {
+    const { lines, left, cut } = table(terminal(width), columns, [row]);
+    assertStringIncludes(lines[1]!, key);
+    assertStringIncludes(lines[1]!, row.symbol);
+    assertEquals([left, cut], width < 200 ? [["note"], []] : [[], ["note"]], String(width));
+  }
+});
+
+Deno.test("table() shows the columns that a person chose, in that order and whole", () => {
+  const rows = [{ key: "a/main/2025-08-15", reason: "r".repeat(90), trace: "01" }];
+  const columns = [
+    { title: "key", id: true as const, of: (row: typeof rows[0]) => row.key },
+    { title: "reason", of: (row: typeof rows[0]) => row.reason },
+    { title: "trace id", name: "trace", extra: true as const, of: (row: typeof rows[0]) => row.trace },
+  ];
+  assertEquals(table(terminal(60), columns, rows), {
+    lines: ["key                reason", `a/main/2025-08-15  ${"r".repeat(40)}…`],
+    left: [],
+    cut: ["reason"],
+  });
+  assertEquals(table(terminal(40), columns, rows, { columns: "trace, reason" }), {
+    lines: ["trace id  reason", `01        ${"r".repeat(90)}`],
+    left: [],
+    cut: [],
+  });
+  const wrong = assertThrows(() => table(terminal(40), columns, rows, { columns: "key,resaon" }), UsageError);
+  assertEquals(
+    wrong.message,
+    'Cannot show column "resaon": there are key, reason, trace; did you mean "reason"?',
+  );
+  assertEquals(
+    tableLines(terminal(60), columns, rows).at(-1),
+    "(cut: reason; --columns chooses, --json has all)",
+  );
+});
+
+Deno.test("table() takes as many rows as there are", () => {
+  const rows = Array.from({ length: 300_000 }, (_, index) => index);
+  const { lines } = table(terminal(80), [{ title: "n", of: String, align: "right" as const }], rows);
+  assertEquals([lines.length, lines.at(-1)], [300_001, "299999"]);
+});
+
+Deno.test("wrapped() breaks lines at spaces on a terminal, never within an identifier, and nowhere else", () => {
+  const text = "order 1250815000001-1250815000002-1250815000003 of 00700.HK";
+  assertEquals(wrapped(terminal(30), text, 4), [
+    "    order",
+    "    1250815000001-1250815000002-1250815000003",
+    "    of 00700.HK",
+  ]);
+  assertEquals(wrapped({ ...terminal(30), isTerminal: false }, text, 4), [`    ${text}`]);
 });
 
 Deno.test("table() cuts nothing where nobody watches, and lets the last column of a terminal take what is left", () => {
@@ -57,16 +127,15 @@ Deno.test("tableLines() keeps the column that must be seen, and says that others
     "DAY  FILLS  CHECKS  STATUS",
   ]);
   for (
-    const [width, head, left] of [[20, "day  fills  checks", "1 more column"], [
-      12,
-      "day  checks",
-      "2 more columns",
-    ]] as const
+    const [width, head, left] of [
+      [20, "day  fills  checks", "status"],
+      [12, "day  checks", "fills, status"],
+    ] as const
   ) {
     assertEquals(tableLines(terminal(width), columns, [{}]), [
       head,
       head.toUpperCase(),
-      `(a wider terminal shows ${left})`,
+      `(left out: ${left}; --columns chooses, --json has all)`,
     ]);
   }
 });
@@ -95,4 +164,55 @@ Deno.test("shortCount() writes large numbers short", () => {
     "51.9M",
     "3.97B",
   ]);
+});
+
+/** What each command that prints a list is called with, and two of its columns. */
+const lists: Record<string, [words: string[], columns: string, header: RegExp]> = {
+  "runs": [["runs"], "trace,key", /^trace +key$/],
+  "next": [["next", "recipes"], "schedule,utc", /^schedule +utc$/],
+  "call": [["call", "account.holdings", '{"market":"hk"}'], "quantity,symbol", /^quantity +symbol$/],
+  "quote": [["quote", "00700.HK"], "time,symbol", /^time +symbol$/],
+  "operations": [["operations"], "operation,instead", /^operation +instead$/],
+  "calendar": [["calendar", "XHKG"], "close-utc,date", /^close \(UTC\) +date$/],
+  "export day-book": [
+    ["export", "day-book", "--from", "2025-08-14", "--to", "2025-08-14"],
+    "checks,day",
+    /^checks +day$/,
+  ],
+};
+
+Deno.test("every command that prints a list takes --columns, and refuses columns that there are not", async () => {
+  const named = commands.filter(({ flags }) => "columns" in flags).map(({ name }) => name);
+  assertEquals(named.toSorted(), [...Object.keys(lists), "watch"].toSorted());
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using dir = await folder({});
+  const ledger = `${dir.path}/l.db`;
+  {
+    using made = new Ledger(ledger);
+    made.run(
+      `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, due_at, state, recipe_sha, trace_id)
+        values ('a/m/1', 'a', '', 'manual', 'read', 0, 0, 'ok', '00', '1')`,
+    );
+  }
+  const env = { ...envOf(gateway), HSGATE_LEDGER: ledger };
+  for (const [name, [words, columns, header]] of Object.entries(lists)) {
+    const more = name === "export day-book" ? ["--out", `${dir.path}/out`] : [];
+    const run = (...flags: string[]) => cli([...words, ...more, ...flags], { env, columns: 30 });
+    const shown = await run("--columns", columns);
+    assertEquals(shown.code, 0, shown.err);
+    assert(header.test(shown.out.split("\n")[0]!), `${name}: ${shown.out}`);
+    const before = gateway.state().callsTaken;
+    const wrong = await run("--columns", `${columns},nonsense`);
+    assertEquals([wrong.code, wrong.out], [2, ""], name);
+    assertStringIncludes(wrong.err, 'Cannot show column "nonsense": there are ');
+    const both = await run("--columns", columns, "--json");
+    assertEquals([both.code, both.out], [2, ""], name);
+    assertStringIncludes(both.err, "Cannot use --columns with --json");
+    assertEquals(gateway.state().callsTaken, before, `${name} asked nobody`);
+  }
+  const live = await cli(["watch", "00700.HK", "--columns", "nonsense"], { env, columns: 80 });
+  assertEquals(live.code, 2);
+  assertStringIncludes(live.err, 'Cannot show column "nonsense": there are symbol, last, ');
+  const piped = await cli(["watch", "00700.HK", "--columns", "last"], { env });
+  assertEquals([piped.code, piped.out], [2, ""]);
 });

@@ -659,7 +659,7 @@ const story: TreeEvent[] = [
   { type: "step-progress", run: "b", step: "deep", text: "page\x1b[2J", done: 2, total: 5 },
 ];
 
-Deno.test("RunTree.lines() marks steps, indents recipes within one, and fits any width", () => {
+Deno.test("RunTree.lines() marks steps, indents recipes within one, fits any width while it is drawn, and cuts no name that stays", () => {
   const host = { color: false };
   const tree = treeAfter(story);
   assertEquals(tree.lines({ width: 80, host }), [
@@ -670,7 +670,11 @@ Deno.test("RunTree.lines() marks steps, indents recipes within one, and fits any
   ]);
   assertEquals(tree.lines({ width: 80, host, frame: 1 })[1]!.slice(0, 7), "⠙ other");
   for (const width of [1, 2, 7, 12, 39, 40, 59, 60]) {
-    for (const line of tree.lines({ width, host })) assert([...line].length <= width, `${width}: "${line}"`);
+    const drawn = tree.lines({ width, host, frame: 1 });
+    for (const line of drawn) assert([...line].length <= width, `${width}: "${line}"`);
+    // What stays has whole names.
+    const names = tree.lines({ width, host }).map((line) => line.trim().split(/ +/)[1]);
+    assertEquals(names, ["funds", "other", "deep", "last"]);
   }
   assertStringIncludes(tree.lines({ width: 80, host: { color: true } })[0]!, "\x1b[32m✓\x1b[39m funds");
 });
@@ -802,4 +806,32 @@ Deno.test("run --dry-run shows the orders that would be cancelled as they are, a
   assertStringIncludes(out, "       the order: buy 200 00700.HK at 500.00, status accepted");
   const open = await cli(["call", "orders.today", '{"market":"hk"}', "--all", "--json"], { env });
   assertEquals(JSON.parse(open.out).map(({ canCancel }: { canCancel: boolean }) => canCancel), [true]);
+});
+
+Deno.test("shortResult() shows identifiers whole, however long they are", () => {
+  const id = "1250815000001-1250815000002-1250815000003";
+  assertEquals(shortResult({ ok: true, orderId: id, remark: "r".repeat(40) }), `order id ${id}`);
+  assertEquals(shortResult(id), id);
+  assertEquals(shortResult("r".repeat(90)), `${"r".repeat(79)}…`);
+});
+
+Deno.test("run --dry-run cuts nothing of what it would write", async () => {
+  const symbol = "AAPL250919C2300000";
+  const recipe = `name: long
+window: XNYS.open+5m..XNYS.close-10m
+steps:
+  - id: a-step-with-a-name-that-is-longer-than-most
+    uses: orders.cancel
+    with: { market: us, symbol: ${symbol}, orderId: "${"1234567890".repeat(6)}" }
+`;
+  await using gateway = await simulate();
+  const { out } = await cli(["run", "long.yaml", "--dry-run"], {
+    env: envOf(gateway),
+    files: { "long.yaml": recipe },
+    columns: 40,
+  });
+  for (const whole of ["a-step-with-a-name-that-is-longer-than-most", symbol, "1234567890".repeat(6)]) {
+    assertStringIncludes(out, whole);
+  }
+  assert(!out.includes("…"), out);
 });

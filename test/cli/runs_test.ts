@@ -287,3 +287,93 @@ Deno.test("pause refuses what has no schedule with exit code 2, and says what to
   // One that neither a scheduler nor a person has started yet can be held before it ever runs.
   assertEquals((await cli(["pause", "beat", ...where])).out, "beat is paused\n");
 });
+
+/** A ledger with these runs, each waiting for a person. */
+function ledgerOf(path: string, keys: readonly string[]): void {
+  using ledger = new Ledger(path);
+  for (const [index, key] of keys.entries()) {
+    ledger.run(
+      `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, due_at, state, reason, recipe_sha, trace_id)
+        values (?, 'beat', 'main', 'live', 'read', ?, 0, 'waiting_approval', 'misfire', '00', '1')`,
+      key,
+      index,
+    );
+  }
+}
+
+Deno.test("commands take as much of a key as no other has, and list the keys that fit when several do", async () => {
+  const history = 'fills.history, with: { market: hk, from: "2025-08-14", to: "2025-08-14" }';
+  await using dir = await folder({
+    "beat.yaml": beat.replace("orders.today, with: { market: hk }", history),
+  });
+  const file = `${dir.path}/ledger.db`;
+  const days = Array.from({ length: 12 }, (_, index) => `beat/main/2025-08-${String(index + 10)}`);
+  ledgerOf(file, ["beat/m/1", "beat/m/1/inner", "eod_2/main/2025-08-15", "eod%/main/2025-08-15", ...days]);
+  const where = ["--ledger", file];
+  const shown = async (key: string) => {
+    const { code, out, err } = await cli(["runs", "show", key, "--json", ...where]);
+    return code === 0 ? JSON.parse(out).key : err;
+  };
+  assertEquals(await shown("beat/main/2025-08-10"), "beat/main/2025-08-10");
+  assertEquals(await shown("eod_"), "eod_2/main/2025-08-15");
+  assertEquals(await shown("eod%"), "eod%/main/2025-08-15");
+  // A whole key is that run, also where others go on from it.
+  assertEquals(await shown("beat/m/1"), "beat/m/1");
+  assertEquals(await shown("beat/m/1/"), "beat/m/1/inner");
+  assertEquals(
+    await shown("beat/main/2025-08-2"),
+    'hsgate: Cannot show "beat/main/2025-08-2": several keys begin so; write more of one of\n' +
+      "  beat/main/2025-08-21\n  beat/main/2025-08-20\n" +
+      '  -> "deno task hsgate runs show --help" shows how it is written\n',
+  );
+  const many = await shown("beat/main/");
+  assertEquals(many.split("\n").filter((line: string) => line.startsWith("  beat/")).length, 10);
+  assertStringIncludes(many, "\n  and more\n");
+  for (const key of ["", "beat/main/2025-09", "BEAT/"]) {
+    assertStringIncludes(await shown(key), `Cannot show "${key}": the ledger has no such run`);
+  }
+  const refused = await cli(["refuse", "beat/main/2025-08-10", ...where]);
+  assertEquals(refused.out, "beat/main/2025-08-10 is skipped\n");
+  const begun = await cli(["refuse", "eod_", "--because", "done by hand", ...where]);
+  assertEquals([begun.code, begun.out], [0, "eod_2/main/2025-08-15 is skipped\n"]);
+  const approved = await cli(["approve", "beat/main/2025-08-11", "--recipes", dir.path, ...where]);
+  assertEquals([approved.code, approved.out.split(" ")[0]], [0, "beat/main/2025-08-11"], approved.err);
+  for (const words of [["rerun", "beat/main/2"], ["settle", "beat/main/2", "ok", "--because", "x"]]) {
+    const { code, err } = await cli([...words, ...where]);
+    assertEquals(code, 2);
+    assertStringIncludes(err, "several keys begin so");
+  }
+});
+
+Deno.test("runs shows keys whole at any width, says what it left out, and has every column on request", async () => {
+  await using dir = await folder({});
+  const file = `${dir.path}/ledger.db`;
+  const key = `inner/m/${"outer-with-a-long-name/".repeat(4)}main/2025-08-15/step.1a2b3c4d`;
+  ledgerOf(file, [key, ...Array.from({ length: 100 }, (_, index) => `beat/m/${index}`)]);
+  const runs = async (columns: number | undefined, ...more: string[]) =>
+    (await cli(["runs", "--limit", "200", "--ledger", file, ...more], { columns })).out.trimEnd().split("\n");
+  for (const width of [40, 80, 300]) {
+    const lines = await runs(width);
+    assertEquals(
+      lines.filter((line) => line.startsWith(`${key}  waiting_approval`)).length,
+      1,
+      String(width),
+    );
+    const note = "(left out: ";
+    assertEquals(lines.length, lines.at(-1)!.startsWith(note) ? 103 : 102);
+    assertEquals(lines.at(-1)!.startsWith(note), width < 300);
+  }
+  assertEquals((await runs(undefined))[0]!.split(/ {2,}/), [
+    "key",
+    "state",
+    "reason",
+    "slot (UTC)",
+    "kind",
+    "started (UTC)",
+    "took",
+  ]);
+  const chosen = await runs(20, "--columns", "day,recipe,key,class");
+  assertEquals(chosen[0]!.split(/ +/), ["day", "recipe", "key", "class"]);
+  assertEquals(chosen.filter((line) => line.includes(`beat    ${key}  read`)).length, 1);
+  assertEquals(await runs(80, "--state", "ok"), ["there are no runs"]);
+});

@@ -1,5 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { Ledger } from "../../lib/runner/ledger.ts";
+import { ScheduleLines } from "../../tasks/commands/bodies/schedule_lines.ts";
+import { close45, every, MINUTE, recipe } from "../runner/support.ts";
 import { cli, envOf, folder, simulate, spawned, start } from "./runner_support.ts";
 
 const beat =
@@ -194,4 +196,40 @@ Deno.test("next says of a slot that its session has its run when an edit moved i
     "2025-08-15T03:00:00Z 2025-08-15T01:40:00Z",
     "2025-08-18T03:00:00Z undefined",
   ]);
+});
+
+Deno.test("the scheduler says when each schedule runs next, and how many it does not name", () => {
+  using ledger = new Ledger(":memory:");
+  const lines: string[] = [];
+  const many = (count: number, json: boolean) => {
+    lines.length = 0;
+    new ScheduleLines({
+      ledger,
+      recipes: () => [
+        recipe({
+          name: "eod",
+          schedules: [{ ...close45, id: "provisional" }, { ...close45, id: "final", at: { time: "08:45" } }],
+        }),
+        ...Array.from(
+          { length: count },
+          (_, index) => recipe({ name: `often-${index}`, schedules: [every(MINUTE)] }),
+        ),
+      ],
+      now: () => Date.parse("2025-12-22T12:00:30+08:00"),
+      out: (line) => lines.push(line),
+      json,
+      zone: "Asia/Hong_Kong",
+    }).start();
+  };
+  many(1, false);
+  assertEquals(lines.slice(1), [
+    "next: Mon 2025-12-22 12:01  often-0",
+    "next: Mon 2025-12-22 16:45  eod (provisional)",
+    "next: Tue 2025-12-23 08:45  eod (final)",
+  ]);
+  many(13, false);
+  assertEquals([lines.length, lines.at(-1)], [14, "next: 3 more schedules; hsgate next lists them"]);
+  many(13, true);
+  const { next, nextMore } = JSON.parse(lines[0]!);
+  assertEquals([next.length, nextMore], [12, 3]);
 });

@@ -3,9 +3,11 @@
  *
  * @module
  */
-import type { AnyOperation } from "../../../lib/operations/operation.ts";
+import { operations } from "../../../lib/operations/mod.ts";
+import { answerFields, type AnyOperation } from "../../../lib/operations/operation.ts";
+import type { FieldsInfo } from "../../../lib/operations/types.ts";
 import type { Host } from "../host.ts";
-import { cellOf, columnsOf, list, table } from "../print.ts";
+import { cellOf, chooseColumns, type Column, list, tableLines } from "../print.ts";
 
 /** How an answer is printed. */
 export interface AnswerOptions {
@@ -14,28 +16,32 @@ export interface AnswerOptions {
   /** Whether the rows are all that there are. */
   isWhole: boolean;
   asJson: boolean;
+  /** Members have the broker's names. @default false */
+  inWireForm?: boolean;
+  /** Members that a person chose, with commas. */
+  columns?: string;
+  /** What the command has beside the table. @default `--columns` and `--json` */
+  more?: string;
   host: Host;
 }
 
 type Row = Record<string, unknown>;
 
-/** Prints an answer to stdout; what is left out is said on stderr. */
-export function printAnswer(
-  answer: unknown,
-  { operation, params, isWhole, asJson, host }: AnswerOptions,
-): void {
+/** Prints an answer to stdout; that there is another page is said on stderr. */
+export function printAnswer(answer: unknown, options: AnswerOptions): void {
+  const { operation, params, isWhole, asJson, columns, host } = options;
   const value = answer ?? {};
   const rows = rowsOf(value);
   if (rows !== undefined && !isWhole && mayHaveMore(operation, params, value, rows)) {
     host.note("hsgate: this is one page and there may be more; --all walks all of them");
   }
   if (asJson) return host.out(JSON.stringify(value));
-  if (!host.isTerminal) return host.out(JSON.stringify(value, undefined, 2));
-  if (rows !== undefined && rows.every(isRow)) return printRows(rows, params, host);
+  if (!host.isTerminal && columns === undefined) return host.out(JSON.stringify(value, undefined, 2));
+  if (rows !== undefined && rows.every(isRow)) return printRows(rows, options);
   if (!isRow(value)) return host.out(JSON.stringify(value, undefined, 2));
   const entries = Object.entries(value);
   if (entries.length === 0) return host.out("done");
-  printRecord(value, params, host);
+  printRecord(value, options);
 }
 
 const isRow = (value: unknown): value is Row =>
@@ -61,24 +67,114 @@ function mayHaveMore({ paging }: AnyOperation, params: unknown, value: unknown, 
 }
 
 /** Prints rows as a table that fits the terminal. */
-function printRows(rows: readonly Row[], params: unknown, host: Host): void {
+function printRows(rows: readonly Row[], options: AnswerOptions): void {
+  const { columns: chosen, more, host } = options;
   if (rows.length === 0) return host.out("no rows");
-  const { lines, left } = table(host, columnsOf(rows, isRow(params) ? params : {}), rows);
-  for (const line of lines) host.out(line);
-  if (left > 0) {
-    host.note(`hsgate: ${left} more ${left === 1 ? "column does" : "columns do"} not fit; --json shows all`);
-  }
+  const columns = chosen === undefined ? columnsOf(rows, options) : chosenColumns(options);
+  for (const line of tableLines(host, columns, rows, { columns: chosen, more })) host.out(line);
 }
 
-function printRecord(value: Row, params: unknown, host: Host): void {
+function printRecord(value: Row, options: AnswerOptions): void {
+  const { columns: chosen, host } = options;
+  if (chosen !== undefined) {
+    const columns = chooseColumns(chosenColumns(options), chosen);
+    for (const line of list(host, columns.map(({ title, of }) => [title, of(value)] as const))) {
+      host.out(line);
+    }
+    return;
+  }
   const simple = Object.entries(value).filter(([, each]) => !isTable(each));
   for (const line of list(host, simple.map(([name, each]) => [name, cellOf(each)] as const))) host.out(line);
   for (const [name, each] of Object.entries(value)) {
     if (!isTable(each)) continue;
     host.out(`${simple.length > 0 ? "\n" : ""}${name}`);
-    printRows(each, params, host);
+    printRows(each, options);
   }
 }
 
 const isTable = (value: unknown): value is Row[] =>
   Array.isArray(value) && value.length > 0 && value.every(isRow);
+
+/**
+ * Refuses members that an answer does not have, before anything is sent.
+ *
+ * @throws {UsageError} Naming the nearest.
+ */
+export function checkColumns(options: Pick<AnswerOptions, "operation" | "inWireForm" | "columns">): void {
+  if (options.columns !== undefined) chooseColumns(chosenColumns(options), options.columns);
+}
+
+/** Every member that an answer of the operation may have, those within others by their path: `fees.total`. */
+function chosenColumns(
+  { operation, inWireForm }: Pick<AnswerOptions, "operation" | "inWireForm">,
+): Column<Row>[] {
+  return pathsOf(answerFields(operation), inWireForm).map((path) => ({
+    title: path.join("."),
+    of: (row) => cellOf(path.reduce<unknown>((value, name) => isRow(value) ? value[name] : undefined, row)),
+  }));
+}
+
+function pathsOf(fields: FieldsInfo, inWireForm = false): string[][] {
+  return Object.entries(fields).flatMap(([name, { wire, type }]) => {
+    const own = inWireForm ? wire : name;
+    const isList = type.name.startsWith("list of ");
+    const inner = type.fields === undefined || isList ? [] : pathsOf(type.fields, inWireForm);
+    return [[own], ...inner.map((path) => [own, ...path])];
+  });
+}
+
+const isNumber = (value: unknown) =>
+  typeof value === "number" || typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value);
+
+/** What a person looks for first; the rest follows in the order of the answer. */
+const first = [
+  "symbol",
+  "date",
+  "side",
+  "quantity",
+  "price",
+  "filledQuantity",
+  "fillPrice",
+  "status",
+  "orderId",
+  "amount",
+  "typeText",
+];
+
+/**
+ * Makes columns of whatever the rows have. Left out are members that are nowhere set, those that only repeat what
+ * was asked for, and the place in the list, which only a program has a use for; `--columns` shows them all the same.
+ */
+function columnsOf(rows: readonly Row[], { params }: AnswerOptions): Column<Row>[] {
+  const asked = isRow(params) ? params : {};
+  const names = new Set([...first, ...rows.flatMap((row) => Object.keys(row))]);
+  const used = [...names].filter((name) =>
+    name !== "cursor" && rows.some((row) => cellOf(row[name]) !== "") &&
+    (asked[name] === undefined || rows.some((row) => row[name] !== asked[name]))
+  );
+  return used.map((name) => {
+    const id = identifiers.has(name);
+    const isRight = !id && rows.every((row) => cellOf(row[name]) === "" || isNumber(row[name]));
+    return {
+      title: name,
+      of: (row) => cellOf(row[name]),
+      ...id && { id },
+      ...isRight && { align: "right" },
+    };
+  });
+}
+
+/** Members that are an order number or a listing code anywhere, in both spellings: a person types them next. */
+const identifiers: ReadonlySet<string> = new Set(
+  [...operations.values()].flatMap((operation) => [
+    ...namesOfIds(operation.request.fields ?? {}),
+    ...namesOfIds(answerFields(operation)),
+  ]),
+);
+
+function namesOfIds(fields: FieldsInfo): string[] {
+  return Object.entries(fields).flatMap(([name, { wire, type }]) => {
+    if (type.fields !== undefined) return namesOfIds(type.fields);
+    return /(order id|listing code)$/.test(type.name) ? [name, wire] : [];
+  });
+}

@@ -12,9 +12,9 @@ import { openLedger } from "./ledger_file.ts";
 import { recipeNamed } from "./recipe_files.ts";
 
 /** Lets a run that waits run, unless it is too late. */
-export async function approve({ args: [key = ""], flags, host }: ApproveInput): Promise<number> {
+export async function approve({ args: [given = ""], flags, host }: ApproveInput): Promise<number> {
   using ledger = await openLedger(flags, { host, mustExist: true });
-  const { recipe: name } = runOf(ledger, key, "approve");
+  const { recipe: name, run_key: key } = runOf(ledger, given, "approve");
   const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
   const row = approveRun(ledger, { runKey: key, actor: actorOf(flags, host), now: host.now(), recipe });
   tell(row, flags, host);
@@ -22,9 +22,9 @@ export async function approve({ args: [key = ""], flags, host }: ApproveInput): 
 }
 
 /** Skips a run that waits. */
-export async function refuse({ args: [key = ""], flags, host }: RefuseInput): Promise<number> {
+export async function refuse({ args: [given = ""], flags, host }: RefuseInput): Promise<number> {
   using ledger = await openLedger(flags, { host, mustExist: true });
-  runOf(ledger, key, "refuse");
+  const { run_key: key } = runOf(ledger, given, "refuse");
   const { because } = flags;
   const row = refuseRun(ledger, { runKey: key, actor: actorOf(flags, host), because, now: host.now() });
   tell(row, flags, host);

@@ -8,7 +8,7 @@ import type { PushEvent } from "../../../lib/operations/pushes.ts";
 import type { BookLevel, Quote } from "../../../lib/operations/quotes.ts";
 import type { TransportEvent } from "../../../lib/transports/push_events.ts";
 import type { Host } from "../host.ts";
-import { type Column, fit, paint, plain, table } from "../print.ts";
+import { chooseColumns, type Column, fit, paint, plain, tableLines } from "../print.ts";
 import { changePercent, priceText, quoteColumns, shortCount } from "./quote_line.ts";
 
 /** Messages that stay on the board. */
@@ -26,10 +26,14 @@ export class Board {
   readonly #rows = new Map<string, Row>();
   readonly #messages: string[] = [];
   readonly #withBook: boolean;
+  readonly #chosen: string | undefined;
 
-  constructor(symbols: readonly string[], withBook: boolean) {
+  /** @throws {UsageError} When there is no column of a name among `columns`. */
+  constructor(symbols: readonly string[], { withBook, columns }: { withBook: boolean; columns?: string }) {
     for (const symbol of symbols) this.#rows.set(symbol, { symbol });
     this.#withBook = withBook;
+    this.#chosen = columns;
+    if (columns !== undefined) chooseColumns(this.#columns(), columns);
   }
 
   /** Takes a quote in. */
@@ -67,7 +71,7 @@ export class Board {
     const all = [...this.#rows.values()];
     const room = Math.max(1, rows - KEPT - 5);
     const shown = all.slice(0, room);
-    const lines = table(host, this.#columns(), shown).lines;
+    const lines = tableLines(host, this.#columns(), shown, { columns: this.#chosen });
     if (all.length > shown.length) lines.push(paint(host, "dim", `and ${all.length - shown.length} more`));
     lines.push("");
     for (const message of this.#messages) lines.push(fit(plain(message), columns));
@@ -87,7 +91,7 @@ export class Board {
     });
     const [last, change, ...others] = quotes;
     return [
-      { title: "symbol", of: ({ symbol }) => symbol },
+      { title: "symbol", id: true, of: ({ symbol }) => symbol },
       last!,
       change!,
       ...this.#withBook ? [level("bid"), level("ask")] : [],

@@ -19,12 +19,13 @@ import { showInstant } from "../../../lib/runner/slots.ts";
 import type { CalendarInput } from "../calendar.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
-import { plain, tableLines } from "../print.ts";
+import { columnsAsked, plain, tableLines } from "../print.ts";
 import { micOf, notesOf, overrideLine } from "./calendar_lines.ts";
 import { dayOf } from "./lists.ts";
 
 /** Lists sessions with their hours, or the calendars. */
 export function run({ args: [given], flags, host }: CalendarInput): Promise<number> {
+  const chosen = columnsAsked(flags);
   if (given === undefined) return Promise.resolve(listCalendars(flags, host));
   const mic = micOf(given);
   const zone = calendarZone[mic];
@@ -41,19 +42,23 @@ export function run({ args: [given], flags, host }: CalendarInput): Promise<numb
     return Promise.resolve(0);
   }
   if (sessions.length === 0) host.out(`${mic} does not trade from ${from} to ${to}`);
-  else showTable(mic, sessions, host);
+  else showTable(mic, sessions, { columns: chosen, host });
   for (const note of notesOf(mic, { from, to, now: host.now() })) host.note(`hsgate: ${plain(note)}`);
   return Promise.resolve(0);
 }
 
-function showTable(mic: Mic, sessions: Session[], host: Host): void {
+function showTable(
+  mic: Mic,
+  sessions: Session[],
+  { columns: chosen, host }: { columns: string | undefined; host: Host },
+): void {
   const noted = (date: string) =>
     [
       ...isProjected(mic, date) ? ["projected"] : [],
       ...overridesOn(mic, date).length > 0 ? ["set by hand"] : [],
     ].join(", ");
   const columns = [
-    { title: "date", of: ({ date }: Session) => date },
+    { title: "date", id: true as const, of: ({ date }: Session) => date },
     { title: "open", of: ({ open }: Session) => open },
     { title: "close", of: ({ close }: Session) => close },
     {
@@ -62,13 +67,13 @@ function showTable(mic: Mic, sessions: Session[], host: Host): void {
     },
     { title: "half-day", of: ({ halfDay }: Session) => halfDay ? "yes" : "" },
     // Before what a narrow terminal leaves out.
-    ...sessions.some(({ date }) => noted(date) !== "")
-      ? [{ title: "note", of: ({ date }: Session) => noted(date) }]
-      : [],
-    { title: "open (UTC)", of: ({ openAt }: Session) => showInstant(openAt) },
-    { title: "close (UTC)", of: ({ closeAt }: Session) => showInstant(closeAt) },
+    { title: "note", of: ({ date }: Session) => noted(date) },
+    { title: "open (UTC)", name: "open-utc", of: ({ openAt }: Session) => showInstant(openAt) },
+    { title: "close (UTC)", name: "close-utc", of: ({ closeAt }: Session) => showInstant(closeAt) },
   ];
-  for (const line of tableLines(host, columns, sessions)) host.out(line);
+  const isNoted = chosen !== undefined || sessions.some(({ date }) => noted(date) !== "");
+  const shown = isNoted ? columns : columns.filter(({ title }) => title !== "note");
+  for (const line of tableLines(host, shown, sessions, { columns: chosen })) host.out(line);
 }
 
 /** A session as `--json` has it: hours of the exchange, and UTC. */
@@ -108,14 +113,14 @@ function listCalendars(flags: CalendarInput["flags"], host: Host): number {
   }
   type Row = typeof rows[number];
   const columns = [
-    { title: "calendar", of: ({ mic }: Row) => mic },
+    { title: "calendar", id: true as const, of: ({ mic }: Row) => mic },
     { title: "zone", of: ({ zone }: Row) => zone },
     { title: "from", of: ({ from }: Row) => from },
     { title: "through", of: ({ through }: Row) => through },
-    { title: "projected from", of: ({ projectedFrom }: Row) => projectedFrom ?? "" },
+    { title: "projected from", name: "projected", of: ({ projectedFrom }: Row) => projectedFrom ?? "" },
     { title: "version", of: ({ version }: Row) => version },
   ];
-  for (const line of tableLines(host, columns, rows)) host.out(line);
+  for (const line of tableLines(host, columns, rows, { columns: columnsAsked(flags) })) host.out(line);
   const set = rows.flatMap(({ setByHand }) => setByHand);
   if (set.length > 0) host.out("");
   for (const override of set) host.out(plain(overrideLine(override)));

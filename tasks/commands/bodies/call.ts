@@ -18,8 +18,9 @@ import type { FieldsInfo } from "../../../lib/operations/types.ts";
 import type { CallInput } from "../call.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
-import { printAnswer } from "./answer.ts";
+import { checkColumns, printAnswer } from "./answer.ts";
 import { namedOperation } from "./named_operation.ts";
+import { columnsAsked } from "../print.ts";
 import { clientOf, settingsOf } from "../session.ts";
 
 type Given = Record<string, unknown>;
@@ -33,6 +34,8 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
   // A login without parameters takes the password of the settings, so there is nothing to check.
   const isOwnLogin = operation.name === account.login.name && json === undefined;
   if (!isOwnLogin) check(operation, params);
+  const [columns, inWireForm] = [columnsAsked(flags), flags.wire === true];
+  checkColumns({ operation, inWireForm, columns });
   const loaded = await settingsOf(flags, host);
   const { transport } = loaded.settings;
   if (flags["dry-run"]) {
@@ -52,8 +55,15 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
   }
   await using client = await clientOf(flags, host, { command: `call ${operation.name}`, loaded });
   const answer = await callOnce(client, operation, params, { all: flags.all === true, isOwnLogin, host });
-  const shown = flags.wire ? inWireForm(operation, answer) : answer;
-  printAnswer(shown, { operation, params, isWhole: flags.all === true, asJson: flags.json === true, host });
+  printAnswer(inWireForm ? wireForm(operation, answer) : answer, {
+    operation,
+    params,
+    isWhole: flags.all === true,
+    asJson: flags.json === true,
+    inWireForm,
+    columns,
+    host,
+  });
   return 0;
 }
 
@@ -79,7 +89,7 @@ async function callOnce(
 }
 
 /** An answer in the broker's spelling; the rows of several pages stand in one list. */
-function inWireForm(operation: AnyOperation, answer: unknown): unknown {
+function wireForm(operation: AnyOperation, answer: unknown): unknown {
   const isRows = Array.isArray(answer) && !Array.isArray(operation.response.zero);
   return operation.response.encode(isRows ? { rows: answer } : answer);
 }

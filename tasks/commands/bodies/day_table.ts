@@ -11,7 +11,7 @@ import type {
   MarketResult,
 } from "../../../lib/day_book/types.ts";
 import type { Host } from "../host.ts";
-import { type Column, paint, tableLines } from "../print.ts";
+import { chooseColumns, type Column, paint, tableLines, type TableOptions } from "../print.ts";
 
 interface Row {
   day: string;
@@ -24,8 +24,8 @@ interface Row {
 const SHOWN = 10;
 
 const columns: readonly Column<Row>[] = [
-  { title: "day", of: ({ day }) => day },
-  { title: "market", of: ({ market }) => market },
+  { title: "day", id: true, of: ({ day }) => day },
+  { title: "market", id: true, of: ({ market }) => market },
   { title: "fills", of: countOf(["fills", "futures_fills"]), align: "right" },
   { title: "orders", of: countOf(["orders", "futures_orders"]), align: "right" },
   { title: "journal", of: countOf(["fund_journal"]), align: "right" },
@@ -38,6 +38,11 @@ const columns: readonly Column<Row>[] = [
   { title: "status", of: ({ result: { status } }) => status },
   { title: "files", of: ({ action }) => action },
 ];
+
+/** @throws {UsageError} When there is no column of such a name. */
+export function checkDayColumns(chosen: string | undefined): void {
+  if (chosen !== undefined) chooseColumns(columns, chosen);
+}
 
 const order: readonly DayBookMarket[] = ["hk", "us", "shanghai", "shenzhen", "futures"];
 
@@ -61,13 +66,13 @@ export function countOf(lists: readonly DayBookList[]): (row: { result: MarketRe
 }
 
 /** Writes the table, what does not add up, and where the files are. */
-export function dayTable(result: DayBookResult, host: Host): string[] {
+export function dayTable(result: DayBookResult, host: Host, options: TableOptions = {}): string[] {
   const rows = result.days.flatMap(({ day, action, markets }) =>
     inOrder(markets).map(([market, each]): Row => ({ day, market, result: each, action }))
   );
   const kept = result.days.filter(({ markets }) => Object.keys(markets).length === 0);
   return [
-    ...rows.length > 0 ? tableLines(host, columns, rows) : [],
+    ...rows.length > 0 ? tableLines(host, columns, rows, options) : [],
     ...kept.map(({ day, action }) => `${day}  ${action}`),
     ...troubles(result, host),
     "",

@@ -6,7 +6,7 @@
 import type { DayBookMarket, DayBookResult, MarketResult } from "../../../lib/day_book/types.ts";
 import { add, type Decimal } from "../../../lib/decimal.ts";
 import type { Host } from "../host.ts";
-import { type Column, table } from "../print.ts";
+import { type Column, tableLines } from "../print.ts";
 import { countOf, inOrder } from "./day_table.ts";
 
 interface Row {
@@ -41,7 +41,7 @@ export async function demoTable(result: DayBookResult, host: Host): Promise<stri
       rows.push({ day: index === 0 ? day : undefined, market, result: each, fees: fees.get(market) ?? "" });
     }
   }
-  return table(host, columns, rows).lines;
+  return tableLines(host, columns, rows, { more: "a wider terminal shows all" });
 }
 
 /** Adds up the fees of a day's fills, by market. */

@@ -6,9 +6,10 @@
 import { exportDayBook } from "../../../lib/day_book/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { ExportInput } from "../export_day_book.ts";
+import { columnsAsked } from "../print.ts";
 import { clientOf } from "../session.ts";
 import { showProgress } from "./day_progress.ts";
-import { dayTable } from "./day_table.ts";
+import { checkDayColumns, dayTable } from "./day_table.ts";
 import { clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "./lists.ts";
 
 /** Exports, shows days as they are done, and ends with 7 when something does not add up. */
@@ -20,6 +21,8 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
   if (from > to) throw new UsageError(`Cannot export from ${from} to ${to}: the first day is after the last`);
   const formats = listOf("formats", flags.formats ?? "csv,jsonl", ["csv", "jsonl"] as const);
   const out = flags.out ?? "out";
+  const columns = columnsAsked(flags);
+  checkDayColumns(columns);
   await using client = await clientOf(flags, host, { command: "export day-book" });
   using progress = showProgress(host, { json: flags.json });
   const result = await exportDayBook(client, {
@@ -34,6 +37,6 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     ...flags.refresh && { refresh: true },
   });
   if (flags.json) host.out(JSON.stringify(result));
-  else for (const line of dayTable(result, host)) host.out(line);
+  else for (const line of dayTable(result, host, { columns })) host.out(line);
   return result.ok ? 0 : 7;
 }

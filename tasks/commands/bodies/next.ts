@@ -11,11 +11,11 @@ import { takenAt } from "../../../lib/runner/taken_keys.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { NextInput } from "../next.ts";
-import { plain, tableLines } from "../print.ts";
+import { chooseColumns, type Column, columnsAsked, plain, tableLines } from "../print.ts";
 import { clockOf } from "./lists.ts";
 import { ledgerExists, openLedger, pausedOf } from "./ledger_file.ts";
 import { loadRecipes } from "./recipe_files.ts";
-import { noteOf, precisionOf, readable, type ShownSlot, shownSlot } from "./slot_lines.ts";
+import { noteOf, type Precision, precisionOf, readable, type ShownSlot, shownSlot } from "./slot_lines.ts";
 
 interface Row extends ShownSlot {
   recipe: string;
@@ -25,9 +25,11 @@ interface Row extends ShownSlot {
   doneFor?: string;
 }
 
-/** Lists slots of all recipes, soonest first. */
+/** Lists the next slots of each recipe; the recipe whose turn comes first is first. */
 export async function run({ args, flags, host }: NextInput): Promise<number> {
-  const count = countOf(flags.count ?? "5");
+  const count = countOf(flags.count ?? "3");
+  const columns = columnsAsked(flags);
+  if (columns !== undefined) chooseColumns(columnsIn("minutes"), columns);
   const now = clockOf(flags.now, host);
   const { recipes, report } = await loadRecipes(args, { host, now });
   const paused = new Map<string, string>();
@@ -39,28 +41,17 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
     for (const [key, instant] of takenKeys(ledger, recipes, { after: now(), count })) taken.set(key, instant);
     for (const note of ledgerNotes(ledger, recipes)) host.note(`hsgate: ${plain(note)}`);
   }
-  const rows = recipes.flatMap((recipe) => slotsOf(recipe, { after: now(), count, paused, taken }))
-    .sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  const all = recipes.map((recipe) => slotsOf(recipe, { after: now(), count, paused, taken }));
+  const byTime = (a: Row | undefined, b: Row | undefined) =>
+    Date.parse(a?.at ?? "") - Date.parse(b?.at ?? "");
+  const rows = flags["by-time"] || flags.json
+    ? all.flat().sort(byTime)
+    : all.filter(({ length }) => length > 0).sort(([a], [b]) => byTime(a, b)).flat();
   if (flags.json) host.out(JSON.stringify(rows));
   else if (rows.length === 0) host.out("nothing is to run");
   else {
     const precision = precisionOf(rows.map(({ local }) => local));
-    const columns = [
-      { title: "when", of: ({ local }: Row) => readable(local, precision) },
-      { title: "zone", of: ({ zone }: Row) => zone },
-      { title: "recipe", of: ({ recipe }: Row) => recipe },
-      { title: "schedule", of: ({ schedule }: Row) => schedule },
-      {
-        title: "note",
-        of: (row: Row) =>
-          [
-            noteOf(row),
-            row.doneFor === undefined ? "" : `not run: the session has its run, at ${row.doneFor}`,
-            row.paused === undefined ? "" : `paused: ${row.paused}`,
-          ].filter(Boolean).join("; "),
-      },
-    ];
-    for (const line of tableLines(host, columns, rows)) host.out(line);
+    for (const line of tableLines(host, columnsIn(precision), rows, { columns })) host.out(line);
     // A narrow terminal cuts the notes, and these are reasons that somebody wrote down.
     const set = rows.flatMap(({ setByHand, local }) =>
       setByHand === undefined ? [] : [`${local.slice(0, 10)} was set by hand: ${setByHand}`]
@@ -70,6 +61,25 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   return report.ok ? 0 : 2;
 }
 
+const columnsIn = (precision: Precision): Column<Row>[] => [
+  { title: "when", keep: true, of: ({ local }) => readable(local, precision) },
+  { title: "zone", keep: true, of: ({ zone }) => zone },
+  { title: "recipe", id: true, of: ({ recipe }) => recipe },
+  { title: "schedule", id: true, of: ({ schedule }) => schedule },
+  {
+    title: "note",
+    of: (row) =>
+      [
+        noteOf(row),
+        row.doneFor === undefined ? "" : `not run: the session has its run, at ${row.doneFor}`,
+        row.paused === undefined ? "" : `paused: ${row.paused}`,
+      ].filter(Boolean).join("; "),
+  },
+  { title: "session", extra: true, of: ({ session }) => session ?? "" },
+  { title: "utc", extra: true, of: ({ at }) => at },
+];
+
+/** The next slots of each schedule of a recipe, soonest first: a schedule that runs often hides no other. */
 function slotsOf(
   recipe: CompiledRecipe,
   { after, count, paused, taken }: {
@@ -82,8 +92,7 @@ function slotsOf(
   const slots = recipe.schedules.flatMap((schedule) =>
     nextSlots(schedule, after, count).map((slot) => ({ ...slot, scheduleId: schedule.id }))
   ).sort((a, b) => a.at - b.at);
-  const last = slots.filter(({ skipped }) => skipped === undefined)[count - 1];
-  return slots.filter(({ at }) => last === undefined || at <= last.at).map((slot) => {
+  return slots.map((slot) => {
     const why = paused.get(`${recipe.name}/${slot.scheduleId}`);
     const doneFor = taken.get(`${recipe.name}/${slot.scheduleId}/${slot.key}`);
     return {

@@ -5,13 +5,13 @@
  */
 import type { FieldComments } from "../../../lib/operations/doc_comments.ts";
 import { catalogue } from "../../../lib/operations/mod.ts";
-import { type AnyOperation, gatewayPath } from "../../../lib/operations/operation.ts";
+import { answerFields, type AnyOperation, gatewayPath } from "../../../lib/operations/operation.ts";
 import type { FieldInfo, FieldsInfo } from "../../../lib/operations/types.ts";
 import { UsageError } from "../exit_codes.ts";
 import { wrap } from "../help.ts";
 import type { Host } from "../host.ts";
 import type { OperationsInput } from "../operations.ts";
-import { list, paint, table } from "../print.ts";
+import { type Column, columnsAsked, list, paint, tableLines } from "../print.ts";
 import { namedOperation } from "./named_operation.ts";
 
 /** Lists the catalogue, a family of it, or explains one operation. */
@@ -23,9 +23,15 @@ export async function run({ args: [name], flags, host }: OperationsInput): Promi
   const family = families.find(([each]) => each === name);
   if (name === undefined || family !== undefined) {
     const chosen = family === undefined ? families : [family];
+    const columns = columnsAsked(flags);
     if (flags.json) host.out(JSON.stringify(chosen.flatMap(([, entries]) => entries.map(summaryOf))));
-    else printFamilies(chosen, host);
+    else printFamilies(chosen, { columns, host });
     return 0;
+  }
+  if (flags.columns !== undefined) {
+    throw new UsageError(
+      `Cannot use --columns for one operation: it is for lists, such as "operations orders"`,
+    );
   }
   const operation = namedOperation(name);
   const detail = await detailOf(operation);
@@ -64,22 +70,32 @@ function summaryOf(operation: AnyOperation) {
   };
 }
 
-function printFamilies(families: readonly (readonly [string, readonly AnyOperation[]])[], host: Host): void {
+const columns: readonly Column<AnyOperation>[] = [
+  { title: "operation", id: true, of: ({ name }) => name },
+  { title: "broker's name", name: "wire", of: ({ wire }) => wire },
+  { title: "effect", of: ({ effect }) => effect },
+  { title: "over", of: (operation) => overWhat(transportsOf(operation)) },
+  { title: "answers", extra: true, of: ({ answers }) => answers ?? "" },
+  { title: "instead", extra: true, of: ({ instead }) => instead ?? "" },
+  { title: "needs", extra: true, of: ({ needs }) => needs === "nothing" ? "" : needs },
+  { title: "path", extra: true, of: (operation) => gatewayPath(operation) ?? "" },
+];
+
+function printFamilies(
+  families: readonly (readonly [string, readonly AnyOperation[]])[],
+  { columns: chosen, host }: { columns: string | undefined; host: Host },
+): void {
   const all = families.flatMap(([, entries]) => entries);
-  const columns = [
-    { title: "operation", of: ({ name }: AnyOperation) => name },
-    { title: "broker's name", of: ({ wire }: AnyOperation) => wire },
-    { title: "effect", of: ({ effect }: AnyOperation) => effect },
-    { title: "over", of: (operation: AnyOperation) => overWhat(transportsOf(operation)) },
-  ];
-  // One table for all families, so that their columns stand below each other.
-  const [header = "", ...lines] = table(host, columns, all).lines;
+  // One table for all families, so that their columns are aligned.
+  const [header = "", ...lines] = tableLines(host, columns, all, { columns: chosen });
+  const note = lines.slice(all.length);
   host.out(header);
   let at = 0;
   for (const [, entries] of families) {
     if (at > 0) host.out("");
     for (const line of lines.slice(at, at += entries.length)) host.out(line);
   }
+  for (const line of note) host.out(line);
 }
 
 interface Parameter {
@@ -110,7 +126,7 @@ async function detailOf(operation: AnyOperation) {
     ...variantOf !== undefined && { variantOf },
     ...paging !== undefined && { pages: paging.style },
     params: parametersOf(comments, `${operation.name}.request`, operation.request.fields ?? {}),
-    result: Object.keys(resultFieldsOf(operation)),
+    result: Object.keys(answerFields(operation)),
   };
 }
 
@@ -118,13 +134,6 @@ async function detailOf(operation: AnyOperation) {
 function gapOf(operation: AnyOperation): string | undefined {
   if (carriedBy("direct")(operation) || !("gap" in operation.socket)) return undefined;
   return operation.socket.gap;
-}
-
-/** Fields of the answer, of one row for lists. */
-function resultFieldsOf({ response }: AnyOperation): FieldsInfo {
-  const fields = response.fields ?? {};
-  const inner = fields.rows ?? fields.record;
-  return inner?.type.fields ?? fields;
 }
 
 /** The text of a doc comment without its tags. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { table } from "../print.ts";
+import { chooseColumns, columnsAsked, tableLines } from "../print.ts";
 import type { QuoteInput } from "../quote.ts";
 import { clientOf } from "../session.ts";
 import { quoteColumns } from "./quote_line.ts";
@@ -12,10 +12,12 @@ import { securitiesOf } from "./securities.ts";
 /** Prints the latest quotes. */
 export async function run({ args, flags, host }: QuoteInput): Promise<number> {
   const securities = securitiesOf(args, flags.type);
+  const columns = columnsAsked(flags);
+  if (columns !== undefined) chooseColumns(quoteColumns, columns);
   await using client = await clientOf(flags, host, { command: "quote" });
   const quotes = await client.quotes.latest({ securities }, { signal: host.signal });
   if (flags.json) host.out(JSON.stringify(quotes));
-  else for (const line of table(host, quoteColumns, quotes).lines) host.out(line);
+  else for (const line of tableLines(host, quoteColumns, quotes, { columns })) host.out(line);
   const missing = securities.filter(({ symbol }) =>
     !quotes.some(({ security }) => security?.symbol === symbol)
   );

@@ -43,7 +43,7 @@ function timeText(text: string | undefined): string {
 
 /** Columns of a quote table, the most important ones first. */
 export const quoteColumns: readonly Column<Quote>[] = [
-  { title: "symbol", of: ({ security }) => security?.symbol ?? "" },
+  { title: "symbol", id: true, of: ({ security }) => security?.symbol ?? "" },
   { title: "last", of: (quote) => priceText(quote.lastPrice), align: "right", color: colorOf },
   {
     title: "change",

@@ -22,9 +22,9 @@ function whyNot({ state, run_key: key, started_at: since }: RunRow): string {
 }
 
 /** Runs one run again. */
-export async function run({ args: [key = ""], flags, host }: RerunInput): Promise<number> {
+export async function run({ args: [given = ""], flags, host }: RerunInput): Promise<number> {
   using ledger = await openLedger(flags, { host, mustExist: true });
-  const { recipe: name, kind } = runOf(ledger, key, "run again");
+  const { recipe: name, kind, run_key: key } = runOf(ledger, given, "run again");
   if (flags.queue && kind === "manual") {
     throw new UsageError(
       `Cannot leave "${key}" to a scheduler: it was started by hand, and a scheduler runs slots alone; ` +

@@ -77,6 +77,7 @@ async function findRecipe(name: string, host: Host): Promise<FileText & { path: 
 
 /** Prints what each step came to. */
 export function printSteps({ steps }: RecipeResult, host: Host): void {
+  const more = "--json has all";
   for (const { id, uses, output, skipped } of steps) {
     if (steps.length > 1) host.out(paint(host, "bold", id));
     if (skipped) {
@@ -85,10 +86,10 @@ export function printSteps({ steps }: RecipeResult, host: Host): void {
     }
     const operation = findOperation(uses);
     if (operation !== undefined) {
-      printAnswer(output, { operation, params: {}, isWhole: true, asJson: false, host });
+      printAnswer(output, { operation, params: {}, isWhole: true, asJson: false, more, host });
     } else if (uses === "export-day-book") {
       // This step answers with the result of an export.
-      for (const line of dayTable(output as DayBookResult, host)) host.out(line);
+      for (const line of dayTable(output as DayBookResult, host, { more })) host.out(line);
     } else host.out(JSON.stringify(output, null, 2));
   }
 }

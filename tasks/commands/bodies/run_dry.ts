@@ -20,7 +20,7 @@ import {
 } from "../../../lib/steps/dry_run.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import type { Host } from "../host.ts";
-import { cellOf, type Color, fit, paint, plain, widthOf } from "../print.ts";
+import { cellOf, type Color, paint, plain, widthOf, wrapped } from "../print.ts";
 import type { RunInput } from "../run.ts";
 import { clockOf } from "./lists.ts";
 import { type Connection, Connections } from "./run_connections.ts";
@@ -149,15 +149,17 @@ interface Shown {
 }
 
 function linesOf({ steps, writes, ok }: DryRun, { recipe, connection, outside, host }: Shown): string[] {
-  const width = host.size().columns;
   const [ids, uses] = [steps.map(({ id }) => widthOf(id)), steps.map((step) => widthOf(step.uses))];
-  const lines = steps.map((step) => {
+  const lines = steps.flatMap((step) => {
     const [sign, color] = signs[step.state];
     const name = step.id.padEnd(Math.min(28, Math.max(...ids)));
     const kind = step.uses.padEnd(Math.min(24, Math.max(...uses)));
-    return `${paint(host, color, sign)} ${
-      fit(`${name}  ${kind}  ${plain(wordsOf(step))}`.trimEnd(), width - 2)
-    }`;
+    const head = `${name}  ${kind}  `;
+    const [first = "", ...more] = wrapped(host, plain(wordsOf(step)), 4);
+    // What does not fit behind the names stands below them.
+    const fits = widthOf(head) + widthOf(first) + 2 <= host.size().columns || !host.isTerminal;
+    const words = more.length === 0 && fits ? [`${head}${first.trim()}`] : [head, first, ...more];
+    return words.map((line, index) => (index === 0 ? `${paint(host, color, sign)} ${line}` : line).trimEnd());
   });
   const writer = recipe.class === "write";
   if (!writer) return [...lines, "Dry run: it writes nothing at the broker, so nothing was asked or done."];
@@ -222,13 +224,13 @@ function writeLines(
   host: Host,
 ): string[] {
   const head = `  ${order}. ${paint(host, "bold", uses)}  (step "${step}")`;
-  const width = host.size().columns;
-  const detail = (text: string) => fit(`       ${plain(text)}`, width);
-  const cut = dependsOn.length === 0 ? [] : [detail(`depends on the outcome of ${listed(dependsOn)}`)];
+  // What would be sent is never cut.
+  const detail = (text: string) => wrapped(host, plain(text), 7);
+  const unknown = dependsOn.length === 0 ? [] : detail(`depends on the outcome of ${listed(dependsOn)}`);
   // What is looked up now is looked up again by then.
   const isLooked = order > 1 && plan !== undefined && !isCall(plan);
-  const before = isLooked ? [detail("as things are now, before the writes above:")] : [];
-  return [head, ...cut, ...before, ...aboutOf(plan ?? written).map(detail)];
+  const before = isLooked ? detail("as things are now, before the writes above:") : [];
+  return [head, ...unknown, ...before, ...aboutOf(plan ?? written).flatMap(detail)];
 }
 
 const isCall = (plan: unknown): plan is { call: string; params: unknown; order?: unknown } =>

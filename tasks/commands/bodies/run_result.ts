@@ -3,17 +3,19 @@
  *
  * @module
  */
-import { plain } from "../print.ts";
+import { fit, plain } from "../print.ts";
 
-/** Most members that are shown, and the longest text among them. */
+/** Most members that are shown, and the longest text among them; an identifier is shown however long it is. */
 const MOST = 3;
 const LONGEST = 24;
+/** An answer that is a text by itself, such as an order number, is cut behind this. */
+const LONGEST_TEXT = 80;
 
 /** Writes an output in a few words: `12 rows`, `5 days, 1,204 rows`, `nothing`. */
 export function shortResult(output: unknown): string {
   if (output === undefined || output === null) return "";
   if (Array.isArray(output)) return counted(output.length, "row");
-  if (typeof output !== "object") return plain(String(output)).slice(0, LONGEST);
+  if (typeof output !== "object") return fit(plain(String(output)), LONGEST_TEXT);
   const words: string[] = [];
   for (const [name, value] of Object.entries(output)) {
     if (name === "ok" || value === null) continue;
@@ -32,9 +34,9 @@ function wordOf(name: string, value: unknown): string | undefined {
   if (typeof value === "number") return `${words} ${thousands(value)}`;
   if (typeof value === "boolean") return value ? words : `not ${words}`;
   // Files are named below the tree.
-  return typeof value === "string" && value !== "" && value.length <= LONGEST && !value.includes("/")
-    ? `${words} ${plain(value)}`
-    : undefined;
+  const isShort = typeof value === "string" && value.length <= LONGEST && !value.includes("/");
+  const isShown = isShort || (typeof value === "string" && /(^id|Id|[kK]ey)$/.test(name));
+  return isShown && value !== "" ? `${words} ${plain(value)}` : undefined;
 }
 
 /** `stillOpen` reads better as `still open`. */

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Host } from "../host.ts";
-import { fit, plain, widthOf } from "../print.ts";
+import { fit, plain, rowsTaken, shownWidth } from "../print.ts";
 import { HeldFiles } from "./file_lines.ts";
 import { type RunTree, seconds, type TreeEvent } from "./run_tree.ts";
 
@@ -90,7 +90,7 @@ class LiveTree implements RunShow {
       ? [fit(`… ${hidden + 1} more steps above`, Math.max(1, columns - 1)), ...lines.slice(hidden + 1)]
       : lines;
     const text = `${this.#clearing()}${shown.join("\n")}`;
-    this.#drawn = shown.map((line) => widthOf(withoutColors(line)));
+    this.#drawn = shown.map(shownWidth);
     this.#terminal.draw(text);
   }
 
@@ -98,7 +98,7 @@ class LiveTree implements RunShow {
   #clearing(): string {
     if (this.#drawn.length === 0) return "";
     const columns = this.#columns();
-    const rows = this.#drawn.reduce((sum, width) => sum + Math.max(1, Math.ceil(width / columns)), 0);
+    const rows = rowsTaken(this.#drawn, columns);
     this.#drawn = [];
     return `${rows > 1 ? `\x1b[${rows - 1}A` : ""}\r\x1b[J`;
   }
@@ -112,9 +112,6 @@ class LiveTree implements RunShow {
     }
   }
 }
-
-// deno-lint-ignore no-control-regex -- the codes of colours begin with one
-const withoutColors = (line: string) => line.replace(/\x1b\[\d+m/g, "");
 
 /** One line for each step that begins or ends, and for its progress. */
 function plainLines(host: Pick<Host, "note">): (event: TreeEvent) => void {

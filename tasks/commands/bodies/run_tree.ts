@@ -161,8 +161,10 @@ export class RunTree {
     const all = [...nodes.values()];
     // A narrow terminal shows the names of the steps alone.
     const isNarrow = options.width < 60;
+    const longest = Math.max(...all.map(({ id }) => widthOf(id)));
     const widths = {
-      id: Math.min(isNarrow ? 16 : 28, Math.max(...all.map(({ id }) => widthOf(id)))),
+      // What is drawn over must fit; what is written once has whole names.
+      id: options.frame === undefined ? longest : Math.min(isNarrow ? 16 : 28, longest),
       uses: isNarrow ? 0 : Math.min(24, Math.max(...all.map(({ uses }) => widthOf(uses)))),
     };
     return all.flatMap((node) => [
@@ -188,7 +190,7 @@ export class RunTree {
     // The parts are coloured after they were cut, as a code takes no column.
     const head = `${indent}${sign} ${name}`;
     const rest = fit(`${kind}${time}  ${tail}`.trimEnd(), Math.max(1, width - widthOf(head)));
-    const line = widthOf(head) >= width ? fit(head, width) : `${head}${rest}`;
+    const line = widthOf(head) < width ? `${head}${rest}` : frame === undefined ? head : fit(head, width);
     const place = line.indexOf(sign);
     return place < 0
       ? line

@@ -7,15 +7,16 @@ import { heldReason, lastHeld, tellHeld } from "../../../lib/runner/held.ts";
 import type { Ledger } from "../../../lib/runner/ledger.ts";
 import { logOf } from "../../../lib/runner/run_log.ts";
 import { openWriteAdvice } from "../../../lib/runner/open_write.ts";
-import { findRun, type RunRow } from "../../../lib/runner/run_rows.ts";
+import type { RunRow } from "../../../lib/runner/run_rows.ts";
 import { silentAdvice, silentSince } from "../../../lib/runner/silent.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
 import type { StepRow } from "../../../lib/runner/step_rows.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
-import { type Color, type Column, list, paint, plain, table } from "../print.ts";
+import { type Color, type Column, columnsAsked, list, paint, plain, tableLines } from "../print.ts";
 import type { RunsInput } from "../runs.ts";
 import type { RunsShowInput } from "../runs_show.ts";
+import { runOf } from "./decide.ts";
 import { checkKnown, openLedger } from "./ledger_file.ts";
 import { listOf } from "./lists.ts";
 import { seconds } from "./run_log.ts";
@@ -48,6 +49,7 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
     throw new UsageError(`Cannot use --limit "${limit}": write a number from 1 to 10000`);
   }
   const wanted = flags.state === undefined ? states : listOf("state", flags.state, states);
+  const columns = columnsAsked(flags);
   using ledger = await openLedger(flags, { host, mustExist: true });
   const recipe = given === undefined ? undefined : await nameInLedger(ledger, given, host);
   const rows = ledger.all<RunRow>(
@@ -62,8 +64,8 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
   if (flags.json) host.out(JSON.stringify(rows.map((row) => dataOf(row, now))));
   else if (rows.length === 0) host.out("there are no runs");
   else {
-    for (const line of table(host, columnsAt(now), rows).lines) host.out(line);
-    // A narrow terminal cuts what stands in the table.
+    for (const line of tableLines(host, columnsAt(now), rows, { columns })) host.out(line);
+    // A narrow terminal leaves the reason out of the table.
     for (const row of rows) {
       const since = silentSince(row, now);
       if (since !== undefined) host.out(paint(host, "yellow", plain(tellSilent(row, since))));
@@ -87,13 +89,26 @@ const tellSilent = ({ run_key: key }: RunRow, since: number) =>
   `${key}: its process has not been heard of since ${showInstant(since)}; "runs show ${key}" says what to do`;
 
 const columnsAt = (now: number): Column<RunRow>[] => [
-  { title: "slot (UTC)", of: ({ slot_at }) => showInstant(slot_at) },
-  { title: "key", of: ({ run_key }) => run_key, color: () => undefined },
-  { title: "state", of: ({ state }) => state, color: ({ state }) => colors[state] },
+  { title: "key", id: true, of: ({ run_key }) => run_key },
+  { title: "state", keep: true, of: ({ state }) => state, color: ({ state }) => colors[state] },
   { title: "reason", of: (row) => silentSince(row, now) === undefined ? row.reason ?? "" : "silent" },
+  { title: "slot (UTC)", name: "slot", of: ({ slot_at }) => showInstant(slot_at) },
   { title: "kind", of: ({ kind }) => kind },
-  { title: "started", of: ({ started_at }) => instant(started_at) ?? "" },
+  { title: "started (UTC)", name: "started", of: ({ started_at }) => instant(started_at) ?? "" },
   { title: "took", of: took, align: "right" },
+  { title: "recipe", extra: true, of: ({ recipe }) => recipe },
+  { title: "schedule", extra: true, of: ({ schedule_id }) => schedule_id },
+  { title: "day", extra: true, of: ({ business_day }) => business_day ?? "" },
+  { title: "class", extra: true, of: (row) => row.class },
+  { title: "due (UTC)", name: "due", extra: true, of: ({ due_at }) => showInstant(due_at) },
+  {
+    title: "finished (UTC)",
+    name: "finished",
+    extra: true,
+    of: ({ finished_at }) => instant(finished_at) ?? "",
+  },
+  { title: "attempt", extra: true, of: ({ attempt }) => String(attempt), align: "right" },
+  { title: "trace", extra: true, of: ({ trace_id }) => trace_id },
 ];
 
 const instant = (at: number | null): string | undefined => at === null ? undefined : showInstant(at);
@@ -125,10 +140,7 @@ function dataOf(row: RunRow, now: number) {
 /** Shows one run. */
 export async function show({ args: [key = ""], flags, host }: RunsShowInput): Promise<number> {
   using ledger = await openLedger(flags, { host, mustExist: true });
-  const row = findRun(ledger, key);
-  if (row === undefined) {
-    throw new UsageError(`Cannot show "${key}": the ledger has no such run; "runs" lists those that it has`);
-  }
+  const row = runOf(ledger, key, "show");
   const details = detailsOf(ledger, row, host.now());
   if (flags.json) host.out(JSON.stringify(details));
   else print(details, host);
@@ -240,5 +252,8 @@ function print(details: ReturnType<typeof detailsOf>, host: Host): void {
 const labelOf = (name: string) =>
   name.replace(/At$/, "").replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-/** Outputs may be whole answers; `--json` has all of them. */
-const cut = (text: string) => text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`;
+/** Outputs may be whole answers. */
+const cut = (text: string) =>
+  text.length <= LONGEST
+    ? text
+    : `${text.slice(0, LONGEST)}… (${text.length - LONGEST} more characters; --json has all)`;

@@ -21,7 +21,8 @@ export interface ScheduleLinesOptions {
   zone: string;
 }
 
-const NEXT = 5;
+/** Slots that are shown: enough for the recipes of most people, and few enough to be read. */
+const MOST = 12;
 /** After so long without a line, one says that all is well. */
 const QUIET_MS = 60 * 60_000;
 
@@ -66,31 +67,42 @@ export class ScheduleLines {
       return;
     }
     out(`${text}; times of ${zone}, Ctrl-C stops in order`);
-    for (const line of this.#nextLines(this.#next())) out(line);
+    const next = this.#next();
+    for (const line of this.#nextLines(next.slice(0, MOST))) out(line);
+    const left = next.length - MOST;
+    if (left > 0) out(`next: ${left} more ${left === 1 ? "schedule" : "schedules"}; hsgate next lists them`);
     this.touch();
   }
 
   /** Where one of them has seconds, all show them. */
-  #nextLines(slots: readonly { recipe: string; at: number }[]): string[] {
+  #nextLines(slots: readonly NextSlot[]): string[] {
     const times = slots.map(({ at }) => localTime(at, this.#options.zone));
     const precision = precisionOf(times);
-    return slots.map(({ recipe }, index) => `next: ${readable(times[index]!, precision)}  ${recipe}`); // one each
+    return slots.map(({ name }, index) => `next: ${readable(times[index]!, precision)}  ${name}`); // one each
   }
 
   /** Says that all is well when nothing was said for long. */
   look(): void {
     const { now, json, out } = this.#options;
     if (now() - this.#lastAt < QUIET_MS) return;
-    const [text = "nothing is to run"] = this.#nextLines(this.#next().slice(0, 1));
-    if (json) this.#write({ type: "waiting", message: text, next: this.#next() });
+    const next = this.#next();
+    const [text = "nothing is to run"] = this.#nextLines(next.slice(0, 1));
+    if (json) this.#write({ type: "waiting", message: text, next });
     else out(text);
     this.touch();
   }
 
   #write({ type, message, next, ...rest }: StatusLine): void {
     const { now, out } = this.#options;
-    const shown = next.map(({ recipe, schedule, at }) => ({ recipe, schedule, at: showInstant(at) }));
-    out(JSON.stringify({ at: showInstant(now()), level: "info", type, message, ...rest, next: shown }));
+    const shown = next.slice(0, MOST).map(({ recipe, schedule, at }) => ({
+      recipe,
+      schedule,
+      at: showInstant(at),
+    }));
+    const more = next.length > MOST ? { nextMore: next.length - MOST } : {};
+    out(
+      JSON.stringify({ at: showInstant(now()), level: "info", type, message, ...rest, next: shown, ...more }),
+    );
     this.touch();
   }
 
@@ -101,13 +113,16 @@ export class ScheduleLines {
     return recipes().flatMap((recipe) =>
       recipe.schedules.filter(({ id }) => !paused.has(`${recipe.name}/${id}`)).flatMap((schedule) => {
         const slot = nextSlots(schedule, now(), 1).find(({ skipped }) => skipped === undefined);
-        return slot === undefined ? [] : [{ recipe: recipe.name, schedule: schedule.id, at: slot.at }];
+        const name = recipe.schedules.length === 1 ? recipe.name : `${recipe.name} (${schedule.id})`;
+        return slot === undefined ? [] : [{ name, recipe: recipe.name, schedule: schedule.id, at: slot.at }];
       })
-    ).sort((a, b) => a.at - b.at).slice(0, NEXT);
+    ).sort((a, b) => a.at - b.at);
   }
 }
 
 interface NextSlot {
+  /** The recipe, with the schedule where it has several. */
+  name: string;
   recipe: string;
   schedule: string;
   at: number;

@@ -12,7 +12,7 @@ import { openLedger } from "./ledger_file.ts";
 const states = ["ok", "failed", "unknown"] as const;
 
 /** Writes down what a person saw. */
-export async function run({ args: [key = "", word = ""], flags, host }: SettleInput): Promise<number> {
+export async function run({ args: [given = "", word = ""], flags, host }: SettleInput): Promise<number> {
   const state = states.find((each) => each === word);
   if (state === undefined) {
     throw new UsageError(`Cannot settle as "${word}": write ok, failed or unknown`);
@@ -22,7 +22,7 @@ export async function run({ args: [key = "", word = ""], flags, host }: SettleIn
     throw new UsageError('Cannot settle without a reason: write --because "what you saw"');
   }
   using ledger = await openLedger(flags, { host, mustExist: true });
-  runOf(ledger, key, "settle");
+  const { run_key: key } = runOf(ledger, given, "settle");
   const now = host.now();
   // Whoever ran it may have died a moment ago.
   recoverExpired(ledger, now);

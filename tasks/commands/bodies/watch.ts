@@ -8,6 +8,7 @@ import { didYouMean } from "../../../lib/client/nearest.ts";
 import type { TransportEvent } from "../../../lib/transports/push_events.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
+import { columnsAsked, rowsTaken, shownWidth } from "../print.ts";
 import { clientOf } from "../session.ts";
 import type { WatchInput } from "../watch.ts";
 import { Board, lineOf } from "./board.ts";
@@ -20,7 +21,14 @@ const REDRAW_MS = 100;
 export async function run({ args, flags, host }: WatchInput): Promise<number> {
   const securities = securitiesOf(args, flags.type);
   const topics = topicsOf(flags.topics ?? "quote");
-  const board = new Board(securities.map(({ symbol }) => symbol), topics.includes("order-book"));
+  const columns = columnsAsked(flags);
+  if (columns !== undefined && !host.isTerminal) {
+    throw new UsageError(
+      "Cannot use --columns without a terminal: each change is one line there, --json has all",
+    );
+  }
+  const symbols = securities.map(({ symbol }) => symbol);
+  const board = new Board(symbols, { withBook: topics.includes("order-book"), columns });
   const show = flags.json ? jsonLines(host) : host.isTerminal ? redrawing(board, host) : plainLines(host);
   await using client = await clientOf(flags, host, { command: "watch" });
   if (!flags.json && topics.includes("quote")) {
@@ -82,7 +90,8 @@ function redrawing(board: Board, host: Host): Show {
     const lines = board.lines(host);
     const up = height > 1 ? `\x1b[${height - 1}A` : "";
     host.draw(`${up}\r\x1b[J${lines.join("\n")}`);
-    height = lines.length;
+    // Chosen columns are written whole, and the terminal breaks a line that is too long.
+    height = rowsTaken(lines.map(shownWidth), Math.max(1, host.size().columns));
   };
   return {
     start() {
