@@ -140,6 +140,13 @@ Deno.test("rerun() refuses to read as of now for a past day, unless the run keep
     TypeError,
     `Cannot run "eod/s1/2025-12-22" again: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
   );
+  const fresh = { ...eod, steps: [{ ...eod.steps[0]!, fresh: true }, eod.steps[1]!] };
+  assertThrows(
+    () =>
+      rerun(b.ledger, { runKey: "eod/s1/2025-12-22", fromStart: false, now: b.host.now(), recipe: fresh }),
+    TypeError,
+    refusal("2025-12-22"),
+  );
   assertEquals(again(false), true);
   await b.another("p2").drain();
   assertEquals([runsOf(b.ledger), read.length], [["eod/s1/2025-12-22 ok backfill"], 1]);

@@ -1,6 +1,7 @@
 /** Reads that answer as of now are refused for a slot whose day is over, in every kind of step. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import type { Mic } from "../../lib/calendars/mod.ts";
+import { BrokerError } from "../../lib/errors.ts";
 import { operations } from "../../lib/operations/mod.ts";
 import { asOfNowOf, exchangesOf, PastSlotError, type RunDay, whyPast } from "../../lib/steps/as_of_now.ts";
 import { callOperation } from "../../lib/steps/call_operation.ts";
@@ -283,4 +284,12 @@ Deno.test("an empty list that the broker's history cannot confirm is logged", as
   assertEquals(await after.run("fills.today", { market: "hk" }), []);
   assertEquals(noted.logs.length, 1);
   assertStringIncludes(noted.logs[0]!, '"fills.today" is empty, and "fills.history" could not confirm it: ');
+});
+
+Deno.test("a wait that has begun on its day goes on through midnight", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const { run } = late(broker, "2025-08-15T23:55:00+08:00");
+  const never = { price: { security: "00700.HK", atLeast: "999999" }, every: "5m", atMost: "30m" };
+  const error = await assertRejects(() => run("wait-for", never), BrokerError);
+  assertEquals([error.code, broker.clock.now()], ["wait-timeout", at("2025-08-16T00:25:00+08:00")]);
 });
