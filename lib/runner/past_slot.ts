@@ -56,7 +56,7 @@ export interface LateReads {
   /** The first step that is refused then. */
   step: string;
   asOfNow: AsOfNow;
-  /** A slot that is refused even on time: it lies in another session than its own. */
+  /** A slot that is refused even on time: the next session has opened by then. */
   never?: { slotAt: number; why: string };
 }
 

@@ -42,7 +42,7 @@ export function scopeOf(recipe: CompiledRecipe, row: ScopeRow, outer?: RunDay): 
   };
 }
 
-/** Makes the day and the sessions of a run by hand at an instant, for one that stands in no ledger. */
+/** Makes the day and the sessions of a run by hand at an instant, for a run without a ledger. */
 export function manualScope(
   recipe: CompiledRecipe,
   at: number,
@@ -57,7 +57,7 @@ export function manualScope(
   }, outer);
 }
 
-/** Returns the day that a run stands for. */
+/** Returns the day that a run belongs to. */
 export function dayOf(
   recipe: Pick<CompiledRecipe, "schedules" | "window">,
   { schedule_id, slot_at, business_day }: Pick<ScopeRow, "schedule_id" | "slot_at" | "business_day">,

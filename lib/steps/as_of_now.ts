@@ -11,7 +11,7 @@ import { SecurityType } from "../dictionaries/security_type.ts";
 import { BrokerError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 
-/** The day that a run stands for. */
+/** The day that a run belongs to. */
 export interface RunDay {
   /** Date of the slot's session; on a day without one, or without a calendar, the slot's own date in `zone`. */
   date: string;
@@ -200,7 +200,7 @@ function endOf({ date, zone, calendar }: RunDay, slotAt: number): End {
   const last = own > date ? own : date;
   const midnight = Temporal.PlainDate.from(last).add({ days: 1 }).toZonedDateTime(zone);
   const end = { at: midnight.epochMilliseconds, text: `${last} is over in ${zone}` };
-  // A slot that lies after the midnight of its session has its own date, unless that is the next session's.
+  // A slot after the midnight of its session has its own date, until the next session opens.
   const opened = calendar !== undefined && last > date ? nextOpen(calendar, date) : undefined;
   return opened !== undefined && opened.at < end.at ? opened : end;
 }

@@ -193,7 +193,7 @@ export interface StepScope {
 export interface StepContext extends StepScope {
   /** Run key and step id: the key of whatever the step does outside. */
   stepKey: string;
-  /** The day that the run stands for, whenever it is done. */
+  /** The day that the run belongs to, whenever it begins. */
   day: RunDay;
   attempt: number;
   signal: AbortSignal;

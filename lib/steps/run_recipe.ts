@@ -23,7 +23,7 @@ export interface RecipeContext {
   slot?: string;
   session?: StepScope["session"];
   previousSession?: StepScope["previousSession"];
-  /** The day that the run stands for. @default that of the session, or of the slot in UTC */
+  /** The day that the run belongs to. @default that of the session, or of the slot in UTC */
   day?: RunDay;
   /** Values of secrets. @default there are none */
   secret?: (name: string) => Promise<string>;

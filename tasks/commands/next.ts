@@ -20,7 +20,7 @@ export const next = command({
   args: [0, 1],
   details: `The next slots of each schedule of every recipe in the folder (recipes), recipe by recipe,
 in the time of their exchange or zone. --by-time mixes the recipes, as --json does.
-Days at which there is nothing to do stand between them with the reason. Nothing is
+Days at which there is nothing to do are listed with the reason. Nothing is
 sent. Exit code 2 says that a recipe is wrong; those that are fine are listed all the
 same. --columns also takes session and utc.`,
   flags,

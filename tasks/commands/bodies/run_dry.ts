@@ -156,7 +156,7 @@ function linesOf({ steps, writes, ok }: DryRun, { recipe, connection, outside, h
     const kind = step.uses.padEnd(Math.min(24, Math.max(...uses)));
     const head = `${name}  ${kind}  `;
     const [first = "", ...more] = wrapped(host, plain(wordsOf(step)), 4);
-    // What does not fit behind the names stands below them.
+    // What does not fit behind the names goes below them.
     const fits = widthOf(head) + widthOf(first) + 2 <= host.size().columns || !host.isTerminal;
     const words = more.length === 0 && fits ? [`${head}${first.trim()}`] : [head, first, ...more];
     return words.map((line, index) => (index === 0 ? `${paint(host, color, sign)} ${line}` : line).trimEnd());
