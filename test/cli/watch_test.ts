@@ -1,4 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { TransportEvent } from "../../lib/transports/push_events.ts";
+import { lineOf } from "../../tasks/commands/bodies/board.ts";
 import { InterruptedError } from "../../tasks/commands/exit_codes.ts";
 import { cli, envOf, simulate, start, type World } from "./support.ts";
 
@@ -96,4 +98,20 @@ Deno.test("watch as a process unsubscribes at Ctrl-C before it ends", async () =
   assertEquals(code, 130);
   assertEquals(await new Response(process.stderr).text(), "hsgate: interrupted\n");
   assertEquals(gateway.state().subscriptions, 0);
+});
+
+Deno.test("a line about a broker queue says how many brokers it does not name", () => {
+  const line = (count: number) =>
+    lineOf({
+      type: "brokers",
+      sentAt: 0,
+      data: {
+        security: { type: "hk-stock", symbol: "00700.HK" },
+        side: "buy",
+        brokers: Array.from({ length: count }, (_, index) => ({ broker: String(1000 + index) })),
+      },
+      // Only the members that the line shows.
+    } as unknown as TransportEvent);
+  assertEquals(line(5), "00700.HK  buy brokers 1000 1001 1002 1003 1004");
+  assertEquals(line(8), "00700.HK  buy brokers 1000 1001 1002 1003 1004 and 3 more");
 });

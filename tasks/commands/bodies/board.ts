@@ -13,6 +13,8 @@ import { changePercent, priceText, quoteColumns, shortCount } from "./quote_line
 
 /** Messages that stay on the board. */
 const KEPT = 8;
+/** Brokers of a queue that a line names. */
+const NAMED_BROKERS = 5;
 
 interface Row {
   symbol: string;
@@ -122,10 +124,12 @@ export function lineOf(event: TransportEvent): string | undefined {
       const price = best === undefined ? "empty" : `${priceText(best.price)} x ${best.volume}`;
       return `${event.data.security?.symbol}  best ${event.data.side} ${price}`;
     }
-    case "brokers":
-      return `${event.data.security?.symbol}  ${event.data.side} brokers ${
-        event.data.brokers.slice(0, 5).map(({ broker }) => broker).join(" ")
-      }`;
+    case "brokers": {
+      const { security, side, brokers } = event.data;
+      const left = brokers.length - NAMED_BROKERS;
+      const named = brokers.slice(0, NAMED_BROKERS).map(({ broker }) => broker).join(" ");
+      return `${security?.symbol}  ${side} brokers ${named}${left > 0 ? ` and ${left} more` : ""}`;
+    }
     case "gap":
       return `the stream broke and is back: changes in between may be missing (${event.reason})`;
     case "connection":
