@@ -105,6 +105,12 @@ Deno.test("call --columns shows the members that a person names, whole, and refu
     { env },
   );
   assert(/^available +\d+\.\d\d\ntotalAssets +\d+\.\d\d\n$/.test(piped.out), piped.out);
+  // A list within an answer has its columns in --json; --columns takes members of the answer itself.
+  const inner = await cli(["call", "futures.holdings"], { env, columns: 60 });
+  assert(
+    /\n\(left out: .*; --json has all\)\n$/.test(inner.out) && !inner.out.includes("--columns"),
+    inner.out,
+  );
   const asked = gateway.state().callsTaken;
   for (
     const [words, reason] of [

@@ -88,7 +88,8 @@ function printRecord(value: Row, options: AnswerOptions): void {
   for (const [name, each] of Object.entries(value)) {
     if (!isTable(each)) continue;
     host.out(`${simple.length > 0 ? "\n" : ""}${name}`);
-    printRows(each, options);
+    // `--columns` names members of the answer, and not of a list within it.
+    printRows(each, { ...options, more: "--json has all" });
   }
 }
 
