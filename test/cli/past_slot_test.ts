@@ -191,3 +191,28 @@ Deno.test("the second recipe of a new folder runs on a Sunday", async () => {
     "deadline",
   ]);
 });
+
+Deno.test("a run without a ledger sees its sessions, and a recipe within it those of the same day", async () => {
+  const days = (to: string) =>
+    `steps:\n  - id: days\n    uses: convert-report\n    with:\n      to: ${to}.csv\n      rows: ` +
+    '[{ day: "${{ session.date }}", before: "${{ previousSession.date }}" }]\n';
+  const recipes = {
+    "outer.yaml": `name: outer\nschedule: { calendar: XNYS, at: close }\nmisfire: skip\n${days("outer")}` +
+      "  - { id: in, uses: run, with: { recipe: inner } }\n  - { id: own, uses: run, with: { recipe: hongkong } }\n",
+    "inner.yaml": `name: inner\n${days("inner")}`,
+    "hongkong.yaml": `name: hongkong\nschedule: { calendar: XHKG, at: close }\n${days("hongkong")}`,
+  };
+  // Friday morning in Hong Kong is Thursday evening in New York.
+  await using w = await at(Date.parse("2025-08-15T10:30:00+08:00"), recipes);
+  const { code, err } = await cli(["run", `${w.path}/outer.yaml`, "--out", w.path, "--json"], {
+    files: { [`${w.path}/outer.yaml`]: recipes["outer.yaml"] },
+    now: () => Date.parse("2025-08-15T10:30:00+08:00"),
+  });
+  assertEquals(code, 0, err);
+  const rows = await Promise.all(
+    ["outer", "inner", "hongkong"].map(async (name) =>
+      (await Deno.readTextFile(`${w.path}/${name}.csv`)).trimEnd().split("\r\n")[1]
+    ),
+  );
+  assertEquals(rows, ["2025-08-14,2025-08-13", "2025-08-14,2025-08-13", "2025-08-14,2025-08-13"]);
+});
