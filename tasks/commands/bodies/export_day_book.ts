@@ -19,11 +19,17 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
   const from = flags.from === undefined ? to : dayOf("from", flags.from);
   if (from > to) throw new UsageError(`Cannot export from ${from} to ${to}: the first day is after the last`);
   const formats = listOf("formats", flags.formats ?? "csv,jsonl", ["csv", "jsonl"] as const);
+  const accounts = listOf(
+    "accounts",
+    flags.accounts ?? "securities,futures",
+    ["securities", "futures"] as const,
+  );
   const out = flags.out ?? "out";
   await using client = await clientOf(flags, host, { command: "export day-book" });
   using progress = showProgress(host, { json: flags.json });
   const result = await exportDayBook(client, {
     markets,
+    accounts,
     from,
     to,
     out,
@@ -32,6 +38,8 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     signal: host.signal,
     onProgress: (event) => progress.update(event),
     ...flags.refresh && { refresh: true },
+    ...flags.wire && { wire: true },
+    ...flags.owner !== undefined && { owner: flags.owner },
   });
   if (flags.json) host.out(JSON.stringify(result));
   else for (const line of dayTable(result, host)) host.out(line);
