@@ -9,7 +9,7 @@ import type { FieldsInfo } from "./types.ts";
 /** A row in the broker's spelling. */
 export type WireRow = Readonly<Record<string, unknown>>;
 
-/** Member of a row of ours that holds the broker's; JSON leaves it out. A weak map costs several times as much. */
+/** Member of our row with the broker's row; JSON leaves it out. A weak map costs several times as much. */
 const WIRE = Symbol("the row as the broker sent it");
 
 interface Remembering {
@@ -64,13 +64,13 @@ function knownOf(fields: FieldsInfo): Known {
   return names;
 }
 
-/** Tells whether a member says nothing: servers send empty ones for what a row does not have. */
+/** Returns whether a member is empty: servers send empty members for what a row does not have. */
 function isNothing(value: unknown): boolean {
   if (typeof value === "object" && value !== null) return Object.keys(value).length === 0;
   return value === undefined || value === null || value === "";
 }
 
-/** Calls back for each member that the fields do not know and that says something: `matchNo`, `fareVo.fare10`. */
+/** Calls back for each member that the fields do not know and that is not empty: `matchNo`, `fareVo.fare10`. */
 export function eachUnknown(
   fields: FieldsInfo,
   row: WireRow,

@@ -56,7 +56,7 @@ export interface LoginKeeper {
 export interface Transport extends AsyncDisposable {
   /** Name for messages: `gateway`, `direct`, `memory`. */
   readonly name: string;
-  /** Tells one account from another without saying whose it is; absent where the transport cannot know. */
+  /** Returns a text that differs from account to account and names nobody; absent where the transport cannot know. */
   account?(): Promise<string>;
   /**
    * Sends checked parameters once and resolves to the answer in our names. Never repeats anything.
