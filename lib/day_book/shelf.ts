@@ -126,6 +126,8 @@ export class Shelf implements Disposable {
 
   /** Lets others in. */
   [Symbol.dispose](): void {
+    // A process that another part of the program is starting has the open file too until it runs.
+    this.#lock.unlockSync();
     this.#lock.close();
   }
 

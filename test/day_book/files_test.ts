@@ -197,3 +197,19 @@ Deno.test("Shelf puts readings beside a day in order that a killed run left half
   assertEquals(left.filter((name) => exists(at(name))), []);
   assertEquals(shelf.nextBeside(DAY), `${DAY}.disputed-4`);
 });
+
+Deno.test("exportDayBook() gives its lock back itself: closing the file is not enough while a process is being started", async () => {
+  await using book = openBook(bookOf("us", 1), { markets: ["us"] });
+  const { unlockSync } = Deno.FsFile.prototype;
+  let unlocked = 0;
+  Deno.FsFile.prototype.unlockSync = function () {
+    unlocked++;
+    unlockSync.call(this);
+  };
+  try {
+    await book.again();
+  } finally {
+    Deno.FsFile.prototype.unlockSync = unlockSync;
+  }
+  assertEquals(unlocked, 1);
+});
