@@ -15,11 +15,11 @@ import type { Client } from "../client/client.ts";
 import { type KeptDay, keptDay, summaryIn } from "./kept_day.ts";
 import { isRefusal, listsOf, type ListSpec, sourceOf } from "./lists.ts";
 import type { ListReading } from "./losses.ts";
-import { marketDay } from "./market_days.ts";
+import { dateIn, marketDay } from "./market_days.ts";
 import { TextFile } from "./row_file.ts";
 import { Digest, DigestCounts } from "./row_keys.ts";
 import type { Shelf } from "./shelf.ts";
-import type { Settings } from "./summary.ts";
+import type { Settings, Summary } from "./summary.ts";
 import { DayBookError } from "./types.ts";
 
 /** Whose orders are compared with the folder's. */
@@ -86,7 +86,9 @@ async function refuseStranger(options: OwnerOptions, isKnown: boolean): Promise<
   const asked: string[] = [];
   for (const day of shelf.days().reverse()) {
     if (asked.length === WITNESSES) break;
-    if (summaryIn(shelf.path(day)) === undefined) continue; // told when that day is exported
+    const summary = summaryIn(shelf.path(day));
+    // A folder that is no day book is an error when that day is exported.
+    if (summary === undefined || ordersIn(summary) === 0) continue;
     const kept = await keptDay(shelf.path(day), options.settings);
     const witness = kept === undefined ? undefined : witnessOf(kept);
     if (witness === undefined) continue;
@@ -114,6 +116,10 @@ function witnessOf({ summary, readings }: KeptDay): ListReading | undefined {
   return lists.sort((a, b) => rowsOf(b) - rowsOf(a))[0];
 }
 
+function ordersIn({ rows }: Summary): number {
+  return Object.entries(rows).reduce((sum, [list, count]) => sum + (isOrders(list) ? count : 0), 0);
+}
+
 const isOrders = (list: string) => list === "orders" || list === "futures_orders";
 
 /** Compares the orders of a kept day with what the broker shows: one that is in both is enough. */
@@ -132,11 +138,10 @@ async function compareOrders(
   const kept = new DigestCounts();
   for (const row of rows()) kept.next(take(row));
   let shown = 0;
-  const operations = marketDay(market, day, options.now).isRecent
-    ? [spec.history, spec.today]
-    : [spec.history];
+  const { client, now, signal } = options;
+  const operations = marketDay(market, day, now).isRecent ? [spec.history, spec.today] : [spec.history];
   for (const operation of operations) {
-    const { pages } = sourceOf(options.client, operation, { market, from: day, to: day }, options);
+    const { pages } = sourceOf(client, operation, { market, from: day, to: day }, { signal });
     try {
       for await (const page of pages) {
         for (const row of page.rows) {
@@ -152,21 +157,24 @@ async function compareOrders(
 }
 
 /** Returns the day of any order that the broker shows in the days to be exported. */
-async function firstOrder({ client, settings, from, to, signal }: OwnerOptions): Promise<string | undefined> {
+async function firstOrder(options: OwnerOptions): Promise<string | undefined> {
+  const { client, settings, from, to, now, signal } = options;
   const markets = [...settings.markets, ...settings.accounts.includes("futures") ? ["futures" as const] : []];
   for (const market of markets) {
     const spec = listsOf(market).find(({ list }) => isOrders(list)) as ListSpec; // each market has one
-    try {
-      for (const operation of [spec.history, spec.today]) {
+    for (const operation of [spec.history, spec.today]) {
+      // A row that does not say its day is one of the days that were asked for.
+      const usual = operation === spec.today ? dateIn(market, now) : from;
+      try {
         for await (const { rows } of sourceOf(client, operation, { market, from, to }, { signal }).pages) {
           for (const { date } of rows) {
-            if (typeof date !== "string") return "a day that they do not tell";
-            if (date >= from && date <= to) return date;
+            const day = typeof date === "string" ? date : usual;
+            if (day >= from && day <= to) return day;
           }
         }
+      } catch (error) {
+        if (!isRefusal(error)) throw error; // as above
       }
-    } catch (error) {
-      if (!isRefusal(error)) throw error; // as above
     }
   }
   return undefined;
