@@ -4,6 +4,9 @@
  * @module
  */
 import { compare, DecimalSum, isZero, negate, subtract } from "../decimal.ts";
+import type { Market } from "../dictionaries/market.ts";
+import { currencyOfMarket } from "./columns.ts";
+import type { Part } from "./part.ts";
 import type { RowFinding, Tally } from "./tally.ts";
 import { countPairs, findAlone, type TradeRow, type TradeRows, tradeTypes } from "./trades.ts";
 import type { DayBookList } from "./types.ts";
@@ -94,6 +97,24 @@ export function checkJournal(options: JournalCheckOptions): ListCheck {
   const counts = `${fills.trades.rows} fills and ${journal.trades.rows} lines do not match one by one`;
   if (isTied) return passed(`${what}, as sums: ${counts}`);
   return differs(`${sums}; ${counts}`, [{ check: "journal", expected, actual, message: sums }]);
+}
+
+/** The lists of one market that a tie compares. */
+export interface TiedParts {
+  fills: Part;
+  journal: Part;
+}
+
+/** Compares the fills of a market with its journal. */
+export function journalTie({ fills, journal }: TiedParts): ListCheck {
+  return checkJournal({
+    fills: fills.tally,
+    journal: journal.tally,
+    // The futures account has no journal.
+    currency: currencyOfMarket[fills.market as Market],
+    fillRows: () => fills.trades(),
+    lineRows: () => journal.trades(),
+  });
 }
 
 /** Tells whether the journal has a line for each fill, but for some that are wrong or missing. */

@@ -5,72 +5,73 @@
  */
 import type { Client } from "../client/client.ts";
 import type { Page, Paged, PagingOptions } from "../client/paging.ts";
-import type { Market } from "../dictionaries/market.ts";
+import { BusyError, DisplacedError, LoginExpiredError, RejectedError, UnmappedError } from "../errors.ts";
+import { fillFields, fills } from "../operations/fills.ts";
+import { fundJournal, journalFields } from "../operations/fund_journal.ts";
+import { futures, futuresOrderFields } from "../operations/futures.ts";
+import type { AnyOperation } from "../operations/operation.ts";
+import { orderFields, orders } from "../operations/orders.ts";
+import type { FieldsInfo } from "../operations/types.ts";
 import type { AnyRow } from "./columns.ts";
-import type { DayBookList } from "./types.ts";
+import type { DayBookList, DayBookMarket } from "./types.ts";
 
-/** Pages of rows, and whether the list may have been cut. */
+/** Pages of rows, and what is known about the end of the list. */
 export interface Source {
   pages: AsyncIterable<Page<AnyRow>>;
   /** Whether the walk reached the end. */
   isComplete: () => boolean;
-  /** The most rows that the broker answers with, where there is a limit. */
-  cap?: number;
+  /** Why the list may go on behind the last row of the walk; `undefined` when the broker has shown that it ends. */
+  unproven: () => string | undefined;
 }
 
-/** One list. */
+/** One list: the operations that answer it, and what identifies a row. */
 export interface ListSpec {
   readonly list: DayBookList;
+  /** Rows of past days. */
+  readonly history: AnyOperation;
+  /** Rows of the running day. They are kept to the day by their date. */
+  readonly today: AnyOperation;
+  /** The most rows of the running day that the broker answers with, where there is a limit. */
+  readonly cap?: number;
+  /** Member with the day of a row in the history. */
+  readonly dated: "date" | "time";
   /**
    * Fields that identify a row. They are the same before and after clearing, so that a row keeps its key when its
    * fees arrive; only Hong Kong's fills are merged then, and get the keys of the merged rows.
    */
   readonly identity: readonly string[];
-  history: (client: Client, market: Market, day: string, options: PagingOptions) => Source;
-  /** The list of the running day. Its rows are kept to the day by their date. */
-  today: (client: Client, market: Market, options: PagingOptions) => Source;
+  /** What the rows are on the wire. */
+  readonly fields: FieldsInfo;
 }
 
 const fillIdentity = ["orderId", "symbol", "side", "fillTime", "fillPrice", "filledQuantity"];
-
-function walk<Row extends object>(paged: Paged<Row>): Source {
-  // A record of the catalogue is a plain object; its type only lacks the index signature.
-  return { pages: paged.pages() as AsyncIterable<Page<AnyRow>>, isComplete: () => paged.isComplete };
-}
-
-/** A list that comes at once, with a limit on its rows. */
-function whole<Row extends object>(fetch: () => Promise<Row[]>, cap: number): Source {
-  let isComplete = false;
-  async function* pages(): AsyncGenerator<Page<AnyRow>> {
-    const rows = await fetch();
-    isComplete = true;
-    yield { rows: rows as unknown as AnyRow[], number: 1, isLast: true }; // as above
-  }
-  return { pages: pages(), isComplete: () => isComplete, cap };
-}
+const orderIdentity = ["orderId", "symbol", "side"];
 
 /** Lists of each market. */
 export const marketLists: readonly ListSpec[] = [
   {
     list: "fills",
+    history: fills.history,
+    today: fills.today,
+    dated: "date",
     identity: fillIdentity,
-    history: (client, market, day, options) =>
-      walk(client.fills.history({ market, from: day, to: day, limit: 99 }, options)),
-    today: (client, market, options) => walk(client.fills.today({ market, limit: 99 }, options)),
+    fields: fillFields,
   },
   {
     list: "orders",
-    identity: ["orderId", "symbol", "side"],
-    history: (client, market, day, options) =>
-      walk(client.orders.history({ market, from: day, to: day, limit: 99 }, options)),
-    today: (client, market, options) => walk(client.orders.today({ market, limit: 99 }, options)),
+    history: orders.history,
+    today: orders.today,
+    dated: "date",
+    identity: orderIdentity,
+    fields: orderFields,
   },
   {
     list: "fund_journal",
+    history: fundJournal.history,
+    today: fundJournal.today,
+    dated: "time",
     identity: ["amount", "type", "typeText", "parentType"],
-    history: (client, market, day, options) =>
-      walk(client.fundJournal.history({ market, from: day, to: day, limit: 99 }, options)),
-    today: (client, market, options) => walk(client.fundJournal.today({ market, limit: 99 }, options)),
+    fields: journalFields,
   },
 ];
 
@@ -78,19 +79,127 @@ export const marketLists: readonly ListSpec[] = [
 export const futuresLists: readonly ListSpec[] = [
   {
     list: "futures_fills",
+    history: futures.fillsHistory,
+    today: futures.fillsToday,
+    cap: 200,
+    dated: "date",
     identity: fillIdentity,
-    history: (client, _, day, options) =>
-      walk(client.futures.fillsHistory({ from: day, to: day, limit: 99 }, options)),
-    today: (client, _, options) => whole(() => client.futures.fillsToday({}, options), 200),
+    fields: futuresOrderFields,
   },
   {
     list: "futures_orders",
-    identity: ["orderId", "symbol", "side"],
-    history: (client, _, day, options) =>
-      walk(client.futures.ordersHistory({ from: day, to: day, limit: 99 }, options)),
-    today: (client, _, options) => whole(() => client.futures.ordersToday({}, options), 500),
+    history: futures.ordersHistory,
+    today: futures.ordersToday,
+    cap: 500,
+    dated: "date",
+    identity: orderIdentity,
+    fields: futuresOrderFields,
   },
 ];
+
+/** Lists that an account has. */
+export function listsOf(market: DayBookMarket): readonly ListSpec[] {
+  return market === "futures" ? futuresLists : marketLists;
+}
+
+/** Rows of a page; a server may answer with fewer, and say nothing. */
+const PAGE_ROWS = 99;
+
+/** What a list is asked for; each operation takes what it knows of. */
+export interface Wanted {
+  market: DayBookMarket;
+  from: string;
+  to: string;
+}
+
+/** Walks the list of an operation. */
+export function sourceOf(
+  client: Client,
+  operation: AnyOperation,
+  wanted: Wanted,
+  options: PagingOptions,
+): Source {
+  const given: Readonly<Record<string, unknown>> = { ...wanted, limit: PAGE_ROWS };
+  const names = Object.keys(operation.request.fields ?? {}).filter((name) => given[name] !== undefined);
+  const asked: Asked = {
+    client,
+    operation,
+    params: Object.fromEntries(names.map((name) => [name, given[name]])),
+    options,
+  };
+  return operation.paging === undefined ? whole(asked) : walk(asked);
+}
+
+interface Asked {
+  client: Client;
+  operation: AnyOperation;
+  params: Readonly<Record<string, unknown>>;
+  options: PagingOptions;
+}
+
+/** A list that comes at once. */
+function whole({ client, operation, params, options }: Asked): Source {
+  let isComplete = false;
+  async function* pages(): AsyncGenerator<Page<AnyRow>> {
+    const rows = rowsOf(await client.call(operation, params, options));
+    isComplete = true;
+    yield { rows, number: 1, isLast: true };
+  }
+  return { pages: pages(), isComplete: () => isComplete, unproven: () => undefined };
+}
+
+/**
+ * A list that comes in pages. A short page ends it by the broker's rule, but a server with smaller pages of its own
+ * looks the same: so the walk asks once more behind the last row, and only an empty page proves the end.
+ */
+function walk(asked: Asked): Source {
+  const { client, operation, params, options } = asked;
+  const [family = "", name = ""] = operation.name.split(".");
+  // The client has a method for each operation of the catalogue, under its name.
+  const methods = client as unknown as Readonly<Record<string, Readonly<Record<string, PagedMethod>>>>;
+  const paged = methods[family]![name]!(params, options);
+  let unproven: string | undefined;
+  async function* pages(): AsyncGenerator<Page<AnyRow>> {
+    let last: Page<AnyRow> | undefined;
+    for await (const page of paged.pages()) yield last = page;
+    if (last !== undefined && last.rows.length > 0 && paged.isComplete) {
+      unproven = await whatFollows(last, asked);
+    }
+  }
+  return { pages: pages(), isComplete: () => paged.isComplete, unproven: () => unproven };
+}
+
+type PagedMethod = (params: Readonly<Record<string, unknown>>, options: PagingOptions) => Paged<AnyRow>;
+
+async function whatFollows(last: Page<AnyRow>, asked: Asked): Promise<string | undefined> {
+  const { client, operation, params, options } = asked;
+  const came = `the last page has ${last.rows.length} rows where ${PAGE_ROWS} were asked for`;
+  const isByCursor = operation.paging?.style === "cursor";
+  const cursor = last.rows.at(-1)?.cursor;
+  if (isByCursor && typeof cursor !== "string") {
+    return `${came}, and its last row has no cursor to ask for more`;
+  }
+  const next = isByCursor ? { cursor } : { page: last.number + 1 };
+  try {
+    const { length } = rowsOf(await client.call(operation, { ...params, ...next }, options));
+    return length === 0 ? undefined : `${came}, and more follow`;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return `${came}, and the broker refused to say whether more follow (${error.message})`;
+  }
+}
+
+/** Rows of an answer: lists come bare, or with counters beside them. */
+function rowsOf(answer: unknown): AnyRow[] {
+  // The catalogue decodes both into records.
+  return Array.isArray(answer) ? answer : (answer as { rows: AnyRow[] }).rows;
+}
+
+/** Returns whether the broker refused for good: not for a missing login, and not because it is busy. */
+export function isRefusal(error: unknown): error is RejectedError | UnmappedError {
+  const isPassing = [LoginExpiredError, DisplacedError, BusyError].some((kind) => error instanceof kind);
+  return error instanceof UnmappedError || (error instanceof RejectedError && !isPassing);
+}
 
 /**
  * Walks pages with one asked for ahead, so that the broker works on the next page while this one is written.

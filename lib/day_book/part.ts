@@ -5,17 +5,20 @@
  */
 import type { Client } from "../client/client.ts";
 import type { PagingOptions } from "../client/paging.ts";
-import type { Market } from "../dictionaries/market.ts";
-import { isDecimal } from "../decimal.ts";
+import { type Decimal, isDecimal } from "../decimal.ts";
 import { ProtocolError } from "../errors.ts";
+import { fillFields } from "../operations/fills.ts";
+import { eachUnknown, wireOf } from "../operations/wire_rows.ts";
 import { type AnyRow, currencyOfMarket, dayBookColumns, type RowContext } from "./columns.ts";
-import { ahead, type ListSpec, type Source } from "./lists.ts";
+import { DifferenceFile } from "./differences.ts";
+import { ahead, type ListSpec, type Source, sourceOf } from "./lists.ts";
+import type { ListReading } from "./losses.ts";
 import { csvRecord, rowEncoder, TextFile } from "./row_file.ts";
 import { Digest, DigestCounts } from "./row_keys.ts";
 import { readRows } from "./row_reader.ts";
 import { look, type Looking, newTally, type RowFinding, type Tally } from "./tally.ts";
 import { netOf, sideOfFill, sideOfLine, type TradeRow } from "./trades.ts";
-import type { DayBookFormat, DayBookMarket, Difference, Origin } from "./types.ts";
+import type { DayBookFormat, DayBookMarket, Origin } from "./types.ts";
 
 /** What a part is read from, and where it goes. */
 export interface PartOptions {
@@ -27,6 +30,8 @@ export interface PartOptions {
   /** Folder for the files; it is there. */
   folder: string;
   formats: readonly DayBookFormat[];
+  /** Writes the rows as the broker sent them into a file of their own. */
+  wire: boolean;
   paging: PagingOptions;
   /** Date of rows in the list of today that carry none. */
   runningDay: string;
@@ -34,30 +39,15 @@ export interface PartOptions {
   onRows: (added: number, rows: number) => void;
 }
 
-/** Columns of `differences.csv`. */
-export const differenceColumns = [
-  "check",
-  "market",
-  "list",
-  "rowKey",
-  "expected",
-  "actual",
-  "message",
-] as const satisfies readonly (keyof Difference)[];
-
-/** Differences that are kept in memory besides the file. */
-export const KEPT_DIFFERENCES = 1000;
-
 /** Files, sums and differences of one list of one market. */
 export class Part {
   readonly tally: Tally = newTally();
-  /** The first ones. */
-  readonly differences: Difference[] = [];
-  differenceCount = 0;
+  /** What the rows have to say about themselves. */
+  readonly differences: DifferenceFile;
   /** Latest date that a row of the list carried, also of rows of other days. */
   lastDate: string | undefined;
-  /** The answer was as long as the broker's limit allows. */
-  mayBeCut = false;
+  /** Why rows may be missing at the end; `undefined` when the whole list is there. */
+  unproven: string | undefined;
   readonly #options: PartOptions;
   readonly #names: readonly string[];
   readonly #encode: ReturnType<typeof rowEncoder>;
@@ -65,11 +55,13 @@ export class Part {
   readonly #digest = new Digest();
   readonly #context: RowContext;
   readonly #counts = new DigestCounts();
+  /** Fees of the row at hand that the catalogue does not know. */
+  readonly #unknownFees: Decimal[] = [];
   readonly #looking: Looking;
   readonly #start: string;
   #csv: TextFile | undefined;
   #jsonl: TextFile | undefined;
-  #findings: TextFile | undefined;
+  #wire: TextFile | undefined;
 
   constructor(options: PartOptions) {
     const { spec: { list }, market, day, origin } = options;
@@ -78,8 +70,15 @@ export class Part {
     this.#encode = rowEncoder(dayBookColumns[list]);
     const currency = market === "futures" ? "" : currencyOfMarket[market];
     this.#context = { rowKey: "", market, currency };
-    this.#looking = { list, market, day, merged: market === "hk" && origin === "history" };
+    this.#looking = {
+      list,
+      market,
+      day,
+      merged: market === "hk" && origin === "history",
+      unknownFees: this.#unknownFees,
+    };
     this.#start = `${market}/${day}/${list}/`;
+    this.differences = new DifferenceFile(this.path("differences"));
   }
 
   get day(): string {
@@ -96,34 +95,45 @@ export class Part {
   }
 
   /** Path of the file with one form of the rows. */
-  path(form: DayBookFormat | "differences"): string {
+  path(form: DayBookFormat | "wire" | "differences"): string {
     const { folder, spec: { list }, market, origin } = this.#options;
     return `${folder}/${list}.${market}.${origin}.${form}.part`;
   }
 
   /** Reads the list to its end. */
   async read(): Promise<this> {
-    const { client, spec, market, day, origin, formats, paging } = this.#options;
-    const stocks = market as Market; // lists of the futures account take no market
-    const source = origin === "history"
-      ? spec.history(client, stocks, day, paging)
-      : spec.today(client, stocks, paging);
+    const { client, spec, market, day, origin, formats, wire, paging } = this.#options;
+    const source = sourceOf(client, spec[origin], { market, from: day, to: day }, {
+      ...paging,
+      keepWire: wire ? "digits" : "members",
+    });
     try {
       if (formats.includes("csv")) this.#csv = new TextFile(this.path("csv"));
       if (formats.includes("jsonl")) this.#jsonl = new TextFile(this.path("jsonl"));
+      if (wire) this.#wire = new TextFile(this.path("wire"));
       this.#csv?.write(csvRecord(this.#names));
       await this.#readPages(source);
-      for (const file of [this.#csv, this.#jsonl, this.#findings]) file?.finish();
+      for (const file of [...this.#files, this.differences]) file.finish();
     } finally {
-      for (const file of [this.#csv, this.#jsonl, this.#findings]) file?.close();
+      for (const file of [...this.#files, this.differences]) file.close();
     }
     return this;
   }
 
+  /** The rows as they were read, for comparing them with another reading; they are read back from the files. */
+  reading(name: string, isCleared: boolean): ListReading {
+    const { market, origin, spec: { list } } = this;
+    return { name, market, list, origin, isCleared, rows: () => this.#rows() };
+  }
+
+  #rows(): Generator<AnyRow> {
+    const form = this.#options.formats.includes("jsonl") ? "jsonl" : "csv";
+    return readRows(this.path(form), form);
+  }
+
   /** Reads the trades back from the files: fills with amount, side and fees, or journal lines of trades. */
   *trades(): Generator<TradeRow> {
-    const form = this.#options.formats.includes("jsonl") ? "jsonl" : "csv";
-    for (const row of readRows(this.path(form), form)) {
+    for (const row of this.#rows()) {
       const { rowKey, fillAmount, total, amount } = row as Record<string, string | undefined>; // text throughout
       if (rowKey === undefined) continue;
       const [fill, line] = [sideOfFill(row.side), sideOfLine(row.type)];
@@ -133,8 +143,12 @@ export class Part {
     }
   }
 
+  get #files(): TextFile[] {
+    return [this.#csv, this.#jsonl, this.#wire].filter((file) => file !== undefined);
+  }
+
   async #readPages(source: Source): Promise<void> {
-    const { spec: { list }, origin, onRows } = this.#options;
+    const { spec: { list, cap }, origin, onRows } = this.#options;
     let seen = 0;
     for await (const { rows } of ahead(source.pages)) {
       const before = this.tally.rows;
@@ -147,7 +161,13 @@ export class Part {
         code: "incomplete",
       });
     }
-    this.mayBeCut = source.cap !== undefined && seen >= source.cap;
+    this.unproven = source.unproven();
+    if (origin === "history") return;
+    if (cap !== undefined && seen >= cap) {
+      this.unproven = `the broker answers with no more than the ${seen} rows that came`;
+    } else if (this.tally.rows > 0 && this.lastDate !== undefined && this.lastDate > this.day) {
+      this.unproven = `the list of today shows ${this.lastDate} too, so rows of this day may be gone from it`;
+    }
   }
 
   /** The list of today may hold another day by now; rows of history are the day's, whatever they say. */
@@ -167,20 +187,41 @@ export class Part {
     const { csv, jsonl } = this.#encode(row, this.#context);
     this.#csv?.write(csv);
     this.#jsonl?.write(jsonl);
+    // Dated rows of the list of today were chosen by their date, the others by the running day.
+    if (this.origin === "history" && row[spec.dated] === undefined) this.tally.undated++;
+    const wire = wireOf(row);
+    this.#wire?.write(`${JSON.stringify({ rowKey, wire }, bigintAsText)}\n`);
+    this.#unknownFees.length = 0;
+    if (wire !== undefined) eachUnknown(spec.fields, wire, this.#noteUnknown);
     for (const finding of look(this.tally, row, this.#looking)) this.#note(finding, rowKey);
   }
 
+  /** Counts a member that the catalogue does not know, and adds it to the row's fees when it is one. */
+  readonly #noteUnknown = (path: string, value: unknown): void => {
+    const { unknown, unknownFees } = this.tally;
+    unknown.set(path, (unknown.get(path) ?? 0) + 1);
+    const fee = path.startsWith(FEES) ? decimalOf(value) : undefined;
+    if (fee === undefined) return;
+    this.#unknownFees.push(fee);
+    unknownFees.add(path.slice(FEES.length), fee);
+  };
+
   #note(finding: RowFinding, rowKey: string): void {
     const { day, market, spec: { list } } = this.#options;
-    const difference: Difference = { day, market, list, rowKey, ...finding };
-    this.differenceCount++;
-    if (this.differences.length < KEPT_DIFFERENCES) this.differences.push(difference);
-    this.#findings ??= new TextFile(this.path("differences"));
-    this.#findings.write(differenceRecord(difference));
+    this.differences.add({ day, market, list, rowKey, ...finding });
   }
 }
 
-/** Writes a difference as a line of `differences.csv`. */
-export function differenceRecord(difference: Difference): string {
-  return csvRecord(differenceColumns.map((name) => difference[name]));
+const FEES = `${fillFields.fees.wire}.`;
+/** A double gives back any decimal with so many digits. */
+const DIGITS_OF_DOUBLE = 15;
+
+/** A decimal as JSON has it: text, or a number whose digits have survived. */
+function decimalOf(value: unknown): Decimal | undefined {
+  const { rawJSON } = typeof value === "object" && value !== null ? value as { rawJSON?: string } : {};
+  const text = typeof value === "number" ? String(value) : rawJSON ?? value;
+  const isExact = typeof value !== "number" || String(text).replace(/\D/g, "").length <= DIGITS_OF_DOUBLE;
+  return isExact && isDecimal(text) ? text : undefined;
 }
+
+const bigintAsText = (_: string, value: unknown) => typeof value === "bigint" ? String(value) : value;

@@ -6,10 +6,13 @@
  */
 import type { Client } from "../client/client.ts";
 import { compare, DecimalSum } from "../decimal.ts";
-import { futuresLists, type ListSpec, marketLists } from "./lists.ts";
+import { journalTie } from "./day_checks.ts";
+import type { DifferenceFile } from "./differences.ts";
+import { futuresLists, isRefusal, listsOf, type ListSpec } from "./lists.ts";
+import { lossesOf } from "./losses.ts";
 import type { MarketDay } from "./market_days.ts";
 import { Part } from "./part.ts";
-import type { DayBookEvent, DayBookFormat, DayBookMarket, Origin } from "./types.ts";
+import type { DayBookEvent, DayBookFormat, DayBookList, DayBookMarket, Origin } from "./types.ts";
 
 /** What a day is read with. */
 export interface ReadDayOptions {
@@ -18,93 +21,167 @@ export interface ReadDayOptions {
   markets: readonly MarketDay[];
   folder: string;
   formats: readonly DayBookFormat[];
+  wire: boolean;
   concurrency: number;
   signal: AbortSignal;
+  /** Gets what the two lists of a day have to say against each other. */
+  differences: DifferenceFile;
   onRows: (rows: Omit<Extract<DayBookEvent, { type: "rows" }>, "type" | "day">) => void;
 }
 
-/** Lists that a market has. */
-export function listsOf(market: DayBookMarket): readonly ListSpec[] {
-  return market === "futures" ? futuresLists : marketLists;
+/** A list that the broker refused. */
+export interface NotRead {
+  market: DayBookMarket;
+  list: DayBookList;
+  /** What the broker said. */
+  reason: string;
+}
+
+/** What was read of a day. */
+export interface DayReading {
+  /** The chosen part of every list, in the order of markets and lists. */
+  parts: Part[];
+  /** The other list of a part: the history that is not whole yet, or the one that contradicts the chosen list. */
+  others: Part[];
+  notRead: NotRead[];
+}
+
+interface Both {
+  market: MarketDay;
+  spec: ListSpec;
+  history: Part | undefined;
+  today: Part | undefined;
 }
 
 /**
- * Resolves to the chosen part of every list, in the order of markets and lists. The first failure stops all, and
- * nothing runs any more when it is thrown.
+ * Resolves to what the lists of a day hold. The first failure stops all, and nothing runs any more when it is thrown.
+ * Only a list of the futures account may be refused: it is left out and named.
  */
-export async function readDay(options: ReadDayOptions): Promise<Part[]> {
+export async function readDay(options: ReadDayOptions): Promise<DayReading> {
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
   const slot = slots(options.concurrency);
+  const refused = new Map<string, string>();
   let failure: { error: unknown } | undefined;
-  const guarded = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+  const read = async (market: MarketDay, spec: ListSpec, origin: Origin): Promise<Part | undefined> => {
+    const { client, day, folder, formats, wire, onRows } = options;
     try {
       return await slot(() => {
         signal.throwIfAborted();
-        return work();
+        const part = new Part({
+          client,
+          spec,
+          market: market.market,
+          day,
+          origin,
+          folder,
+          formats,
+          wire,
+          paging: { signal },
+          runningDay: market.runningDay,
+          onRows: (added, rows) => onRows({ market: market.market, list: spec.list, origin, added, rows }),
+        });
+        return part.read();
       });
     } catch (error) {
-      failure ??= { error };
-      stop.abort(error);
+      if (market.market === "futures" && isRefusal(error)) {
+        refused.set(`${spec.list} ${origin}`, error.message);
+      } else {
+        failure ??= { error };
+        stop.abort(error);
+      }
       return undefined;
     }
   };
-  const read = (market: MarketDay, spec: ListSpec, origin: Origin) =>
-    guarded(() => {
-      const { client, day, folder, formats, onRows } = options;
-      const part = new Part({
-        client,
-        spec,
-        market: market.market,
-        day,
-        origin,
-        folder,
-        formats,
-        paging: { signal },
-        runningDay: market.runningDay,
-        onRows: (added, rows) => onRows({ market: market.market, list: spec.list, origin, added, rows }),
-      });
-      return part.read();
-    });
   // Walks are queued in order, so that no walk waits for one behind it.
   const pending = options.markets.filter(({ hasBegun }) => hasBegun).map((market) =>
     listsOf(market.market).map((spec) => ({
       market,
+      spec,
       history: read(market, spec, "history"),
       today: market.isRecent ? read(market, spec, "today") : undefined,
     }))
   );
-  const chosen: Part[] = [];
+  const all: Both[][] = [];
   for (const lists of pending) {
-    const both = await Promise.all(
-      lists.map(async ({ market, history, today }) => ({
-        market,
-        history: await history,
-        today: await today,
-      })),
+    all.push(
+      await Promise.all(
+        lists.map(async (each) => ({ ...each, history: await each.history, today: await each.today })),
+      ),
     );
-    const dates = both.map(({ today }) => today?.lastDate).filter((date) => date !== undefined);
-    const brokersDay = dates.sort().at(-1);
-    for (const { market, history, today } of both) {
-      if (history !== undefined) chosen.push(choose(history, today, brokersDay ?? market.runningDay));
-    }
   }
   if (failure !== undefined) throw failure.error;
+  const others: Part[] = [];
+  const parts = all.flatMap((lists) => chooseAll(lists, { others, differences: options.differences }));
+  // Both lists of a day may be refused, in any order.
+  const notRead = futuresLists.flatMap(({ list }): NotRead[] => {
+    const reason = refused.get(`${list} history`) ?? refused.get(`${list} today`);
+    return reason === undefined ? [] : [{ market: "futures", list, reason }];
+  });
+  return { parts, others, notRead };
+}
+
+/** What choosing between two lists brings up. */
+interface Found {
+  others: Part[];
+  differences: DifferenceFile;
+}
+
+/** Chooses one part for each list of a market. */
+function chooseAll(lists: readonly Both[], found: Found): Part[] {
+  const brokersDay = lists.map(({ today }) => today?.lastDate).filter((date) => date !== undefined).sort().at(
+    -1,
+  );
+  const chosen: Part[] = [];
+  for (const { market, spec, history, today } of lists) {
+    if (history === undefined || today === undefined) {
+      if (history ?? today) chosen.push((history ?? today)!);
+      continue;
+    }
+    // Lines of today's journal carry no date: they belong to the day that the other lists of today show.
+    const isOther = spec.list === "fund_journal" && (brokersDay ?? market.runningDay) !== history.day;
+    const fills = chosen.find((part) => part.spec.list === "fills");
+    chosen.push(
+      isOther || today.tally.rows === 0 ? history : choose({ history, today, fills, ...found }),
+    );
+  }
   return chosen;
 }
 
+interface Choice extends Found {
+  history: Part;
+  today: Part;
+  /** The chosen fills, which show whether a journal is whole. */
+  fills: Part | undefined;
+}
+
 /**
- * Takes the list of today when it holds more than the history, which is then not complete yet. Lines of today's
- * journal carry no date: they belong to the day that the broker's other lists of today show.
+ * Takes the history when it has all that the list of today has, and otherwise the list of today, as the history is
+ * not whole yet; its rows are kept too, as they have fees already. When each has something that the other one lacks,
+ * what the chosen one lacks is named.
  */
-function choose(history: Part, today: Part | undefined, brokersDay: string): Part {
-  if (today === undefined || today.tally.rows === 0) return history;
-  if (today.spec.list === "fund_journal" && brokersDay !== history.day) return history;
-  const more = history.spec.list === "fills"
+function choose({ history, today, fills, others, differences }: Choice): Part {
+  const isTied = history.spec.list === "fund_journal" && fills !== undefined && fills.tally.rows > 0 &&
+    journalTie({ fills, journal: history }).result === "passed";
+  const [past, running] = [history.reading("the history", false), today.reading("the list of today", false)];
+  const options = { isOneReading: true, isTied };
+  const missing = [...lossesOf(running, past, options)];
+  if (missing.length === 0) return history;
+  const alone = [...lossesOf(past, running, options)];
+  if (alone.length === 0) {
+    if (history.tally.rows > 0) others.push(history);
+    return today;
+  }
+  const isMore = history.spec.list === "fills"
     // Hong Kong's fills are merged in the history, so rows cannot be compared, but quantities can.
     ? compare(filledOf(today), filledOf(history)) > 0
     : today.tally.rows > history.tally.rows;
-  return more ? today : history;
+  const { day, market, spec: { list } } = history;
+  for (const { id: _, ...loss } of isMore ? alone : missing) {
+    differences.add({ day, market, list, check: "rows", ...loss });
+  }
+  others.push(isMore ? history : today);
+  return isMore ? today : history;
 }
 
 function filledOf({ tally: { filled } }: Part): string {

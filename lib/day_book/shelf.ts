@@ -1,15 +1,18 @@
 /**
  * The folder of an export: one exporter at a time, and each day whole or not there at all.
  *
- * A day is written into `.<day>.partial`, brought onto the disk, and renamed. A day that is there is set aside as
- * `.<day>.previous` first; whoever finds one of these after a crash puts it back when the day is missing, and
- * removes it otherwise. The names tell nothing of the run, so a repeated run leaves the same folder.
+ * A day is written into `.<day>.partial`, brought onto the disk, and renamed. A folder that it replaces is set aside as
+ * `.<name>.previous` first, and one that is to go is called `.<name>.dropped` before it is removed. The next export
+ * puts in order what a crash left: a previous folder goes back when its place is empty, everything else is removed.
+ * A reading that contradicts a day has a folder beside it, `<day>.disputed-1` and so on. The names tell nothing of the
+ * run, so a repeated run leaves the same folder.
  *
  * @module
  */
 import { DayBookError } from "./types.ts";
 
-const LEFT_OVER = /^\.(\d{4}-\d{2}-\d{2})\.(partial|previous)$/;
+const LEFT_OVER = /^\.(\d{4}-\d{2}-\d{2}(?:\.disputed-\d+)?)\.(partial|previous|dropped)$/;
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const LOCK = ".day-book.lock";
 
 /** An open folder of day books. Close it to let others in. */
@@ -26,7 +29,7 @@ export class Shelf implements Disposable {
    * @throws {DayBookError} When another export holds it.
    */
   static open(out: string): Shelf {
-    Deno.mkdirSync(out, { recursive: true });
+    makeFolder(out);
     const lock = Deno.openSync(`${out}/${LOCK}`, { create: true, read: true, write: true });
     // The system lets go of the lock when the process ends, however it ends.
     if (!lock.tryLockSync(true)) {
@@ -48,58 +51,117 @@ export class Shelf implements Disposable {
     return shelf;
   }
 
-  /** Folder of a day. */
-  path(day: string): string {
-    return `${this.out}/${day}`;
+  /** Path of a folder or file. */
+  path(name: string): string {
+    return `${this.out}/${name}`;
+  }
+
+  /** The days that are there, oldest first. */
+  days(): string[] {
+    return this.#names().filter((name) => DAY.test(name)).sort();
+  }
+
+  /** Names of the readings that contradict a day, oldest first. */
+  beside(day: string): string[] {
+    const start = `${day}.disputed-`;
+    const numbers = this.#names().filter((name) => name.startsWith(start)).map((name) =>
+      Number(name.slice(start.length))
+    );
+    return numbers.filter(Number.isInteger).sort((a, b) => a - b).map((number) => start + number);
+  }
+
+  /** Returns the name for one more reading that contradicts a day. */
+  nextBeside(day: string): string {
+    const last = this.beside(day).at(-1)?.split("-").at(-1) ?? "0";
+    return `${day}.disputed-${Number(last) + 1}`;
   }
 
   /** Makes the empty folder that a day is written into. */
   begin(day: string): string {
     this.discard(day);
-    Deno.mkdirSync(this.#partial(day));
-    return this.#partial(day);
+    Deno.mkdirSync(this.#hidden(day, "partial"));
+    return this.#hidden(day, "partial");
   }
 
   /** Removes what was written of a day. */
   discard(day: string): void {
-    removeIfThere(this.#partial(day));
+    removeIfThere(this.#hidden(day, "partial"));
   }
 
-  /** Brings a written day into its place; `onStage` is told between the steps. */
-  publish(day: string, onStage: (stage: "set-aside" | "in-place" | "tidied") => void): void {
-    const [partial, previous, place] = [this.#partial(day), this.#previous(day), this.path(day)];
+  /** Brings a written day into the place of a name; `onStage` is told between the steps. */
+  publish(
+    day: string,
+    name: string,
+    onStage: (stage: "set-aside" | "in-place" | "tidied") => void,
+  ): void {
+    const [partial, previous, place] = [
+      this.#hidden(day, "partial"),
+      this.#hidden(name, "previous"),
+      this.path(name),
+    ];
     syncFolder(partial);
     if (exists(place)) {
       Deno.renameSync(place, previous);
       onStage("set-aside");
     }
     Deno.renameSync(partial, place);
-    syncFolder(this.out);
+    this.sync();
     onStage("in-place");
     removeIfThere(previous);
     onStage("tidied");
   }
 
+  /** Removes a folder, whole or not at all. */
+  drop(name: string): void {
+    const dropped = this.#hidden(name, "dropped");
+    Deno.renameSync(this.path(name), dropped);
+    this.sync();
+    removeIfThere(dropped);
+  }
+
+  /** Brings the names of the folder onto the disk. */
+  sync(): void {
+    syncFolder(this.out);
+  }
+
   /** Lets others in. */
   [Symbol.dispose](): void {
+    // A process that another part of the program is starting has the open file too until it runs.
+    this.#lock.unlockSync();
     this.#lock.close();
   }
 
-  #partial(day: string): string {
-    return `${this.out}/.${day}.partial`;
+  #hidden(name: string, kind: "partial" | "previous" | "dropped"): string {
+    return `${this.out}/.${name}.${kind}`;
   }
 
-  #previous(day: string): string {
-    return `${this.out}/.${day}.previous`;
+  #names(): string[] {
+    return [...Deno.readDirSync(this.out)].map(({ name }) => name);
   }
 
   #recover(): void {
-    for (const { name } of [...Deno.readDirSync(this.out)]) {
-      const [, day, kind] = LEFT_OVER.exec(name) ?? [];
-      if (day === undefined) continue;
-      if (kind === "previous" && !exists(this.path(day))) {
-        Deno.renameSync(this.#previous(day), this.path(day));
+    for (const name of this.#names()) {
+      const [, place, kind] = LEFT_OVER.exec(name) ?? [];
+      if (place === undefined) continue;
+      if (kind === "previous" && !exists(this.path(place))) {
+        Deno.renameSync(this.#hidden(place, "previous"), this.path(place));
       } else removeIfThere(`${this.out}/${name}`);
+    }
+  }
+}
+
+/** Makes a folder and those above it, and brings their names onto the disk. */
+function makeFolder(path: string): void {
+  const isNew = !exists(path);
+  Deno.mkdirSync(path, { recursive: true });
+  for (let above = path; isNew && above !== "." && above !== "/";) {
+    above = above.replace(/\/*[^/]*\/*$/, "") || (above.startsWith("/") ? "/" : ".");
+    try {
+      syncFolder(above);
+    } catch (error) {
+      // A program with permission for this folder only cannot open the one above.
+      if (error instanceof Deno.errors.NotCapable || error instanceof Deno.errors.PermissionDenied) return;
+      throw error;
     }
   }
 }

@@ -9,14 +9,27 @@ import { currencyOfMarket, journalCodeOf } from "./columns.ts";
 import { cashOfFills, type ListCheck } from "./day_checks.ts";
 import { type MarketDay, sessionText } from "./market_days.ts";
 import type { Part } from "./part.ts";
+import type { NotRead } from "./read_day.ts";
 import { DecimalSum } from "../decimal.ts";
-import type { CheckName, DayBookFormat, DayBookList, DayBookMarket, DayResult, DayStatus } from "./types.ts";
+import type {
+  CheckName,
+  DayBookAccount,
+  DayBookFormat,
+  DayBookList,
+  DayBookMarket,
+  DayResult,
+  DayStatus,
+  Origin,
+} from "./types.ts";
 
 /** What two exports have to agree on to hold the same files. */
 export interface Settings {
+  /** Markets of the securities accounts; none when only futures are covered. */
   markets: readonly Market[];
+  accounts: readonly DayBookAccount[];
   formats: readonly DayBookFormat[];
-  futures: boolean;
+  /** With the rows as the broker sent them. */
+  wire: boolean;
 }
 
 /** One check of one market. */
@@ -35,8 +48,15 @@ export interface MarketRecord {
   status: DayStatus;
   /** Why it is not final yet. */
   provisionalBecause: string[];
+  /** The session was over and every fill had its fees; absent from older exports. */
+  cleared?: boolean;
   /** Rows, and where they came from. */
-  lists: Partial<Record<DayBookList, { rows: number; origin: string; identicalRows: number }>>;
+  lists: Partial<Record<DayBookList, { rows: number; origin: Origin; identicalRows: number }>>;
+  /**
+   * The broker's other list of the day, whose rows have files of their own: the history while it is not whole yet, or
+   * a list that contradicts the one in `lists`.
+   */
+  otherLists?: Partial<Record<DayBookList, { rows: number; origin: Origin }>>;
 }
 
 /** A file of the folder. */
@@ -48,21 +68,27 @@ export interface FileRecord {
 /** Everything that `summary.json` holds. */
 export interface Summary {
   /** Form of the folder; changes when files or columns do. */
-  version: 1;
+  version: 2;
   day: string;
+  /** `day` for the day itself, `disputed` for a reading beside it that contradicts it. */
+  standing: "day" | "disputed";
+  /** Folders beside this one whose rows or totals this reading lacks, or that lack some of this reading's. */
+  contradicts: string[];
   status: DayStatus;
-  /** No list may have been cut. */
+  /** Every list was read, and none may have been cut. */
   complete: boolean;
   incomplete: string[];
   provisionalBecause: string[];
   settings: Settings;
-  /** Whether the account's futures were exported. */
+  /** Rows of each list that was read. */
   rows: Partial<Record<DayBookList, number>>;
   markets: Partial<Record<DayBookMarket, MarketRecord>>;
   checks: CheckRecord[];
   differences: number;
   /** Codes that no table lists, with the number of rows. */
   unlistedCodes: Record<string, number>;
+  /** Members that the catalogue does not know, with the number of rows; `wire` files contain them. */
+  unknownMembers: Record<string, number>;
   totals: Record<string, CurrencyTotals>;
   files: Record<string, FileRecord>;
 }
@@ -74,6 +100,8 @@ export interface CurrencyTotals {
   sold: string;
   /** By fee item, as the wire had them. */
   fees: Partial<Record<FeeItem, string>>;
+  /** Fees that the catalogue does not know, by their names on the wire; absent when there are none. */
+  unknownFees?: Record<string, string>;
   /** Sold, less bought, less fees. */
   cashOfFills: string;
   /** By journal type. */
@@ -99,6 +127,7 @@ export function totalsOf(parts: readonly Part[], markets: readonly Market[]): Re
       const total = sum(({ tally }) => tally.money.get(name));
       return total === undefined ? [] : [[name, total] as const];
     });
+    const unknown = [...new Set(tallies.flatMap(({ tally }) => tally.unknownFees.names))].sort();
     const types = [...new Set(tallies.flatMap(({ tally }) => [...tally.journalLines.keys()]))];
     const journal = types.map((type) => {
       const lines = tallies.reduce((count, { tally }) => count + (tally.journalLines.get(type) ?? 0), 0);
@@ -110,6 +139,11 @@ export function totalsOf(parts: readonly Part[], markets: readonly Market[]): Re
       bought: sum(({ tally }) => tally.money.get("bought")) ?? "0",
       sold: sum(({ tally }) => tally.money.get("sold")) ?? "0",
       fees: Object.fromEntries(fees),
+      ...unknown.length > 0 && {
+        unknownFees: Object.fromEntries(
+          unknown.map((name) => [name, sum(({ tally }) => tally.unknownFees.get(name)) ?? "0"]),
+        ),
+      },
       cashOfFills: sum(({ spec, tally }) => spec.list === "fills" ? cashOfFills(tally) : undefined) ?? "0",
       journal: Object.fromEntries(journal),
       journalTotal: journal.reduce((total, [, { amount }]) => total.add(amount), new DecimalSum()).toString(),
@@ -118,12 +152,17 @@ export function totalsOf(parts: readonly Part[], markets: readonly Market[]): Re
   return totals;
 }
 
+/** What is known about one market of a day. */
+export interface MarketFacts {
+  day: MarketDay;
+  parts: readonly Part[];
+  others: readonly Part[];
+  notRead: readonly NotRead[];
+  checks: readonly CheckRecord[];
+}
+
 /** Says why a market's day can still change; an empty list means that it is final. */
-export function provisionalReasons(
-  day: MarketDay,
-  parts: readonly Part[],
-  checks: readonly CheckRecord[],
-): string[] {
+function provisionalReasons({ day, parts, notRead, checks }: MarketFacts): string[] {
   if (!day.hasBegun) return ["the day has not begun in this market"];
   const reasons: string[] = [];
   if (!day.isOver) reasons.push("the session is not over");
@@ -131,12 +170,17 @@ export function provisionalReasons(
     if (origin === "today") reasons.push(`${spec.list} come from the list of today`);
   }
   const fills = parts.find(({ spec }) => spec.list === "fills" || spec.list === "futures_fills");
-  const { rows = 0, withoutFees = 0 } = fills?.tally ?? {};
+  const { rows, withoutFees } = fills?.tally ?? { rows: 0, withoutFees: 0 };
   if (withoutFees > 0) reasons.push(`${withoutFees} of ${rows} fills have no fees yet`);
   // Without fills there is nothing to show that the day was cleared, until the market's next date.
   const isRunning = day.day === day.runningDay;
-  if (isRunning && day.isOver && (rows === 0 || day.market === "futures")) {
+  if (isRunning && day.isOver && fills !== undefined && (rows === 0 || day.market === "futures")) {
     reasons.push("it is still this date in the market, and no fees show that the day was cleared");
+  }
+  for (const { list } of notRead) reasons.push(`${list} were not read`);
+  for (const { spec: { list, dated }, tally: { undated, rows }, unproven } of parts) {
+    if (undated > 0) reasons.push(`${undated} of ${rows} rows of ${list} carry no ${dated}`);
+    if (unproven !== undefined) reasons.push(`${list} may be cut: ${unproven}`);
   }
   const differences = checks.reduce((sum, each) => sum + each.differences, 0);
   if (differences > 0) {
@@ -144,38 +188,61 @@ export function provisionalReasons(
   }
   if (reasons.length === 0) {
     // A broken day must not be taken for a finished one.
-    for (const { check, detail } of openTies(checks)) reasons.push(`${check} cannot be compared: ${detail}`);
+    for (const { check, detail } of openTies(checks)) {
+      reasons.push(
+        check === "empty" ? `no list has a row, and ${detail}` : `${check} cannot be compared: ${detail}`,
+      );
+    }
   }
   return reasons;
+}
+
+/** Returns whether the broker has cleared the day of a market: the session is over, and every fill has its fees. */
+export function isCleared({ isOver }: MarketDay, parts: readonly Part[]): boolean {
+  return isOver &&
+    parts.every(({ spec: { list }, origin, tally }) =>
+      list !== "fills" || (origin === "history" && tally.withoutFees === 0)
+    );
 }
 
 /** Comparisons of lists that could not be made. */
 function openTies(checks: readonly CheckRecord[]): CheckRecord[] {
   return checks.filter(({ check, result }) =>
-    (check === "journal" || check === "orders") && result === "not-checkable"
+    (check === "journal" || check === "orders" || check === "empty") && result === "not-checkable"
   );
 }
 
+/** Returns whether the empty lists of a market need something else that confirms them. */
+export function needsEvidence({ session, lists }: MarketRecord): boolean {
+  return session !== "closed" && Object.values(lists).every(({ rows }) => rows === 0);
+}
+
 /** Tells whether a day is done with: it is final, everything was compared, and everything adds up. */
-export function isSettled({ status, differences, checks }: Summary): boolean {
-  return status === "final" && differences === 0 && openTies(checks).length === 0;
+export function isSettled({ status, differences, checks, complete, markets }: Summary): boolean {
+  // An older export believed in empty lists.
+  const isBelieved = Object.entries(markets).every(([market, record]) =>
+    !needsEvidence(record) || checks.some(({ check, ...each }) => check === "empty" && each.market === market)
+  );
+  return status === "final" && complete && differences === 0 && isBelieved && openTies(checks).length === 0;
 }
 
 /** Describes one market of a day. */
-export function marketRecord(
-  day: MarketDay,
-  parts: readonly Part[],
-  checks: readonly CheckRecord[],
-): MarketRecord {
-  const provisionalBecause = provisionalReasons(day, parts, checks);
+export function marketRecord(facts: MarketFacts): MarketRecord {
+  const provisionalBecause = provisionalReasons(facts);
   return {
-    session: sessionText(day),
+    session: sessionText(facts.day),
     status: provisionalBecause.length === 0 ? "final" : "provisional",
     provisionalBecause,
-    lists: Object.fromEntries(parts.map(({ spec, tally, origin }) => [
+    cleared: isCleared(facts.day, facts.parts),
+    lists: Object.fromEntries(facts.parts.map(({ spec, tally, origin }) => [
       spec.list,
       { rows: tally.rows, origin, identicalRows: tally.repeated },
     ])),
+    ...facts.others.length > 0 && {
+      otherLists: Object.fromEntries(
+        facts.others.map(({ spec, tally, origin }) => [spec.list, { rows: tally.rows, origin }]),
+      ),
+    },
   };
 }
 
@@ -210,7 +277,7 @@ export async function fileRecord(path: string): Promise<FileRecord> {
 }
 
 /** Writes a summary with its members in order of their names, so that equal contents are equal bytes. */
-export function writeSummary(summary: Summary): string {
+export function summaryTextOf(summary: Summary): string {
   return `${JSON.stringify(summary, sorted, 2)}\n`;
 }
 

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { DecimalSum, isDecimal } from "../decimal.ts";
+import { type Decimal, DecimalSum, isDecimal } from "../decimal.ts";
 import { type AnyRow, dayBookColumns } from "./columns.ts";
 import { checkAmount, checkFees } from "./row_checks.ts";
 import { netOf, sideOfFill, sideOfLine, TradePrint } from "./trades.ts";
@@ -12,6 +12,9 @@ import type { CheckName, DayBookList, DayBookMarket, Difference } from "./types.
 
 /** A difference before it is known which day, market and list it belongs to. */
 export type RowFinding = Pick<Difference, "check" | "expected" | "actual" | "message">;
+
+/** One of a check that looks at one row at a time. */
+type OwnFinding = RowFinding & { check: RowCheck };
 
 /** How often a check was made, and how it went. */
 export interface CheckCount {
@@ -60,8 +63,17 @@ export interface Tally {
   readonly journalLines: Map<string, number>;
   /** Codes that no table lists, by column. */
   readonly unlisted: Map<string, number>;
-  readonly checks: Readonly<Record<CheckName, CheckCount>>;
+  /** Rows of the history that do not say their day. */
+  undated: number;
+  /** Members that the catalogue does not know, by their path on the wire, with the number of rows. */
+  readonly unknown: Map<string, number>;
+  /** Fees among them, by their name on the wire. */
+  readonly unknownFees: Sums;
+  readonly checks: Readonly<Record<RowCheck, CheckCount>>;
 }
+
+/** Checks that look at one row at a time. */
+export type RowCheck = Extract<CheckName, "fees" | "amounts" | "values">;
 
 const noCount = (): CheckCount => ({ passed: 0, differs: 0, notCheckable: 0 });
 
@@ -78,7 +90,10 @@ export function newTally(): Tally {
     journal: new Sums(),
     journalLines: new Map(),
     unlisted: new Map(),
-    checks: { fees: noCount(), amounts: noCount(), journal: noCount(), orders: noCount(), values: noCount() },
+    undated: 0,
+    unknown: new Map(),
+    unknownFees: new Sums(),
+    checks: { fees: noCount(), amounts: noCount(), values: noCount() },
   };
 }
 
@@ -91,6 +106,8 @@ export interface Looking {
   day: string;
   /** Fills of one order and day are merged into one row with a mean price. */
   merged: boolean;
+  /** Fees of the row that the catalogue does not know. */
+  unknownFees?: readonly Decimal[];
 }
 
 /** Columns of each list that have a code table, and those that hold decimals. */
@@ -103,8 +120,8 @@ function columnsWhere(wanted: (column: (typeof dayBookColumns)["fills"][number])
 }
 
 /** Counts a row and returns what is wrong with it. */
-export function look(tally: Tally, row: AnyRow, looking: Looking): RowFinding[] {
-  const findings: RowFinding[] = [];
+export function look(tally: Tally, row: AnyRow, looking: Looking): OwnFinding[] {
+  const findings: OwnFinding[] = [];
   tally.rows++;
   for (const column of coded[looking.list]) {
     const value = row[column];
@@ -125,12 +142,17 @@ export function look(tally: Tally, row: AnyRow, looking: Looking): RowFinding[] 
 /** A date in front, with or without separators; a count of seconds since some day is none. */
 const DAY_AT_START = /^((?:19|20)\d\d)\D?(0[1-9]|1[0-2])\D?(0[1-9]|[12]\d|3[01])/;
 
-function lookAtPlace(row: AnyRow, { day, market }: Looking, findings: RowFinding[]): void {
+/** Returns the day that a date or a time starts with, `yyyy-MM-dd`. */
+export function dayAtStart(text: unknown): string | undefined {
+  return typeof text === "string" ? DAY_AT_START.exec(text)?.slice(1).join("-") : undefined;
+}
+
+function lookAtPlace(row: AnyRow, { day, market }: Looking, findings: OwnFinding[]): void {
   if (typeof row.date === "string" && row.date !== day) {
     findings.push(finding("values", day, row.date, `the row carries the date ${row.date}`));
   }
-  const time = typeof row.time === "string" ? DAY_AT_START.exec(row.time) : null;
-  if (time !== null && `${time[1]}-${time[2]}-${time[3]}` !== day) {
+  const dayOfTime = dayAtStart(row.time);
+  if (dayOfTime !== undefined && dayOfTime !== day) {
     findings.push(finding("values", day, String(row.time), `the line carries the time ${row.time}`));
   }
   if (isMarketName(row.market) && row.market !== market) {
@@ -140,12 +162,12 @@ function lookAtPlace(row: AnyRow, { day, market }: Looking, findings: RowFinding
   }
 }
 
-function finding(check: CheckName, expected: string, actual: string, message: string): RowFinding {
+function finding(check: RowCheck, expected: string, actual: string, message: string): OwnFinding {
   return { check, expected, actual, message };
 }
 
 /** Reads a decimal; one that is there and cannot be read is a finding. */
-function decimalOf(row: AnyRow, name: string, findings: RowFinding[]): string | undefined {
+function decimalOf(row: AnyRow, name: string, findings: OwnFinding[]): string | undefined {
   const value = row[name];
   if (value === undefined) return undefined;
   if (isDecimal(value)) return value;
@@ -153,13 +175,14 @@ function decimalOf(row: AnyRow, name: string, findings: RowFinding[]): string | 
   return undefined;
 }
 
-function lookAtFill(tally: Tally, row: AnyRow, looking: Looking, findings: RowFinding[]): void {
+function lookAtFill(tally: Tally, row: AnyRow, looking: Looking, findings: OwnFinding[]): void {
   const price = decimalOf(row, "fillPrice", findings);
   const quantity = decimalOf(row, "filledQuantity", findings);
   const amount = decimalOf(row, "fillAmount", findings);
   const symbol = String(row.symbol);
   if (quantity !== undefined) tally.filled.add(`${symbol} ${row.side}`, quantity);
-  const total = lookAtFees(tally, row.fees as AnyRow | undefined, findings); // the catalogue's record of fees
+  // The catalogue's record of fees.
+  const total = lookAtFees(tally, row.fees as AnyRow | undefined, looking.unknownFees, findings);
   const side = sideOfFill(row.side);
   if (amount === undefined || side === undefined) tally.withoutMoney++;
   else {
@@ -183,7 +206,12 @@ function lookAtFill(tally: Tally, row: AnyRow, looking: Looking, findings: RowFi
 }
 
 /** Returns the total of the fees, where there is one. */
-function lookAtFees(tally: Tally, fees: AnyRow | undefined, findings: RowFinding[]): string | undefined {
+function lookAtFees(
+  tally: Tally,
+  fees: AnyRow | undefined,
+  unknownFees: readonly Decimal[] = [],
+  findings: OwnFinding[],
+): string | undefined {
   const items: string[] = [];
   let total: string | undefined;
   for (const name in fees) {
@@ -198,18 +226,22 @@ function lookAtFees(tally: Tally, fees: AnyRow | undefined, findings: RowFinding
     tally.checks.fees.notCheckable++;
     return undefined;
   }
-  const wrong = checkFees(items, total);
+  let wrong = checkFees(items, total);
+  // Whether a fee that nobody knows is part of the total shows only in the sum.
+  if (wrong !== undefined && unknownFees.length > 0) {
+    wrong = checkFees([...items, ...unknownFees], total) && wrong;
+  }
   if (wrong === undefined) tally.checks.fees.passed++;
   else findings.push({ check: "fees", ...wrong });
   return total;
 }
 
-function lookAtOrder(tally: Tally, row: AnyRow, findings: RowFinding[]): void {
+function lookAtOrder(tally: Tally, row: AnyRow, findings: OwnFinding[]): void {
   const quantity = decimalOf(row, "filledQuantity", findings);
   if (quantity !== undefined) tally.filled.add(`${String(row.symbol)} ${row.side}`, quantity);
 }
 
-function lookAtLine(tally: Tally, row: AnyRow, findings: RowFinding[]): void {
+function lookAtLine(tally: Tally, row: AnyRow, findings: OwnFinding[]): void {
   const type = typeof row.type === "string" ? row.type : "unnamed";
   tally.journalLines.set(type, (tally.journalLines.get(type) ?? 0) + 1);
   const amount = decimalOf(row, "amount", findings);

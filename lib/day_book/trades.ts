@@ -4,6 +4,7 @@
  * @module
  */
 import { type Decimal, DecimalSum, negate, normalize } from "../decimal.ts";
+import type { FundJournalType } from "../dictionaries/fund_journal_type.ts";
 import { Digest, DigestCounts } from "./row_keys.ts";
 
 /** Whether money left for a purchase or came from a sale. */
@@ -24,6 +25,42 @@ export const tradeTypes: readonly string[] = Object.keys(sideOfType);
 /** Side of a journal line; `undefined` when it is not about a trade. */
 export function sideOfLine(type: unknown): TradeSide | undefined {
   return typeof type === "string" && Object.hasOwn(sideOfType, type) ? sideOfType[type] : undefined;
+}
+
+/** Lines that tell of a request or a freeze on the running day, and of its end: the money has not moved. */
+const passingTypes: ReadonlySet<FundJournalType> = new Set<FundJournalType>([
+  "buy-order-request",
+  "sell-order-request",
+  "buy-request-failed",
+  "sell-request-failed",
+  "amend-buy-request",
+  "amend-buy-failed",
+  "amend-buy-succeeded",
+  "amend-buy-rejected",
+  "buy-cancelled",
+  "buy-rejected",
+  "buy-expired",
+  "buy-closed-at-market-close",
+  "funds-frozen",
+  "funds-unfrozen",
+  "reset-of-today-s-amount",
+  "cheque-deposit-freeze",
+  "cheque-deposit-unfreeze",
+  "transfer-out-freeze",
+  "transfer-out-unfreeze",
+  "freeze-after-internal-transfer-in",
+  "unfreeze-after-internal-transfer-in",
+  "return-after-sell-cancel",
+  "return-after-buy-cancel",
+  "return-after-buy-cancel-143",
+  "funds-freeze",
+  "funds-unfreeze",
+  "withdraw-freeze",
+]);
+
+/** Returns whether a journal line belongs to the running day, so that the history may leave it out. */
+export function isPassingLine(type: unknown): boolean {
+  return (passingTypes as ReadonlySet<unknown>).has(type);
 }
 
 /** Side of a fill; `undefined` when the broker's code for it is unknown. */

@@ -15,10 +15,20 @@ export type DayBookList = "fills" | "orders" | "fund_journal" | "futures_fills" 
 /** An account that rows come from: one of the markets, or the futures account. */
 export type DayBookMarket = Market | "futures";
 
+/** What an export can cover: the securities accounts of the markets, and the futures account. */
+export type DayBookAccount = "securities" | "futures";
+
 /** What is exported, and where to. */
 export interface DayBookOptions {
-  /** Markets; their order does not matter. */
+  /** Markets of the securities accounts; their order does not matter. May be empty without securities. */
   markets: readonly Market[];
+  /**
+   * What the export covers. A list of the futures account that the broker refuses is named as not read, and no day
+   * that lacks it becomes final: an account without futures asks for `["securities"]`.
+   *
+   * @default ["securities", "futures"]
+   */
+  accounts?: readonly DayBookAccount[];
   /** First day, `yyyy-MM-dd`. */
   from: string;
   /** Last day, included. */
@@ -30,11 +40,17 @@ export interface DayBookOptions {
   /** What time it is, Unix milliseconds: tells past days from the running one. */
   now: () => number;
   /**
-   * Whether the futures account is exported too. `auto` leaves it out when the broker refuses its list of fills.
-   *
-   * @default "auto"
+   * Name of the account that the folder belongs to, of your own choice. The folder keeps a digest of it and refuses
+   * exports of another name. Without a name the account is recognized by its developer key over the direct
+   * transport, and by its orders over every transport.
    */
-  futures?: boolean | "auto";
+  owner?: string;
+  /**
+   * Writes the rows as the broker sent them beside ours: `fills.wire.jsonl` and so on, each row with its `rowKey`.
+   *
+   * @default false
+   */
+  wire?: boolean;
   /** Stops the export; days that are whole stay. */
   signal?: AbortSignal;
   /** Told about every step. */
@@ -46,7 +62,7 @@ export interface DayBookOptions {
    */
   concurrency?: number;
   /**
-   * Exports final days again too. Days with differences are never final, and are always exported again.
+   * Reads final days again too. Days with differences are never final, and are always read again.
    *
    * @default false
    */
@@ -61,10 +77,17 @@ export type DayAction =
   | "replaced"
   /** It was there with the same bytes. */
   | "unchanged"
-  /** It was there and final, and was not asked for again. */
+  /** It was there and final, and was not read again. */
   | "kept"
-  /** It was there and final, and what came now was only provisional; differences are those of what came now. */
-  | "kept-final";
+  /** It was there and final, and the new reading was only provisional; differences are those of the new reading. */
+  | "kept-final"
+  /**
+   * Two readings contradict each other: rows or totals of an earlier reading are missing in the new one. The day
+   * stays as it was and the new reading is beside it, or a reading beside the day has rows that the day lacks.
+   */
+  | "disputed"
+  /** Its files were damaged, and the new reading has brought back the same bytes. */
+  | "restored";
 
 /** Whether a day can still change. */
 export type DayStatus = "final" | "provisional";
@@ -99,8 +122,10 @@ export type DayBookEvent =
 export interface Difference {
   /** `yyyy-MM-dd` */
   day: string;
-  market: DayBookMarket;
-  list: DayBookList;
+  /** Absent when it is about a file of all markets. */
+  market?: DayBookMarket;
+  /** Absent when it is not about one list. */
+  list?: DayBookList;
   /** Which check found it. */
   check: CheckName;
   /** The row's key; absent when it is not about one row. */
@@ -121,7 +146,13 @@ export type CheckName =
   /** Fills and orders tell of the same quantities. */
   | "orders"
   /** Numbers can be read, and the day and the market are those that were asked for. */
-  | "values";
+  | "values"
+  /** Rows and totals that another reading of the day showed are there. */
+  | "rows"
+  /** A market without any row: something besides the empty lists confirms that there was nothing. */
+  | "empty"
+  /** The files of the day are as the export wrote them. */
+  | "files";
 
 /** One market of a day. */
 export interface MarketResult {
@@ -141,6 +172,8 @@ export interface DayResult {
   action: DayAction;
   /** Folder of the day. */
   path: string;
+  /** Folders of readings that contradict the day, beside it. */
+  beside: string[];
   /** Rows of each list. */
   rows: Partial<Record<DayBookList, number>>;
   markets: Partial<Record<DayBookMarket, MarketResult>>;
@@ -148,7 +181,7 @@ export interface DayResult {
   differences: number;
   /** Why it is not final yet. */
   provisionalBecause: string[];
-  /** What may be missing. */
+  /** What was not read, or may be missing. */
   incomplete: string[];
 }
 
@@ -164,8 +197,6 @@ export interface DayBookResult {
   differenceCount: number;
   /** Days of the range that have not begun. */
   notBegun: string[];
-  /** What the broker said when it refused the futures account; absent when that was exported, or not asked for. */
-  futuresRefused?: string;
   /** Nothing is missing and everything adds up. */
   ok: boolean;
 }

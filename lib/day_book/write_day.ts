@@ -4,32 +4,18 @@
  *
  * @module
  */
-import type { Market } from "../dictionaries/market.ts";
-import { currencyOfMarket, dayBookColumns, describeColumns } from "./columns.ts";
-import { checkJournal, checkOrders, type ListCheck } from "./day_checks.ts";
-import type { MarketDay } from "./market_days.ts";
-import { differenceColumns, differenceRecord, KEPT_DIFFERENCES, type Part } from "./part.ts";
-import { listsOf } from "./read_day.ts";
+import { dayBookColumns, describeColumns } from "./columns.ts";
+import { differenceColumns, DifferenceFile, differenceRecord, KEPT_DIFFERENCES } from "./differences.ts";
+import type { DayParts, Judgement } from "./judge_day.ts";
+import { listsOf } from "./lists.ts";
+import type { Part } from "./part.ts";
 import { csvRecord, TextFile } from "./row_file.ts";
-import {
-  type CheckRecord,
-  fileRecord,
-  marketRecord,
-  type Settings,
-  type Summary,
-  totalsOf,
-  writeSummary,
-} from "./summary.ts";
-import type { CheckName, DayBookList, Difference } from "./types.ts";
+import { fileRecord, type Settings, type Summary, summaryTextOf, totalsOf } from "./summary.ts";
+import type { Tally } from "./tally.ts";
+import type { DayBookFormat, DayBookList, Difference, Origin } from "./types.ts";
 
-/** What a day is put together from. */
-export interface WriteDayOptions {
-  day: string;
-  markets: readonly MarketDay[];
-  parts: readonly Part[];
-  folder: string;
-  settings: Settings;
-}
+/** Where a reading has its place. */
+export type Standing = Pick<Summary, "standing" | "contradicts">;
 
 /** What was written. */
 export interface WrittenDay {
@@ -40,36 +26,47 @@ export interface WrittenDay {
 }
 
 const encoder = new TextEncoder();
-const rowChecks: readonly CheckName[] = ["fees", "amounts", "values"];
-
 /** Lists of an export, in the order of their files. */
-export function listsFor(settings: Settings): DayBookList[] {
-  const lists = listsOf("hk").map(({ list }) => list);
-  return settings.futures ? [...lists, ...listsOf("futures").map(({ list }) => list)] : lists;
+function listsFor({ accounts }: Settings): DayBookList[] {
+  return [
+    ...accounts.includes("securities") ? listsOf("hk") : [],
+    ...accounts.includes("futures") ? listsOf("futures") : [],
+  ].map(({ list }) => list);
 }
 
-/** Writes the files of a day into its folder and removes the parts. */
-export async function writeDay(options: WriteDayOptions): Promise<WrittenDay> {
-  const { day, markets, parts, folder, settings } = options;
-  const lists = listsFor(settings);
-  const between = markets.flatMap((market) => checksBetween(market, parts)); // reads the parts, which go away now
+/** The rest of a summary and the files of the rows; what is left to write is `summary.json`. */
+export type Draft = Omit<Summary, "standing" | "contradicts"> & { differencesFound: Difference[] };
+
+/** Writes the files of a day into its folder, all but the summary, and removes the parts. */
+export async function draftDay(options: DayParts, judgement: Judgement, folder: string): Promise<Draft> {
+  const { found: around, ...judged } = judgement;
+  const { day, parts, others, notRead, settings, between, contradictions } = options;
+  const lists = listsFor(settings).filter((list) =>
+    !notRead.some((each) => each.list === list) || parts.some(({ spec }) => spec.list === list)
+  );
   const names: string[] = [];
-  for (const list of lists) {
-    for (const form of settings.formats) {
-      const name = `${list}.${form}`;
+  const forms = [...settings.formats, ...settings.wire ? ["wire" as const] : []];
+  const put = (list: DayBookList, stem: string, all: readonly Part[]) => {
+    for (const form of forms) {
+      const name = `${stem}.${form === "wire" ? "wire.jsonl" : form}`;
       const header = form === "csv" ? csvRecord(dayBookColumns[list].map((column) => column.name)) : "";
-      join(`${folder}/${name}`, header, parts.filter(({ spec }) => spec.list === list), form);
+      join(`${folder}/${name}`, header, all, form);
       names.push(name);
     }
+  };
+  for (const list of lists) {
+    const isOf = ({ spec }: Part) => spec.list === list;
+    put(list, list, parts.filter(isOf));
+    for (const origin of ["history", "today"] as const) {
+      const all = others.filter((part) => isOf(part) && part.origin === origin);
+      if (all.length > 0) put(list, otherStem(list, origin), all);
+    }
   }
-  const differences = [
-    ...parts.flatMap((part) => part.differences),
-    ...between.flatMap(({ differences }) => differences),
-  ].slice(0, KEPT_DIFFERENCES);
-  const count = parts.reduce((sum, part) => sum + part.differenceCount, 0) +
-    between.reduce((sum, each) => sum + each.differences.length, 0);
+  const found = [...parts.map(({ differences }) => differences), contradictions];
+  const tied = [...between.flatMap(({ differences }) => differences), ...around];
+  const count = found.reduce((sum, each) => sum + each.count, tied.length);
   if (count > 0) {
-    writeDifferences(folder, parts, between.flatMap((each) => each.differences));
+    writeDifferences(folder, found, tied);
     names.push("differences.csv");
   }
   removeParts(folder);
@@ -78,47 +75,51 @@ export async function writeDay(options: WriteDayOptions): Promise<WrittenDay> {
   columns.seal();
   names.push("columns.json");
 
-  const checks = [...parts.flatMap(checksOfRows), ...between.map(({ record }) => record)];
-  const records = markets.map((market) =>
-    [
-      market.market,
-      marketRecord(
-        market,
-        parts.filter((part) => part.market === market.market),
-        checks.filter((check) => check.market === market.market),
-      ),
-    ] as const
-  );
-  const incomplete = parts.filter(({ mayBeCut }) => mayBeCut).map(({ spec, tally }) =>
-    `${spec.list}: the broker answers with no more than the ${tally.rows} rows that came`
-  );
-  const provisionalBecause = records.flatMap(([market, { provisionalBecause }]) =>
-    provisionalBecause.map((why) => `${market}: ${why}`)
-  );
+  const incomplete = [
+    ...notRead.map(({ market, list, reason }) => `${market}: ${list} were not read: ${reason}`),
+    ...parts.flatMap(({ market, spec: { list }, unproven }) =>
+      unproven === undefined ? [] : `${market}: ${list} may be cut: ${unproven}`
+    ),
+  ];
   const files: Summary["files"] = {};
   for (const name of names) files[name] = await fileRecord(`${folder}/${name}`);
-  const summary: Summary = {
-    version: 1,
+  return {
+    version: 2,
     day,
-    status: provisionalBecause.length === 0 ? "final" : "provisional",
+    ...judged,
     complete: incomplete.length === 0,
     incomplete,
-    provisionalBecause,
     settings,
     rows: Object.fromEntries(lists.map((list) => [list, rowsOf(parts, list)])),
-    markets: Object.fromEntries(records),
-    checks,
     differences: count,
-    unlistedCodes: unlistedOf(parts),
+    unlistedCodes: countsOf(parts, ({ unlisted }) => unlisted),
+    unknownMembers: countsOf(parts, ({ unknown }) => unknown),
     totals: totalsOf(parts, settings.markets),
     files,
+    differencesFound: [...found.flatMap(({ first }) => first), ...tied].slice(0, KEPT_DIFFERENCES),
   };
-  const summaryText = writeSummary(summary);
+}
+
+/** Puts a draft into its place among the readings of the day. */
+export function placed({ differencesFound: differences, ...draft }: Draft, standing: Standing): WrittenDay {
+  const { contradicts } = standing;
+  const summary: Summary = { ...draft, ...standing };
+  if (contradicts.length > 0) {
+    summary.status = "provisional";
+    summary.provisionalBecause = [...draft.provisionalBecause, `it contradicts ${contradicts.join(", ")}`];
+  }
+  return { summary, summaryText: summaryTextOf(summary), differences };
+}
+
+/** Writes the summary, the last file of a day. */
+export function writeSummary(folder: string, { summaryText }: WrittenDay): void {
   const file = new TextFile(`${folder}/summary.json`);
   file.write(summaryText);
   file.seal();
-  return { summary, summaryText, differences };
 }
+
+/** Start of the names of files that hold the broker's other list of a day, such as `fills.history`. */
+export const otherStem = (list: DayBookList, origin: Origin): string => `${list}.${origin}`;
 
 /** Also those that nobody chose. */
 function removeParts(folder: string): void {
@@ -131,7 +132,7 @@ function rowsOf(parts: readonly Part[], list: DayBookList): number {
 }
 
 /** The first part becomes the file, as it starts with the header; the others are added without theirs. */
-function join(path: string, header: string, parts: readonly Part[], form: "csv" | "jsonl"): void {
+function join(path: string, header: string, parts: readonly Part[], form: DayBookFormat | "wire"): void {
   const [first, ...rest] = parts;
   if (first !== undefined) Deno.renameSync(first.path(form), path);
   const file = first === undefined ? new TextFile(path) : TextFile.continue(path);
@@ -144,96 +145,29 @@ function join(path: string, header: string, parts: readonly Part[], form: "csv" 
   }
 }
 
-function writeDifferences(folder: string, parts: readonly Part[], between: readonly Difference[]): void {
+function writeDifferences(
+  folder: string,
+  found: readonly DifferenceFile[],
+  tied: readonly Difference[],
+): void {
   const file = new TextFile(`${folder}/differences.csv`);
   try {
     file.write(csvRecord(differenceColumns));
-    for (const part of parts) if (part.differenceCount > 0) file.append(part.path("differences"), 0);
-    for (const difference of between) file.write(differenceRecord(difference));
+    for (const { count, path } of found) if (count > 0) file.append(path, 0);
+    for (const difference of tied) file.write(differenceRecord(difference));
     file.seal();
   } finally {
     file.close();
   }
 }
 
-interface Between {
-  record: CheckRecord;
-  differences: Difference[];
-}
-
-/** Checks of a market that compare its lists. */
-function checksBetween({ market, day, hasBegun }: MarketDay, parts: readonly Part[]): Between[] {
-  const partOf = (list: DayBookList) =>
-    parts.find((part) => part.market === market && part.spec.list === list);
-  const between = (
-    check: CheckName,
-    list: DayBookList,
-    { result, detail, findings }: ListCheck,
-  ): Between => ({
-    record: { check, market, result, detail, differences: findings.length },
-    differences: findings.map((finding) => ({ day, market, list, ...finding })),
-  });
-  if (!hasBegun) return [];
-  if (market === "futures") {
-    const [fills, orders] = [partOf("futures_fills"), partOf("futures_orders")];
-    if (fills === undefined || orders === undefined) return [];
-    const unknown = "fills of futures carry no fees, no amount and no multiplier";
-    return [
-      between("orders", "futures_fills", checkOrders(fills.tally, orders.tally)),
-      between("amounts", "futures_fills", { result: "not-checkable", detail: unknown, findings: [] }),
-    ];
-  }
-  const [fills, orders, journal] = [partOf("fills"), partOf("orders"), partOf("fund_journal")];
-  if (fills === undefined || orders === undefined || journal === undefined) return [];
-  return [
-    between("orders", "fills", checkOrders(fills.tally, orders.tally)),
-    between(
-      "journal",
-      "fund_journal",
-      checkJournal({
-        fills: fills.tally,
-        journal: journal.tally,
-        currency: currencyOfMarket[market],
-        fillRows: () => fills.trades(),
-        lineRows: () => journal.trades(),
-      }),
-    ),
-  ];
-}
-
-const detailOf: Readonly<Record<string, string>> = {
-  fees: "the fees of each fill add up to its total",
-  amounts: "the amount of each fill is price times quantity, to half a cent",
-  values: "numbers can be read, day and market are those that were asked for",
-};
-const MERGED = "; mean prices with more than three decimals may be rounded in their last one";
-
-function checksOfRows(part: Part): CheckRecord[] {
-  const { spec: { list }, market, tally } = part;
-  const checks = list === "fills" ? rowChecks : ["values" as const];
-  return checks.map((check) => {
-    const { passed, differs, notCheckable } = tally.checks[check];
-    const merged = check === "amounts" && market === "hk" && part.origin === "history" ? MERGED : "";
-    const counts = `${passed} passed, ${differs} differ, ${notCheckable} not checkable`;
-    return {
-      check,
-      market,
-      result: differs > 0 ? "differs" : notCheckable > 0 ? "not-checkable" : "passed",
-      detail: `${list}: ${detailOf[check]}${merged}: ${counts}`,
-      differences: differs,
-    };
-  });
-}
-
-function unlistedOf(parts: readonly Part[]): Record<string, number> {
-  const unlisted: Record<string, number> = {};
+function countsOf(
+  parts: readonly Part[],
+  read: (tally: Tally) => ReadonlyMap<string, number>,
+): Record<string, number> {
+  const counts: Record<string, number> = {};
   for (const { spec, market, tally } of parts) {
-    for (const [name, rows] of tally.unlisted) unlisted[`${market} ${spec.list} ${name}`] = rows;
+    for (const [name, rows] of read(tally)) counts[`${market} ${spec.list} ${name}`] = rows;
   }
-  return unlisted;
-}
-
-/** Markets in the order of the code table, each once, so that the order of a list changes nothing. */
-export function inOrder(names: readonly Market[], given: readonly Market[]): Market[] {
-  return names.filter((name) => given.includes(name));
+  return counts;
 }

@@ -340,6 +340,7 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
     encode: (value) => ({ [member]: list.encode(value) }),
     decode: (value) => within(member, () => list.decode(find(value))),
     rows: type,
+    wireList: find,
   };
 }
 
@@ -347,6 +348,8 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
 export interface RowsType<T> extends ValueType<T[], true> {
   /** What one row is. */
   readonly rows: ValueType<T>;
+  /** Finds the rows as the broker sent them. */
+  readonly wireList: (value: unknown) => unknown;
 }
 
 /** An answer that is one record, under a member or flat, as servers write both. */

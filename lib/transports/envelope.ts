@@ -8,8 +8,10 @@
 import { UnmappedError } from "../errors.ts";
 import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
 import { Mismatch } from "../operations/types.ts";
-import { decodeExactly, describeMismatch, parseWithDigits } from "./json.ts";
+import { rememberWire } from "../operations/wire_rows.ts";
+import { decodeExactly, describeMismatch, parseAsWritten, parseWithDigits } from "./json.ts";
 import { type CallContext, rejection, unreadable } from "./outcome.ts";
+import type { CallOptions } from "./transport.ts";
 
 /** What the gateway answers with. */
 export interface Envelope {
@@ -80,10 +82,19 @@ export function rawPath(group: string, name: string): string {
  *
  * @throws {BrokerError} The broker said no, or the answer does not fit.
  */
-export function readAnswer(context: OperationContext, text: string): unknown {
+export function readAnswer(
+  context: OperationContext,
+  text: string,
+  { keepWire }: Pick<CallOptions, "keepWire"> = {},
+): unknown {
   const data = openEnvelope(context, text);
+  const { operation } = context;
   try {
-    return decodeExactly(context.operation.response, data, () => dataOf(parseWithDigits(text)));
+    const answer = decodeExactly(operation.response, data, () => dataOf(parseWithDigits(text)));
+    if (keepWire !== undefined) {
+      rememberWire(operation, answer, keepWire === "digits" ? dataOf(parseAsWritten(text)) : data);
+    }
+    return answer;
   } catch (error) {
     if (!(error instanceof Mismatch)) throw error;
     throw unreadable(context, describeMismatch(error), "unexpected-shape", error);

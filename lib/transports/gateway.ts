@@ -83,7 +83,7 @@ class GatewayTransport implements Transport {
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     const context = { operation, transport: this.name };
     const { path, params: encoded } = await writeCall(context, params, this.#passwordKey);
-    return readAnswer(context, await this.#post(context, path, encoded, options));
+    return readAnswer(context, await this.#post(context, path, encoded, options), options);
   }
 
   async raw(

@@ -8,10 +8,21 @@ import { needsDigits } from "../operations/records.ts";
 
 /** Parses JSON with every number kept as the text that stands there. */
 export function parseWithDigits(text: string): unknown {
+  return parseNumbers(text, (source) => source);
+}
+
+/** Parses JSON so that `JSON.stringify` writes every number as it stands there. */
+export function parseAsWritten(text: string): unknown {
+  // TypeScript does not know it yet: it makes an object that `JSON.stringify` writes as that text.
+  const { rawJSON } = JSON as unknown as { rawJSON(source: string): unknown };
+  return parseNumbers(text, rawJSON);
+}
+
+function parseNumbers(text: string, read: (source: string) => unknown): unknown {
   // TypeScript does not know the third argument yet, which holds the source text of a primitive.
   type Reviver = (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown;
   const keepDigits: Reviver = (_key, value, context) =>
-    typeof value === "number" ? context?.source ?? value : value;
+    typeof value === "number" && context?.source !== undefined ? read(context.source) : value;
   return JSON.parse(text, keepDigits);
 }
 

@@ -98,7 +98,7 @@ class MemoryTransport implements Transport {
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     const context = { operation, transport: this.name };
     const { path, params: encoded } = await writeCall(context, params, this.#passwordKey);
-    return readAnswer(context, await this.#ask(context, path, encoded, options));
+    return readAnswer(context, await this.#ask(context, path, encoded, options), options);
   }
 
   async raw(

@@ -10,7 +10,7 @@ import type { Transport } from "./transport.ts";
 export function readOnly(inner: Transport): Transport {
   const refuse = (what: string) =>
     Promise.reject(new TypeError(`Cannot call ${what}: this connection reads alone`));
-  const { openPushes, push, logins } = inner;
+  const { openPushes, push, logins, account } = inner;
   return {
     name: inner.name,
     call: (operation: AnyOperation, params, options) =>
@@ -18,6 +18,7 @@ export function readOnly(inner: Transport): Transport {
     // Nobody knows what it would do, so it counts as a write.
     raw: (group, name) => refuse(`${group}/${name}`),
     ...push !== undefined && { push },
+    ...account !== undefined && { account: () => account.call(inner) },
     ...openPushes !== undefined && { openPushes: (hooks) => openPushes.call(inner, hooks) },
     ...logins !== undefined && { logins },
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),

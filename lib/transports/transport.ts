@@ -19,6 +19,11 @@ export interface CallOptions {
   timeoutMs?: number;
   /** Told when the answer comes after the call was given up; only some transports can tell. */
   onLateAnswer?: (late: LateAnswer) => void;
+  /**
+   * Remembers each row of the answer as the broker sent it, for `wireOf`. With `digits` numbers keep their text,
+   * which costs a second parse.
+   */
+  keepWire?: "members" | "digits";
   /** Called by the client right before a write goes out, logins done; what it throws keeps the write from being sent. */
   beforeWrite?: () => void;
 }
@@ -51,6 +56,8 @@ export interface LoginKeeper {
 export interface Transport extends AsyncDisposable {
   /** Name for messages: `gateway`, `direct`, `memory`. */
   readonly name: string;
+  /** Returns a text that differs from account to account and names nobody; absent where the transport cannot know. */
+  account?(): Promise<string>;
   /**
    * Sends checked parameters once and resolves to the answer in our names. Never repeats anything.
    *

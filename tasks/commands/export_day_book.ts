@@ -4,10 +4,24 @@ import { columns, now } from "./flags.ts";
 
 const flags = {
   markets: { type: "string", value: "LIST", text: "hk, us, shanghai, shenzhen (hk)" },
+  accounts: {
+    type: "string",
+    value: "LIST",
+    text: "what is covered: securities, futures (both)",
+  },
   from: { type: "string", value: "DAY", text: "first trading day, such as 2025-08-11 (the day of --to)" },
   to: { type: "string", value: "DAY", text: "last trading day (the last one that is over)" },
   out: { type: "string", value: "DIR", text: "where the files go (out)" },
   formats: { type: "string", value: "LIST", text: "csv, jsonl (both)" },
+  wire: {
+    type: "boolean",
+    text: "write the rows as the broker sent them too, as fills.wire.jsonl and so on",
+  },
+  owner: {
+    type: "string",
+    value: "NAME",
+    text: "your name for the account; the folder keeps a digest of it",
+  },
   refresh: { type: "boolean", text: "read final days again too, and replace what has changed" },
   now,
   columns,
@@ -23,8 +37,13 @@ export const exportDayBook = command({
   args: [0, 0],
   details: `Files appear whole or not at all. Differences that the checks find are listed, and
 the exit code is 7 then. Final days are kept as they are; days with differences
-and days that are not final are read again by the next run. Memory grows by some
-8 bytes for each row of a day: a day of a million fills stays under 200 MB.`,
+and days that are not final are read again by the next run. A reading that lacks
+rows or amounts of a day does not replace it: it goes beside the day, as
+2025-08-15.disputed-1, and each missing row is named. A list that the broker
+refuses is named and keeps the day provisional: leave futures out with
+--accounts securities. A folder belongs to one account; another one is refused.
+Memory grows by some 8 bytes for each row of a day: a day of a million fills
+stays under 200 MB.`,
   flags,
   exits: [3, 4, 6, 7],
   examples: [

@@ -197,7 +197,7 @@ async function runOurs(job: Job): Promise<void> {
     to,
     out,
     now: () => NOW,
-    futures: false,
+    accounts: ["securities"],
   });
   const seconds = Math.round(performance.now() - started) / 1000;
   let bytes = 0;

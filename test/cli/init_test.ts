@@ -120,7 +120,7 @@ Deno.test("init adapts the ready recipes, and keeps their comments", async () =>
 # Just after the close a day is provisional, as its fees are not there yet; before the next open they are, and the
 # day becomes final. Days that are final are kept as they are.
 #
-# To change: the markets, the calendar of the market that you trade most, how many days back, and the folder.
+# To change: the markets and accounts, the calendar of the market that you trade most, how many days back, the folder.
 name: end-of-day
 description: Fills with fees, orders and the fund journal of the last five trading days
 schedule:
@@ -133,6 +133,8 @@ steps:
     uses: export-day-book
     with:
       markets: [us]
+      # For an account without futures: [securities]. A list that the broker refuses keeps the days provisional.
+      accounts: [securities]
       sessions: \${{ params.sessions }}
       out: out/day-books
       formats: [csv, jsonl]

@@ -21,6 +21,7 @@ const result = (day: string, changes: Partial<DayResult> = {}): DayResult => ({
   status: "final",
   action: "written",
   path: `out/${day}`,
+  beside: [],
   rows: { fills: 1200, orders: 40, fund_journal: 41, futures_fills: 0 },
   markets: {},
   differences: 0,

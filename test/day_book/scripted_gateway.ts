@@ -13,39 +13,64 @@ export type WireRow = Record<string, unknown>;
 /** Rows by wire name of the operation, `exchangeType` and day, such as `TradeQueryHistoryDeliverList K 20250815`. */
 export type Script = Record<string, WireRow[]>;
 
+/** What a call asks for. */
+export interface Asked {
+  /** Such as `TradeQueryHistoryDeliverList K 20250815`. */
+  key: string;
+  params: Record<string, string | number | undefined>;
+  /** What the script has for it; for a range of days, their rows one day after the other. */
+  rows: WireRow[];
+}
+
 /** A running scripted gateway, and a client of it. */
 export interface ScriptedGateway extends AsyncDisposable {
   client: Client;
+  /** Its address, for other clients. */
+  url: string;
   /** Calls so far, as `name exchangeType day cursor`. */
   calls: string[];
   script: Script;
+  /** Answers in the place of the script: the text of the whole answer; `undefined` leaves it to the script. */
+  answer: (asked: Asked) => string | undefined;
 }
 
-/** Starts one. Lists that the script does not name are empty; futures are refused unless it names them. */
+/** The text of an answer that says yes, with its data as JSON. */
+export const okText = (data: string) => `{"ok":true,"err":"","data":${data}}`;
+/** The text of an answer that says no. */
+export const refusal = (err: string) => JSON.stringify({ ok: false, err, data: null });
+
+/** Starts one. Lists that the script does not name are empty; futures are refused unless it names them. There are funds. */
 export function scriptedGateway(script: Script): ScriptedGateway {
   const calls: string[] = [];
-  const state = { script };
+  const state: Pick<ScriptedGateway, "script" | "answer"> = { script, answer: () => undefined };
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
     const name = new URL(request.url).pathname.split("/").at(-1)!;
     const { params } = await request.json();
     const key = [name, params.exchangeType, params.startDate].filter(Boolean).join(" ");
     calls.push(`${key} ${params.queryParamStr ?? params.pageNo ?? ""}`.trim());
-    const rows = state.script[key];
-    if (rows === undefined && name.startsWith("Futures")) {
-      return Response.json({ ok: false, err: "1007 no futures account", data: null });
+    const given = state.script[key];
+    const rows = given ?? rowsBetween(state.script, name, params);
+    const answer = state.answer({ key, params, rows });
+    if (answer !== undefined) return new Response(answer);
+    if (name === "TradeQueryMarginFundInfo") return new Response(okText('{"assetBalance":"1000000.00"}'));
+    if (given === undefined && rows.length === 0 && name.startsWith("Futures")) {
+      return new Response(refusal("1007 no futures account"));
     }
-    const start = Number(params.queryParamStr ?? 0);
-    const page = (rows ?? []).slice(start, start + (params.queryCount ?? 99))
+    const most = params.queryCount ?? params.pageSize ?? 99;
+    const start = Number(params.queryParamStr ?? ((params.pageNo ?? 1) - 1) * most);
+    const page = rows.slice(start, start + most)
       .map((row, index) => ({ ...row, queryParamStr: String(start + index + 1) }));
     // Digits that a double would lose must be on the wire as they were written.
     const text = JSON.stringify(page).replaceAll(/"raw:([^"]*)"/g, "$1");
-    return new Response(`{"ok":true,"err":"","data":{"data":${text}}}`);
+    return new Response(okText(`{"data":${text}}`));
   });
-  const client = createClient(gateway({ url: `http://127.0.0.1:${server.addr.port}` }), {
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const client = createClient(gateway({ url }), {
     retry: { waitMs: 1 },
   });
   return {
     client,
+    url,
     calls,
     get script() {
       return state.script;
@@ -53,11 +78,31 @@ export function scriptedGateway(script: Script): ScriptedGateway {
     set script(next) {
       state.script = next;
     },
+    get answer() {
+      return state.answer;
+    },
+    set answer(next) {
+      state.answer = next;
+    },
     async [Symbol.asyncDispose]() {
       await client.close();
       await server.shutdown();
     },
   };
+}
+
+/** Rows of all days of a range; each list is asked for a day, or for a range. */
+function rowsBetween(
+  script: Script,
+  name: string,
+  { exchangeType, startDate, endDate }: Asked["params"],
+): WireRow[] {
+  const start = [name, exchangeType, ""].filter((each) => each !== undefined).join(" ");
+  return Object.keys(script).filter((key) => {
+    const day = key.slice(start.length);
+    return startDate !== undefined && key.startsWith(start) && day >= String(startDate) &&
+      day <= String(endDate);
+  }).sort().flatMap((key) => script[key] ?? []);
 }
 
 /** Reads every file of a folder, by path, sorted: for comparing two folders byte for byte. */

@@ -55,6 +55,7 @@ async function exported(script: Script, options: Partial<DayBookOptions> = {}) {
   using folder = temporaryFolder();
   const result = await exportDayBook(broker.client, {
     markets: ["hk"],
+    accounts: ["securities"],
     from: DAY,
     to: DAY,
     out: folder.path,
@@ -65,6 +66,14 @@ async function exported(script: Script, options: Partial<DayBookOptions> = {}) {
   const read = (name: string) => files[`${DAY}/${name}`] ?? "";
   return { result, read, files, summary: JSON.parse(read("summary.json")), calls: broker.calls };
 }
+
+const oneDay = {
+  markets: ["hk"],
+  accounts: ["securities"],
+  from: DAY,
+  to: DAY,
+  now: () => LATER,
+} as const;
 
 const usBook = bookOf([{ ...buy, exchangeType: "P" }], [bought], [{ ...buy, exchangeType: "P" }], "P");
 
@@ -298,6 +307,8 @@ Deno.test("exportDayBook() walks pages to their end, each row once", async () =>
     `${FILLS} K 20250815 0`,
     `${FILLS} K 20250815 99`,
     `${FILLS} K 20250815 198`,
+    // A server may have smaller pages of its own: only an empty page proves the end.
+    `${FILLS} K 20250815 250`,
   ]);
   assertEquals(summary.files["fills.csv"], undefined);
 });
@@ -324,6 +335,7 @@ Deno.test("exportDayBook() exports days that no calendar covers, and marks them"
   using folder = temporaryFolder();
   await exportDayBook(broker.client, {
     markets: ["hk"],
+    accounts: ["securities"],
     from: "2035-08-14",
     to: "2035-08-19",
     out: folder.path,
@@ -338,14 +350,32 @@ Deno.test("exportDayBook() exports days that no calendar covers, and marks them"
   assertEquals([markets.hk.session, markets.hk.status], ["unknown", "final"]);
 });
 
-Deno.test("exportDayBook() leaves futures out when the account has none, and adds them once it has", async () => {
+Deno.test("exportDayBook() names futures that the broker refuses, and adds them once it answers", async () => {
   await using broker = scriptedGateway(bookOf([buy], [bought]));
   using folder = temporaryFolder();
-  const again = () =>
-    exportDayBook(broker.client, { markets: ["hk"], from: DAY, to: DAY, out: folder.path, now: () => LATER });
+  const again = (options: Partial<DayBookOptions> = {}) =>
+    exportDayBook(broker.client, {
+      ...oneDay,
+      accounts: ["securities", "futures"],
+      out: folder.path,
+      ...options,
+    });
   const without = await again();
-  assertEquals(without.futuresRefused, "Cannot complete futures.fillsHistory: 1007 no futures account");
+  assertEquals([without.ok, without.days[0]!.status, without.differences], [false, "provisional", []]);
+  assertEquals(without.days[0]!.markets.hk?.status, "final");
+  assertEquals(without.days[0]!.provisionalBecause, [
+    "futures: futures_fills were not read",
+    "futures: futures_orders were not read",
+  ]);
+  assertEquals(without.days[0]!.incomplete, [
+    "futures: futures_fills were not read: Cannot complete futures.fillsHistory: 1007 no futures account",
+    "futures: futures_orders were not read: Cannot complete futures.ordersHistory: 1007 no futures account",
+  ]);
   assertEquals(Object.keys(without.days[0]!.rows), ["fills", "orders", "fund_journal"]);
+  assertEquals(Object.keys(readTree(folder.path)).filter((name) => name.includes("futures")), []);
+  const alone = await again({ accounts: ["securities"] });
+  assertEquals([alone.ok, alone.days[0]!.status], [true, "final"]);
+  assertEquals((await again({ accounts: ["securities"] })).days[0]?.action, "kept");
   const future = {
     stockCode: "HSI2508.HK",
     entrustId: "9",
@@ -359,7 +389,7 @@ Deno.test("exportDayBook() leaves futures out when the account has none, and add
     "FuturesQueryHistoryEntrustList 20250815": [{ ...future, date: "20250815" }],
   };
   const result = await again();
-  assertEquals([result.days[0]?.action, result.futuresRefused], ["replaced", undefined]);
+  assertEquals([result.ok, result.days[0]?.action, result.days[0]?.status], [true, "replaced", "final"]);
   assertEquals(
     withoutDigests(Deno.readTextFileSync(`${folder.path}/${DAY}/futures_fills.csv`)),
     "rowKey,symbol,name,orderId,side,orderType,orderTypeText,price,quantity,fillPrice,filledQuantity,date,orderTime," +
@@ -415,6 +445,7 @@ Deno.test("exportDayBook() adds a market to a final day, and refuses to lose one
   const exportTo = (markets: DayBookOptions["markets"], refresh = false) =>
     exportDayBook(broker.client, {
       markets,
+      accounts: ["securities"],
       from: DAY,
       to: DAY,
       out: folder.path,
@@ -435,6 +466,7 @@ Deno.test("exportDayBook() with refresh replaces a final day that changed, and n
   const again = () =>
     exportDayBook(broker.client, {
       markets: ["hk"],
+      accounts: ["securities"],
       from: DAY,
       to: DAY,
       out: folder.path,
@@ -443,26 +475,26 @@ Deno.test("exportDayBook() with refresh replaces a final day that changed, and n
     });
   assertEquals((await again()).days[0]?.action, "written");
   assertEquals((await again()).days[0]?.action, "unchanged");
-  broker.script = bookOf([buy], [bought, { businessBalance: "1", type: "95" }]);
+  broker.script = bookOf([buy], [bought, { ...bought, businessBalance: "1", type: "95" }]);
   const changed = await again();
   assertEquals([changed.days[0]?.action, changed.days[0]?.rows.fund_journal], ["replaced", 2]);
   const { fareVo: _, ...withoutFees } = buy;
   broker.script = bookOf([withoutFees], [bought]);
-  const before = readTree(folder.path);
+  const before = readTree(`${folder.path}/${DAY}`);
   const kept = await again();
-  assertEquals([kept.days[0]?.action, kept.days[0]?.status], ["kept-final", "final"]);
-  assertEquals(readTree(folder.path), before);
+  assertEquals([kept.ok, kept.days[0]?.action, kept.days[0]?.status], [false, "disputed", "provisional"]);
+  assertEquals(readTree(`${folder.path}/${DAY}`), before);
 });
 
 Deno.test("exportDayBook() writes a final day again when a file of it was cut short", async () => {
   await using broker = scriptedGateway(bookOf([buy], [bought]));
   using folder = temporaryFolder();
-  const again = () =>
-    exportDayBook(broker.client, { markets: ["hk"], from: DAY, to: DAY, out: folder.path, now: () => LATER });
+  const again = () => exportDayBook(broker.client, { ...oneDay, out: folder.path });
   await again();
   const before = readTree(folder.path);
   Deno.truncateSync(`${folder.path}/${DAY}/fills.csv`, 100);
-  assertEquals((await again()).days[0]?.action, "replaced");
+  const restored = await again();
+  assertEquals([restored.ok, restored.days[0]?.action], [false, "restored"]);
   assertEquals(readTree(folder.path), before);
   assertEquals((await again()).days[0]?.action, "kept");
 });
@@ -470,8 +502,7 @@ Deno.test("exportDayBook() writes a final day again when a file of it was cut sh
 Deno.test("exportDayBook() says the same of an unchanged day as when it was written", async () => {
   await using broker = scriptedGateway(bookOf([{ ...buy, businessBalance: "1.00" }], [bought]));
   using folder = temporaryFolder();
-  const again = () =>
-    exportDayBook(broker.client, { markets: ["hk"], from: DAY, to: DAY, out: folder.path, now: () => LATER });
+  const again = () => exportDayBook(broker.client, { ...oneDay, out: folder.path });
   const [first, second] = [await again(), await again()];
   // It is read again, as it is not final.
   assertEquals(second.days[0]?.action, "unchanged");
@@ -492,12 +523,16 @@ Deno.test("exportDayBook() takes the list of today while the history of a recent
   using folder = temporaryFolder();
   const result = await exportDayBook(broker.client, {
     markets: ["hk"],
+    accounts: ["securities"],
     from: DAY,
     to: DAY,
     out: folder.path,
     now: () => Date.parse("2025-08-15T20:00:00+08:00"),
   });
   assertEquals(result.days[0]?.rows, { fills: 2, orders: 2, fund_journal: 1 });
+  // The rows of the history have their fees already, and are kept too.
+  const [early] = Deno.readTextFileSync(`${folder.path}/${DAY}/fills.history.jsonl`).split("\n");
+  assertEquals([JSON.parse(early!).orderId, JSON.parse(early!).total], ["0017", "58.98"]);
   assertEquals(result.days[0]?.provisionalBecause, [
     "hk: fills come from the list of today",
     "hk: orders come from the list of today",

@@ -67,7 +67,7 @@ Deno.test("exportDayBook() marks the running day, and makes it final once its fe
   const friday = async (at: string) => {
     broker.clock.set(Date.parse(at));
     broker.simulator.round();
-    const { days } = await broker.exportDays({ ...WEEK, out: folder.path, futures: false });
+    const { days } = await broker.exportDays({ ...WEEK, out: folder.path, accounts: ["securities"] });
     const { status, action, provisionalBecause } = days.at(-1)!;
     const rows = Deno.readTextFileSync(`${folder.path}/2025-08-15/fills.jsonl`).trimEnd().split("\n");
     assertEquals(rows.length, 1);
@@ -104,14 +104,14 @@ for (const kind of ["cursor-repeat", "cursor-backward", "cursor-empty"] as const
     await using broker = await simulated({ fillsPerDay: 250 });
     using folder = temporaryFolder();
     broker.simulator.faults.arm({ kind, operation: "fills.history", skip: 3 });
-    const error = await failure(broker, { out: folder.path, futures: false });
+    const error = await failure(broker, { out: folder.path, accounts: ["securities"] });
     assertEquals(broker.simulator.faults.struck(kind), 1);
     assertEquals([error.code, error.day, error.kept], ["interrupted", "2025-08-14", ["2025-08-13"]]);
     assertStringIncludes(error.message, "Cannot export 2025-08-14: Cannot read fills.history to its end");
     assertEquals(visibleDays(folder.path), ["2025-08-13"]);
-    const result = await broker.exportDays({ ...WEEK, out: folder.path, futures: false });
+    const result = await broker.exportDays({ ...WEEK, out: folder.path, accounts: ["securities"] });
     assertEquals(result.days.map(({ action }) => action), ["kept", "written", "written"]);
-    assertEquals(readTree(folder.path), await undisturbed(broker, { futures: false }));
+    assertEquals(readTree(folder.path), await undisturbed(broker, { accounts: ["securities"] }));
   });
 }
 
@@ -131,7 +131,7 @@ Deno.test("exportDayBook() gets over a busy broker, broken connections and an ex
   using folder = temporaryFolder();
   broker.simulator.faults.arm({ kind: "busy", operation: "fills.history", skip: 1 });
   broker.simulator.faults.arm({ kind: "reset-after", operation: "orders.history", bytes: 300, skip: 1 });
-  broker.simulator.faults.arm({ kind: "expired-login", operation: "fundJournal.history", skip: 1 });
+  broker.simulator.faults.arm({ kind: "expired-login", operation: "fundJournal.history", skip: 4 });
   const result = await broker.exportDays({ ...WEEK, out: folder.path });
   assertEquals(Object.keys(broker.simulator.faults.counts).sort(), ["busy", "expired-login", "reset-after"]);
   assertEquals(result.ok, true);

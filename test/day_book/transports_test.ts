@@ -18,7 +18,9 @@ async function exported(house: House, way: Way) {
     markets: MARKETS,
     now: () => house.clock.now(),
   });
-  const { [".day-book.lock"]: _, ...files } = readTree(folder.path);
+  const { [".day-book.lock"]: _, ["account.json"]: account, ...files } = readTree(folder.path);
+  // Only the direct transport can tell whose account it is.
+  assertEquals(account !== undefined, way === "direct");
   return { files, days: result.days.map(({ day, status }) => `${day} ${status}`), ok: result.ok };
 }
 

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { BrokerError, DisplacedError, InvalidParamsError } from "../../lib/errors.ts";
+import type { DayBookResult } from "../../lib/day_book/mod.ts";
 import type { CancelledOrders } from "../../lib/steps/kinds/cancel_open_orders.ts";
 import type { Waited } from "../../lib/steps/kinds/wait_for.ts";
 import type { Recorded } from "../../lib/steps/kinds/watch.ts";
@@ -354,4 +355,39 @@ export default defineStep({
     messages[3],
     '5: steps.2.uses: expected a TypeScript file beside the recipe, such as "./my_step.ts"',
   );
+});
+
+Deno.test("export-day-book covers the accounts that it is asked for, and names readings beside a day", async () => {
+  await using broker = await simulated({ fillsPerDay: 150 });
+  using folder = temporaryFolder();
+  const noted: Noted = { artifacts: [], logs: [] };
+  const run = (given: Record<string, unknown>) =>
+    runStep(
+      broker,
+      { uses: "export-day-book", given: { from: "2025-08-15", to: "2025-08-15", ...given } },
+      { out: folder.path },
+      noted,
+    ) as Promise<DayBookResult>;
+  const futures = await run({ accounts: ["futures"], out: "futures" });
+  assertEquals([futures.ok, Object.keys(futures.days[0]!.rows)], [true, ["futures_fills", "futures_orders"]]);
+  const stocks = await run({
+    accounts: ["securities"],
+    markets: ["hk"],
+    out: "stocks",
+    wire: true,
+    owner: "mine",
+  });
+  assertEquals([stocks.ok, Object.keys(stocks.days[0]!.rows)], [true, ["fills", "orders", "fund_journal"]]);
+  const names = Object.keys(readTree(folder.path));
+  assert(names.includes("stocks/2025-08-15/fills.wire.jsonl") && names.includes("stocks/account.json"));
+  broker.simulator.faults.arm({ kind: "short-page", operation: "fills.history" });
+  const disputed = await run({ accounts: ["securities"], markets: ["hk"], out: "stocks", wire: true });
+  assertEquals([disputed.ok, disputed.days[0]?.action], [false, "disputed"]);
+  const beside = noted.artifacts.filter(({ dataset }) => dataset === "day-book-disputed/summary.json");
+  assertEquals(beside.map(({ path, final }) => [path, final]), [[
+    `${folder.path}/stocks/2025-08-15.disputed-1/summary.json`,
+    false,
+  ]]);
+  await assertRejects(() => run({ accounts: ["securities"], out: "stocks" }), RecipeError, "markets");
+  await assertRejects(() => run({ accounts: ["stocks"], markets: ["hk"] }), RecipeError, "accounts");
 });

@@ -80,6 +80,12 @@
  * - all: conformance/pushes_test.ts "pushes that come twice or in another order change nothing at the broker"
  * - all: conformance/pushes_test.ts "a push may come before the answer to its order, with the number that the answer gives"
  *
+ * F25 the day book before clearing, after it, again, and with two identical lines
+ * - memory: day_book/transports_test.ts "exportDayBook() writes the same bytes of a provisional day over every transport"
+ * - gateway: day_book/whole_lists_test.ts "exportDayBook() of an evening: before clearing, after it, and again, with two identical lines"
+ * - gateway: day_book/simulated_test.ts "exportDayBook() marks the running day, and makes it final once its fees have arrived"
+ * - direct: day_book/transports_test.ts "exportDayBook() writes the same bytes of final days over every transport"
+ *
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
@@ -122,6 +128,7 @@ Deno.test("the table of faults names a test or a reason for each transport, and 
     "F17",
     "F18",
     "F19",
+    "F25",
   ];
   assertEquals([...new Set(rows.map(({ fault }) => fault))], expected);
   for (const fault of expected) {

@@ -6,9 +6,14 @@
 import * as z from "zod";
 import { type Session, sessionsBetween } from "../../calendars/mod.ts";
 import { calendarOfMarket, dateIn } from "../../day_book/market_days.ts";
-import { type DayBookEvent, type DayBookResult, type DayResult, exportDayBook } from "../../day_book/mod.ts";
+import {
+  type DayBookEvent,
+  type DayBookMarket,
+  type DayBookResult,
+  type DayResult,
+  exportDayBook,
+} from "../../day_book/mod.ts";
 import type { Summary } from "../../day_book/summary.ts";
-import type { Market } from "../../dictionaries/market.ts";
 import type { StepContext } from "../compiled.ts";
 import { day, folder, markets } from "./fields.ts";
 import { pathIn, sha256 } from "./files.ts";
@@ -17,13 +22,22 @@ import { stepKind } from "./kind.ts";
 const MOST_SESSIONS = 250;
 
 const params = z.strictObject({
-  markets,
+  markets: markets.optional().meta({
+    description: "Markets of the securities accounts; not needed for futures only",
+  }),
+  accounts: z.array(z.enum(["securities", "futures"])).min(1).default(["securities", "futures"])
+    .meta({ description: "What is covered; without a futures account: [securities]" }),
   sessions: z.int().min(1).max(MOST_SESSIONS, `a whole number from 1 to ${MOST_SESSIONS}`).optional()
     .meta({ description: "The last trading days that have begun; or from and to" }),
   from: day.optional(),
   to: day.optional(),
   out: folder.default("out/day-books"),
   formats: z.array(z.enum(["csv", "jsonl"])).min(1).default(["csv", "jsonl"]),
+  wire: z.boolean().default(false).meta({
+    description: "Rows as the broker sent them, in files beside ours",
+  }),
+  owner: z.string().min(1).optional()
+    .meta({ description: "Name of the account that the folder belongs to; only a digest of it is kept" }),
 });
 
 /** Exports day books. Final days are kept, provisional ones are read again until their fees are there. */
@@ -33,7 +47,11 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
   effect: "read",
   needsAccount: () => true,
   params,
-  check({ sessions, from, to }, wrong) {
+  check({ markets, accounts, sessions, from, to }, wrong) {
+    // What is left out has its default only when the step runs.
+    if (markets === undefined && (accounts ?? ["securities"]).includes("securities")) {
+      wrong(["markets"], "some of hk, us, shanghai, shenzhen");
+    }
     const named = from !== undefined || to !== undefined;
     if (sessions === undefined && (from === undefined || to === undefined)) {
       wrong(from === undefined ? ["from"] : ["to"], "a date, or sessions: 5 for the last five trading days");
@@ -41,16 +59,23 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
     if (sessions !== undefined && named) wrong(["from"], "either sessions, or from and to");
     if (from !== undefined && to !== undefined && to < from) wrong(["to"], "a date that is not before from");
   },
-  async run({ markets, sessions, from, to, out, formats }, context) {
+  async run({ markets = [], accounts, sessions, from, to, out, formats, wire, owner }, context) {
     const range = sessions === undefined
       // Without a count both ends are there, which `check` has seen to.
       ? { from: from!, to: to! }
       // A run of a past slot exports what its own day saw, whenever it is done.
-      : lastSessions(markets, sessions, Date.parse(context.slot));
+      : lastSessions(
+        [...markets, ...accounts.includes("futures") && markets.length === 0 ? ["futures" as const] : []],
+        sessions,
+        Date.parse(context.slot),
+      );
     const days: DayResult[] = [];
     const result = await exportDayBook(await context.client(), {
       markets,
+      accounts,
       formats,
+      wire,
+      ...owner !== undefined && { owner },
       ...range,
       out: pathIn(context, out),
       now: context.now,
@@ -82,18 +107,22 @@ function tell(event: DayBookEvent, { progress }: StepContext): void {
 
 /** Names every file of the days; size and hash of each are those that were taken while it was written. */
 async function nameArtifacts(days: readonly DayResult[], context: StepContext): Promise<void> {
-  for (const { day: businessDay, path, status } of days) {
+  const readings = days.flatMap(({ day: businessDay, path, beside, status }) => [
+    { businessDay, dataset: "day-book", path, final: status === "final" },
+    ...beside.map((each) => ({ businessDay, dataset: "day-book-disputed", path: each, final: false })),
+  ]);
+  for (const { businessDay, dataset, path, final } of readings) {
     const bytes = await Deno.readFile(`${path}/summary.json`);
     // Just written or looked at by the export.
     const { files } = JSON.parse(new TextDecoder().decode(bytes)) as Summary;
     const summary = { bytes: bytes.length, sha256: await sha256(bytes) };
     for (const [name, record] of Object.entries({ ...files, "summary.json": summary })) {
       context.artifact({
-        dataset: `day-book/${name}`,
+        dataset: `${dataset}/${name}`,
         businessDay,
         path: `${path}/${name}`,
         ...record,
-        final: status === "final",
+        final,
       });
       // Whoever takes it in may read all of it; between files others come to their turn, such as a lease.
       await Deno.stat(path);
@@ -108,7 +137,7 @@ async function nameArtifacts(days: readonly DayResult[], context: StepContext): 
  * @throws {CalendarUnknownError} When a calendar does not reach so far.
  */
 export function lastSessions(
-  markets: readonly Market[],
+  markets: readonly DayBookMarket[],
   count: number,
   now: number,
 ): { from: string; to: string } {

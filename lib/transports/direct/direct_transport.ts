@@ -82,6 +82,9 @@ class Direct implements DirectTransport {
   #closed: Promise<void> | undefined;
   readonly #closing = new AbortController();
 
+  /** Each account has a developer key of its own; a digest of the public one gives nothing away. */
+  readonly account = (): Promise<string> => leaseName(this.#leaseAccount);
+
   constructor(options: DirectOptions, envelopes: Envelopes) {
     this.#options = options;
     this.#envelopes = envelopes;

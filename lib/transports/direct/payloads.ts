@@ -8,12 +8,14 @@ import { ProtocolError, UnmappedError } from "../../errors.ts";
 import { type AnyOperation, encodeParams, type SocketMapping } from "../../operations/operation.ts";
 import { platform } from "../../operations/platform.ts";
 import { Mismatch } from "../../operations/types.ts";
+import { rememberWire } from "../../operations/wire_rows.ts";
 import { readSessionKey } from "../../wire/cipher.ts";
 import type { Payload, Response } from "../../wire/envelope.ts";
 import type { PublicKey } from "../../wire/keys.ts";
 import type { Messages } from "../../wire/messages.ts";
 import { describeMismatch } from "../json.ts";
 import { type CallContext, rejection, unanswered, unreadable } from "../outcome.ts";
+import type { CallOptions } from "../transport.ts";
 import { encryptForPlatform } from "./platform_session.ts";
 
 /** Number of answers that tell of a system exception. */
@@ -132,7 +134,9 @@ export function checkCode(context: CallContext, { type, code, text }: Response):
 export function decodeAnswer(
   operation: AnyOperation,
   response: Response,
-  { messages, transport }: { messages: Messages; transport: string },
+  { messages, transport, keepWire }:
+    & { messages: Messages; transport: string }
+    & Pick<CallOptions, "keepWire">,
 ): unknown {
   const context = { operation, transport };
   checkCode(context, response);
@@ -146,7 +150,10 @@ export function decodeAnswer(
     if (payload.name !== expected) {
       throw unreadable(context, `it holds "${payload.name}" instead of "${expected}"`, "unexpected-payload");
     }
-    return complete(operation.response.decode(messages.decode(expected, payload.bytes)));
+    const data = messages.decode(expected, payload.bytes);
+    const answer = complete(operation.response.decode(data));
+    if (keepWire !== undefined) rememberWire(operation, answer, data);
+    return answer;
   } catch (error) {
     if (error instanceof Mismatch) {
       throw unreadable(context, describeMismatch(error), "unexpected-shape", error);

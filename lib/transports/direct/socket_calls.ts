@@ -43,7 +43,7 @@ export class SocketCalls {
     operation: AnyOperation,
     payload: Payload | undefined,
     limits: CallLimits,
-    { onLateAnswer }: CallOptions,
+    { onLateAnswer, keepWire }: CallOptions,
   ): Promise<unknown> {
     const context = { operation, transport };
     const response = await way.link.request({
@@ -54,16 +54,21 @@ export class SocketCalls {
       limits,
       onLate: (requestId, late) => this.#late(way, operation, requestId, late, onLateAnswer),
     });
-    return this.#take(way, operation, response);
+    return this.#take(way, operation, response, keepWire);
   }
 
-  #take(way: Way, operation: AnyOperation, response: Response): unknown {
+  #take(way: Way, operation: AnyOperation, response: Response, keepWire?: CallOptions["keepWire"]): unknown {
     const context = { operation, transport };
     const { messages } = this.#options;
     return this.noting(
       context,
       way,
-      () => decodeAnswer(operation, response, { messages, transport }),
+      () =>
+        decodeAnswer(operation, response, {
+          messages,
+          transport,
+          ...keepWire !== undefined && { keepWire },
+        }),
     );
   }
 

@@ -84,12 +84,46 @@ export function dayTable(result: DayBookResult, host: Host, options: TableOption
 }
 
 function troubles({ differences, differenceCount, days }: DayBookResult, host: Host): string[] {
-  const lines = differences.slice(0, SHOWN).map(({ day, market, check, message }) =>
-    paint(host, "red", `${day} ${market} ${check}: ${message}`)
+  const lines = differences.slice(0, SHOWN).map(({ day, market, list, check, message }) =>
+    // A row that is missing is a matter of its list; other checks have names that say it.
+    paint(
+      host,
+      "red",
+      `${[day, market, check === "rows" ? list : check].filter(Boolean).join(" ")}: ${message}`,
+    )
   );
   if (differenceCount > SHOWN) {
     lines.push(`and ${differenceCount - SHOWN} more, in differences.csv of each day`);
   }
-  const missing = days.flatMap(({ day, incomplete }) => incomplete.map((each) => `${day}: ${each}`));
-  return lines.length + missing.length > 0 ? ["", ...lines, ...missing] : [];
+  const all = [...days.flatMap(contradictions), ...lines, ...missing(days), ...provisional(days)];
+  return all.length > 0 ? ["", ...all] : [];
+}
+
+/** Returns where the readings are that contradict a day, and what to do about them. */
+function contradictions({ day, path, beside }: DayResult): string[] {
+  if (beside.length === 0) return [];
+  const readings = [path, ...beside].map((each) => `"${each}"`);
+  return [
+    `${day}: ${readings.join(" and ")} contradict each other; differences.csv names the rows`,
+    `${day}: an export that finds all rows again settles it; otherwise move the folder that is wrong away`,
+  ];
+}
+
+/** What was not read or may be cut, each once with the days that it is true of. */
+function missing(days: readonly DayResult[]): string[] {
+  const all = days.flatMap(({ day, incomplete }) => incomplete.map((text) => ({ day, text })));
+  const lines = [...Map.groupBy(all, ({ text }) => text)].map(([text, of]) =>
+    `${of.map(({ day }) => day).join(", ")}: ${text}`
+  );
+  const isFutures = all.some(({ text }) => text.startsWith("futures: ") && text.includes(" not read: "));
+  return isFutures ? [...lines, "for an account without futures add --accounts securities"] : lines;
+}
+
+/** Why days are not final that have nothing else to say. */
+function provisional(days: readonly DayResult[]): string[] {
+  return days.filter(({ status, differences, incomplete }) =>
+    status === "provisional" && differences === 0 && incomplete.length === 0
+  ).flatMap(({ day, provisionalBecause }) =>
+    provisionalBecause.map((why) => `${day} is provisional: ${why}`)
+  );
 }

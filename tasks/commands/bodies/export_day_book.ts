@@ -20,6 +20,11 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
   const from = flags.from === undefined ? to : dayOf("from", flags.from);
   if (from > to) throw new UsageError(`Cannot export from ${from} to ${to}: the first day is after the last`);
   const formats = listOf("formats", flags.formats ?? "csv,jsonl", ["csv", "jsonl"] as const);
+  const accounts = listOf(
+    "accounts",
+    flags.accounts ?? "securities,futures",
+    ["securities", "futures"] as const,
+  );
   const out = flags.out ?? "out";
   const columns = columnsAsked(flags);
   checkDayColumns(columns);
@@ -27,6 +32,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
   using progress = showProgress(host, { json: flags.json });
   const result = await exportDayBook(client, {
     markets,
+    accounts,
     from,
     to,
     out,
@@ -35,6 +41,8 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     signal: host.signal,
     onProgress: (event) => progress.update(event),
     ...flags.refresh && { refresh: true },
+    ...flags.wire && { wire: true },
+    ...flags.owner !== undefined && { owner: flags.owner },
   });
   if (flags.json) host.out(JSON.stringify(result));
   else for (const line of dayTable(result, host, { columns })) host.out(line);

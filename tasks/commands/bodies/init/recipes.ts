@@ -24,13 +24,15 @@ const quotes: Readonly<Record<Market, readonly string[]>> = {
 
 /** Makes the recipes. `root` is the folder of the toolkit. */
 export async function recipesFor(answers: Answers, root: URL): Promise<PlannedFile[]> {
-  const { calendar, markets } = answers;
+  const { calendar, markets, way } = answers;
   const named = `[${markets.join(", ")}]`;
   const changes: Readonly<Record<string, readonly Change[]>> = {
     "end_of_day.yaml": [
       [["schedule", 0, "calendar"], calendar],
       [["schedule", 1, "calendar"], calendar],
       [["steps", 0, "with", "markets"], named],
+      // Few accounts have futures, and the broker refuses their lists to all others.
+      [["steps", 0, "with", "accounts"], way === "simulator" ? "[securities, futures]" : "[securities]"],
     ],
     "morning_snapshot.yaml": [
       [["schedule", "calendar"], calendar],

@@ -1,0 +1,144 @@
+/**
+ * Decides what of a day is final and what is not: the checks of its rows and between its lists, and what other
+ * readings and the lists around the day have to say.
+ *
+ * @module
+ */
+import { checkOrders, journalTie, type ListCheck } from "./day_checks.ts";
+import type { DifferenceFile } from "./differences.ts";
+import type { MarketDay } from "./market_days.ts";
+import type { Part } from "./part.ts";
+import type { DayReading } from "./read_day.ts";
+import {
+  type CheckRecord,
+  type MarketRecord,
+  marketRecord,
+  needsEvidence,
+  type Settings,
+  type Summary,
+} from "./summary.ts";
+import type { RowCheck } from "./tally.ts";
+import type { CheckName, DayBookList, DayBookMarket, Difference } from "./types.ts";
+
+/** A day that was read, before it is written. */
+export interface DayParts extends DayReading {
+  day: string;
+  markets: readonly MarketDay[];
+  settings: Settings;
+  /** Checks between the lists, as {@linkcode checksBetween} makes them. */
+  between: readonly Between[];
+  /** What readings of the day have to say against each other. */
+  contradictions: DifferenceFile;
+  /** Resolves to whether anything confirms that a market without rows had nothing on that day. */
+  whyEmpty: (day: MarketDay) => Promise<ListCheck>;
+}
+
+/** What is final and what is not. */
+export interface Judgement extends Pick<Summary, "status" | "provisionalBecause" | "markets" | "checks"> {
+  /** Lists around the day that show rows of it. */
+  found: Difference[];
+}
+
+const rowChecks: readonly RowCheck[] = ["fees", "amounts", "values"];
+
+/** Decides what is final and what is not, and why. */
+export async function judgeDay(options: DayParts): Promise<Judgement> {
+  const { markets, parts, others, notRead, between, contradictions, whyEmpty } = options;
+  const checks = [
+    ...parts.flatMap(checksOfRows),
+    ...between.map(({ record }) => record),
+    ...markets.flatMap(({ market }) => contradictionsOf(market, contradictions)),
+  ];
+  const records: [DayBookMarket, MarketRecord][] = [];
+  const found: Difference[] = [];
+  for (const day of markets) {
+    const { market } = day;
+    const of = <T extends { market: DayBookMarket }>(all: readonly T[]) =>
+      all.filter((each) => each.market === market);
+    const facts = { day, parts: of(parts), others: of(others), notRead: of(notRead) };
+    let record = marketRecord({ ...facts, checks: of(checks) });
+    if (record.status === "final" && needsEvidence(record)) {
+      const { result, detail, findings } = await whyEmpty(day);
+      checks.push({ check: "empty", market, result, detail, differences: findings.length });
+      found.push(...findings.map((finding) => ({ day: day.day, market, ...finding })));
+      record = marketRecord({ ...facts, checks: of(checks) });
+    }
+    records.push([market, record]);
+  }
+  const provisionalBecause = records.flatMap(([market, { provisionalBecause }]) =>
+    provisionalBecause.map((why) => `${market}: ${why}`)
+  );
+  return {
+    status: provisionalBecause.length === 0 ? "final" : "provisional",
+    provisionalBecause,
+    markets: Object.fromEntries(records),
+    checks,
+    found,
+  };
+}
+
+/** A check that compares lists, and what it found. */
+export interface Between {
+  record: CheckRecord;
+  differences: Difference[];
+}
+
+/** Checks of a market that compare its lists. They read the parts. */
+export function checksBetween({ market, day, hasBegun }: MarketDay, parts: readonly Part[]): Between[] {
+  const partOf = (list: DayBookList) =>
+    parts.find((part) => part.market === market && part.spec.list === list);
+  const between = (
+    check: CheckName,
+    list: DayBookList,
+    { result, detail, findings }: ListCheck,
+  ): Between => ({
+    record: { check, market, result, detail, differences: findings.length },
+    differences: findings.map((finding) => ({ day, market, list, ...finding })),
+  });
+  if (!hasBegun) return [];
+  if (market === "futures") {
+    const [fills, orders] = [partOf("futures_fills"), partOf("futures_orders")];
+    if (fills === undefined || orders === undefined) return [];
+    const unknown = "fills of futures carry no fees, no amount and no multiplier";
+    return [
+      between("orders", "futures_fills", checkOrders(fills.tally, orders.tally)),
+      between("amounts", "futures_fills", { result: "not-checkable", detail: unknown, findings: [] }),
+    ];
+  }
+  const [fills, orders, journal] = [partOf("fills"), partOf("orders"), partOf("fund_journal")];
+  if (fills === undefined || orders === undefined || journal === undefined) return [];
+  return [
+    between("orders", "fills", checkOrders(fills.tally, orders.tally)),
+    between("journal", "fund_journal", journalTie({ fills, journal })),
+  ];
+}
+
+function contradictionsOf(market: DayBookMarket, { byMarket }: DifferenceFile): CheckRecord[] {
+  const differences = byMarket.get(market) ?? 0;
+  const detail = `${differences} rows or totals contradict another reading of the day`;
+  return differences === 0 ? [] : [{ check: "rows", market, result: "differs", detail, differences }];
+}
+
+const detailOf: Readonly<Record<RowCheck, string>> = {
+  fees: "the fees of each fill add up to its total",
+  amounts: "the amount of each fill is price times quantity, to half a cent",
+  values: "numbers can be read, day and market are those that were asked for",
+};
+const MERGED = "; mean prices with more than three decimals may be rounded in their last one";
+
+function checksOfRows(part: Part): CheckRecord[] {
+  const { spec: { list }, market, tally } = part;
+  const checks = list === "fills" ? rowChecks : ["values" as const];
+  return checks.map((check) => {
+    const { passed, differs, notCheckable } = tally.checks[check];
+    const merged = check === "amounts" && market === "hk" && part.origin === "history" ? MERGED : "";
+    const counts = `${passed} passed, ${differs} differ, ${notCheckable} not checkable`;
+    return {
+      check,
+      market,
+      result: differs > 0 ? "differs" : notCheckable > 0 ? "not-checkable" : "passed",
+      detail: `${list}: ${detailOf[check]}${merged}: ${counts}`,
+      differences: differs,
+    };
+  });
+}

@@ -1,0 +1,215 @@
+/** Files of a day on the disk: that they get there, and that they are still what was written. */
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { DayBookError } from "../../lib/day_book/mod.ts";
+import { exists, Shelf } from "../../lib/day_book/shelf.ts";
+import { bookOf, DAY, openBook } from "./books.ts";
+import { temporaryFolder } from "./simulated.ts";
+
+/** What the program asked the system for, in order: files by their number on the disk, folders by their path. */
+type SystemCall = { call: "sync" | "write"; ino: number } | { call: "rename"; from: string; to: string };
+
+/** Watches the program's calls of the system while something runs. */
+async function watched(run: () => Promise<unknown>): Promise<SystemCall[]> {
+  const calls: SystemCall[] = [];
+  const { syncSync, writeSync } = Deno.FsFile.prototype;
+  const { renameSync } = Deno;
+  const numberOf = (file: Deno.FsFile) => file.statSync().ino ?? 0;
+  Deno.FsFile.prototype.syncSync = function () {
+    calls.push({ call: "sync", ino: numberOf(this) });
+    syncSync.call(this);
+  };
+  Deno.FsFile.prototype.writeSync = function (bytes) {
+    calls.push({ call: "write", ino: numberOf(this) });
+    return writeSync.call(this, bytes);
+  };
+  Deno.renameSync = (from, to) => {
+    calls.push({ call: "rename", from: String(from), to: String(to) });
+    renameSync(from, to);
+  };
+  try {
+    await run();
+  } finally {
+    Object.assign(Deno.FsFile.prototype, { syncSync, writeSync });
+    Deno.renameSync = renameSync;
+  }
+  return calls;
+}
+
+const inoOf = (path: string) => Deno.statSync(path).ino ?? 0;
+
+Deno.test("exportDayBook() brings every file, its folder and the folder above onto the disk, in that order", async () => {
+  await using book = openBook(bookOf("hk", 5), { owner: "mine" });
+  const out = `${book.out}/new/books`;
+  const calls = await watched(() => book.again({ out, wire: true }));
+  const place = `${out}/${DAY}`;
+  const published = calls.findIndex((each) => each.call === "rename" && each.to === place);
+  assert(published > 0, "the day was renamed into its place");
+  const lastOf = (call: SystemCall["call"], ino: number, before = calls.length) =>
+    calls.slice(0, before).findLastIndex((each) => each.call === call && "ino" in each && each.ino === ino);
+  const names = [...Deno.readDirSync(place)].map(({ name }) => name);
+  assert(
+    names.includes("summary.json") && names.includes("fills.wire.jsonl") && names.length >= 11,
+    names.join(),
+  );
+  const folderSynced = lastOf("sync", inoOf(place), published);
+  assert(folderSynced >= 0, "the names in the day's folder are on the disk before it is in its place");
+  for (const name of names) {
+    const ino = inoOf(`${place}/${name}`);
+    const synced = lastOf("sync", ino, published);
+    assert(synced >= 0, `${name} was brought onto the disk before the day was in its place`);
+    assert(synced > lastOf("write", ino), `${name} was not written to afterwards`);
+    assert(synced < folderSynced, `${name} was there when its folder was brought onto the disk`);
+  }
+  assert(lastOf("sync", inoOf(out)) > published, "the day's own name is on the disk afterwards");
+  // Folders that the export made are names in the folders above them.
+  for (const above of [`${book.out}/new`, book.out]) assert(lastOf("sync", inoOf(above)) >= 0, above);
+  const account = `${out}/account.json`;
+  assert(lastOf("sync", inoOf(account)) > lastOf("write", inoOf(account)), "account.json is on the disk");
+});
+
+Deno.test("exportDayBook() brings the set-aside of a day and the removal of a reading onto the disk", async () => {
+  await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
+  await book.again();
+  book.broker.script = bookOf("us", 2);
+  await book.again();
+  book.broker.script = bookOf("us", 4);
+  const calls = await watched(() => book.again());
+  const out = inoOf(book.out);
+  for (const name of [`.${DAY}.previous`, `.${DAY}.disputed-1.dropped`]) {
+    const renamed = calls.findIndex((each) => each.call === "rename" && each.to === `${book.out}/${name}`);
+    assert(renamed >= 0, name);
+    assert(calls.slice(renamed).some((each) => each.call === "sync" && each.ino === out), name);
+  }
+});
+
+const damages: Record<string, (path: string) => void> = {
+  "was cut short": (path) => Deno.truncateSync(path, 100),
+  "was changed by a digit": (path) =>
+    Deno.writeTextFileSync(path, Deno.readTextFileSync(path).replace("35020.00", "35021.00")),
+  "is gone": (path) => Deno.removeSync(path),
+};
+
+for (const [what, damage] of Object.entries(damages)) {
+  Deno.test(`exportDayBook() does not call a day kept of which a file ${what}`, async () => {
+    await using book = openBook(bookOf("us", 3), { markets: ["us"] });
+    await book.again();
+    assertEquals((await book.again()).days[0]?.action, "kept");
+    const whole = book.files(DAY);
+    damage(`${book.out}/${DAY}/fills.csv`);
+    const broken = book.files(DAY);
+    // The broker cannot bring it back: the day stays as it is, and a person is told what to do.
+    book.broker.script = bookOf("us", 4);
+    const { ok, days: [day], differences } = await book.again();
+    assertEquals([ok, day?.action, day?.beside.length], [false, "disputed", 1]);
+    assertEquals([differences[0]?.check, differences[0]?.expected.length], ["files", "sha256 ".length + 64]);
+    assertEquals(
+      differences[0]?.message,
+      `"${book.out}/${DAY}/fills.csv" is not as the export wrote it: restore it from a backup, or move ` +
+        `"${book.out}/${DAY}" away and export the day again`,
+    );
+    assertEquals(book.files(DAY), broken);
+    // It can: the same bytes are there again, and the damage is told once.
+    book.broker.script = bookOf("us", 3);
+    Deno.removeSync(`${book.out}/${DAY}.disputed-1`, { recursive: true });
+    const restored = await book.again();
+    assertEquals([restored.ok, restored.days[0]?.action, restored.differenceCount], [false, "restored", 1]);
+    assertStringIncludes(
+      restored.differences[0]!.message,
+      "the broker's answers have brought back the same bytes",
+    );
+    assertEquals(book.files(DAY), whole);
+    const after = await book.again();
+    assertEquals([after.ok, after.days[0]?.action], [true, "kept"]);
+  });
+}
+
+Deno.test("exportDayBook() compares a damaged day by the files that are left", async () => {
+  await using book = openBook(bookOf("us", 3), { markets: ["us"] });
+  await book.again();
+  Deno.truncateSync(`${book.out}/${DAY}/fills.jsonl`, 100);
+  book.broker.script = bookOf("us", 2);
+  const { differences } = await book.again();
+  assertEquals(differences.map(({ check, list }) => `${check} ${list ?? ""}`), [
+    "files ",
+    "rows fills",
+    "rows orders",
+    "rows fund_journal",
+  ]);
+});
+
+Deno.test("exportDayBook() does not let go of a damaged reading beside a day", async () => {
+  await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
+  await book.again();
+  book.broker.script = bookOf("us", 2);
+  await book.again();
+  Deno.truncateSync(`${book.out}/${DAY}.disputed-1/fills.csv`, 100);
+  book.broker.script = bookOf("us", 3);
+  const { ok, days: [day] } = await book.again();
+  assertEquals([ok, day?.action, book.names()], [false, "disputed", [DAY, `${DAY}.disputed-1`]]);
+});
+
+Deno.test("exportDayBook() says which summary is damaged, and goes on with days that do not need it", async () => {
+  await using book = openBook({ ...bookOf("us", 3), ...bookOf("us", 2, { day: "2025-08-14" }) }, {
+    markets: ["us"],
+  });
+  await book.again();
+  Deno.writeTextFileSync(`${book.out}/${DAY}/summary.json`, "{");
+  const error = await assertRejects(() => book.again(), DayBookError);
+  assertEquals(error.code, "not-a-day-book");
+  assertStringIncludes(error.message, "its summary.json is missing or damaged; move it away, restore it");
+  assertEquals((await book.again({ from: "2025-08-14", to: "2025-08-14" })).days[0]?.action, "written");
+});
+
+Deno.test("exportDayBook() keeps final days that an older export wrote, and reads its empty ones again", async () => {
+  await using book = openBook(bookOf("us", 3), { markets: ["us"] });
+  const older = (path: string) => {
+    const { standing: _, contradicts: _c, unknownMembers: _u, ...summary } = JSON.parse(
+      Deno.readTextFileSync(path),
+    );
+    const { markets, formats } = summary.settings;
+    const checks = summary.checks.filter(({ check }: { check: string }) => check !== "empty");
+    const settings = { markets, formats, futures: false };
+    Deno.writeTextFileSync(path, JSON.stringify({ ...summary, version: 1, settings, checks }));
+  };
+  await book.again();
+  older(`${book.out}/${DAY}/summary.json`);
+  assertEquals((await book.again()).days[0]?.action, "kept");
+  const empty = { from: "2025-08-01", to: "2025-08-01" };
+  await book.again(empty);
+  older(`${book.out}/2025-08-01/summary.json`);
+  book.broker.script = { ...book.broker.script, ...bookOf("us", 2, { day: "2025-08-01" }) };
+  const again = await book.again(empty);
+  assertEquals([again.days[0]?.action, again.days[0]?.rows.fills], ["replaced", 2]);
+});
+
+Deno.test("Shelf puts readings beside a day in order that a killed run left half moved or half removed", () => {
+  using folder = temporaryFolder();
+  const at = (name: string) => `${folder.path}/${name}`;
+  const left = [`.${DAY}.disputed-1.dropped`, `.${DAY}.disputed-2.previous`, `.${DAY}.disputed-3.previous`];
+  for (const name of [...left, `${DAY}.disputed-3`]) {
+    Deno.mkdirSync(at(name));
+    Deno.writeTextFileSync(`${at(name)}/summary.json`, name);
+  }
+  using shelf = Shelf.open(folder.path);
+  assertEquals(shelf.beside(DAY), [`${DAY}.disputed-2`, `${DAY}.disputed-3`]);
+  assertEquals(Deno.readTextFileSync(at(`${DAY}.disputed-2/summary.json`)), left[1]);
+  assertEquals(Deno.readTextFileSync(at(`${DAY}.disputed-3/summary.json`)), `${DAY}.disputed-3`);
+  assertEquals(left.filter((name) => exists(at(name))), []);
+  assertEquals(shelf.nextBeside(DAY), `${DAY}.disputed-4`);
+});
+
+Deno.test("exportDayBook() gives its lock back itself: closing the file is not enough while a process is being started", async () => {
+  await using book = openBook(bookOf("us", 1), { markets: ["us"] });
+  const { unlockSync } = Deno.FsFile.prototype;
+  let unlocked = 0;
+  Deno.FsFile.prototype.unlockSync = function () {
+    unlocked++;
+    unlockSync.call(this);
+  };
+  try {
+    await book.again();
+  } finally {
+    Deno.FsFile.prototype.unlockSync = unlockSync;
+  }
+  assertEquals(unlocked, 1);
+});

@@ -1,0 +1,393 @@
+/** The day book of a gateway that takes back what it has shown: nothing is lost, and what is missing is named. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { bookOf, DAY, EVENING, isList, LATER, openBook, summaryOf, trade } from "./books.ts";
+import { okText, type WireRow } from "./scripted_gateway.ts";
+
+const empties = { "[]": '{"data":[]}', "data: null": '{"data":null}', "null": "null", "{}": "{}" };
+
+for (const [what, data] of Object.entries(empties)) {
+  for (const kind of ["provisional", "final last session", "refreshed"] as const) {
+    Deno.test(`exportDayBook() keeps a ${kind} day when every list answers ok with ${what}`, async () => {
+      const isOld = kind === "refreshed";
+      await using book = openBook(bookOf("hk", 20), { now: () => isOld ? LATER : EVENING, refresh: isOld });
+      if (kind === "provisional") {
+        // The fees of one fill are missing.
+        const fills = book.broker.script["TradeQueryHistoryDeliverList K 20250815"]!;
+        fills[0] = { ...fills[0], fareVo: {} };
+      }
+      const first = await book.again();
+      assertEquals([first.days[0]?.action, first.days[0]?.status], [
+        "written",
+        kind === "provisional" ? "provisional" : "final",
+      ]);
+      const before = book.files(DAY);
+      book.broker.answer = ({ key }) => isList(key) ? okText(data) : undefined;
+      const second = await book.again();
+      const [day] = second.days;
+      assertEquals([second.ok, day?.action, day?.status], [false, "disputed", "provisional"]);
+      assertEquals(book.files(DAY), before, "the day is as it was, byte for byte");
+      assertEquals(day?.beside, [`${book.out}/${DAY}.disputed-1`]);
+      const lost = second.differences.filter(({ check }) => check === "rows").map(({ list }) => list);
+      for (const list of ["fills", "orders", "fund_journal"] as const) {
+        assertEquals(lost.filter((each) => each === list).length, 20, list);
+      }
+      // Both can be told apart by a person, and what is missing is named row by row.
+      const beside = book.files(`${DAY}.disputed-1`);
+      const summary = summaryOf(beside);
+      assertEquals([summary.standing, summary.contradicts, summary.rows.fills], ["disputed", [DAY], 0]);
+      assertEquals(summaryOf(before).standing, "day");
+      assertStringIncludes(beside["differences.csv"]!, `buy 100 00700.HK at 350.20 (order 7, 09:30:05)`);
+      // The same again changes nothing.
+      const third = await book.again();
+      assertEquals([third.ok, third.days[0]?.action, book.names()], [false, "disputed", [
+        DAY,
+        `${DAY}.disputed-1`,
+      ]]);
+      assertEquals(book.files(`${DAY}.disputed-1`), beside);
+      // The control: once the broker answers again, the day goes on and nothing is left beside it.
+      book.broker.answer = () => undefined;
+      book.broker.script = bookOf("hk", 20);
+      const last = await book.again();
+      assertEquals([last.ok, last.days[0]?.status, book.names()], [true, "final", [DAY]]);
+    });
+  }
+}
+
+Deno.test("exportDayBook() keeps a day of which one market comes back empty", async () => {
+  const both = { ...bookOf("hk", 3), ...bookOf("us", 2) };
+  await using book = openBook(both, { markets: ["hk", "us"], refresh: true });
+  assertEquals((await book.again()).days[0]?.status, "final");
+  const before = book.files(DAY);
+  book.broker.script = bookOf("hk", 3);
+  const { ok, days, differences } = await book.again();
+  assertEquals([ok, days[0]?.action], [false, "disputed"]);
+  assertEquals(differences.filter(({ market }) => market !== "us"), []);
+  assertEquals(differences.length, 2 * 3);
+  assertEquals(book.files(DAY), before);
+});
+
+/** A change of one day's lists, by the name of the list; what is missing then, and in which list. */
+const takenBack: Record<string, { list: string; change: (rows: WireRow[]) => WireRow[]; lost: string }> = {
+  "a fill": {
+    list: "TradeQueryHistoryDeliverList",
+    change: (rows) => rows.slice(1),
+    lost: "buy 100 AAPL at 350.20 (order 1, 09:30:05) is in 2025-08-15 and not in the new reading",
+  },
+  "one of two identical lines": {
+    list: "TradeQueryHistoryFundJourList",
+    change: (rows) => rows.slice(1),
+    lost: "buy-securities of -35065.00 is in 2025-08-15 and not in the new reading",
+  },
+  "the fees of a fill": {
+    list: "TradeQueryHistoryDeliverList",
+    change: ([first, ...rest]) => [{ ...first, fareVo: {} }, ...rest],
+    lost:
+      "buy 100 AAPL at 350.20 (order 1, 09:30:05): total is 45.00 in 2025-08-15 and nothing in the new reading",
+  },
+  "part of a fee": {
+    list: "TradeQueryHistoryDeliverList",
+    change: (
+      [first, ...rest],
+    ) => [{ ...first, fareVo: { fare0: "29.99", fare6: "15.00", faret: "44.99" } }, ...rest],
+    lost:
+      "buy 100 AAPL at 350.20 (order 1, 09:30:05): total is 45.00 in 2025-08-15 and 44.99 in the new reading",
+  },
+  "part of a filled quantity": {
+    list: "TradeQueryHistoryEntrustList",
+    change: ([first, ...rest]) => [{ ...first, businessAmount: "99" }, ...rest],
+    lost:
+      "buy 100 AAPL at 350.20 (order 1, 09:30:05): filledQuantity is 100 in 2025-08-15 and 99 in the new reading",
+  },
+};
+
+for (const [what, { list, change, lost }] of Object.entries(takenBack)) {
+  Deno.test(`exportDayBook() keeps a final day when ${what} is taken back, and names it`, async () => {
+    await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
+    await book.again();
+    const before = book.files(DAY);
+    const key = `${list} P 20250815`;
+    const right = book.broker.script;
+    book.broker.script = { ...right, [key]: change(right[key]!) };
+    const { ok, days, differences } = await book.again();
+    assertEquals([ok, days[0]?.action], [false, "disputed"]);
+    assert(
+      differences.some(({ check, message }) => check === "rows" && message === lost),
+      differences[0]?.message,
+    );
+    assertEquals(book.files(DAY), before);
+    book.broker.script = right;
+    const { ok: isRight, days: [day] } = await book.again();
+    assertEquals([isRight, day?.action, book.names()], [true, "unchanged", [DAY]]);
+  });
+}
+
+Deno.test("exportDayBook() takes what is added, and a fee that rises, for what they are", async () => {
+  await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
+  await book.again();
+  const fills = bookOf("us", 4);
+  const [first, ...rest] = fills["TradeQueryHistoryDeliverList P 20250815"]!;
+  const lines = fills["TradeQueryHistoryFundJourList P 20250815"]!;
+  book.broker.script = fills;
+  const more = await book.again();
+  assertEquals([more.ok, more.days[0]?.action, more.days[0]?.rows.fills], [true, "replaced", 4]);
+  fills["TradeQueryHistoryDeliverList P 20250815"] = [
+    { ...first, fareVo: { fare0: "31.00", fare6: "15.00", faret: "46.00" } },
+    ...rest,
+  ];
+  // The line moves with it: the old line is taken back, which a person has to look at.
+  lines[0] = { ...lines[0], businessBalance: "-35066.00" };
+  const corrected = await book.again();
+  assertEquals(corrected.differences.map(({ list, expected }) => [list, expected]), [
+    ["fund_journal", "buy-securities of -35065.00"],
+  ]);
+});
+
+Deno.test("exportDayBook() keeps every row that any reading showed, and lets go of a reading that a later one holds", async () => {
+  await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
+  await book.again();
+  const without = (orderId: string, extra: string[]) => {
+    const all = bookOf("us", 3);
+    const more = extra.map((id) => trade("us", id));
+    return Object.fromEntries(
+      Object.entries(all).map(([key, rows]) => [
+        key,
+        [
+          ...rows.filter((row, index) => (row.entrustId ?? String(index + 1)) !== orderId),
+          ...more.map(({ fill, line }) => key.includes("Jour") ? line : fill),
+        ],
+      ]),
+    );
+  };
+  book.broker.script = without("1", ["8"]);
+  await book.again();
+  book.broker.script = without("2", ["9"]);
+  await book.again();
+  assertEquals(book.names(), [DAY, `${DAY}.disputed-1`, `${DAY}.disputed-2`]);
+  const ordersIn = (name: string) =>
+    book.files(name)["orders.jsonl"]!.trimEnd().split("\n").map((line) => JSON.parse(line).orderId).sort();
+  assertEquals([ordersIn(DAY), ordersIn(`${DAY}.disputed-1`), ordersIn(`${DAY}.disputed-2`)], [
+    ["1", "2", "3"],
+    ["2", "3", "8"],
+    ["1", "3", "9"],
+  ]);
+  // This one holds the day and the first of the readings beside it; the second one is still contradicted.
+  book.broker.script = without("", ["8"]);
+  const third = await book.again();
+  assertEquals([third.ok, third.days[0]?.action, ordersIn(DAY)], [false, "disputed", ["1", "2", "3", "8"]]);
+  assertEquals(book.names(), [DAY, `${DAY}.disputed-2`]);
+  assertEquals([third.days[0]?.status, summaryOf(book.files(DAY)).contradicts], ["provisional", [
+    `${DAY}.disputed-2`,
+  ]]);
+  assertStringIncludes(third.differences[0]!.message, `(order 9, 09:30:05) is in ${DAY}.disputed-2`);
+  book.broker.script = without("", ["8", "9"]);
+  const last = await book.again();
+  assertEquals([last.ok, last.days[0]?.action, last.days[0]?.status, book.names()], [
+    true,
+    "replaced",
+    "final",
+    [DAY],
+  ]);
+});
+
+Deno.test("exportDayBook() keeps one reading beside a day whose gateway shows less and less, or more and more", async () => {
+  await using book = openBook(bookOf("us", 5), { markets: ["us"], refresh: true });
+  await book.again();
+  for (const count of [4, 1, 3, 0, 2]) {
+    book.broker.script = bookOf("us", count);
+    const { differences } = await book.again();
+    assertEquals(
+      differences.filter(({ check }) => check === "rows").length,
+      (5 - count) * 3,
+      `${count} are left`,
+    );
+    assertEquals(book.names(), [DAY, `${DAY}.disputed-1`]);
+    assertEquals(summaryOf(book.files(`${DAY}.disputed-1`)).rows.fills, count);
+  }
+});
+
+Deno.test("exportDayBook() does as a person decides who moves one of two readings away", async () => {
+  await using book = openBook(bookOf("us", 3), { markets: ["us"] });
+  await book.again();
+  book.broker.script = bookOf("us", 2);
+  await book.again({ refresh: true });
+  assertEquals(book.names(), [DAY, `${DAY}.disputed-1`]);
+  // The new one was right.
+  Deno.removeSync(`${book.out}/${DAY}`, { recursive: true });
+  const right = await book.again();
+  assertEquals([right.ok, right.days[0]?.action, right.days[0]?.status, book.names()], [
+    true,
+    "written",
+    "final",
+    [DAY],
+  ]);
+  // The old one was right.
+  book.broker.script = bookOf("us", 1);
+  await book.again({ refresh: true });
+  Deno.removeSync(`${book.out}/${DAY}.disputed-1`, { recursive: true });
+  const old = await book.again();
+  assertEquals([old.ok, old.days[0]?.action, old.days[0]?.rows.fills], [true, "kept", 2]);
+});
+
+Deno.test("exportDayBook() reads a final day again while a reading contradicts it", async () => {
+  await using book = openBook(bookOf("us", 3), { markets: ["us"] });
+  await book.again();
+  book.broker.script = bookOf("us", 2);
+  await book.again({ refresh: true });
+  const calls = book.broker.calls.length;
+  const again = await book.again();
+  assertEquals([again.ok, again.days[0]?.action], [false, "disputed"]);
+  assert(book.broker.calls.length > calls + 3, "it was read");
+});
+
+Deno.test("exportDayBook() raises no alarm when Hong Kong's fills are merged and lines get their fees", async () => {
+  const { fill, line } = trade("hk", "17");
+  const { fareVo: _, ...fresh } = fill;
+  const half = { ...fresh, businessAmount: "50", businessBalance: "17510.00" };
+  await using book = openBook({
+    "TradeQueryRealDeliverList K": [half, { ...half, businessTime: "100000" }],
+    "TradeQueryRealEntrustList K": [fresh],
+    "TradeQueryRealFundJourList K": [
+      { businessBalance: "-35100.00", type: "23" },
+      { businessBalance: "-17510.00", type: "5" },
+      { businessBalance: "-17510.00", type: "5" },
+      { businessBalance: "1000.00", type: "95" },
+    ],
+  });
+  const first = await book.again({ now: () => Date.parse("2025-08-15T15:00:00+08:00") });
+  assertEquals([first.days[0]?.status, first.days[0]?.rows], ["provisional", {
+    fills: 2,
+    orders: 1,
+    fund_journal: 4,
+  }]);
+  const deposit = { businessBalance: "1000.00", type: "95", time: "2025-08-15 11:00:00" };
+  const history = (lines: WireRow[], merged = fill) => ({
+    "TradeQueryHistoryDeliverList K 20250815": [merged],
+    "TradeQueryHistoryEntrustList K 20250815": [merged],
+    "TradeQueryHistoryFundJourList K 20250815": lines,
+  });
+  book.broker.script = history([line, deposit]);
+  const cleared = await book.again({ now: () => EVENING });
+  assertEquals([cleared.ok, cleared.days[0]?.action, cleared.days[0]?.status], [true, "replaced", "final"]);
+  assertEquals(cleared.days[0]?.rows, { fills: 1, orders: 1, fund_journal: 2 });
+});
+
+Deno.test("exportDayBook() raises no alarm while an order of Hong Kong goes on filling in the history", async () => {
+  const { fill, line } = trade("hk", "17");
+  const at = (quantity: string, amount: string, net: string, time: string) => {
+    const merged = { ...fill, businessAmount: quantity, businessBalance: amount, businessTime: time };
+    return {
+      "TradeQueryHistoryDeliverList K 20250815": [merged],
+      "TradeQueryHistoryEntrustList K 20250815": [merged],
+      "TradeQueryHistoryFundJourList K 20250815": [{ ...line, businessBalance: net }],
+    };
+  };
+  await using book = openBook(at("100", "35020.00", "-35065.00", "100000"));
+  await book.again({ now: () => Date.parse("2025-08-15T11:00:00+08:00") });
+  book.broker.script = at("300", "105060.00", "-105105.00", "140000");
+  const { ok, days: [day] } = await book.again({ now: () => Date.parse("2025-08-15T15:00:00+08:00") });
+  assertEquals([ok, day?.action, day?.status], [true, "replaced", "provisional"]);
+  // The control: the same once the day is cleared.
+  const cleared = await book.again({ now: () => EVENING });
+  assertEquals(cleared.days[0]?.status, "final");
+  book.broker.script = at("400", "140080.00", "-140125.00", "150000");
+  const changed = await book.again({ now: () => EVENING });
+  assertEquals(changed.differences.map(({ list }) => list), ["fills", "fund_journal"]);
+});
+
+Deno.test("exportDayBook() raises no alarm when the broker words a line anew", async () => {
+  const script = bookOf("us", 2);
+  await using book = openBook(script, { markets: ["us"], refresh: true });
+  await book.again();
+  const key = "TradeQueryHistoryFundJourList P 20250815";
+  book.broker.script = { ...script, [key]: script[key]!.map((line) => ({ ...line, typeDesc: "买入" })) };
+  const { ok, days: [day] } = await book.again();
+  assertEquals([ok, day?.action], [true, "replaced"]);
+});
+
+Deno.test("exportDayBook() finds what is missing behind the merging of fills and behind the fees of lines", async () => {
+  const { fill, line } = trade("hk", "17");
+  const { fareVo: _, ...fresh } = fill;
+  await using book = openBook({
+    "TradeQueryRealDeliverList K": [fresh, { ...fresh, businessTime: "100000" }],
+    "TradeQueryRealEntrustList K": [{ ...fresh, businessAmount: "200" }],
+    "TradeQueryRealFundJourList K": [
+      { businessBalance: "-35020.00", type: "5" },
+      { businessBalance: "-35020.00", type: "5" },
+      { businessBalance: "1000.00", type: "95" },
+    ],
+  });
+  await book.again({ now: () => Date.parse("2025-08-15T15:00:00+08:00") });
+  book.broker.script = {
+    "TradeQueryHistoryDeliverList K 20250815": [fill],
+    "TradeQueryHistoryEntrustList K 20250815": [fill],
+    "TradeQueryHistoryFundJourList K 20250815": [line],
+  };
+  const { ok, days, differences } = await book.again({ now: () => EVENING });
+  assertEquals([ok, days[0]?.action], [false, "disputed"]);
+  assertEquals(differences.map(({ message }) => message), [
+    "00700.HK buy: filledQuantity comes to 200 in 2025-08-15 and to 100 in the new reading",
+    "00700.HK buy: fillAmount comes to 70040.00 in 2025-08-15 and to 35020.00 in the new reading",
+    "buy 200 00700.HK at 350.20 (order 17, 09:30:05): filledQuantity is 200 in 2025-08-15 and 100 in the new reading",
+    "funds-deposit of 1000.00 is in 2025-08-15 and not in the new reading",
+  ]);
+});
+
+Deno.test("exportDayBook() names what one of the two lists of a day lacks of the other", async () => {
+  const [first, second, third] = ["1", "2", "3"].map((id) => trade("us", id).fill);
+  await using book = openBook({
+    "TradeQueryHistoryDeliverList P 20250815": [first!],
+    "TradeQueryHistoryEntrustList P 20250815": [first!, second!, third!],
+    "TradeQueryRealDeliverList P": [second!, third!],
+    "TradeQueryRealEntrustList P": [first!, second!, third!],
+  }, { markets: ["us"] });
+  const again = () => book.again({ now: () => Date.parse("2025-08-16T12:00:00+08:00") });
+  const { ok, differences } = await again();
+  assertEquals(ok, false);
+  assertEquals(differences.filter(({ check }) => check === "rows").map(({ message }) => message), [
+    "buy 100 AAPL at 350.20 (order 1, 09:30:05) is in the history and not in the list of today",
+  ]);
+  // Both lists are kept, so that nothing of either is missing when the same comes again.
+  const ordersIn = (name: string) =>
+    book.files(DAY)[name]!.trimEnd().split("\n").map((line) => JSON.parse(line).orderId);
+  assertEquals([ordersIn("fills.jsonl"), ordersIn("fills.history.jsonl")], [["2", "3"], ["1"]]);
+  assertEquals((await again()).days[0]?.action, "unchanged");
+  // A row that only the other list had is missed all the same.
+  book.broker.script = {
+    ...book.broker.script,
+    "TradeQueryHistoryDeliverList P 20250815": [],
+    "TradeQueryRealDeliverList P": [second!, third!],
+  };
+  const lost = await again();
+  assertEquals([lost.ok, lost.days[0]?.action], [false, "disputed"]);
+  assertStringIncludes(
+    lost.differences[0]!.message,
+    "(order 1, 09:30:05) is in 2025-08-15 and not in the new reading",
+  );
+});
+
+Deno.test("exportDayBook() puts a provisional reading with more rows beside a final day", async () => {
+  await using book = openBook(bookOf("us", 2), { markets: ["us"], refresh: true });
+  await book.again();
+  const before = book.files(DAY);
+  const more = bookOf("us", 3);
+  const fills = more["TradeQueryHistoryDeliverList P 20250815"]!;
+  const { fareVo: _, ...fresh } = fills[2]!;
+  more["TradeQueryHistoryDeliverList P 20250815"] = [...fills.slice(0, 2), fresh];
+  book.broker.script = more;
+  const { ok, days: [day], differences } = await book.again();
+  assertEquals([ok, day?.action, book.files(DAY)], [false, "disputed", before]);
+  assertStringIncludes(
+    differences[0]!.message,
+    "(order 3, 09:30:05) is in the new reading and not in 2025-08-15",
+  );
+  assertEquals(summaryOf(book.files(`${DAY}.disputed-1`)).rows.fills, 3);
+  // It becomes the day once it is final itself.
+  book.broker.script = bookOf("us", 3);
+  const final = await book.again();
+  assertEquals([final.ok, final.days[0]?.status, final.days[0]?.rows.fills, book.names()], [
+    true,
+    "final",
+    3,
+    [DAY],
+  ]);
+});

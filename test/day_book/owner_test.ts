@@ -1,0 +1,104 @@
+/** A folder belongs to one account: another one is refused before anything is written. */
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { createClient } from "../../lib/client/client.ts";
+import { DayBookError, exportDayBook } from "../../lib/day_book/mod.ts";
+import type { Transport } from "../../lib/transports/transport.ts";
+import { bookOf, DAY, EVENING, isList, LATER, openBook } from "./books.ts";
+import { okText, readTree } from "./scripted_gateway.ts";
+
+const NEXT = "2025-08-18";
+
+Deno.test("exportDayBook() refuses another account, recognized by its orders, and writes nothing", async () => {
+  for (const now of [LATER, EVENING]) {
+    await using book = openBook(bookOf("hk", 20), { now: () => now });
+    await book.again();
+    const before = readTree(book.out);
+    book.broker.script = bookOf("hk", 25, { prefix: "other-" });
+    for (const refresh of [false, true]) {
+      const error = await assertRejects(() => book.again({ refresh }), DayBookError);
+      assertEquals(error.code, "other-account");
+      assertStringIncludes(
+        error.message,
+        `Cannot export into "${book.out}": the broker shows other orders for ${DAY} than the folder has, and none ` +
+          "of those; export each account into a folder of its own",
+      );
+      assertEquals(readTree(book.out), before);
+    }
+    // The control: one of the orders is enough, as an earlier reading may have come before the others.
+    book.broker.script = bookOf("hk", 30);
+    assertEquals((await book.again({ refresh: true })).days[0]?.action, "replaced");
+  }
+});
+
+Deno.test("exportDayBook() refuses an account that was quiet on the folder's days, before it writes a new day", async () => {
+  await using book = openBook(bookOf("hk", 5));
+  await book.again();
+  const before = readTree(book.out);
+  book.broker.script = bookOf("hk", 3, { day: NEXT, prefix: "other-" });
+  const error = await assertRejects(() => book.again({ from: NEXT, to: NEXT }), DayBookError);
+  assertEquals(error.code, "other-account");
+  assertStringIncludes(
+    error.message,
+    `the broker shows orders of ${NEXT} and none of those in the folder for ${DAY}`,
+  );
+  assertEquals(readTree(book.out), before);
+  // Whoever is sure of the account names it.
+  const named = await book.again({ from: NEXT, to: NEXT, owner: "mine" });
+  assertEquals(named.days[0]?.action, "written");
+  // A broker that shows nothing at all is no other account: its answer is held against the day.
+  book.broker.script = {};
+  assertEquals((await book.again({ refresh: true })).days[0]?.action, "disputed");
+});
+
+Deno.test("exportDayBook() keeps a folder to the name of its account, and stores no name", async () => {
+  await using book = openBook(bookOf("hk", 5), { owner: "Savings 8812345" });
+  await book.again();
+  const text = Deno.readTextFileSync(`${book.out}/account.json`);
+  assert(/^[0-9a-f]{12}$/.test(JSON.parse(text).digests.name));
+  assert(!text.includes("8812345") && !text.includes("Savings"));
+  const error = await assertRejects(() => book.again({ owner: "Trading" }), DayBookError);
+  assertEquals(error.code, "other-account");
+  assertStringIncludes(error.message, "the folder belongs to an account of another name");
+  assertEquals((await book.again()).days[0]?.action, "kept");
+  // A named account is believed when the broker no longer shows the days that the folder holds.
+  book.broker.script = bookOf("hk", 3, { day: NEXT, prefix: "new-" });
+  assertEquals((await book.again({ from: NEXT, to: NEXT })).days[0]?.action, "written");
+});
+
+Deno.test("exportDayBook() keeps a folder to the developer key of its account, until orders show a new key", async () => {
+  await using book = openBook({ ...bookOf("hk", 5), ...bookOf("hk", 2, { day: NEXT }) });
+  const exportAs = (key: string, day = DAY) => {
+    const inner = book.broker.client.transport;
+    const transport: Transport = {
+      name: inner.name,
+      account: () => Promise.resolve(key),
+      call: (operation, params, options) => inner.call(operation, params, options),
+      raw: (group, name, params, options) => inner.raw(group, name, params, options),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
+    return exportDayBook(createClient(transport), {
+      markets: ["hk"],
+      accounts: ["securities"],
+      from: day,
+      to: day,
+      out: book.out,
+      now: () => LATER,
+    });
+  };
+  await exportAs("trade-0001");
+  assertEquals((await exportAs("trade-0002")).days[0]?.action, "kept");
+  // Nothing is shown that could tell: the keys decide.
+  book.broker.answer = ({ key }) => isList(key) ? okText("null") : undefined;
+  const error = await assertRejects(() => exportAs("trade-0003", NEXT), DayBookError);
+  assertEquals(error.code, "other-account");
+  assertStringIncludes(error.message, "of another developer key");
+  assertEquals((await exportAs("trade-0002", NEXT)).days[0]?.action, "written");
+});
+
+Deno.test("exportDayBook() does not guess whose a folder is when its account file cannot be read", async () => {
+  await using book = openBook(bookOf("hk", 5), { owner: "mine" });
+  await book.again();
+  Deno.writeTextFileSync(`${book.out}/account.json`, "{");
+  const error = await assertRejects(() => book.again(), DayBookError);
+  assertStringIncludes(error.message, "account.json");
+});

@@ -1,0 +1,242 @@
+/** Lists that cannot be proven whole, lists that are refused, and rows that do not say their day: none makes a final day. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { bookOf, DAY, isList, LATER, openBook, summaryOf, trade } from "./books.ts";
+import { type Asked, okText, readTree, refusal, type WireRow } from "./scripted_gateway.ts";
+
+/** A server that gives fewer rows than it is asked for, and more when it is asked again. */
+function pagesOf(most: number): (asked: Asked) => string | undefined {
+  return ({ key, params, rows }) => {
+    if (!isList(key)) return undefined;
+    const start = Number(params.queryParamStr);
+    const page = rows.slice(start, start + most).map((row, index) => ({
+      ...row,
+      queryParamStr: `${start + index + 1}`,
+    }));
+    return okText(JSON.stringify({ data: page }));
+  };
+}
+
+Deno.test("exportDayBook() calls no day whole or final of which a server gives twenty rows at a time", async () => {
+  await using book = openBook(bookOf("us", 250), { markets: ["us"] });
+  book.broker.answer = pagesOf(20);
+  const { ok, days: [day] } = await book.again();
+  const summary = summaryOf(book.files(DAY));
+  const isWhole = day!.rows.fills === 250 && day!.rows.orders === 250 && day!.rows.fund_journal === 250;
+  // Whether all rows come is up to the paging; what came less must not pass for all.
+  assertEquals(
+    [ok, day?.status, summary.complete],
+    isWhole ? [true, "final", true] : [false, "provisional", false],
+  );
+  if (!isWhole) {
+    assertEquals(day!.incomplete.map((each) => each.split(":")[0]), ["us", "us", "us"]);
+    assertStringIncludes(day!.incomplete[0]!, "us: fills may be cut: the last page has 20 rows");
+  }
+  // The control: the same rows in pages as they were asked for.
+  book.broker.answer = () => undefined;
+  const whole = await book.again();
+  assertEquals([whole.ok, whole.days[0]?.status, whole.days[0]?.rows.fills], [true, "final", 250]);
+});
+
+Deno.test("exportDayBook() calls no list whole behind whose last row the broker refuses to look", async () => {
+  await using book = openBook(bookOf("us", 3), { markets: ["us"] });
+  book.broker.answer = ({ key, params }) =>
+    isList(key) && params.queryParamStr === "3" ? refusal("1016 invalid parameter") : undefined;
+  const { ok, days: [day] } = await book.again();
+  assertEquals([ok, day?.status, day?.rows.fills], [false, "provisional", 3]);
+  assertStringIncludes(day!.incomplete[0]!, "the broker refused to say whether more follow");
+});
+
+const undated: Record<string, { list: string; member: string; says: string }> = {
+  fills: {
+    list: "TradeQueryHistoryDeliverList",
+    member: "date",
+    says: "us: 1 of 3 rows of fills carry no date",
+  },
+  orders: {
+    list: "TradeQueryHistoryEntrustList",
+    member: "date",
+    says: "us: 1 of 3 rows of orders carry no date",
+  },
+  journal: {
+    list: "TradeQueryHistoryFundJourList",
+    member: "time",
+    says: "us: 1 of 3 rows of fund_journal carry no time",
+  },
+};
+for (const [what, { list, member, says }] of Object.entries(undated)) {
+  Deno.test(`exportDayBook() calls no day final with a row of ${what} whose ${member} is empty`, async () => {
+    const key = `${list} P 20250815`;
+    const right = bookOf("us", 3);
+    await using book = openBook(
+      { ...right, [key]: right[key]!.map((row, index) => index === 1 ? { ...row, [member]: "" } : row) },
+      { markets: ["us"] },
+    );
+    const { days: [day] } = await book.again();
+    assertEquals([day?.status, day?.provisionalBecause], ["provisional", [says]]);
+    book.broker.script = right;
+    assertEquals((await book.again()).days[0]?.status, "final");
+  });
+}
+
+const future: WireRow = {
+  stockCode: "HSI2508.HK",
+  entrustId: "9",
+  entrustBs: "1",
+  businessPrice: "25000",
+  businessAmount: "1",
+  date: "20250815",
+};
+const BOTH = { accounts: ["securities", "futures"] } as const;
+
+Deno.test("exportDayBook() works with a broker that has no list of futures orders, and names what was not read", async () => {
+  await using book = openBook(
+    { ...bookOf("hk", 2), "FuturesQueryHistoryDeliverList 20250815": [future] },
+    BOTH,
+  );
+  const { ok, days: [day] } = await book.again();
+  assertEquals([ok, day?.status, day?.markets.hk?.status], [false, "provisional", "final"]);
+  assertEquals(day?.rows, { fills: 2, orders: 2, fund_journal: 2, futures_fills: 1 });
+  assertEquals(day?.incomplete, [
+    "futures: futures_orders were not read: Cannot complete futures.ordersHistory: 1007 no futures account",
+  ]);
+  const files = book.files(DAY);
+  assert("futures_fills.csv" in files && !("futures_orders.csv" in files));
+  assertEquals([summaryOf(files).complete, summaryOf(files).incomplete], [false, day?.incomplete]);
+});
+
+Deno.test("exportDayBook() loses no futures fills when the broker refuses them once", async () => {
+  const futures = {
+    "FuturesQueryHistoryDeliverList 20250815": [future],
+    "FuturesQueryHistoryEntrustList 20250815": [future],
+  };
+  await using book = openBook({ ...bookOf("hk", 2), ...futures }, { ...BOTH, refresh: true });
+  book.broker.answer = ({ key }) => key.startsWith("Futures") ? refusal("9999 maintenance") : undefined;
+  assertEquals((await book.again()).days[0]?.status, "provisional");
+  book.broker.answer = () => undefined;
+  assertEquals((await book.again()).days[0]?.status, "final");
+  const before = book.files(DAY);
+  // Refused when they are there already: the day stays, and the list is named.
+  book.broker.answer = ({ key }) => key.startsWith("Futures") ? refusal("9999 maintenance") : undefined;
+  const { ok, days: [day], differences } = await book.again();
+  assertEquals([ok, day?.action], [false, "disputed"]);
+  assertEquals(differences.map(({ list, expected, actual }) => [list, expected, actual]), [
+    ["futures_fills", "1 rows", "not read"],
+    ["futures_orders", "1 rows", "not read"],
+  ]);
+  assertEquals(book.files(DAY), before);
+});
+
+Deno.test("exportDayBook() asks for nothing that it does not cover", async () => {
+  await using book = openBook({ ...bookOf("hk", 2), "FuturesQueryHistoryDeliverList 20250815": [future] });
+  await book.again();
+  assertEquals(book.broker.calls.filter((call) => call.startsWith("Futures")), []);
+  await using other = openBook(
+    {
+      "FuturesQueryHistoryDeliverList 20250815": [future],
+      "FuturesQueryHistoryEntrustList 20250815": [future],
+    },
+    { accounts: ["futures"], markets: [] },
+  );
+  const { ok, days: [day] } = await other.again();
+  assertEquals([ok, day?.status, day?.rows], [true, "final", { futures_fills: 1, futures_orders: 1 }]);
+  assertEquals(other.broker.calls.filter((call) => call.startsWith("Trade")), []);
+});
+
+Deno.test("exportDayBook() stops at a list of securities that is refused", async () => {
+  await using book = openBook(bookOf("hk", 2));
+  book.broker.answer = ({ key }) =>
+    key.startsWith("TradeQueryHistoryFundJour") ? refusal("9999 maintenance") : undefined;
+  let said = "";
+  await book.again().catch((error) => said = error.message);
+  assertStringIncludes(
+    said,
+    "Cannot export 2025-08-15: Cannot complete fundJournal.history: 9999 maintenance",
+  );
+  assertEquals(book.names(), []);
+});
+
+Deno.test("exportDayBook() calls no list of today whole that changed its day between two pages", async () => {
+  const { fareVo: _, ...fresh } = trade("us", "1").fill;
+  const rows = Array.from({ length: 120 }, (_, index) => ({ ...fresh, entrustId: String(index) }));
+  const next = { ...fresh, date: "20250816", entrustId: "next" };
+  await using book = openBook({
+    "TradeQueryRealDeliverList P": rows,
+    "TradeQueryRealEntrustList P": rows,
+  }, { markets: ["us"] });
+  // Midnight in New York comes with the second page: the list begins anew, and no history is there yet.
+  book.broker.answer = ({ key, params }) =>
+    key.startsWith("TradeQueryRealDeliver") && params.queryParamStr !== "0"
+      ? okText(
+        JSON.stringify({ data: params.queryParamStr === "99" ? [{ ...next, queryParamStr: "100" }] : [] }),
+      )
+      : undefined;
+  const { ok, days: [day] } = await book.again({ now: () => Date.parse("2025-08-15T16:30:00-04:00") });
+  assertEquals([ok, day?.status, day?.rows.fills], [false, "provisional", 99]);
+  assertEquals(day?.incomplete, [
+    "us: fills may be cut: the list of today shows 2025-08-16 too, so rows of this day may be gone from it",
+  ]);
+});
+
+Deno.test("exportDayBook() takes lines without a date for the day that it is when their list ends", async () => {
+  let now = Date.parse("2025-08-15T23:59:59-04:00");
+  const deposit = { businessBalance: "1000.00", type: "95" };
+  const read = { "TradeQueryRealFundJourList P": [deposit], ...bookOf("us", 2) };
+  await using book = openBook(read, { markets: ["us"], now: () => now });
+  book.broker.answer = ({ key }) => {
+    if (key.startsWith("TradeQueryRealFundJour")) now = Date.parse("2025-08-16T00:00:01-04:00");
+    return undefined;
+  };
+  const { days: [day] } = await book.again();
+  assertEquals([day?.rows.fund_journal, day?.status], [2, "final"]);
+  // The control: the same lists a minute earlier.
+  await using early = openBook(read, { markets: ["us"], now: () => Date.parse("2025-08-15T23:58:00-04:00") });
+  const before = await early.again();
+  assertEquals([before.days[0]?.rows.fund_journal, before.days[0]?.status], [1, "provisional"]);
+});
+
+Deno.test("exportDayBook() of an evening: before clearing, after it, and again, with two identical lines", async () => {
+  const [first, second] = [trade("us", "1"), trade("us", "2")];
+  const running = [first, second].map(({ fill: { fareVo: _, ...fresh } }) => fresh);
+  const interest = { businessBalance: "0.42", type: "122" };
+  await using book = openBook({
+    "TradeQueryRealDeliverList P": running,
+    "TradeQueryRealEntrustList P": running,
+    "TradeQueryRealFundJourList P": [
+      { businessBalance: "-35020.00", type: "5" },
+      { businessBalance: "-35020.00", type: "5" },
+      interest,
+      interest,
+    ],
+  }, { markets: ["us"] });
+  const before = await book.again({ now: () => Date.parse("2025-08-15T16:30:00-04:00") });
+  assertEquals([before.ok, before.days[0]?.status, before.days[0]?.rows], [
+    true,
+    "provisional",
+    { fills: 2, orders: 2, fund_journal: 4 },
+  ]);
+  const dated = { ...interest, time: "2025-08-15 18:00:00" };
+  book.broker.script = {
+    ...bookOf("us", 2),
+    "TradeQueryHistoryFundJourList P 20250815": [first.line, second.line, dated, dated],
+  };
+  const evening = { now: () => Date.parse("2025-08-15T23:00:00-04:00") };
+  const after = await book.again(evening);
+  assertEquals([after.ok, after.days[0]?.action, after.days[0]?.status], [true, "replaced", "final"]);
+  const lines = book.files(DAY)["fund_journal.jsonl"]!.trimEnd().split("\n").map((line) => JSON.parse(line));
+  assertEquals(lines.map(({ amount }) => amount), ["-35065.00", "-35065.00", "0.42", "0.42"]);
+  assertEquals(new Set(lines.map(({ rowKey }) => rowKey)).size, 4);
+  const whole = readTree(book.out);
+  assertEquals((await book.again(evening)).days[0]?.action, "unchanged");
+  assertEquals((await book.again({ refresh: true })).days[0]?.action, "unchanged");
+  assertEquals((await book.again({ now: () => LATER })).days[0]?.action, "kept");
+  assertEquals(readTree(book.out), whole);
+  // The control: one of the two identical lines is taken back.
+  book.broker.script = {
+    ...bookOf("us", 2),
+    "TradeQueryHistoryFundJourList P 20250815": [first.line, second.line, dated],
+  };
+  const lost = await book.again(evening);
+  assertEquals([lost.ok, lost.differences.map(({ message }) => message)], [false, [
+    "interest-or-penalty-adjustment of 0.42 is in 2025-08-15 and not in the new reading",
+  ]]);
+});
