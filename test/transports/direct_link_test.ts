@@ -54,9 +54,9 @@ Deno.test("call() gives each of many calls in flight its own answer, whatever th
 Deno.test("serials start at 0 for InitConnect, then 1, 2, 3 per call, and again on a new connection", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
-  await using client = await connectDirect(proxy.info, { heartbeatMs: 40 });
+  await using client = await connectDirect(proxy.info, { heartbeatMs: 200 });
   await funds(client);
-  await wait(100); // heartbeats
+  await wait(500); // heartbeats
   await funds(client);
   proxy.passBytes = 0;
   await funds(client).catch(() => {});
@@ -233,24 +233,24 @@ Deno.test("timeoutMs is each call's own", async () => {
 
 Deno.test("a link that is silent for three intervals is dead, and the read gets through on the next one", async () => {
   await using platform = await startQuietPlatform({ heartbeatIntervalSec: 1 });
-  await using client = await connectDirect(platform.info, { heartbeatMs: 40 });
+  await using client = await connectDirect(platform.info, { heartbeatMs: 100 });
   const seen = eventsOf(client);
   await funds(client);
   platform.faults.arm({ kind: "silence", operation: "account.funds" });
   const began = performance.now();
   assertEquals((await funds(client)).accountStatus, "0");
   const took = performance.now() - began;
-  assert(took >= 120 && took < 5000, `noticed after ${took} ms`);
+  assert(took >= 300 && took < 10000, `noticed after ${took} ms`);
   const lost = seen.find((event) => event.type === "state" && event.phase === "lost");
   assert(lost?.type === "state" && lost.error?.code === "dead-link", Deno.inspect(lost));
 });
 
 Deno.test("heartbeats keep an idle link: it outlives three intervals of the platform", async () => {
-  await using platform = await startQuietPlatform({ silenceLimitMs: 300 });
-  await using client = await connectDirect(platform.info, { heartbeatMs: 50 });
+  await using platform = await startQuietPlatform({ silenceLimitMs: 1200 });
+  await using client = await connectDirect(platform.info, { heartbeatMs: 200 });
   const seen = eventsOf(client);
   await funds(client);
-  await wait(700);
+  await wait(2500);
   assertEquals(platform.state().silenced, 0);
   assert(!seen.some((event) => event.type === "state" && event.phase === "lost"));
   await using mute = await connectDirect(platform.info, { heartbeatMs: 60_000 }); // the control
@@ -407,12 +407,12 @@ Deno.test("bodies padded by either rule are understood, both ways", async () => 
 
 Deno.test("an event loop that was blocked for three intervals does not lose its link", async () => {
   await using platform = await startQuietPlatform();
-  await using client = await connectDirect(platform.info, { heartbeatMs: 40 });
+  await using client = await connectDirect(platform.info, { heartbeatMs: 200 });
   const seen = eventsOf(client);
   await funds(client);
-  await wait(60);
-  for (const began = performance.now(); performance.now() - began < 400;) { /* blocked */ }
-  await wait(60);
+  await wait(300);
+  for (const began = performance.now(); performance.now() - began < 1800;) { /* blocked */ }
+  await wait(300);
   await funds(client);
   assert(!seen.some((event) => event.type === "state" && event.phase === "lost"));
 });

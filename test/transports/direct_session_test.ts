@@ -131,7 +131,7 @@ Deno.test("a displaced login is never fought over", async () => {
 
 Deno.test("a trade connection that another one takes the place of is given up", async () => {
   await using platform = await startQuietPlatform();
-  await using first = await connectDirect(platform.info, { heartbeatMs: 30 });
+  await using first = await connectDirect(platform.info, { heartbeatMs: 200 });
   await first.account.funds({ market: "hk" });
   const watched = first.watch();
   // Pushes find out by the heartbeat, which the platform answers by closing the older connection; a new one would
@@ -148,10 +148,10 @@ Deno.test("a trade connection that another one takes the place of is given up", 
 Deno.test("a connection that is closed at every heartbeat is somebody else's, and is given up", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
-  await using client = await connectDirect(proxy.info, { heartbeatMs: 30 });
+  await using client = await connectDirect(proxy.info, { heartbeatMs: 200 });
   const seen = eventsOf(client);
   await client.account.funds({ market: "hk" });
-  await wait(100);
+  await wait(500);
   assertEquals(client.transport.state("trade").phase, "ready"); // the control: heartbeats that are answered
   proxy.hangsUp = true;
   await soon(() => client.transport.state("trade").phase === "stopped");
