@@ -29,6 +29,7 @@ Usage: deno task sim [flags]
   --trade-port N          port of its trade sockets, or 0      (default 0)
   --hq-port N             port of its market sockets, or 0     (default 0)
   --hostname H            address to listen on                 (default 127.0.0.1)
+  --names LIST            further names by which clients may call, such as that of a container
   --seed S                what prices and fills follow from    (default 1)
   --days N                trading days of history per market   (default 250)
   --fills-per-day N       fills per market on each of them     (default 6)
@@ -45,8 +46,9 @@ The line of JSON on the standard output says how to reach both sides:
    "tradePasswordKey":"…","seed":1,"clock":"${DEFAULT_CLOCK}",
    "authUrl":"http://127.0.0.1:40001","tradeServer":"127.0.0.1:40002","hqServer":"127.0.0.1:40003",
    "developerPrivateKey":"…PKCS#8 PEM…","platformPublicKey":"…Base64 of the SPKI…",
-   "countryCode":"CHN","mobile":"…","loginPassword":"…"}
-Keys and passwords follow from the seed and protect nothing. Faults are armed at /control/faults.
+   "countryCode":"CHN","mobile":"…","loginPassword":"…","controlToken":"…"}
+Keys and passwords follow from the seed and protect nothing. Faults are armed at /control/faults with the
+header "authorization: Bearer CONTROLTOKEN"; the token is new at every start. Web pages are never answered.
 
 Example: during trading hours, on free ports, with quotes four times a second
   deno task sim --http-port 0 --push-port 0 --clock 2025-08-15T10:00:00+08:00 --push-interval-ms 250
@@ -62,6 +64,7 @@ const FLAGS = [
   "trade-port",
   "hq-port",
   "hostname",
+  "names",
   "seed",
   "days",
   "fills-per-day",
@@ -80,6 +83,7 @@ interface Flags {
   tradePort: number;
   hqPort: number;
   hostname: string;
+  names: string[] | undefined;
   seed: number;
   days: number;
   fillsPerDay: number;
@@ -130,6 +134,7 @@ function readFlags(args: string[]): Flags | undefined {
     tradePort: whole("trade-port", freePort),
     hqPort: whole("hq-port", freePort),
     hostname: text("hostname") ?? "127.0.0.1",
+    names: list("names"),
     seed: whole("seed", { usual: 1, least: 0, most: 4_294_967_295 }),
     days: whole("days", { usual: 250, least: 1, most: 1000 }),
     fillsPerDay: whole("fills-per-day", { usual: 6, least: 1, most: 1000 }),
@@ -168,11 +173,11 @@ function untilStopped(): Promise<void> {
 
 async function run(flags: Flags): Promise<void> {
   const stopped = untilStopped();
-  const { hostname, pushIntervalMs, seed, days, fillsPerDay } = flags;
+  const { hostname, names, pushIntervalMs, seed, days, fillsPerDay } = flags;
   const onError = (error: unknown) => console.error("Mistake of the simulator:", error);
   const { httpPort, pushPort } = flags;
   const { platformPort, tradePort, hqPort, heartbeatIntervalSec, allowedIps, boundDevices } = flags;
-  const shared = { hostname, pushIntervalMs, onError };
+  const shared = { hostname, names, pushIntervalMs, onError };
   await using simulator = await startSimulator({
     seed,
     days,

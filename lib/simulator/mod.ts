@@ -51,14 +51,16 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const core = makeCore(options);
   const { gateway: gatewayOptions = {}, platform: platformOptions = {} } = options;
   const { tradePassword = gatewayOptions.tradePassword } = platformOptions;
+  // One token opens the control routes of both sides.
+  const controlToken = gatewayOptions.controlToken ?? platformOptions.controlToken ?? crypto.randomUUID();
   const view: ControlView = {
     state: () => ({ ...gateway.state(), platform: platform.state() }),
     round: () => round(),
   };
-  const gateway = await openGateway(core, { ...gatewayOptions, tradePassword }, view);
+  const gateway = await openGateway(core, { ...gatewayOptions, tradePassword, controlToken }, view);
   let platform: SimulatedPlatform;
   try {
-    platform = await openPlatform(core, { ...platformOptions, tradePassword }, view);
+    platform = await openPlatform(core, { ...platformOptions, tradePassword, controlToken }, view);
   } catch (error) {
     await gateway.close();
     throw error;

@@ -343,7 +343,10 @@ Deno.test("Faults.arm() refuses what it does not know", () => {
 Deno.test("control routes arm faults, tell the state and move the clock", async () => {
   await using gateway = await start();
   const control = (path: string, init?: RequestInit) =>
-    fetch(`${gateway.info.gatewayUrl}/control/${path}`, init);
+    fetch(`${gateway.info.gatewayUrl}/control/${path}`, {
+      ...init,
+      headers: { authorization: `Bearer ${gateway.info.controlToken}`, ...init?.headers },
+    });
   const send = (path: string, body: unknown) =>
     control(path, {
       method: "POST",

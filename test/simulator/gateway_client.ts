@@ -67,7 +67,8 @@ export function post(gateway: SimulatedGateway, path: string, body: BodyInit): P
 export async function callOnce(gateway: SimulatedGateway, path: string, params: object): Promise<string> {
   const url = new URL(gateway.info.gatewayUrl);
   const body = JSON.stringify({ timeout_sec: 10, params });
-  const head = `POST ${path} HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close\r\n`;
+  const head =
+    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\n`;
   using conn = await Deno.connect({ hostname: url.hostname, port: Number(url.port) });
   await conn.write(new TextEncoder().encode(`${head}Content-Length: ${body.length}\r\n\r\n${body}`));
   return await new Response(conn.readable).text();

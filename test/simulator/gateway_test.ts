@@ -413,7 +413,8 @@ Deno.test("gateway reads requests in pieces, in chunks and one behind the other"
   const url = new URL(gateway.info.gatewayUrl);
   using conn = await Deno.connect({ hostname: url.hostname, port: Number(url.port) });
   const body = JSON.stringify({ timeout_sec: 10, params: { security: [TENCENT] } });
-  const head = "POST /hq/BasicQot HTTP/1.1\r\nHost: x\r\nContent-Type: application/json; charset=utf-8\r\n";
+  const head =
+    "POST /hq/BasicQot HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json; charset=utf-8\r\n";
   const plain = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
   const half = body.length >> 1;
   const chunked =
@@ -494,6 +495,7 @@ Deno.test("task sim prints one line of JSON when it is ready and ends with 0 on 
       "tradePasswordKey",
       "seed",
       "clock",
+      "controlToken",
       "authUrl",
       "tradeServer",
       "hqServer",
@@ -510,7 +512,8 @@ Deno.test("task sim prints one line of JSON when it is ready and ends with 0 on 
     assertStringIncludes(info.clock, "+08:00");
     assertEquals(await Deno.readTextFile(path), line);
     if (Deno.build.os !== "windows") assertEquals((await Deno.stat(path)).mode! & 0o777, 0o600);
-    const state = await (await fetch(`${info.gatewayUrl}/control/state`)).json();
+    const headers = { authorization: `Bearer ${info.controlToken}` };
+    const state = await (await fetch(`${info.gatewayUrl}/control/state`, { headers })).json();
     assertEquals(state.data.tradeLogin, "out");
     task.kill("SIGTERM");
     let rest = "";

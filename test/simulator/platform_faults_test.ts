@@ -473,12 +473,14 @@ Deno.test("socket fault cut-push closes the connection that it is kept to, at on
 Deno.test("platform control routes arm faults and tell the state", async () => {
   await using here = await world();
   const { platform: { info }, trade } = here;
-  const headers = { "content-type": "application/json" };
+  const authorization = `Bearer ${info.controlToken}`;
+  const headers = { "content-type": "application/json", authorization };
   const body = JSON.stringify([{ kind: "system-error", operation: "TradeQueryMarginFundInfo" }]);
   const armed = await fetch(`${info.authUrl}/control/faults`, { method: "POST", headers, body });
   assertEquals((await armed.json()).data.faults.armed.length, 1);
   assertEquals((await askFunds(trade)).type, 999);
-  const { data } = await (await fetch(`${info.authUrl}/control/state`)).json();
+  const { data } = await (await fetch(`${info.authUrl}/control/state`, { headers: { authorization } }))
+    .json();
   assertEquals([data.token, data.tradeLogin, data.faults.struck], ["valid", "in", { "system-error": 1 }]);
 });
 

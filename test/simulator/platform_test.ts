@@ -177,7 +177,8 @@ Deno.test("platform and gateway give the same exchange rates", async () => {
   assertEquals((await post(info, "/hs/rate/queryList", { token: "" })).respCode, "1012");
   assertEquals(simulator.platform.state().level2, false);
   assertEquals((await post(info, "/hs/hqPermission/lv2/switch", { token })).respCode, "0000");
-  const state = await (await fetch(`${info.gatewayUrl}/control/state`)).json();
+  const headers = { authorization: `Bearer ${info.controlToken}` };
+  const state = await (await fetch(`${info.gatewayUrl}/control/state`, { headers })).json();
   assertEquals([state.data.platform.level2, state.data.platform.token], [true, "valid"]);
 });
 

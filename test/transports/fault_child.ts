@@ -41,7 +41,9 @@ export async function startFaultChild(platform: PlatformPortOptions = {}): Promi
     },
     goOn: () => child.kill("SIGCONT"),
     async state() {
-      const response = await fetch(`${info.gatewayUrl}/control/state`);
+      const response = await fetch(`${info.gatewayUrl}/control/state`, {
+        headers: { authorization: `Bearer ${info.controlToken}` },
+      });
       return (await response.json()).data;
     },
     async [Symbol.asyncDispose]() {

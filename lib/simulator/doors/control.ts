@@ -8,12 +8,15 @@
  * | `DELETE /control/faults` | | disarms all; the counts stay |
  * | `POST /control/clock` | `{"set": ISO}` or `{"advanceMs": n}` | moves the clock, settles and pushes |
  *
+ * Every request needs the header `authorization: Bearer TOKEN` with the token of this start.
+ *
  * @module
  */
+import { demandToken } from "./callers.ts";
 import { okAnswer, problemAnswer } from "./envelope.ts";
 import { checkFault, type Fault, type Faults } from "./faults.ts";
 import type { HttpAnswer } from "./http_door.ts";
-import { type HttpRequest, mediaTypeOf } from "./http_input.ts";
+import { HttpProblem, type HttpRequest, mediaTypeOf } from "./http_input.ts";
 import type { MovableClock } from "./movable_clock.ts";
 
 /** What the control routes show and move. */
@@ -29,6 +32,8 @@ export interface ControlOptions {
   faults: Faults;
   clock: MovableClock;
   view: ControlView;
+  /** What a request must show. */
+  token: string;
 }
 
 /** Answers the control routes. */
@@ -41,6 +46,12 @@ export class Control {
 
   /** Answers a request to `/control/…`. */
   answer(request: HttpRequest): HttpAnswer {
+    try {
+      demandToken(request, this.#options.token);
+    } catch (error) {
+      if (error instanceof HttpProblem) return problemAnswer(error.status, error.reason);
+      throw error;
+    }
     const route = this.#routes[`${request.method} ${request.path}`];
     if (route === undefined) return problemAnswer(404, `no control route ${request.method} ${request.path}`);
     try {

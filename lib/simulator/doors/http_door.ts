@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { demandOwnCaller, type OwnNames } from "./callers.ts";
 import { acceptAll, closeQuietly, isGone, Tasks, writeAll } from "./connections.ts";
 import { HttpInput, HttpProblem, type HttpRequest } from "./http_input.ts";
 
@@ -24,8 +25,7 @@ export interface HttpAnswer {
 export type HttpHandler = (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>;
 
 /** Where the server listens, and what it takes. */
-export interface HttpDoorOptions {
-  hostname: string;
+export interface HttpDoorOptions extends OwnNames {
   /** 0 takes a free port. */
   port: number;
   /** Longest body of a request, in bytes. */
@@ -100,6 +100,7 @@ export class HttpDoor {
 
   async #serveRequests(conn: Deno.TcpConn, input: HttpInput): Promise<void> {
     for (let request; (request = await input.next()) !== undefined;) {
+      demandOwnCaller(request, this.#options);
       const answer = await this.#handler(request);
       const keepAlive = request.keepAlive && answer.cutAfter === undefined;
       await writeAnswer(conn, answer, { keepAlive, withBody: request.method !== "HEAD" });

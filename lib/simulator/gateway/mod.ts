@@ -43,6 +43,10 @@ export { isLoopback } from "../doors/core.ts";
 export interface GatewayPortOptions {
   /** @default "127.0.0.1" */
   hostname?: string;
+  /** Further names by which HTTP clients may call, such as that of a container. @default none */
+  names?: readonly string[];
+  /** What requests to the control routes must show. @default a random one for each start */
+  controlToken?: string;
   /** 0 takes a free port. @default 0 */
   httpPort?: number;
   /** 0 takes a free port. @default 0 */
@@ -95,6 +99,8 @@ export interface GatewayInfo {
   seed: number;
   /** Simulated time of the start, ISO 8601 in the time of Hong Kong. */
   clock: string;
+  /** What requests to the control routes must show; absent where these are off. */
+  controlToken?: string;
 }
 
 /** A running gateway. */
@@ -138,6 +144,7 @@ export async function openGateway(
   const { tradePassword = credentials.tradePassword, tradePasswordKey = credentials.tradePasswordKey } =
     options;
 
+  const { names, controlToken = crypto.randomUUID() } = options;
   const startedAt = clock.now();
   const decrypt = tradePasswordReader(tradePasswordKey);
   const login = new TradeLogin({ password: tradePassword, decrypt, lifeMs, clock });
@@ -192,7 +199,7 @@ export async function openGateway(
     faults: { armed: faults.armed, struck: faults.counts },
   });
   const control = isLoopback(hostname)
-    ? new Control({ faults, clock, view: view ?? { state, round } })
+    ? new Control({ faults, clock, view: view ?? { state, round }, token: controlToken })
     : undefined;
 
   let httpDoor: HttpDoor;
@@ -200,7 +207,7 @@ export async function openGateway(
     const explain = ({ status, reason }: { status: number; reason: string }) =>
       problemAnswer(status, `1010 ${reason}`);
     httpDoor = new HttpDoor(
-      { hostname, port: options.httpPort ?? 0, bodyLimit, explain },
+      { hostname, names, port: options.httpPort ?? 0, bodyLimit, explain },
       (request) =>
         control !== undefined && request.path.startsWith("/control/")
           ? control.answer(request)
@@ -228,6 +235,7 @@ export async function openGateway(
     tradePasswordKey,
     seed,
     clock: toHongKongIso(startedAt),
+    ...control !== undefined && { controlToken },
   };
   return { info, broker, faults, clock, state, round, close, [Symbol.asyncDispose]: close };
 }

@@ -52,6 +52,10 @@ export type { TokenState } from "./tokens.ts";
 export interface PlatformPortOptions extends Partial<PlatformCredentials> {
   /** @default "127.0.0.1" */
   hostname?: string;
+  /** Further names by which HTTP clients may call, such as that of a container. @default none */
+  names?: readonly string[];
+  /** What requests to the control routes must show. @default a random one for each start */
+  controlToken?: string;
   /** Port of the HTTP endpoints; 0 takes a free one. @default 0 */
   platformPort?: number;
   /** Port of the trade server; 0 takes a free one. @default 0 */
@@ -105,6 +109,8 @@ export interface PlatformInfo extends PlatformCredentials {
   seed: number;
   /** Simulated time of the start, ISO 8601 in the time of Hong Kong. */
   clock: string;
+  /** What requests to the control routes must show; absent where these are off. */
+  controlToken?: string;
 }
 
 /** Where a platform stands. */
@@ -170,6 +176,7 @@ export async function openPlatform(
   const login = { ...platformCredentials(seed), ...given(options) };
   const { tradePassword = simulatedCredentials(seed).tradePassword } = options;
   const { developer, platform } = simulatedKeys(seed);
+  const { names, controlToken = crypto.randomUUID() } = options;
   const startedAt = clock.now();
   const closing = new AbortController();
   const sleep = (ms: number) => sleepUntil(ms, closing.signal);
@@ -239,7 +246,7 @@ export async function openPlatform(
     };
   };
   const control = isLoopback(hostname)
-    ? new Control({ faults, clock, view: view ?? { state, round } })
+    ? new Control({ faults, clock, view: view ?? { state, round }, token: controlToken })
     : undefined;
 
   const socket = { hostname, bodyLimit, silenceLimitMs, session };
@@ -253,7 +260,7 @@ export async function openPlatform(
       answerOf(status, "1010", reason);
     httpDoor = open(
       new HttpDoor(
-        { hostname, port: options.platformPort ?? 0, bodyLimit, explain },
+        { hostname, names, port: options.platformPort ?? 0, bodyLimit, explain },
         (request) =>
           control !== undefined && request.path.startsWith("/control/")
             ? control.answer(request)
@@ -289,6 +296,7 @@ export async function openPlatform(
     tradePassword,
     seed,
     clock: toHongKongIso(startedAt),
+    ...control !== undefined && { controlToken },
   };
   return { info, broker, faults, clock, state, round, close, [Symbol.asyncDispose]: close };
 }
