@@ -22,7 +22,8 @@ export interface Caller {
  * @throws {InvalidParamsError} With everything that is missing for the direct transport.
  */
 export function connectOptionsOf(settings: Settings, caller: Caller): ConnectOptions | DirectConnectOptions {
-  const { transport, gatewayUrl, pushAddress, tradePassword, tradePasswordKey, timeoutMs } = settings;
+  const { transport, gatewayUrl, pushAddress, tradePassword, tradePasswordKey, timeoutMs, pushIdleMs } =
+    settings;
   if (transport === "direct") {
     return {
       direct: { ...directOptionsOf(settings), ...caller },
@@ -30,7 +31,12 @@ export function connectOptionsOf(settings: Settings, caller: Caller): ConnectOpt
     };
   }
   return {
-    gateway: { url: gatewayUrl, timeoutMs, ...pushAddress !== undefined && { push: pushAddress } },
+    gateway: {
+      url: gatewayUrl,
+      timeoutMs,
+      pushIdleMs,
+      ...pushAddress !== undefined && { push: pushAddress },
+    },
     // Without its key the password cannot be sent, and whoever is logged in at the gateway can call all the same.
     ...tradePassword !== undefined && tradePasswordKey !== undefined && { tradePassword, tradePasswordKey },
   };

@@ -6,6 +6,7 @@
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import { addressOf } from "../transports/address.ts";
 import { platformUrl } from "../transports/direct/options.ts";
+import { DEFAULT_PUSH_IDLE_MS, MAX_PUSH_IDLE_MS } from "../transports/push_waits.ts";
 import { nearest } from "./nearest.ts";
 
 /** What a program needs to reach the broker; what concerns the other way may be left out. */
@@ -16,6 +17,8 @@ export interface Settings {
   gatewayUrl: string;
   /** Address of its push door, `host:port`; the host of `gatewayUrl` and port 11112 when absent. */
   pushAddress?: string;
+  /** Longest silence of the push door before its connection is replaced, milliseconds; 0 for no limit. */
+  pushIdleMs: number;
   /** Trade password, plain. */
   tradePassword?: string;
   /** Key of the trade password, Base64 of 16, 24 or 32 bytes. */
@@ -106,6 +109,12 @@ const table: Readonly<Record<SettingName, Setting>> = {
     env: "HSGATE_PUSH_ADDRESS",
     expected: anAddress,
     accepts: isAddress,
+  },
+  pushIdleMs: {
+    env: "HSGATE_PUSH_IDLE_MS",
+    expected: `milliseconds from 1 to ${MAX_PUSH_IDLE_MS}, or 0 for no limit`,
+    accepts: (text) => /^\d{1,8}$/.test(text) && Number(text) <= MAX_PUSH_IDLE_MS,
+    fallback: String(DEFAULT_PUSH_IDLE_MS),
   },
   tradePassword: { env: "HSGATE_TRADE_PASSWORD", ...secretText },
   tradePasswordKey: {
@@ -263,7 +272,11 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
   }
   return {
     // Those with a fallback are there, and all have been checked against the table, which says what they hold.
-    settings: { ...values, timeoutMs: Number(values.timeoutMs) } as Settings,
+    settings: {
+      ...values,
+      timeoutMs: Number(values.timeoutMs),
+      pushIdleMs: Number(values.pushIdleMs),
+    } as Settings,
     origins,
     ...file !== undefined && { file: sources.path },
     warnings: loader.warnings,

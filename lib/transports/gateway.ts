@@ -9,6 +9,7 @@ import { errOf, openEnvelope, rawPath, readAnswer, writeCall } from "./envelope.
 import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./post_once.ts";
 import { type CallContext, lost, rejection, unanswered, unreadable } from "./outcome.ts";
 import type { PushHooks, PushStream } from "./push.ts";
+import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push_waits.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
 /** Options of {@linkcode gateway}. */
@@ -25,6 +26,12 @@ export interface GatewayOptions {
    * @default the host of `url`, port 11112
    */
   push?: string;
+  /**
+   * Longest silence of the push door before its connection is replaced, milliseconds; 0 for no limit.
+   *
+   * @default 300000
+   */
+  pushIdleMs?: number;
   /** Key of the trade password, Base64 of 16, 24 or 32 bytes; needed for a login alone. */
   tradePasswordKey?: string;
   /**
@@ -68,6 +75,7 @@ class GatewayTransport implements Transport {
   readonly #timeoutMs: number;
   readonly #maxAnswerBytes: number;
   readonly #passwordKey: string | undefined;
+  readonly #pushIdleMs: number;
 
   constructor(options: GatewayOptions) {
     this.#base = baseUrl(options.url ?? "http://127.0.0.1:11111");
@@ -78,6 +86,7 @@ class GatewayTransport implements Transport {
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.#maxAnswerBytes = options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES;
     this.#passwordKey = options.tradePasswordKey;
+    this.#pushIdleMs = checkedIdleMs(options.pushIdleMs ?? DEFAULT_PUSH_IDLE_MS);
   }
 
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
@@ -99,7 +108,7 @@ class GatewayTransport implements Transport {
 
   async openPushes(hooks: PushHooks): Promise<PushStream> {
     const { openPushStream } = await import("./push.ts");
-    return openPushStream({ ...this.push, ...hooks });
+    return openPushStream({ ...this.push, pushIdleMs: this.#pushIdleMs, ...hooks });
   }
 
   /** Keep-alive connections belong to the runtime, which closes them by itself. */

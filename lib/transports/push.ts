@@ -204,8 +204,9 @@ class SourcePushStream implements PushStream {
     this.#line = line;
     try {
       const error = await this.#serve(line);
-      if (!this.#closing.signal.aborted) this.#setState("lost", { error });
-      return { error, from: line.brokenSince?.() ?? this.#lastByteAt };
+      const from = line.brokenSince?.() ?? this.#lastByteAt;
+      if (!this.#closing.signal.aborted) this.#setState("lost", { error, lastByteAt: from });
+      return { error, from };
     } finally {
       line.close();
       this.#line = undefined;

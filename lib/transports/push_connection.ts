@@ -54,7 +54,7 @@ export interface ConnectionHandlers {
 
 /** Details of {@linkcode readFrames}. */
 export interface ReadOptions {
-  /** Longest silence; unlimited when left out, as nobody documents the gateway's heartbeats. */
+  /** Longest silence, milliseconds; unlimited when left out. */
   idleTimeoutMs?: number;
   /** Who is at the other end, for messages. @default {"the gateway"} */
   peer?: string;

@@ -29,8 +29,10 @@ export interface ConnectionEvent {
   attempt?: number;
   /** Wait before it, milliseconds; with `reconnecting`. */
   waitMs?: number;
-  /** What went wrong; with `lost` and `reconnecting`. */
+  /** What went wrong; with `lost` and `reconnecting`. The code `idle` means that nothing came for too long. */
   error?: BrokerError;
+  /** Last byte before the loss, Unix milliseconds; with `lost`. Pushes may be missing from then on. */
+  lastByteAt?: number;
 }
 
 /** A push that nobody described, or one that could not be read. */

@@ -6,6 +6,7 @@
  */
 import type { BrokerError } from "../errors.ts";
 import { closeQuietly, type OpenConnection, openTcp, openWithin, readFrames } from "./push_connection.ts";
+import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push_waits.ts";
 
 /** What a source tells while it is open. */
 export interface PushHandlers {
@@ -52,17 +53,21 @@ export interface GatewaySourceOptions {
   /** Longest wait for a connection. @default {10_000} */
   connectTimeoutMs?: number;
   /**
-   * Longest silence before the connection counts as lost; noticed within a quarter more. Off by default: nobody
-   * documents how often the gateway gives a sign of life, and a quiet market is no fault.
+   * Longest silence, milliseconds; 0 for no limit. A silent connection is replaced within a quarter more. The push
+   * port takes nothing from a client, so only a new connection shows whether the gateway still pushes; in a quiet
+   * market the replacement costs one `gap` event each time.
+   *
+   * @default {300_000}
    */
-  idleTimeoutMs?: number;
+  pushIdleMs?: number;
   /** Opens the connection. @default {openTcp} */
   connect?: OpenConnection;
 }
 
 /** The gateway's push port. */
 export function gatewaySource(options: GatewaySourceOptions): PushSource {
-  const { hostname, port, connect = openTcp, connectTimeoutMs = 10_000, idleTimeoutMs } = options;
+  const { hostname, port, connect = openTcp, connectTimeoutMs = 10_000 } = options;
+  const idleTimeoutMs = checkedIdleMs(options.pushIdleMs ?? DEFAULT_PUSH_IDLE_MS);
   return {
     async open({ onBytes, onFrame, onPush }, signal) {
       const connection = await openWithin(connect, { hostname, port }, {
@@ -78,7 +83,7 @@ export function gatewaySource(options: GatewaySourceOptions): PushSource {
               // Everything else is a sign of life and no more.
               if (frame.type === "push") onPush(frame.body);
             },
-          }, { ...idleTimeoutMs !== undefined && { idleTimeoutMs } }),
+          }, { ...idleTimeoutMs > 0 && { idleTimeoutMs } }),
         close: () => closeQuietly(connection),
       };
     },

@@ -4,6 +4,23 @@
  * @module
  */
 
+/** Longest silence of the gateway's push port before the connection is replaced, where nobody sets another. */
+export const DEFAULT_PUSH_IDLE_MS = 300_000;
+/** Largest limit on silence that can be set: a day. */
+export const MAX_PUSH_IDLE_MS = 86_400_000;
+
+/**
+ * Checks a limit on silence and returns it.
+ *
+ * @throws {RangeError} When it is neither 0, for none, nor from 1 ms to a day.
+ */
+export function checkedIdleMs(limitMs: number): number {
+  if (Number.isInteger(limitMs) && limitMs >= 0 && limitMs <= MAX_PUSH_IDLE_MS) return limitMs;
+  throw new RangeError(
+    `Cannot use pushIdleMs ${limitMs}: write milliseconds from 1 to ${MAX_PUSH_IDLE_MS}, or 0 for no limit`,
+  );
+}
+
 /** When a lost connection is tried again. */
 export interface ReconnectOptions {
   /** Shortest wait. @default {500} */

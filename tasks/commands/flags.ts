@@ -59,6 +59,13 @@ export const securityType = {
   text: "kind of security, where the code does not tell (us-etf, …)",
 } as const satisfies Flag;
 
+/** Longest silence of the gateway's push port. */
+export const pushIdle = {
+  type: "string",
+  value: "SECONDS",
+  text: "replace a push connection that is silent for so long; 0 for never (300)",
+} as const satisfies Flag;
+
 /** Which columns of a list are shown. */
 export const columns = {
   type: "string",

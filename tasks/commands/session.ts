@@ -8,12 +8,13 @@ import { type LoadedSettings, loadSettings, type Settings } from "../../lib/clie
 import type { DirectOptions } from "../../lib/transports/direct.ts";
 import type { FlagValues, sharedFlags } from "./command.ts";
 import { UsageError } from "./exit_codes.ts";
+import type { pushIdle } from "./flags.ts";
 import type { Host } from "./host.ts";
 
 /** Settings file that is read when none is named. */
 const DEFAULT_FILE = "hsgate.yaml";
 
-type Shared = FlagValues<typeof sharedFlags>;
+type Shared = FlagValues<typeof sharedFlags> & FlagValues<{ "push-idle": typeof pushIdle }>;
 
 /** Loads the settings and shows warnings on stderr. */
 export async function settingsOf(flags: Shared, host: Host): Promise<LoadedSettings> {
@@ -31,7 +32,8 @@ export async function loadSettingsOf(flags: Shared, host: Host): Promise<LoadedS
       ...flags.push !== undefined && { pushAddress: flags.push },
       ...flags["auth-url"] !== undefined && { authUrl: flags["auth-url"] },
       ...flags.transport !== undefined && { transport: flags.transport },
-      ...flags.timeout !== undefined && { timeoutMs: timeoutMs(flags.timeout) },
+      ...flags.timeout !== undefined && { timeoutMs: millis("timeout", flags.timeout) },
+      ...flags["push-idle"] !== undefined && { pushIdleMs: millis("push-idle", flags["push-idle"]) },
     },
     env: host.env,
     readFile: host.readFile,
@@ -40,9 +42,10 @@ export async function loadSettingsOf(flags: Shared, host: Host): Promise<LoadedS
   });
 }
 
-function timeoutMs(seconds: string): string {
-  if (!/^\d{1,4}(\.\d{1,3})?$/.test(seconds)) {
-    throw new UsageError(`Cannot read --timeout "${seconds}": write seconds, such as 10 or 0.5`);
+/** Reads seconds as milliseconds; the setting's own rule says which are allowed. */
+function millis(flag: "timeout" | "push-idle", seconds: string): string {
+  if (!/^\d{1,5}(\.\d{1,3})?$/.test(seconds)) {
+    throw new UsageError(`Cannot read --${flag} "${seconds}": write seconds, such as 10 or 0.5`);
   }
   return String(Math.round(Number(seconds) * 1000));
 }

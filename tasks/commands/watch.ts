@@ -1,10 +1,11 @@
 /** Description of `hsgate watch`. @module */
 import { command, type Flags, type Input } from "./command.ts";
-import { columns, securityType } from "./flags.ts";
+import { columns, pushIdle, securityType } from "./flags.ts";
 
 const flags = {
   type: securityType,
   topics: { type: "string", value: "LIST", text: "quote, tick, order-book, broker-queue (quote)" },
+  "push-idle": pushIdle,
   columns,
 } as const satisfies Flags;
 /** What it is given. */
@@ -18,7 +19,9 @@ export const watch = command({
   args: [1, 200],
   details: `Changes of orders come without being asked for and stand below the quotes. Without
 a terminal each change is one line, with --json one line of JSON. Ctrl-C stops it
-and the subscriptions with it.`,
+and the subscriptions with it. When nothing comes for --push-idle, watch says since
+when, opens a new connection and says what may be missing. The setting pushIdleMs and
+HSGATE_PUSH_IDLE_MS say the same in milliseconds.`,
   flags,
   calendars: false,
   exits: [3, 4, 6],

@@ -31,10 +31,16 @@ Deno.test("loadSettings() knows where a gateway usually listens", async () => {
   const loaded = await load();
   assertEquals(loaded.settings, {
     gatewayUrl: "http://127.0.0.1:11111",
+    pushIdleMs: 300_000,
     timeoutMs: 10_000,
     transport: "gateway",
   });
-  assertEquals(loaded.origins, { gatewayUrl: "default", timeoutMs: "default", transport: "default" });
+  assertEquals(loaded.origins, {
+    gatewayUrl: "default",
+    pushIdleMs: "default",
+    timeoutMs: "default",
+    transport: "default",
+  });
   assertEquals(loaded.file, undefined);
 });
 
@@ -50,6 +56,7 @@ Deno.test("loadSettings() prefers flags to the environment and the environment t
   assertEquals(origins, {
     gatewayUrl: "flag",
     pushAddress: "HSGATE_PUSH_ADDRESS",
+    pushIdleMs: "default",
     timeoutMs: "hsgate.yaml",
     transport: "default",
   });
@@ -86,6 +93,7 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
   assertEquals(settings, {
     gatewayUrl: "http://127.0.0.1:4001",
     pushAddress: "127.0.0.1:4002",
+    pushIdleMs: 300_000,
     tradePassword: "sim-1",
     tradePasswordKey: KEY,
     authUrl: "http://127.0.0.1:4003",
@@ -219,7 +227,7 @@ Deno.test("loadSettings() warns of a key that is nothing like a setting", async 
   const { warnings } = await load({ files: { "hsgate.yaml": "colour: blue" } });
   assertEquals(warnings, [
     '"hsgate.yaml" has "colour", which is no setting; there are transport, gatewayUrl, pushAddress, ' +
-    "tradePassword, tradePasswordKey, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
+    "pushIdleMs, tradePassword, tradePasswordKey, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
     "platformPublicKey, parameterStyle, caCerts, leaseFolder, ledger, volatileLedger, calendars, pingUrl, timeoutMs, " +
     "tradePasswordFile, tradePasswordKeyFile, mobileFile, loginPasswordFile, developerPrivateKeyFile, " +
     "platformPublicKeyFile, caCertsFile, pingUrlFile",

@@ -56,7 +56,7 @@ Deno.test("a push port that is stopped is noticed by its silence, where a limit 
     port: Number(port),
     now: Date.now,
     random: Math.random,
-    idleTimeoutMs: 200,
+    pushIdleMs: 200,
     reconnect: { minMs: 10, maxMs: 20 },
   });
   const events = stream.events();

@@ -452,9 +452,9 @@ Deno.test("connect gives up on a connection that does not come about", async () 
   );
 });
 
-Deno.test("idleTimeoutMs breaks a silent connection, and any frame is a sign of life", async () => {
+Deno.test("pushIdleMs breaks a silent connection, and any frame is a sign of life", async () => {
   await using farEnd = startPushFarEnd();
-  await using stream = open(farEnd.port, { idleTimeoutMs: 80 });
+  await using stream = open(farEnd.port, { pushIdleMs: 80 });
   const events = stream.events();
   const far = await farEnd.next();
   for (let beat = 0; beat < 8; beat++) {

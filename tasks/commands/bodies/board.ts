@@ -6,7 +6,7 @@
 import { isZero } from "../../../lib/decimal.ts";
 import type { PushEvent } from "../../../lib/operations/pushes.ts";
 import type { BookLevel, Quote } from "../../../lib/operations/quotes.ts";
-import type { TransportEvent } from "../../../lib/transports/push_events.ts";
+import type { ConnectionEvent, TransportEvent } from "../../../lib/transports/push_events.ts";
 import type { Host } from "../host.ts";
 import { chooseColumns, type Column, fit, paint, plain, tableLines } from "../print.ts";
 import { changePercent, priceText, quoteColumns, shortCount } from "./quote_line.ts";
@@ -131,13 +131,11 @@ export function lineOf(event: TransportEvent): string | undefined {
       return `${security?.symbol}  ${side} brokers ${named}${left > 0 ? ` and ${left} more` : ""}`;
     }
     case "gap":
-      return `the stream broke and is back: changes in between may be missing (${event.reason})`;
+      return `the stream is back: changes from ${clockText(event.from)} to ${
+        clockText(event.to)
+      } may be missing (${event.reason})`;
     case "connection":
-      return event.state === "connected" || event.state === "closed"
-        ? undefined
-        : event.state === "lost"
-        ? "the stream is lost"
-        : `connecting again, try ${event.attempt}`;
+      return connectionLine(event);
     case "unknown":
       return event.expected === "order"
         ? "an order changed in a way that cannot be read: look at the orders"
@@ -147,6 +145,18 @@ export function lineOf(event: TransportEvent): string | undefined {
     case "dropped":
       return `${event.count} ticks were left out: this terminal is too slow`;
   }
+}
+
+function connectionLine({ state, attempt, error, lastByteAt }: ConnectionEvent): string | undefined {
+  if (state === "connected" || state === "closed") return undefined;
+  if (state === "reconnecting") return `connecting again, try ${attempt}`;
+  const since = lastByteAt === undefined ? "" : `; nothing has come since ${clockText(lastByteAt)}`;
+  return `the stream is lost${since}${error === undefined ? "" : ` (${error.message})`}`;
+}
+
+/** Returns the time of day on this machine. */
+export function clockText(at: number): string {
+  return new Date(at).toTimeString().slice(0, 8);
 }
 
 type OrderData = Extract<PushEvent, { type: "order" }>["data"];

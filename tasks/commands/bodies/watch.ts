@@ -11,7 +11,7 @@ import type { Host } from "../host.ts";
 import { columnsAsked, rowsTaken, shownWidth } from "../print.ts";
 import { clientOf } from "../session.ts";
 import type { WatchInput } from "../watch.ts";
-import { Board, lineOf } from "./board.ts";
+import { Board, clockText, lineOf } from "./board.ts";
 import { securitiesOf } from "./securities.ts";
 
 /** Time between two drawings: a person reads no faster. */
@@ -62,7 +62,7 @@ interface Show {
   end(): void;
 }
 
-const clockOf = (host: Host) => new Date(host.now()).toTimeString().slice(0, 8);
+const clockOf = (host: Host) => clockText(host.now());
 
 function jsonLines(host: Host): Show {
   // Errors do not survive JSON by themselves; their message does.
