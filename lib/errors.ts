@@ -75,7 +75,10 @@ export class InvalidParamsError extends BrokerError {
   }
 }
 
-/** The broker said no. Its code and text are kept word for word. */
+/**
+ * The broker said no. Its code and text are kept word for word. For a write this is a refusal that is known to mean
+ * that nothing was executed; any other answer to a write is an `OutcomeUnknownError`.
+ */
 export class RejectedError extends BrokerError {
   override readonly name: string = "RejectedError";
   /** The broker's own text. */
@@ -112,9 +115,22 @@ export class TransportError extends BrokerError {
   override readonly name: string = "TransportError";
 }
 
-/** A write was sent and no answer came. It may have happened: look at today's orders before anything else. */
+/**
+ * A write was sent, and no answer says whether it was executed. It may have been: look in the lists that `lists` names
+ * before you send anything again.
+ */
 export class OutcomeUnknownError extends BrokerError {
   override readonly name: string = "OutcomeUnknownError";
+  /** Operations that list what the write made or changed, such as `orders.today`; empty where none does. */
+  readonly lists: readonly string[];
+
+  constructor(
+    message: string,
+    { lists = [], ...context }: ErrorContext & { lists?: readonly string[] } = {},
+  ) {
+    super(message, context);
+    this.lists = lists;
+  }
 }
 
 /** An answer that does not fit: header, signature, cipher, JSON, shape. */

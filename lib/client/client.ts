@@ -9,6 +9,7 @@ import { quotes } from "../operations/quotes.ts";
 import { catalogue } from "../operations/mod.ts";
 import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
 import type { TransportEvent } from "../transports/push_events.ts";
+import { unanswered } from "../transports/outcome.ts";
 import type { CallOptions, LoginKeeper, Transport } from "../transports/transport.ts";
 import { isLoginMissing, Login } from "./login.ts";
 import { type Paged, paged, type PagingOptions } from "./paging.ts";
@@ -241,7 +242,11 @@ class Calls {
       await this.#keeper.ensure();
     }
     if (operation.effect === "write") options.beforeWrite?.();
-    return await this.#transport.call(operation, params, options);
+    const answer = await this.#transport.call(operation, params, options);
+    const left = operation.unmentioned?.(params, answer) ?? [];
+    if (left.length === 0) return answer;
+    const context = { operation, transport: this.#transport.name, params };
+    throw unanswered(context, `the answer does not mention ${left.join(", ")}`, "not-mentioned");
   }
 
   async #read(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {

@@ -40,6 +40,44 @@ export const ResponseCode = dictionary({
 /** Codes of answers over the socket; the gateway writes them at the start of its error text. */
 export type ResponseCode = NameOf<typeof ResponseCode>;
 
+/** What a code says about the call that it answers. */
+export interface CodeMeaning {
+  /** What a caller would do about it: log in, stop because the login was taken over, try a read again, or give up. */
+  readonly kind: "login" | "displaced" | "busy" | "refused";
+  /** Whether a write that is answered with it was refused before it was executed, or may have been executed. */
+  readonly write: "refused" | "unknown";
+}
+
+/**
+ * What each listed code means. This table decides which answers refuse a write: `write` is `refused` only where the
+ * meaning of the code leaves no doubt that the order was not taken. A code that is not listed here proves nothing.
+ */
+export const codeMeanings: Readonly<Record<ResponseCode, CodeMeaning>> = {
+  "success": { kind: "refused", write: "unknown" },
+  "trade-login-expired": { kind: "login", write: "refused" },
+  "system-error": { kind: "refused", write: "unknown" },
+  "signature-error": { kind: "refused", write: "refused" },
+  "data-encryption-error": { kind: "refused", write: "refused" },
+  "not-initialized": { kind: "refused", write: "refused" },
+  "retired": { kind: "refused", write: "refused" },
+  "not-entitled": { kind: "refused", write: "refused" },
+  "duplicate": { kind: "refused", write: "unknown" },
+  "call-failed": { kind: "refused", write: "unknown" },
+  "no-such-operation": { kind: "refused", write: "refused" },
+  "illegal-request": { kind: "refused", write: "refused" },
+  "busy": { kind: "busy", write: "unknown" },
+  "not-logged-in": { kind: "login", write: "refused" },
+  "displaced": { kind: "displaced", write: "refused" },
+  "token-expired": { kind: "login", write: "refused" },
+  "timeout": { kind: "busy", write: "unknown" },
+  "invalid-parameter": { kind: "refused", write: "refused" },
+  "no-connection": { kind: "busy", write: "unknown" },
+  "reconnecting": { kind: "busy", write: "unknown" },
+  "futures-login-expired": { kind: "login", write: "refused" },
+  "product-lookup-failed": { kind: "refused", write: "refused" },
+  "contract-lookup-failed": { kind: "refused", write: "refused" },
+};
+
 /** Names for `communityErrorCodes`. */
 export const CommunityErrorCode = dictionary({
   wire: "communityErrorCodes",

@@ -15,7 +15,7 @@ import {
 import { Market } from "../dictionaries/market.ts";
 import { Side } from "../dictionaries/side.ts";
 import { TradingHours } from "../dictionaries/trading_hours.ts";
-import { family, gap, operation } from "./operation.ts";
+import { family, gap, operation, type Proof } from "./operation.ts";
 import { field, key, optional, params, record, type RecordOf, rows } from "./records.ts";
 import { checkCommon, dateRange, market, orderIdAnswer, pageNumbersText, symbol } from "./shared.ts";
 import {
@@ -34,6 +34,9 @@ import {
 } from "./types.ts";
 
 const noMessage = gap("message definition and number not published");
+
+/** An algorithmic order is in no list of orders; only the child orders that it sends are. */
+const algoProof: Proof = { lists: ["algo.list"] };
 
 const strategyFields = {
   /** Start, Hong Kong time; `00:00:00` means the open, or now when it is open. */
@@ -129,6 +132,7 @@ export const algo = family("algo", {
     wire: "AlgoAddOrder",
     group: "trade",
     effect: "write",
+    provenBy: [algoProof],
     needs: "trade-login",
     source: "API document 4.3",
     request: params({
@@ -174,6 +178,7 @@ export const algo = family("algo", {
     wire: "AlgoChangeOrder",
     group: "trade",
     effect: "write",
+    provenBy: [algoProof],
     needs: "trade-login",
     extra: true,
     source: "community Go SDK, vendor gateway SDK 2.3.0",
@@ -199,6 +204,7 @@ export const algo = family("algo", {
     wire: "AlgoCancelOrder",
     group: "trade",
     effect: "write",
+    provenBy: [algoProof],
     needs: "trade-login",
     extra: true,
     source: "community Go SDK, vendor gateway SDK 2.3.0",
@@ -212,6 +218,7 @@ export const algo = family("algo", {
     wire: "AlgoCancelEntrust",
     group: "trade",
     effect: "write",
+    provenBy: [{ lists: ["algo.children", "orders.today", "fills.today"] }],
     needs: "trade-login",
     extra: true,
     source: "community Go SDK, vendor gateway SDK 2.3.0",
@@ -230,6 +237,7 @@ export const algo = family("algo", {
     wire: "AlgoActionOrder",
     group: "trade",
     effect: "write",
+    provenBy: [algoProof],
     needs: "trade-login",
     extra: true,
     source: "community Go SDK, vendor gateway SDK 2.3.0",

@@ -13,7 +13,7 @@ import {
 import { OrderStatus } from "../dictionaries/order_status.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
 import { Side } from "../dictionaries/side.ts";
-import { family, operation } from "./operation.ts";
+import { family, operation, type Proof } from "./operation.ts";
 import { field, key, listOf, optional, params, record, type RecordOf, rows } from "./records.ts";
 import { checkCommon, dateRange, orderIdAnswer, pageCounters, pageNumbers } from "./shared.ts";
 import {
@@ -225,6 +225,9 @@ const page = (message: string) =>
   }, [message]);
 
 /** Contract code; Hong Kong codes carry `.HK`. */
+/** Futures have lists of their own. */
+const futuresProof: Proof = { lists: ["futures.ordersToday", "futures.fillsToday"] };
+
 const contract = field("stockCode", listingCode);
 const terms = {
   /** Contract code; Hong Kong codes carry `.HK`. */
@@ -344,6 +347,7 @@ export const futures = family("futures", {
     wire: "FuturesEntrust",
     group: "trade",
     effect: "write",
+    provenBy: [futuresProof],
     needs: "trade-login",
     extra: true,
     source: "vendor Python SDK 1.1.2, community Go SDK, vendor gateway SDK 2.3.0",
@@ -361,6 +365,7 @@ export const futures = family("futures", {
     wire: "FuturesModifyEntrust",
     group: "trade",
     effect: "write",
+    provenBy: [futuresProof],
     needs: "trade-login",
     extra: true,
     source: "vendor Python SDK 1.1.2, community Go SDK, vendor gateway SDK 2.3.0",
@@ -378,6 +383,7 @@ export const futures = family("futures", {
     wire: "FuturesCancelEntrust",
     group: "trade",
     effect: "write",
+    provenBy: [futuresProof],
     needs: "trade-login",
     extra: true,
     source: "vendor Python SDK 1.1.2, community Go SDK, vendor gateway SDK 2.3.0",
@@ -464,6 +470,7 @@ export const futures = family("futures", {
     wire: "FuturesResetPwd",
     group: null,
     effect: "write",
+    provenBy: [],
     needs: "trade-login",
     extra: true,
     source: "vendor Python SDK 1.1.2",

@@ -47,6 +47,19 @@ export interface Paging {
   readonly last: "short" | "total" | "mark";
 }
 
+/** Where the outcome of a write shows when its answer was lost. */
+export interface Proof {
+  /** Reads of the catalogue, by our names, that list what the write made or changed. */
+  readonly lists: readonly string[];
+  /** Holds only for calls whose parameter has one of these values; a proof without it holds for all other calls. */
+  readonly when?: {
+    readonly param: string;
+    readonly isOneOf: readonly string[];
+    /** Those calls in words, such as `a conditional order`. */
+    readonly what: string;
+  };
+}
+
 /** An operation as the catalogue describes it. */
 export interface OperationInit<Params, Result, P extends Paging | undefined = Paging | undefined> {
   /** The broker's name. */
@@ -61,6 +74,11 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   answers?: "now";
   /** The operation that answers for a past day, where there is one. */
   instead?: string;
+  /** Where to look after a write whose answer was lost. Every write has it; empty where no list shows the outcome. */
+  provenBy?: readonly Proof[];
+  /** What a call asked for that its answer does not mention: the outcome of that is unknown. */
+  // deno-lint-ignore no-explicit-any -- the parameters and the answer of its own operation, as in `AnyOperation`
+  unmentioned?: (params: any, answer: any) => readonly string[];
   /** The login that has to be there before. */
   needs: Need;
   /** Where it is documented. */

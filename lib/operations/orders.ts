@@ -12,7 +12,7 @@ import { ClientType } from "../dictionaries/query.ts";
 import { Side } from "../dictionaries/side.ts";
 import { TradingHours } from "../dictionaries/trading_hours.ts";
 import { RoutingVenue } from "../dictionaries/venue.ts";
-import { family, gap, operation } from "./operation.ts";
+import { family, gap, operation, type Proof } from "./operation.ts";
 import { field, key, listOf, optional, params, record, type RecordOf, rows } from "./records.ts";
 import {
   checkCommon,
@@ -138,7 +138,23 @@ const cancelAnswer = record({
   failed: field("failCancelEntrust", listOf(cancelFailure)),
 });
 
+interface CancelManyParams {
+  orderIds: readonly string[];
+}
+
+interface CancelAnswer {
+  cancelled: readonly string[];
+  failed: readonly { orderId: string }[];
+}
+
 const noMessage = gap("message definition not published");
+
+/** Conditional orders have lists of their own; an order that fills at once may be in no list of orders. */
+const ordinaryProof: Proof = { lists: ["orders.today", "fills.today"] };
+const conditionalProof: Proof = {
+  lists: ["conditionalOrders.today"],
+  when: { param: "orderType", isOneOf: conditionalTypes, what: "a conditional order" },
+};
 
 /** Orders. */
 export const orders = family("orders", {
@@ -150,6 +166,7 @@ export const orders = family("orders", {
     wire: "TradeEntrust",
     group: "trade",
     effect: "write",
+    provenBy: [ordinaryProof, conditionalProof],
     needs: "trade-login",
     source: "API document 4.3, 4.8",
     request: params({
@@ -223,6 +240,7 @@ export const orders = family("orders", {
     wire: "TradeChangeEntrust",
     group: "trade",
     effect: "write",
+    provenBy: [ordinaryProof, conditionalProof],
     needs: "trade-login",
     source: "API document 4.3; field numbers from the vendor Python SDK 1.1.2",
     request: params({
@@ -262,6 +280,7 @@ export const orders = family("orders", {
     wire: "TradeCancelEntrust",
     group: "trade",
     effect: "write",
+    provenBy: [ordinaryProof, conditionalProof],
     needs: "trade-login",
     source: "API document 4.3, 4.8",
     request: params({
@@ -282,12 +301,18 @@ export const orders = family("orders", {
 
   /**
    * Cancels the named orders of a market and tells which it could not. May time out when the day has many orders:
-   * then ask for the lists again, and cancel what is left. Conditional orders are cancelled one by one.
+   * then ask for the lists again, and cancel what is left. An answer that leaves out one of the named orders is an
+   * `OutcomeUnknownError` that names it. Conditional orders are cancelled one by one.
    */
   cancelMany: operation({
     wire: "TradeBatchCancelEntrust",
     group: "trade",
     effect: "write",
+    provenBy: [ordinaryProof],
+    unmentioned: ({ orderIds }: CancelManyParams, { cancelled, failed }: CancelAnswer) => {
+      const named = new Set([...cancelled, ...failed.map(({ orderId }) => orderId)]);
+      return orderIds.filter((id) => !named.has(id));
+    },
     needs: "trade-login",
     source: "API document 4.3",
     request: params({
@@ -299,13 +324,17 @@ export const orders = family("orders", {
     socket: noMessage,
   }),
 
-  /** Cancels every order of a market that can be cancelled; `shanghai` and `shenzhen` each mean both. */
+  /**
+   * Cancels every order of a market that can be cancelled; `shanghai` and `shenzhen` each mean both. An answer that
+   * names no order does not prove that none is open: ask `orders.today`.
+   */
   cancelAll: operation({
     wire: "TradeBatchCancelEntrust",
     variantOf: "orders.cancelMany",
     constants: { entrustId: [] },
     group: "trade",
     effect: "write",
+    provenBy: [ordinaryProof],
     needs: "trade-login",
     source: "API document 4.3; the empty list from the community Go SDK",
     request: params({ market }),

@@ -8,6 +8,7 @@ import { barDayLimits } from "../dictionaries/bar.ts";
 import type { Dictionary } from "../dictionaries/dictionary.ts";
 import { FeeItem } from "../dictionaries/fee_item.ts";
 import { dictionaries } from "../dictionaries/mod.ts";
+import { type CodeMeaning, codeMeanings, ResponseCode } from "../dictionaries/response_code.ts";
 import { conformancePage } from "./conformance_page.ts";
 import { FieldComments } from "./doc_comments.ts";
 import { exampleCall } from "./examples.ts";
@@ -101,6 +102,7 @@ function operationSection(operation: AnyOperation): string {
     `- Wire name: \`${operation.wire}\``,
     `- Effect: ${operation.effect}; needs ${operation.needs}`,
     ...answersNow(operation),
+    ...proven(operation),
     `- Gateway: ${gateway}; direct: ${direct}`,
     ...(operation.variantOf ? [`- A named special case of \`${operation.variantOf}\``] : []),
     ...(operation.paging ? [`- Answers in pages, by ${operation.paging.style}`] : []),
@@ -124,6 +126,20 @@ function answersNow({ answers, instead }: AnyOperation): string[] {
   if (answers === undefined) return [];
   const other = instead === undefined ? undefined : operations.get(instead);
   return [`- Answers as of now${other === undefined ? "" : `; for a past day use ${linkTo(other)}`}`];
+}
+
+/** Says which lists show what became of a write whose answer was lost. */
+function proven(operation: AnyOperation): string[] {
+  if (operation.provenBy === undefined) return [];
+  const links = operation.provenBy.map(({ lists, when }) => {
+    const names = lists.map((name) => linkTo(operations.get(name)!)).join(", "); // a test holds each against the catalogue
+    return when === undefined ? names : `${names} for ${when.what}`;
+  });
+  return [
+    `- After a lost answer look in: ${
+      links.length === 0 ? "the broker's app, as no list shows it" : links.join("; ")
+    }`,
+  ];
 }
 
 interface Row {
@@ -219,6 +235,17 @@ function pushesPage(): string {
   return [notice, "# Pushes", docOfFamily("pushes") ?? "", ...sections].join("\n\n");
 }
 
+/** Says what each code means for a write. */
+function writeCodes(): string {
+  const codes = (write: CodeMeaning["write"]) =>
+    ResponseCode.entries.filter(({ name }) => codeMeanings[name].write === write)
+      .map(({ code }) => `\`${code}\``).join(", ");
+  return `These codes refuse a write before it is executed: ${codes("refused")}. After any other code (${
+    codes("unknown")
+  }, or one that is not listed), after a text without a code and after an HTTP status other than 200 the outcome of a ` +
+    "write is unknown. The text `current time does not allow entrust` refuses an order with or without a code.";
+}
+
 function dictionariesPage(): string {
   const sections = Object.entries(dictionaries).map(([name, { wire, type, source, closed, entries }]) =>
     [
@@ -228,6 +255,7 @@ function dictionariesPage(): string {
       entries.length === 0
         ? 'No code is known; each arrives as `"unlisted:…"`.'
         : table(["Code", "Name", "Meaning"], entries.map((e) => [`\`${e.code}\``, `\`${e.name}\``, e.label])),
+      ...(name === "ResponseCode" ? [writeCodes()] : []),
     ].join("\n\n")
   );
   const limits = Object.entries(barDayLimits).map(([interval, days]) => [`\`${interval}\``, `${days}`]);

@@ -5,12 +5,13 @@
  * @see API document 2.1
  * @module
  */
-import { UnmappedError } from "../errors.ts";
+import { RejectedError, UnmappedError } from "../errors.ts";
+import { findOperation } from "../operations/mod.ts";
 import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
 import { Mismatch } from "../operations/types.ts";
 import { rememberWire } from "../operations/wire_rows.ts";
 import { decodeExactly, describeMismatch, parseAsWritten, parseWithDigits } from "./json.ts";
-import { type CallContext, rejection, unreadable } from "./outcome.ts";
+import { type CallContext, type Refused, rejection, unanswered, unreadable } from "./outcome.ts";
 import type { CallOptions } from "./transport.ts";
 
 /** What the gateway answers with. */
@@ -77,6 +78,12 @@ export function rawPath(group: string, name: string): string {
   throw new TypeError(`Cannot call "${path}": not a path of the gateway`);
 }
 
+/** A call of a path as the errors know it: a write, whose outcome shows where the catalogue says, if it knows the name. */
+export function rawContext(path: string, transport: string): CallContext {
+  const provenBy = findOperation(path.slice(path.lastIndexOf("/") + 1))?.provenBy;
+  return { operation: { name: path.slice(1), effect: "write", ...provenBy && { provenBy } }, transport };
+}
+
 /**
  * Reads an answer in our names.
  *
@@ -113,13 +120,32 @@ export function openEnvelope(context: CallContext, text: string): unknown {
     throw unreadable(context, 'it has no "ok", so this is not the gateway', "not-an-envelope");
   }
   if (envelope.ok) return envelope.data;
-  throw rejection(context, typeof envelope.err === "string" ? envelope.err : "");
+  throw rejection(context, refusedBy(envelope));
 }
 
-/** The text of `err`, where the answer has one. */
-export function errOf(text: string): string | undefined {
-  const envelope = parse(text);
-  return isRecord(envelope) && typeof envelope.err === "string" ? envelope.err : undefined;
+/** What an answer with an HTTP status other than 200 means. Its envelope counts, where there is one. */
+export function httpRefusal(context: CallContext, status: number, text: string): unknown {
+  const parsed = parse(text);
+  const envelope = isRecord(parsed) && parsed.ok === false ? refusedBy(parsed) : undefined;
+  const said = `HTTP ${status}${envelope === undefined || envelope.text === "" ? "" : `: ${envelope.text}`}`;
+  const code = `http-${status}`;
+  // After a server error nobody knows. A client error refuses a read; for a write the status proves nothing.
+  if (status < 400 || status >= 500) return unanswered(context, said, code);
+  if (context.operation.effect !== "write") return rejection(context, { text: said, code });
+  const refusal = envelope === undefined ? undefined : rejection(context, envelope);
+  return refusal instanceof RejectedError ? refusal : unanswered(context, said, code);
+}
+
+function refusedBy({ err, data }: { err?: unknown; data?: unknown }): Refused {
+  return { text: typeof err === "string" ? err : "", hasResult: holdsSomething(data) };
+}
+
+/** Whether there is anything in an answer, however deep: a refusal has none. */
+function holdsSomething(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) {
+    return value !== undefined && value !== null && value !== "" && value !== false && value !== 0;
+  }
+  return Object.values(value).some(holdsSomething);
 }
 
 function parse(text: string): unknown {

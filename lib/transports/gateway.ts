@@ -5,9 +5,9 @@
  */
 import type { AnyOperation } from "../operations/operation.ts";
 import { type Address, addressOf } from "./address.ts";
-import { errOf, openEnvelope, rawPath, readAnswer, writeCall } from "./envelope.ts";
+import { httpRefusal, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
 import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./post_once.ts";
-import { type CallContext, lost, rejection, unanswered, unreadable } from "./outcome.ts";
+import { type CallContext, lost, unreadable } from "./outcome.ts";
 import type { PushHooks, PushStream } from "./push.ts";
 import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push_waits.ts";
 import type { CallOptions, Transport } from "./transport.ts";
@@ -90,7 +90,7 @@ class GatewayTransport implements Transport {
   }
 
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
-    const context = { operation, transport: this.name };
+    const context = { operation, transport: this.name, params };
     const { path, params: encoded } = await writeCall(context, params, this.#passwordKey);
     return readAnswer(context, await this.#post(context, path, encoded, options), options);
   }
@@ -102,7 +102,7 @@ class GatewayTransport implements Transport {
     options: CallOptions,
   ): Promise<unknown> {
     const path = rawPath(group, name);
-    const context = { operation: { name: path.slice(1), effect: "write" as const }, transport: this.name };
+    const context = rawContext(path, this.name);
     return openEnvelope(context, await this.#post(context, path, params, options));
   }
 
@@ -138,7 +138,7 @@ class GatewayTransport implements Transport {
       throw this.#lost(context, error, options, timeout, timeoutMs);
     }
     if (answer.status === 200) return answer.text;
-    throw httpError(context, answer.status, answer.text);
+    throw httpRefusal(context, answer.status, answer.text);
   }
 
   #lost(
@@ -204,13 +204,4 @@ async function readText(response: Response, most: number): Promise<string> {
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();
-}
-
-function httpError(context: CallContext, status: number, text: string): unknown {
-  const err = errOf(text);
-  const said = `HTTP ${status}${err === undefined ? "" : `: ${err}`}`;
-  // A client error says that the request was not taken; after a server error nobody knows.
-  return status >= 400 && status < 500
-    ? rejection(context, said, `http-${status}`)
-    : unanswered(context, said, `http-${status}`);
 }

@@ -8,7 +8,7 @@
  */
 import { BrokerError, TransportError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
-import { type Envelope, openEnvelope, rawPath, readAnswer, writeCall } from "./envelope.ts";
+import { type Envelope, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
 import { type CallContext, lost } from "./outcome.ts";
 import type { PushHooks, PushStream } from "./push.ts";
 import type { PushSource } from "./push_source.ts";
@@ -96,7 +96,7 @@ class MemoryTransport implements Transport {
   }
 
   async call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
-    const context = { operation, transport: this.name };
+    const context = { operation, transport: this.name, params };
     const { path, params: encoded } = await writeCall(context, params, this.#passwordKey);
     return readAnswer(context, await this.#ask(context, path, encoded, options), options);
   }
@@ -108,7 +108,7 @@ class MemoryTransport implements Transport {
     options: CallOptions,
   ): Promise<unknown> {
     const path = rawPath(group, name);
-    const context = { operation: { name: path.slice(1), effect: "write" as const }, transport: this.name };
+    const context = rawContext(path, this.name);
     return openEnvelope(context, await this.#ask(context, path, params, options));
   }
 

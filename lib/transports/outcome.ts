@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { ResponseCode } from "../dictionaries/response_code.ts";
+import { codeMeanings, ErrorText, ResponseCode } from "../dictionaries/response_code.ts";
 import {
   BrokerError,
   BusyError,
@@ -17,61 +17,90 @@ import {
   TransportError,
 } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
+import { provingLists, whereToLook } from "../operations/proof.ts";
 
 /** A call under way: what the errors need to know of it. */
 export interface CallContext {
   /** The operation. */
-  operation: Pick<AnyOperation, "name" | "effect">;
+  operation: Pick<AnyOperation, "name" | "effect" | "provenBy">;
   /** Name of the transport. */
   transport: string;
+  /** The parameters in our names, where they are known: they say which lists show the outcome of a write. */
+  params?: unknown;
 }
 
-const loginCodes: readonly ResponseCode[] = [
-  "not-logged-in",
-  "token-expired",
-  "trade-login-expired",
-  "futures-login-expired",
-];
-/** Codes after which a write may have happened all the same (our own reading of their meanings). */
-const openCodes: readonly ResponseCode[] = [
-  "system-error",
-  "duplicate",
-  "call-failed",
-  "busy",
-  "timeout",
-  "no-connection",
-  "reconnecting",
-];
-const busyCodes: readonly ResponseCode[] = ["busy", "timeout", "no-connection", "reconnecting"];
-const marketClosed = /current time does not allow entrust/i;
+/** A refusal as it came. */
+export interface Refused {
+  /** The broker's text, word for word. */
+  readonly text: string;
+  /** The broker's code, or a short word of ours. */
+  readonly code?: string;
+  /** The answer holds a result as well, so that it contradicts itself. */
+  readonly hasResult?: boolean;
+}
 
-const adviceForWrites = "look at today's orders before you place anything again";
+const isListed = (code: string | undefined) => ResponseCode.entries.some((entry) => entry.code === code);
 
 /** The code at the start of an error text: three to five digits that stand alone. */
 export function codeOf(text: string): string | undefined {
   return /^\s*(\d{3,5})(?!\d)/.exec(text)?.[1];
 }
 
-/** The broker said no: picks the class by its code and text, which are kept word for word. */
-export function rejection(context: CallContext, text: string, code = codeOf(text)): BrokerError {
+/** A code and what separates it from its text; digits that go on as a word are no code: `1016.HK`, `112ms`. */
+const CODE_AND_TEXT = /^\s*(\d{3,5})(?=$|[\s:：,，;；-])[\s:：,，;；-]*(.*)$/s;
+
+/** The text that an order outside market hours is refused with. */
+const closedTexts = ErrorText.entries.filter(({ name }) => name === "market-closed").map(({ code }) => code);
+
+/** Whether a text says that the market is closed, and nothing else. */
+function saysClosed(text: string): boolean {
+  const said = (CODE_AND_TEXT.exec(text)?.[2] ?? text).trim().replace(/[.。!！]+$/, "").toLowerCase();
+  return closedTexts.includes(said);
+}
+
+/**
+ * Whether an answer is known to refuse a write before it was executed. Known are the listed codes that mean it, alone
+ * or in front of a text, and the listed texts. Free text, an unlisted code and no reason at all prove nothing.
+ */
+function refusesWrite({ text, code, hasResult = false }: Refused): boolean {
+  if (hasResult) return false;
+  if (saysClosed(text)) return true;
+  const told = code ?? CODE_AND_TEXT.exec(text)?.[1];
+  const name = told === undefined ? undefined : ResponseCode.decode(told);
+  return ResponseCode.has(name) && codeMeanings[name].write === "refused";
+}
+
+/** The broker said no, or seems to: picks the class by its code and text, which are kept word for word. */
+export function rejection(context: CallContext, refused: Refused): BrokerError {
   const { operation, transport } = context;
+  const { text, code = codeOf(text) } = refused;
   const details = { ...(code === undefined ? {} : { code }), operation: operation.name, transport };
-  const message = `Cannot complete ${operation.name}: ${text === "" ? "the broker gave no reason" : text}`;
-  const known = code === undefined ? undefined : ResponseCode.decode(code);
-  const is = (codes: readonly ResponseCode[]) => codes.some((each) => each === known);
-  if (marketClosed.test(text)) return new MarketClosedError(message, text, details);
-  if (known === "displaced") {
-    return new DisplacedError(
-      `${message} (another device or program logged in with this account)`,
-      text,
-      details,
-    );
+  const reason = text === "" ? "the broker gave no reason" : text;
+  if (operation.effect === "write" && !refusesWrite(refused)) {
+    const shown = reason.length > 300 ? `${reason.slice(0, 300)}…` : reason;
+    const isKnown = isListed(code);
+    const why = refused.hasResult
+      ? `the broker refused it (${shown}) and sent a result all the same`
+      : `the broker answered "${shown}"${isKnown ? "" : ", which is no refusal that is known"}`;
+    return unanswered(context, text === "" ? "the broker said no and gave no reason" : why, code);
   }
-  if (is(loginCodes)) return new LoginExpiredError(message, text, details);
-  if (operation.effect === "write" && is(openCodes)) {
-    return new OutcomeUnknownError(`${message} (it may have happened: ${adviceForWrites})`, details);
+  const message = `Cannot complete ${operation.name}: ${reason}`;
+  if (saysClosed(text)) return new MarketClosedError(message, text, details);
+  const name = code === undefined ? undefined : ResponseCode.decode(code);
+  switch (ResponseCode.has(name) ? codeMeanings[name].kind : "refused") {
+    case "displaced":
+      return new DisplacedError(
+        `${message} (another device or program logged in with this account)`,
+        text,
+        details,
+      );
+    case "login":
+      return new LoginExpiredError(message, text, details);
+    case "busy":
+      return new BusyError(message, text, details);
+    case "refused":
+      return new RejectedError(message, text, details);
   }
-  return is(busyCodes) ? new BusyError(message, text, details) : new RejectedError(message, text, details);
 }
 
 /** The request cannot have reached the broker. */
@@ -90,16 +119,23 @@ export function undelivered(
   });
 }
 
-/** The request may have reached the broker, and no answer came. */
-export function unanswered(context: CallContext, reason: string, code: string, cause?: unknown): BrokerError {
-  const { operation, transport } = context;
-  const details = { code, operation: operation.name, transport, cause };
-  return operation.effect === "write"
-    ? new OutcomeUnknownError(
-      `Cannot tell whether ${operation.name} happened: ${reason}; ${adviceForWrites}`,
-      details,
-    )
-    : new TransportError(`Cannot complete ${operation.name}: ${reason}`, details);
+/** The request may have reached the broker, and no answer says what became of it. */
+export function unanswered(
+  context: CallContext,
+  reason: string,
+  code: string | undefined,
+  cause?: unknown,
+): BrokerError {
+  const { operation, transport, params } = context;
+  const details = { ...code !== undefined && { code }, operation: operation.name, transport, cause };
+  if (operation.effect !== "write") {
+    return new TransportError(`Cannot complete ${operation.name}: ${reason}`, details);
+  }
+  return new OutcomeUnknownError(
+    `Cannot tell whether ${operation.name} happened: ${reason}; ${whereToLook(operation, params)} ` +
+      "before you send it again",
+    { ...details, lists: provingLists(operation, params) },
+  );
 }
 
 /** An answer came, and it cannot be read. For a write that is as open as no answer at all. */

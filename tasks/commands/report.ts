@@ -88,8 +88,13 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
       : `"deno task hsgate ${command.name} --help" shows how it is written`;
   }
   if (error instanceof OutcomeUnknownError) {
-    return "It may have happened. Do not repeat it: first read today's orders with " +
-      `"deno task hsgate call orders.today '{"market":"hk"}' --all"`;
+    const { lists } = error;
+    const calls = lists.map((name) => `"deno task hsgate call ${name} --all"`);
+    return calls.length === 0
+      ? "It may have happened. Do not repeat it: first look in the broker's app"
+      : `It may have happened. Do not repeat it: first read ${
+        calls.join(" and ")
+      } with the market of the order`;
   }
   if (damageOf(error) ?? damageOf(error.cause)) {
     return '"deno task hsgate ledger verify" lists what is wrong with it, and what to do';

@@ -194,7 +194,7 @@ Deno.test("call ends with 5 when a write went unanswered, sent it once, and says
   gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
   const { code, out, err } = await cli(["call", "orders.place", orderJson, "--timeout", "0.3"], { env });
   assertEquals({ code, out }, { code: 5, out: "" });
-  assertStringIncludes(err, "Do not repeat it: first read today's orders");
+  assertStringIncludes(err, 'Do not repeat it: first read "deno task hsgate call orders.today --all"');
   // The order had been taken, once.
   const today = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env: envOf(gateway) });
   assertEquals(JSON.parse(today.out).length, 1);
@@ -326,5 +326,8 @@ Deno.test("call at Ctrl-C in the middle of a write ends with 5, as nobody knows 
   process.kill("SIGINT");
   const { code, stdout, stderr } = await process.output();
   assertEquals({ code, out: stdout.length }, { code: 5, out: 0 });
-  assertStringIncludes(new TextDecoder().decode(stderr), "Do not repeat it: first read today's orders");
+  assertStringIncludes(
+    new TextDecoder().decode(stderr),
+    'Do not repeat it: first read "deno task hsgate call orders.today --all"',
+  );
 });

@@ -165,7 +165,10 @@ Deno.test("call at Ctrl-C in the middle of a write over the socket ends with 5",
   process.kill("SIGINT");
   const { code, stdout, stderr } = await process.output();
   assertEquals({ code, out: stdout.length }, { code: 5, out: 0 });
-  assertStringIncludes(new TextDecoder().decode(stderr), "Do not repeat it: first read today's orders");
+  assertStringIncludes(
+    new TextDecoder().decode(stderr),
+    'Do not repeat it: first read "deno task hsgate call orders.today --all"',
+  );
 });
 
 Deno.test("call ends with 6 without a trade password, and says that it needs no key", async () => {

@@ -65,7 +65,11 @@ Deno.test("lost-answer: the order stands once, the caller is told that the outco
   await withDesk(async (desk) => {
     const before = (await ordersNow(desk)).length;
     desk.gateway.faults.arm({ kind: "lost-answer", operation: "orders.place", times: 5 });
-    await assertRejects(() => desk.client.orders.place(order), OutcomeUnknownError, "look at today's orders");
+    await assertRejects(
+      () => desk.client.orders.place(order),
+      OutcomeUnknownError,
+      "look in orders.today and fills.today",
+    );
     assertEquals(struck(desk.gateway, "lost-answer"), 1, "sent once, although the fault was ready for five");
     assertEquals((await ordersNow(desk)).length, before + 1);
     // The control: a read meets the same fault and is tried three times.

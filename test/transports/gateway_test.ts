@@ -214,8 +214,6 @@ Deno.test("a refusal keeps the broker's code and text, and picks the class", asy
     ["1014 login timeout", LoginExpiredError, "1014"],
     ["1013 displaced", DisplacedError, "1013"],
     ["current time does not allow entrust", MarketClosedError, undefined],
-    ["资金不足", RejectedError, undefined],
-    ["", RejectedError, undefined],
   ];
   for (const [text, errorClass, code] of refusals) {
     await withClient(() => refused(text), async (client, arrived) => {
@@ -230,16 +228,6 @@ Deno.test("a refusal keeps the broker's code and text, and picks the class", asy
       assertEquals(arrived.length, 1);
     });
   }
-});
-
-Deno.test("an HTTP refusal says that the request was not taken", async () => {
-  await withClient(
-    () => json('{"ok":false,"err":"no such path","data":null}', "404 Not Found"),
-    async (client) => {
-      const error = await assertRejects(() => client.orders.place(order), RejectedError, "no such path");
-      assertEquals(error.code, "http-404");
-    },
-  );
 });
 
 Deno.test("an answer above the size limit is not read, announced or not", async () => {

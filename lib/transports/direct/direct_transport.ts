@@ -19,6 +19,7 @@ import { type Envelopes, loadEnvelopes, type Payload } from "../../wire/envelope
 import { exportPublicKey, publicKeyOf, readPrivateKey, readPublicKey } from "../../wire/keys.ts";
 import type { PublicKey } from "../../wire/keys.ts";
 import { addressOf } from "../address.ts";
+import { rawContext } from "../envelope.ts";
 import { type CallContext, undelivered } from "../outcome.ts";
 import { type PushHooks, type PushStream, pushStreamOf } from "../push.ts";
 import type { CallOptions, Transport } from "../transport.ts";
@@ -184,7 +185,7 @@ class Direct implements DirectTransport {
         { code: "kept-by-transport", operation: operation.name, transport: this.name },
       );
     }
-    const context = { operation, transport: this.name };
+    const context = { operation, transport: this.name, params };
     const payload = this.#encode(
       context,
       () =>
@@ -201,7 +202,7 @@ class Direct implements DirectTransport {
     }
     const way = this.#openWay(channel, operation) ??
       await limits.guard(context, this.#prepare(context, channel));
-    const answer = await this.#calls.send(way, operation, payload, limits, options);
+    const answer = await this.#calls.send(way, { operation, params, payload }, limits, options);
     if (operation.name === account.logout.name) this.#tradeLogin.forget();
     return answer;
   }
@@ -212,10 +213,7 @@ class Direct implements DirectTransport {
     params: Record<string, unknown>,
     options: CallOptions,
   ): Promise<unknown> {
-    const context: CallContext = {
-      operation: { name: `${group}/${name}`, effect: "write" },
-      transport: this.name,
-    };
+    const context = rawContext(`/${group}/${name}`, this.name);
     if (group === "hs") {
       const token = await this.#session.token();
       return await this.#http.post(context, `/hs/${name}`, { ...params, token: token.text }, options);
@@ -380,9 +378,8 @@ class Direct implements DirectTransport {
     // Made with the connection just now, with this very password.
     if (this.#tradeLogin.count > before && this.#tradeLogin.knows(password)) return { success: true };
     // Decoded with the operation's own type.
-    const answer = await this.#calls.send(way, account.login, payload, limits, options) as {
-      success: boolean;
-    };
+    const call = { operation: account.login, params: { password }, payload };
+    const answer = await this.#calls.send(way, call, limits, options) as { success: boolean };
     if (answer.success) this.#tradeLogin.remember(password, way.link, way.token);
     return answer;
   }
@@ -405,8 +402,7 @@ class Direct implements DirectTransport {
     using limits = new CallLimits(this.#world.timers, this.#timeoutMs, {});
     return await this.#calls.send(
       { link, token, made: this.#tradeLogin.made },
-      operation,
-      payload,
+      { operation, params, payload },
       limits,
       {},
     );

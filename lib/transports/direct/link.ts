@@ -291,7 +291,7 @@ export class Link {
       );
     }
     const nobody: CallContext = { operation: { name: "a request", effect: "read" }, transport: "direct" };
-    const refusal = rejection(nobody, text, code);
+    const refusal = rejection(nobody, { text, code });
     this.#fault(
       refusal instanceof DisplacedError ? refusal : new ProtocolError(
         `Cannot tell what an answer is about: id "${id.slice(0, 40)}", ${about}`,
@@ -309,7 +309,7 @@ export class Link {
           "answer-unasked",
           cause,
         )
-        : rejection(context, text, code),
+        : rejection(context, { text, code }),
     );
   }
 

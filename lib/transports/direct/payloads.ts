@@ -13,8 +13,9 @@ import { readSessionKey } from "../../wire/cipher.ts";
 import type { Payload, Response } from "../../wire/envelope.ts";
 import type { PublicKey } from "../../wire/keys.ts";
 import type { Messages } from "../../wire/messages.ts";
+import type { OperationContext } from "../envelope.ts";
 import { describeMismatch } from "../json.ts";
-import { type CallContext, rejection, unanswered, unreadable } from "../outcome.ts";
+import { type CallContext, rejection, unreadable } from "../outcome.ts";
 import type { CallOptions } from "../transport.ts";
 import { encryptForPlatform } from "./platform_session.ts";
 
@@ -113,17 +114,20 @@ export function encodePayload(
  *
  * @throws {BrokerError} The class that fits the code.
  */
-export function checkCode(context: CallContext, { type, code, text }: Response): void {
+export function checkCode(context: CallContext, { type, code, text, payload }: Response): void {
+  const hasResult = payload !== undefined && payload.bytes.length > 0;
   if (type === SYSTEM_EXCEPTION) {
     // Whatever its code says; a write may have been done before the exception.
-    const said = text === "" ? "a system exception" : `a system exception, "${text}"`;
     const isPlain = code === "" || code === "0000";
-    if (context.operation.effect === "write" && isPlain) throw unanswered(context, said, "999");
-    throw rejection(context, text === "" ? "system exception" : text, isPlain ? "999" : code);
+    throw rejection(context, {
+      text: text === "" ? "system exception" : text,
+      code: isPlain ? String(SYSTEM_EXCEPTION) : code,
+      hasResult,
+    });
   }
   if (code === "0000") return;
   if (code === "") throw unreadable(context, "it has no code", "no-code");
-  throw rejection(context, text, code);
+  throw rejection(context, { text, code, hasResult });
 }
 
 /**
@@ -132,13 +136,11 @@ export function checkCode(context: CallContext, { type, code, text }: Response):
  * @throws {BrokerError} The platform said no, or the answer does not fit.
  */
 export function decodeAnswer(
-  operation: AnyOperation,
+  context: OperationContext,
   response: Response,
-  { messages, transport, keepWire }:
-    & { messages: Messages; transport: string }
-    & Pick<CallOptions, "keepWire">,
+  { messages, keepWire }: { messages: Messages } & Pick<CallOptions, "keepWire">,
 ): unknown {
-  const context = { operation, transport };
+  const { operation } = context;
   checkCode(context, response);
   checkType(context, response, responseNumber(operation));
   const { response: expected, complete = (answer: unknown) => answer } = mappingOf(operation);

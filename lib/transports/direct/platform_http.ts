@@ -133,7 +133,7 @@ async function readText(response: Response): Promise<string> {
 
 function httpError(context: CallContext, status: number): unknown {
   return status >= 300 && status < 500
-    ? rejection(context, `HTTP ${status}`, `http-${status}`)
+    ? rejection(context, { text: `HTTP ${status}`, code: `http-${status}` })
     : unanswered(context, `HTTP ${status}`, `http-${status}`);
 }
 
@@ -154,5 +154,5 @@ function openEnvelope(context: CallContext, text: string, hide: (text: string) =
   const told = ["respMsg", "respDesc", "message", "msg"].map((name) => members.get(name)).find((value) =>
     typeof value === "string"
   );
-  throw rejection(context, hide(typeof told === "string" ? told : ""), String(respCode));
+  throw rejection(context, { text: hide(typeof told === "string" ? told : ""), code: String(respCode) });
 }

@@ -3,10 +3,11 @@
  *
  * @module
  */
-import { BrokerError, DisplacedError, LoginExpiredError } from "../../errors.ts";
+import { BrokerError, DisplacedError, LoginExpiredError, RejectedError } from "../../errors.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Payload, Response } from "../../wire/envelope.ts";
 import type { Messages } from "../../wire/messages.ts";
+import type { OperationContext } from "../envelope.ts";
 import { type CallContext, undelivered } from "../outcome.ts";
 import type { CallOptions, LateAnswer } from "../transport.ts";
 import type { EventFeed } from "./events.ts";
@@ -27,6 +28,14 @@ export interface SocketCallsOptions {
   onDisplaced(error: DisplacedError): void;
 }
 
+/** An operation that is to be sent. */
+export interface SocketCall {
+  readonly operation: AnyOperation;
+  /** Its parameters in our names. */
+  readonly params: unknown;
+  readonly payload: Payload | undefined;
+}
+
 const transport = "direct";
 
 /** Makes the calls of both sockets. */
@@ -40,33 +49,35 @@ export class SocketCalls {
   /** Sends an operation, and resolves to the answer in our names. */
   async send(
     way: Way,
-    operation: AnyOperation,
-    payload: Payload | undefined,
+    { operation, params, payload }: SocketCall,
     limits: CallLimits,
     { onLateAnswer, keepWire }: CallOptions,
   ): Promise<unknown> {
-    const context = { operation, transport };
+    const context: OperationContext = { operation, transport, params };
     const response = await way.link.request({
       type: requestNumber(operation),
       ...payload !== undefined && { payload },
       token: way.token.text,
       context,
       limits,
-      onLate: (requestId, late) => this.#late(way, operation, requestId, late, onLateAnswer),
+      onLate: (requestId, late) => this.#late(way, context, { requestId, response: late, onLateAnswer }),
     });
-    return this.#take(way, operation, response, keepWire);
+    return this.#take(way, context, response, keepWire);
   }
 
-  #take(way: Way, operation: AnyOperation, response: Response, keepWire?: CallOptions["keepWire"]): unknown {
-    const context = { operation, transport };
+  #take(
+    way: Way,
+    context: OperationContext,
+    response: Response,
+    keepWire?: CallOptions["keepWire"],
+  ): unknown {
     const { messages } = this.#options;
     return this.noting(
       context,
       way,
       () =>
-        decodeAnswer(operation, response, {
+        decodeAnswer(context, response, {
           messages,
-          transport,
           ...keepWire !== undefined && { keepWire },
         }),
     );
@@ -83,7 +94,7 @@ export class SocketCalls {
       const error = this.#options.logins.whoDisplaced(thrown, way.token);
       if (error instanceof DisplacedError) this.#options.onDisplaced(error);
       else if (error instanceof LoginExpiredError) this.#options.logins.expired(error, context, way);
-      else if (error instanceof BrokerError && error.code === "1004") {
+      else if (error instanceof RejectedError && error.code === "1004") {
         // The other end does not know this connection: it takes a new one, and this call was not done.
         const lost = undelivered(context, error.message, "1004", error);
         if (lost instanceof BrokerError) way.link.fail(lost);
@@ -95,14 +106,17 @@ export class SocketCalls {
 
   #late(
     way: Way,
-    operation: AnyOperation,
-    requestId: string,
-    response: Response,
-    onLateAnswer: CallOptions["onLateAnswer"],
+    context: OperationContext,
+    { requestId, response, onLateAnswer }: {
+      requestId: string;
+      response: Response;
+      onLateAnswer: CallOptions["onLateAnswer"];
+    },
   ): void {
+    const { operation } = context;
     const late: LateAnswer = { requestId, operation: operation.name };
     try {
-      late.result = this.#take(way, operation, response);
+      late.result = this.#take(way, context, response);
     } catch (error) {
       late.error = error;
     }

@@ -1,0 +1,265 @@
+/** What counts as a refusal of a write, over each transport: a known one, and nothing else. */
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { createClient } from "../../lib/client/client.ts";
+import { connect } from "../../lib/client/connect.ts";
+import { codeMeanings, ResponseCode } from "../../lib/dictionaries/response_code.ts";
+import {
+  BrokerError,
+  MarketClosedError,
+  OutcomeUnknownError,
+  RejectedError,
+  TransportError,
+} from "../../lib/errors.ts";
+import { operations } from "../../lib/operations/mod.ts";
+import type { AnyOperation } from "../../lib/operations/operation.ts";
+import { memory } from "../../lib/transports/memory.ts";
+import { farEnd, json, ok, type Reaction, refused } from "../support/far_end.ts";
+import { directFarEnd } from "./direct_far_end.ts";
+
+const ORDER = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "500",
+  side: "buy",
+  orderType: "enhanced-limit",
+} as const;
+const ID = { market: "hk", symbol: "00700.HK", orderId: "7" } as const;
+const retry = { attempts: 1 };
+
+/** How a write and a read end at a far end that answers everything alike, and how many requests came. */
+async function endsAt(reaction: Reaction): Promise<[write: BrokerError, read: BrokerError, writes: number]> {
+  await using end = farEnd(() => reaction);
+  await using client = await connect({ gateway: { url: end.url }, retry });
+  const write = await assertRejects(() => client.orders.place(ORDER), BrokerError);
+  const writes = end.arrived.length;
+  return [write, await assertRejects(() => client.account.funds({ market: "hk" }), BrokerError), writes];
+}
+
+Deno.test("what a gateway says without a known code leaves a write open, and refuses a read", async () => {
+  const texts = [
+    "request timeout",
+    "请求超时",
+    "",
+    "资金不足",
+    "insufficient funds",
+    "[1016] invalid parameter",
+    "(1012)",
+    "error 1016",
+    "1016.HK is not known",
+    "112ms without an answer",
+    "7777 something new",
+    "10160 longer",
+    "2002 parameter refused",
+    "3002 buying power too small",
+    "0000",
+    "order taken; current time does not allow entrust for its second part",
+  ];
+  for (const text of texts) {
+    const [write, read, writes] = await endsAt(refused(text));
+    assert(write instanceof OutcomeUnknownError, `${text}: ${write.name}`);
+    assertStringIncludes(write.message, text);
+    assertEquals([text, writes], [text, 1]);
+    assert(read instanceof RejectedError, `${text}: ${read.name}`);
+    assertEquals(read.text, text);
+  }
+  const odd = [
+    '{"ok":false}',
+    '{"ok":false,"err":null,"data":null}',
+    '{"ok":false,"err":1016,"data":null}',
+    '{"ok":false,"err":{"code":"1016"},"data":null}',
+  ];
+  for (const body of odd) {
+    const [write, read] = await endsAt(json(body));
+    assert(write instanceof OutcomeUnknownError, `${body}: ${write.name}`);
+    assert(read instanceof RejectedError, `${body}: ${read.name}`);
+  }
+});
+
+Deno.test("the codes that refuse a write are these", () => {
+  const refusing = ResponseCode.entries.filter(({ name }) => codeMeanings[name].write === "refused");
+  assertEquals(
+    refusing.map(({ code }) => code).sort(),
+    "1002 1003 1004 1005 1006 1009 1010 1012 1013 1014 1016 112 20033 40001 40002".split(" "),
+  );
+});
+
+Deno.test("each listed code refuses a write or leaves it open as the table says, over each transport", async () => {
+  for (const { code, name } of ResponseCode.entries) {
+    if (name === "success") continue;
+    const isRefusal = codeMeanings[name].write === "refused";
+    const ends: [string, BrokerError][] = [];
+    for (const err of [code, `${code} some text`, `${code}: some text`]) {
+      ends.push([err, (await endsAt(refused(err)))[0]]);
+      await using client = createClient(memory(() => ({ ok: false, err, data: null })), { retry });
+      ends.push([`memory ${err}`, await assertRejects(() => client.orders.place(ORDER), BrokerError)]);
+    }
+    // A socket that is not initialised is replaced, so that the call was not delivered.
+    if (name !== "not-initialized") {
+      for (const type of [undefined, 999]) {
+        await using end = await directFarEnd({
+          onCall: (call) => call.send(call.answer({ type, code, text: "some text" })),
+        });
+        await using client = await connect({ direct: end.options, retry });
+        ends.push([`direct ${type}`, await assertRejects(() => client.orders.place(ORDER), BrokerError)]);
+      }
+    }
+    for (const [how, error] of ends) {
+      assertEquals([name, how, error.code], [name, how, code]);
+      assertEquals([name, how, error instanceof RejectedError], [name, how, isRefusal], error.name);
+      assertEquals([name, how, error instanceof OutcomeUnknownError], [name, how, !isRefusal], error.name);
+    }
+  }
+});
+
+Deno.test("an unlisted code leaves a write open on the socket, as a system exception and as a refusal", async () => {
+  for (
+    const [type, code, text] of [[999, "7777", "new"], [undefined, "7777", "new"], [999, "", ""]] as const
+  ) {
+    await using end = await directFarEnd({ onCall: (call) => call.send(call.answer({ type, code, text })) });
+    await using client = await connect({ direct: end.options, retry });
+    await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+    // The control: a read is told that the broker said no.
+    await assertRejects(() => client.account.funds({ market: "hk" }), RejectedError);
+  }
+});
+
+Deno.test("an HTTP status refuses no write; a known code within it does", async () => {
+  const empty = '{"ok":false,"err":"no such path","data":null}';
+  for (const status of ["400 Bad", "403 Forbidden", "404 Not Found", "408 Timeout", "429 Many", "499 Gone"]) {
+    for (const body of ["", empty]) {
+      const [write, read, writes] = await endsAt(json(body, status));
+      assert(write instanceof OutcomeUnknownError, `${status}: ${write.name}`);
+      assert(read instanceof RejectedError, `${status}: ${read.name}`);
+      assertEquals([write.code, read.code, writes], [`http-${status.slice(0, 3)}`, write.code, 1]);
+    }
+    const known = json('{"ok":false,"err":"1016 wrong","data":null}', status);
+    assert((await endsAt(known))[0] instanceof RejectedError, status);
+  }
+  const [write, read] = await endsAt(json('{"ok":false,"err":"1016 wrong","data":null}', "503 Away"));
+  assert(write instanceof OutcomeUnknownError && read instanceof TransportError);
+});
+
+Deno.test("a refusal that carries an order number contradicts itself, and leaves a write open", async () => {
+  for (const data of ['{"data":"12345"}', '"12345"', '{"orders":[{"entrustId":"1"}]}']) {
+    const [write] = await endsAt(json(`{"ok":false,"err":"1016 wrong","data":${data}}`));
+    assert(write instanceof OutcomeUnknownError, data);
+  }
+  await using end = await directFarEnd({
+    onCall: (call) =>
+      call.send(
+        call.answer({ code: "1016", text: "wrong", told: ["CommonStringResponse", { data: "12345" }] }),
+      ),
+  });
+  await using client = await connect({ direct: end.options, retry });
+  await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+  // The control: what is there but empty is no result.
+  for (const data of ["{}", '{"data":""}', '{"data":null}', "[]", '{"success":false}']) {
+    const [write] = await endsAt(json(`{"ok":false,"err":"1016 wrong","data":${data}}`));
+    assert(write instanceof RejectedError, data);
+  }
+});
+
+Deno.test("the documented text of a closed market refuses a write, with and without a code", async () => {
+  const said = "current time does not allow entrust";
+  for (const text of [said, `1008 ${said}`, `${said}.`, "Current time does not allow entrust"]) {
+    assert((await endsAt(refused(text)))[0] instanceof MarketClosedError, text);
+  }
+});
+
+Deno.test("every write of the catalogue names reads that prove it, and no read or login does", () => {
+  const writes: string[] = [];
+  for (const operation of operations.values()) {
+    if (operation.effect !== "write") {
+      assertEquals([operation.name, operation.provenBy], [operation.name, undefined]);
+      continue;
+    }
+    writes.push(operation.name);
+    assert(operation.provenBy !== undefined, `${operation.name} does not say which lists prove it`);
+    for (const { lists, when } of operation.provenBy) {
+      assert(lists.length > 0, operation.name);
+      for (const list of lists) assertEquals([list, operations.get(list)?.effect], [list, "read"]);
+      if (when !== undefined) assert(Object.hasOwn(operation.request.fields ?? {}, when.param));
+    }
+    // A password is in no list; everything else is.
+    assertEquals([operation.name, operation.provenBy.length > 0], [
+      operation.name,
+      operation.name !== "futures.resetPassword",
+    ]);
+  }
+  assert(writes.length >= 14, writes.join());
+});
+
+/** The order types decide in which list an order appears. */
+const expected: [string, Record<string, unknown>, string[]][] = [
+  ["orders.place", ORDER, ["orders.today", "fills.today"]],
+  [
+    "orders.place",
+    { ...ORDER, orderType: "stop-loss-limit", triggerValue: "480", validDays: 1 },
+    ["conditionalOrders.today"],
+  ],
+  ["orders.amend", { ...ID, quantity: "100", price: "1" }, ["orders.today", "fills.today"]],
+  ["orders.cancel", ID, ["orders.today", "fills.today"]],
+  ["orders.cancel", { ...ID, orderType: "take-profit-limit" }, ["conditionalOrders.today"]],
+  ["orders.cancelMany", { market: "hk", orderIds: ["7"] }, ["orders.today", "fills.today"]],
+  ["orders.cancelAll", { market: "hk" }, ["orders.today", "fills.today"]],
+  ["algo.cancel", { orderId: "7", market: "hk" }, ["algo.list"]],
+  [
+    "algo.cancelChild",
+    { orderId: "7", childOrderId: "8", market: "hk" },
+    ["algo.children", "orders.today", "fills.today"],
+  ],
+];
+
+Deno.test("a write whose answer is lost names the lists in which it would appear", async () => {
+  await using end = farEnd(() => "hang-up");
+  await using client = await connect({ gateway: end.url, retry });
+  for (const [name, params, lists] of expected) {
+    const operation = operations.get(name)!; // each is in the catalogue, or the test above fails
+    const error = await assertRejects(() => client.call(operation, params), OutcomeUnknownError);
+    assertEquals([name, error.lists], [name, lists]);
+    for (const list of lists) assertStringIncludes(error.message, list);
+    for (const { name: other } of listsBut(lists)) {
+      assert(!error.message.includes(other), `${name}: ${error.message}`);
+    }
+  }
+  // The control: what the catalogue does not know may be in any of them.
+  const raw = await assertRejects(() => client.raw("trade", "TradeSomethingNew"), OutcomeUnknownError);
+  for (const list of ["orders.today", "conditionalOrders.today", "algo.list", "futures.ordersToday"]) {
+    assertStringIncludes(raw.message, list);
+  }
+});
+
+/** Lists that prove some write, without those named and what answers for them on a later day. */
+function listsBut(lists: string[]): AnyOperation[] {
+  const later = lists.map((name) => operations.get(name)?.instead);
+  const proving = new Set(
+    [...operations.values()].flatMap(({ provenBy = [] }) => provenBy.flatMap((proof) => proof.lists)),
+  );
+  return [...operations.values()].filter(({ name }) =>
+    proving.has(name) && !lists.includes(name) && !later.includes(name)
+  );
+}
+
+Deno.test("a batch cancel leaves open what its answer does not mention", async () => {
+  const cancel = async (data: unknown) => {
+    await using end = farEnd(() => ok(data));
+    await using client = await connect({ gateway: end.url, retry });
+    return await client.orders.cancelMany({ market: "hk", orderIds: ["1", "2", "3"] });
+  };
+  for (
+    const data of [null, {}, { successEntrustId: [], failCancelEntrust: [] }, { successEntrustId: ["9"] }]
+  ) {
+    const error = await assertRejects(() => cancel(data), OutcomeUnknownError, "does not mention 1, 2, 3");
+    assertEquals([error.code, error.lists], ["not-mentioned", ["orders.today", "fills.today"]]);
+  }
+  const failed = [{ failEntrustId: "2", remark: "filled" }];
+  await assertRejects(
+    () => cancel({ successEntrustId: ["1"], failCancelEntrust: failed }),
+    OutcomeUnknownError,
+    "does not mention 3;",
+  );
+  // The control: each is mentioned, as cancelled or as failed.
+  const answer = await cancel({ successEntrustId: ["1", "3"], failCancelEntrust: failed });
+  assertEquals(answer, { cancelled: ["1", "3"], failed: [{ orderId: "2", remark: "filled" }] });
+});
