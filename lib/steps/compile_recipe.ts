@@ -16,8 +16,10 @@ import { compileStep, type StepResult, type StepSurroundings } from "./compile_s
 import { fileUrl } from "./file_url.ts";
 import { sha256 } from "./kinds/files.ts";
 import { readSpan } from "./moments.ts";
+import { MOST_BYTES, tooLarge } from "./read_text.ts";
 import { type CompileOptions, RecipeError, type RecipeIssue } from "./recipe.ts";
 import { bindParams, type ReadParam, readParam } from "./recipe_params.ts";
+import { findExcess } from "./recipe_limits.ts";
 import { recipeSchema, type RecipeSource, type StepSource } from "./recipe_schema.ts";
 import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "./recipe_text.ts";
 import { compileSchedules } from "./schedule.ts";
@@ -35,6 +37,9 @@ export interface RecipeFile {
 /** Compiles a file whose text was read. */
 export async function compileText(file: RecipeFile, options: CompileOptions): Promise<CompiledRecipe> {
   const { fileName, text } = file;
+  if (text.length > MOST_BYTES) {
+    throw new RecipeError(fileName, [{ line: 1, column: 1, path: [], message: tooLarge(MOST_BYTES) }]);
+  }
   const read: RecipeText = file.value === undefined
     ? readRecipeText(text)
     : { value: file.value, placeOf: placesInCode(text), issues: [] };
@@ -61,6 +66,8 @@ async function compileValue(
   { text, fileName }: RecipeFile,
   options: CompileOptions,
 ): Promise<{ recipe?: CompiledRecipe; found: Found[] }> {
+  const excess = findExcess(value);
+  if (excess !== undefined) return { found: [excess] };
   const found = checkSchema(recipeSchema, value);
   // What is well formed is checked further, so that everything wrong is told at once.
   const isFine = (...at: Issue["path"]) =>

@@ -8,7 +8,7 @@ import { compileText, type RecipeFile } from "./compile_recipe.ts";
 import type { CompiledRecipe } from "./compiled.ts";
 import { fileUrl } from "./file_url.ts";
 import { sha256 } from "./kinds/files.ts";
-import { readText } from "./read_text.ts";
+import { MOST_BYTES, readRegular, readText } from "./read_text.ts";
 import { type CompileOptions, RecipeError } from "./recipe.ts";
 
 const FILE = /\.(ya?ml|json|ts)$/;
@@ -81,8 +81,10 @@ function neighbours(
 
 /** Tells whether a file may hold the recipe of a name: a look at the text passes over the others, uncompiled. */
 export async function mayHaveName(path: string, name: string): Promise<boolean> {
-  // One that cannot be read has no name; whoever checks the folder hears of it.
-  const text = await Deno.readTextFile(path).catch(() => "");
+  // A file that cannot be read has no name; `check` of the folder reports it.
+  const bytes = await readRegular(path, MOST_BYTES).catch(() => undefined);
+  if (!(bytes instanceof Uint8Array)) return false;
+  const text = new TextDecoder().decode(bytes);
   return new RegExp(`(^|[\\s{,"'])name["']?\\s*:\\s*["']?${RegExp.escape(name)}["']?\\s*(,|}|#|$)`, "m").test(
     text,
   );

@@ -1,25 +1,30 @@
 /**
- * Texts of files: UTF-8, and nothing that was guessed.
+ * Texts of recipe files: regular files of bounded size, in UTF-8.
  *
  * @module
  */
 import { RecipeError } from "./recipe.ts";
 
+/** Largest recipe file, bytes. */
+export const MOST_BYTES = 256 * 1024;
+
 /**
- * Reads a file as text.
+ * Reads a recipe file as text. Waits for no other process and reads at most {@linkcode MOST_BYTES}.
  *
- * @throws {RecipeError} When it cannot be read, or is not UTF-8: the place is that of the first byte that is wrong.
+ * @throws {RecipeError} When it is no regular file, is too large, cannot be read, or is not UTF-8. The place is that
+ * of the first wrong byte.
  */
 export async function readText(path: string): Promise<string> {
   const refuse = (message: string, place = { line: 1, column: 1 }) =>
     new RecipeError(path, [{ ...place, path: [], message }]);
-  let bytes: Uint8Array;
+  let bytes: Uint8Array | FileRefusal;
   try {
-    bytes = await Deno.readFile(path);
+    bytes = await readRegular(path, MOST_BYTES);
   } catch (error) {
     if (error instanceof Error) throw refuse(`it cannot be read: ${await whyUnreadable(path, error)}`);
     throw error;
   }
+  if (!(bytes instanceof Uint8Array)) throw refuse(bytes.refused);
   const wrong = firstNotUtf8(bytes);
   if (wrong === undefined) return new TextDecoder().decode(bytes);
   const { offset, line, column } = wrong;
@@ -32,6 +37,45 @@ export async function readText(path: string): Promise<string> {
       "save it as UTF-8",
     { line, column },
   );
+}
+
+/** Why a file is not read. */
+export interface FileRefusal {
+  refused: string;
+}
+
+/**
+ * Reads a regular file of at most so many bytes; links are followed. A named pipe would keep the reader waiting, and
+ * a device has no end.
+ */
+export async function readRegular(
+  path: string | URL,
+  mostBytes: number,
+): Promise<Uint8Array<ArrayBuffer> | FileRefusal> {
+  const info = await Deno.stat(path);
+  if (!info.isFile) return { refused: `it is ${kindOf(info)}: expected a regular file` };
+  if (info.size > mostBytes) return { refused: tooLarge(mostBytes) };
+  using file = await Deno.open(path);
+  const chunk = new Uint8Array(mostBytes + 1); // a file may grow, or say that it is empty and have no end
+  let size = 0;
+  while (size < chunk.length) {
+    const count = await file.read(chunk.subarray(size));
+    if (count === null) return chunk.slice(0, size);
+    size += count;
+  }
+  return { refused: tooLarge(mostBytes) };
+}
+
+/** Says that a file is larger than it may be. */
+export function tooLarge(mostBytes: number): string {
+  return `the file is larger than ${mostBytes / 1024} KiB, which is the most`;
+}
+
+function kindOf(info: Deno.FileInfo): string {
+  if (info.isDirectory) return "a folder";
+  if (info.isFifo) return "a named pipe";
+  if (info.isSocket) return "a socket";
+  return info.isCharDevice || info.isBlockDevice ? "a device" : "no file";
 }
 
 async function whyUnreadable(path: string, error: Error): Promise<string> {

@@ -11,7 +11,9 @@ import {
   isScalar,
   LineCounter,
   type Node,
+  type Pair,
   parseDocument,
+  type Scalar,
   visit,
 } from "yaml";
 import type { Issue } from "../errors.ts";
@@ -52,6 +54,10 @@ export function readRecipeText(text: string): RecipeText {
   };
   // After the first mistake in the text itself the reader stumbles over what it caused.
   const [broken] = document.errors;
+  if (broken !== undefined && /call stack/.test(broken.message)) {
+    const place = placeAt(deepestIn(text));
+    return { value: undefined, placeOf, issues: [{ ...place, message: tooDeep }] };
+  }
   if (broken !== undefined) {
     const place = placeAt(broken.pos[0]);
     const hint = isBareExpression(text.split("\n")[place.line - 1] ?? "")
@@ -73,9 +79,10 @@ export function readRecipeText(text: string): RecipeText {
         ...placeAt(node.range?.[0] ?? 0),
         message: `${path}write "${source}" in quotes: without them it is the number ${value}`,
       });
+      if (issues.length >= MOST_ISSUES) return visit.BREAK;
     },
   });
-  const wrong = wrongAlias(document);
+  const wrong = wrongNode(document);
   if (wrong !== undefined) {
     const { offset, message } = wrong;
     return { value: undefined, placeOf, issues: [...issues, { ...placeAt(offset), message }] };
@@ -84,39 +91,82 @@ export function readRecipeText(text: string): RecipeText {
 }
 
 function parseText(text: string, lineCounter: LineCounter) {
-  return parseDocument(text, { lineCounter, prettyErrors: false, version: "1.2" });
+  // The package compares each name of a map with all others; `wrongNode` looks names up instead.
+  return parseDocument(text, { lineCounter, prettyErrors: false, version: "1.2", uniqueKeys: false });
 }
 
+/** A text full of the same mistake is told so many of them. */
+const MOST_ISSUES = 100;
 /** So many values may come of aliases: a few lines of them can stand for more than a machine holds. */
 const MOST_COPIES = 1000;
+/** Each alias makes the package walk the whole text. */
+const MOST_ALIASES = 100;
+/** Maps and lists within each other. */
+const MOST_LEVELS = 50;
 
-/** Finds the first alias that stands for nothing, for what it lies in itself, or for too much. */
-function wrongAlias(document: ReturnType<typeof parseText>): { offset: number; message: string } | undefined {
+const tooDeep = `maps and lists are nested more than ${MOST_LEVELS} levels deep, which is the most`;
+
+/** The offset of the bracket that is nested deepest, for a text that nobody can read to its end. */
+function deepestIn(text: string): number {
+  let [level, deepest, offset] = [0, 0, 0];
+  for (const { index, 0: sign } of text.matchAll(/[[{\]}]/g)) {
+    level = Math.max(0, level + (sign === "[" || sign === "{" ? 1 : -1));
+    if (level > deepest) [deepest, offset] = [level, index];
+    if (level >= MOST_LEVELS) break;
+  }
+  return offset;
+}
+
+/**
+ * Finds the first name that a map has twice, the first value that is nested too deep, and the first alias that stands
+ * for nothing, for what it is in itself, or for too much.
+ */
+function wrongNode(document: ReturnType<typeof parseText>): { offset: number; message: string } | undefined {
   /** Values that each anchor stands for, aliases within it counted in full; nothing while it is being read. */
   const sizes = new Map<string, number | undefined>();
-  let copies = 0;
+  let [copies, aliases] = [0, 0];
   let wrong: { offset: number; message: string } | undefined;
-  const sizeOf = (node: unknown): number => {
+  const refuseAt = (node: unknown, message: string) =>
+    wrong ??= { offset: (node as Node | null)?.range?.[0] ?? 0, message };
+  const sizeOf = (node: unknown, level: number): number => {
     if (wrong !== undefined) return 0;
     if (isAlias(node)) {
       const size = sizes.get(node.source);
-      const refuse = (message: string) => wrong = { offset: node.range?.[0] ?? 0, message };
+      const refuse = (message: string) => refuseAt(node, message);
       if (!sizes.has(node.source)) refuse(`there is no "&${node.source}" before this "*${node.source}"`);
       else if (size === undefined) refuse(`"*${node.source}" stands within what it stands for`);
-      else if ((copies += size) > MOST_COPIES) {
+      else if (++aliases > MOST_ALIASES) {
+        refuse(`there are more than ${MOST_ALIASES} aliases: write values out`);
+      } else if ((copies += size) > MOST_COPIES) {
         refuse(`aliases such as "*${node.source}" stand for more than ${MOST_COPIES} values: write them out`);
       }
       return size ?? 0;
     }
     const { anchor } = isScalar(node) || isCollection(node) ? node : {};
     if (anchor !== undefined) sizes.set(anchor, undefined);
+    if (isCollection(node) && level > MOST_LEVELS) refuseAt(node, tooDeep);
+    if (isMap(node)) {
+      const twice = repeatedKey(node.items);
+      if (twice !== undefined) refuseAt(twice, `the map has "${twice.value}" twice: names must be unique`);
+    }
     const items: unknown[] = isCollection(node) ? node.items : isPair(node) ? [node.key, node.value] : [];
-    const size = items.reduce<number>((sum, item) => sum + sizeOf(item), 1);
+    const inner = isCollection(node) ? level + 1 : level;
+    const size = items.reduce<number>((sum, item) => sum + sizeOf(item, inner), 1);
     if (anchor !== undefined) sizes.set(anchor, size);
     return size;
   };
-  sizeOf(document.contents);
+  sizeOf(document.contents, 1);
   return wrong;
+}
+
+function repeatedKey(pairs: readonly Pair[]): Scalar | undefined {
+  const seen = new Set<unknown>();
+  for (const { key } of pairs) {
+    if (!isScalar(key)) continue;
+    if (seen.has(key.value)) return key;
+    seen.add(key.value);
+  }
+  return undefined;
 }
 
 /** What is wrong with a text that has to be JSON, and where. */

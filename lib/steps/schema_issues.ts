@@ -21,12 +21,18 @@ export interface Found {
 /** Says what was expected of a value. */
 export const expected = (path: Issue["path"], text: string): Found => ({ path, message: `expected ${text}` });
 
-/** Checks a value against a schema and explains everything that is wrong. */
+/** Nobody reads more at once, and a file of nothing but mistakes must not take minutes to explain. */
+const MOST_ISSUES = 100;
+
+/** Checks a value against a schema and explains what is wrong, the first hundred mistakes at most. */
 export function checkSchema(schema: z.ZodType, value: unknown): Found[] {
   const result = schema.safeParse(value);
   if (result.success) return [];
-  const known = (path: Issue["path"]) => membersAt(z.toJSONSchema(schema, { io: "input" }) as Node, path);
-  return result.error.issues.flatMap((issue) => explain(issue, value, [], known));
+  let node: Node | undefined;
+  const known = (path: Issue["path"]) =>
+    membersAt(node ??= z.toJSONSchema(schema, { io: "input" }) as Node, path);
+  return result.error.issues.slice(0, MOST_ISSUES)
+    .flatMap((issue) => explain(issue, value, [], known)).slice(0, MOST_ISSUES);
 }
 
 function explain(
@@ -38,7 +44,7 @@ function explain(
   const path = [...before, ...issue.path.map((step) => typeof step === "symbol" ? String(step) : step)];
   switch (issue.code) {
     case "unrecognized_keys":
-      return issue.keys.map((key) => {
+      return issue.keys.slice(0, MOST_ISSUES).map((key) => {
         const names = known(path);
         const hint = didYouMean(key, names) || (names.length === 0 ? "" : `; there are ${names.join(", ")}`);
         return { path: [...path, key], message: `no such member${hint}`, isName: true };

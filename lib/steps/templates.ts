@@ -81,7 +81,10 @@ interface Filler {
 async function partsOf(text: string): Promise<Part[]> {
   const parts: Part[] = [];
   let last = 0;
-  const marks = [...text.matchAll(EXPRESSION), ...text.matchAll(SECRET)].sort((a, b) => a.index - b.index);
+  // What follows the last closing brace has no end, and looking for one from each opening takes quadratic time.
+  const closed = text.slice(0, text.lastIndexOf("}") + 1);
+  const expressions = closed.slice(0, closed.lastIndexOf("}}") + 2).matchAll(EXPRESSION);
+  const marks = [...expressions, ...closed.matchAll(SECRET)].sort((a, b) => a.index - b.index);
   for (const match of marks) {
     if (match.index < last) continue; // a secret within an expression is a part of it, and wrong there
     if (match.index > last) parts.push(text.slice(last, match.index));

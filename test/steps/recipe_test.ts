@@ -195,6 +195,86 @@ Deno.test("loadRecipe() refuses files that are not UTF-8, by the place of the by
   assertEquals((await loadRecipe(`${dir.path}/marked.json`, { now })).name, "x");
 });
 
+Deno.test("loadRecipe() reads regular files of bounded size only, and waits for no pipe", async () => {
+  await using dir = await temporaryFolder();
+  const issueOf = async (path: string) => {
+    const error = await assertRejects(() => loadRecipe(path, { now }), RecipeError);
+    return error.issues.map(({ line, column, message }) => `${line}:${column}: ${message}`);
+  };
+  const pipe = await new Deno.Command("mkfifo", { args: [`${dir.path}/pipe.yaml`] }).output();
+  assertEquals(pipe.code, 0);
+  assertEquals(await issueOf(`${dir.path}/pipe.yaml`), [
+    "1:1: it is a named pipe: expected a regular file",
+  ]);
+  await Deno.symlink("/dev/zero", `${dir.path}/zero.yaml`);
+  assertEquals(await issueOf(`${dir.path}/zero.yaml`), ["1:1: it is a device: expected a regular file"]);
+  await Deno.symlink("pipe.yaml", `${dir.path}/pipe.ts`);
+  assertEquals(await issueOf(`${dir.path}/pipe.ts`), ["1:1: it is a named pipe: expected a regular file"]);
+  const text = `name: x\n${read}`;
+  await Deno.writeTextFile(`${dir.path}/large.yaml`, `${text}#${"x".repeat(256 * 1024)}`);
+  assertEquals(await issueOf(`${dir.path}/large.yaml`), [
+    "1:1: the file is larger than 256 KiB, which is the most",
+  ]);
+  await Deno.writeTextFile(`${dir.path}/fine.yaml`, text.padEnd(256 * 1024, "#"));
+  // A step that runs another recipe looks for its name in every file beside it, the pipe among them.
+  await Deno.writeTextFile(
+    `${dir.path}/outer.yaml`,
+    "name: outer\nsteps: [{ id: a, uses: run, with: { recipe: x } }]\n",
+  );
+  assertEquals((await loadRecipe(`${dir.path}/outer.yaml`, { now })).name, "outer");
+});
+
+Deno.test("compileRecipe() refuses too many steps, values, aliases and levels, and texts that are too long", async () => {
+  const steps = (count: number) =>
+    Array.from(
+      { length: count },
+      (_, at) => `  - { id: s${at}, uses: account.funds, with: { market: hk } }\n`,
+    );
+  assertEquals(await problemsOf(`name: x\nsteps:\n${steps(501).join("")}`), [
+    "2:1: steps: expected at most 500 in the list, and there are 501",
+  ]);
+  assertEquals(
+    (await compileRecipe(`name: x\nsteps:\n${steps(500).join("")}`, "x.yaml", { now })).steps.length,
+    500,
+  );
+  const list = (count: number) => `params: { a: [${Array(count).fill("1").join(",")}] }\n`;
+  assertEquals(await problemsOf(`name: x\n${list(20_000)}${read}`), [
+    "2:11: params.a: expected at most 10000 values in a recipe",
+  ]);
+  await compileRecipe(`name: x\n${list(9_000)}${read}`, "x.yaml", { now });
+  const aliases = (count: number) => `params: { a: &m hk, b: [${Array(count).fill("*m").join(",")}] }\n`;
+  assertEquals(await problemsOf(`name: x\n${aliases(40_000)}${read}`), [
+    "2:325: there are more than 100 aliases: write values out",
+  ]);
+  await compileRecipe(`name: x\n${aliases(100)}${read}`, "x.yaml", { now });
+  const nested = (levels: number) => `params: { a: ${"[".repeat(levels)}${"]".repeat(levels)} }\n`;
+  const tooDeep = "maps and lists are nested more than 50 levels deep, which is the most";
+  for (const levels of [49, 5_000, 50_000]) {
+    assertEquals(await problemsOf(`name: x\n${nested(levels)}${read}`), [`2:62: ${tooDeep}`], `${levels}`);
+  }
+  await compileRecipe(`name: x\n${nested(48)}${read}`, "x.yaml", { now });
+  assertEquals(await problemsOf(`name: x\n${read}window: "${"A..".repeat(300)}"\n`), [
+    "3:9: window: expected at most 500 characters, and there are 900",
+  ]);
+});
+
+Deno.test("compileRecipe() says within its own time what is wrong with a file of nothing but mistakes", async () => {
+  const keys = Array.from({ length: 25_000 }, (_, at) => `k${at}: 1`);
+  assertEquals((await problemsOf(keys.join("\n"))).length, 1, "too many values");
+  const found = await problemsOf(keys.slice(0, 5_000).join("\n"));
+  assertEquals(found.length, 100);
+  assertEquals(await problemsOf(`name: x\nname: y\n${read}`), [
+    '2:1: the map has "name" twice: names must be unique',
+  ]);
+  const digits = Array.from({ length: 25_000 }, () => "007").join(",");
+  assertEquals((await problemsOf(`name: x\nparams: { a: [${digits}] }\n${read}`)).length, 101);
+  const open = `name: x\nsteps: [{ id: a, uses: notify, with: { text: "${"${{".repeat(10_000)}" } }]\n`;
+  assertEquals(await problemsOf(open), [
+    "2:32: steps.0.with: expected one or more of webhook, chat, mail",
+    '2:46: steps.0.with.text: expected "${{ … }}" or "${secret:name}", closed',
+  ]);
+});
+
 Deno.test("compileRecipe() refuses addresses that are secrets themselves, wherever they stand", async () => {
   const of = (address: string, way: "webhook" | "ping" | "chat") =>
     problemsOf(

@@ -10,6 +10,7 @@ import { type MissedDay, type Reach, reachOf } from "../../../lib/runner/reach.t
 import { showDuration } from "../../../lib/steps/durations.ts";
 import type { CompiledRecipe, FileReport } from "../../../lib/steps/mod.ts";
 import type { RecipeIssue } from "../../../lib/steps/mod.ts";
+import { readText } from "../../../lib/steps/read_text.ts";
 import { placesInCode, readRecipeText, type RecipeText } from "../../../lib/steps/recipe_text.ts";
 import { localTime, readable } from "./slot_lines.ts";
 
@@ -122,7 +123,7 @@ function because(recipe: CompiledRecipe, { date, slotAt, window, why }: MissedDa
 }
 
 async function placesOf(path: string): Promise<Pick<RecipeText, "placeOf"> & { isList: boolean }> {
-  const text = await Deno.readTextFile(path);
+  const text = await readText(path);
   if (path.endsWith(".ts")) {
     return { placeOf: placesInCode(text), isList: /\bschedule["']?\s*:\s*\[/.test(text) };
   }

@@ -6,6 +6,7 @@
 import type { DayBookResult } from "../../../lib/day_book/types.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
+import { readText } from "../../../lib/steps/read_text.ts";
 import { type CompiledRecipe, compileRecipe, loadRecipe, type RecipeResult } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { FileText, Host } from "../host.ts";
@@ -65,14 +66,23 @@ function refuseWithoutLedger(recipe: CompiledRecipe, { args: [name = ""], flags 
 
 /** Finds a recipe by its path, or among the recipes by its name or its file's. */
 async function findRecipe(name: string, host: Host): Promise<FileText & { path: string }> {
-  const file = await host.readFile(name);
+  const file = await readRecipe(name, host);
   if (file !== undefined) return { ...file, path: name };
   const path = await fileOfRecipe(name);
-  const found = path === undefined ? undefined : await host.readFile(path);
+  const found = path === undefined ? undefined : await readRecipe(path, host);
   if (path !== undefined && found !== undefined) return { ...found, path };
   throw new UsageError(
     `Cannot run "${name}": there is no such recipe${didYouMean(name, await recipeNames())}`,
   );
+}
+
+/** Reads a recipe's file; a named pipe or a device is refused, as reading it may never end. */
+async function readRecipe(path: string, host: Host): Promise<FileText | undefined> {
+  const info = await Deno.stat(path).catch(() => undefined);
+  if (info !== undefined && !info.isFile && !info.isDirectory) {
+    return { text: await readText(path), mode: info.mode };
+  }
+  return await host.readFile(path);
 }
 
 /** Prints what each step came to. */
