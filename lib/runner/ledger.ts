@@ -4,19 +4,39 @@
  * @module
  */
 import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { BrokerError } from "../errors.ts";
+import { LedgerError } from "./ledger_damage.ts";
+import {
+  type LastWrite,
+  lostLedger,
+  type Mark,
+  readMark,
+  whyCutOff,
+  whyOlder,
+  writeMark,
+} from "./ledger_mark.ts";
 import { migrations } from "./migrations.ts";
 
-/** The ledger cannot be used: damaged, locked for too long, or written by a newer version. */
-export class LedgerError extends BrokerError {
-  override readonly name: string = "LedgerError";
-}
+export { LedgerError };
 
 /** Values that a statement takes; `undefined` is stored as null. */
 export type SqlValue = string | number | undefined | null;
 
 /** How long a process waits for another one's transaction. */
 const BUSY_MS = 5_000;
+
+/** How a ledger is opened. */
+export interface LedgerOptions {
+  /** Why it may not outlive the process, where somebody has looked and it is so; nothing is written to the broker. */
+  doubt?: string;
+  /**
+   * What becomes of the mark beside the file: `check` refuses a ledger that is older than its mark, and keeps the mark
+   * up to date; `leave` neither reads nor writes it, and is for copies; `replace` does not read it, and writes it when
+   * {@linkcode Ledger.mark} is called. @default "check"
+   */
+  mark?: "check" | "leave" | "replace";
+  /** Draws the id of a ledger that is new. @default a random UUID */
+  drawId?(): string;
+}
 
 /** A ledger that is open. */
 export class Ledger implements Disposable {
@@ -26,17 +46,31 @@ export class Ledger implements Disposable {
   readonly doubt?: string;
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
+  /** Whether a mark beside the file is kept. */
+  readonly #isMarked: boolean;
 
-  constructor(path: string, { doubt }: { doubt?: string } = {}) {
+  constructor(
+    path: string,
+    { doubt, mark = "check", drawId = () => crypto.randomUUID() }: LedgerOptions = {},
+  ) {
     this.path = path;
     if (doubt !== undefined) this.doubt = doubt;
+    this.#isMarked = mark !== "leave" && path !== ":memory:" && path !== "";
+    const isChecked = this.#isMarked && mark === "check";
+    // Read before anything else: whatever the mark names stood in the ledger by then.
+    const known = isChecked ? readMark(path) : undefined;
+    const cutOff = isChecked ? whyCutOff(path, known) : undefined;
+    if (cutOff !== undefined) throw lostLedger(path, cutOff, known !== undefined);
     this.#db = new DatabaseSync(path, { timeout: BUSY_MS });
     try {
       this.#refuseOther();
+      const older = known === undefined ? undefined : whyOlder(known, this.ownMark());
+      if (older !== undefined) throw lostLedger(path, older, true);
       this.#db.exec("pragma journal_mode = wal");
       this.#db.exec("pragma synchronous = full");
       this.#db.exec("pragma foreign_keys = on");
-      this.#migrate();
+      this.#migrate(drawId);
+      if (isChecked && JSON.stringify(known) !== JSON.stringify(this.ownMark())) this.mark();
     } catch (error) {
       this.#db.close();
       throw error;
@@ -52,12 +86,24 @@ export class Ledger implements Disposable {
     });
   }
 
+  /** Whether a table is there. */
+  #has(table: string): boolean {
+    return this.get("select 1 as there from sqlite_master where type = 'table' and name = ?", table) !==
+      undefined;
+  }
+
+  #version(): number {
+    return this.get<{ version: number | null }>("select max(version) as version from migration")?.version ??
+      0;
+  }
+
   /** Runs the migrations that are missing; processes that start together do so one after the other. */
-  #migrate(): void {
+  #migrate(drawId: () => string): void {
+    // Whoever only looks at a ledger waits for nobody who writes.
+    if (this.#has("migration") && this.#version() === migrations.length) return;
     this.transaction(() => {
       this.run("create table if not exists migration (version integer primary key) strict");
-      const version = this.get<{ version: number | null }>("select max(version) as version from migration")
-        ?.version ?? 0;
+      const version = this.#version();
       if (version > migrations.length) {
         throw new LedgerError(
           `Cannot open the ledger "${this.path}": it has version ${version}, this program knows ${migrations.length}`,
@@ -69,6 +115,56 @@ export class Ledger implements Disposable {
         for (const sql of statements) this.#db.exec(sql.startsWith("create table") ? `${sql} strict` : sql);
         this.run("insert into migration (version) values (?)", index + 1);
       }
+      this.run("insert into store (one, id) values (1, ?) on conflict do nothing", drawId());
+    });
+  }
+
+  /** What a mark of this ledger says; nothing when it is new, or as old as the first versions. */
+  ownMark(): Mark | undefined {
+    if (!this.#has("store")) return undefined;
+    const store = this.get<{ id: string }>("select id from store")?.id;
+    if (store === undefined) return undefined;
+    const rows = this.all<{ account: string; number: number; run_key: string; step_id: string; at: number }>(
+      "select * from account_write order by account",
+    );
+    const lastWrites = rows.map((
+      { account, number, run_key: run, step_id: step, at },
+    ): [string, LastWrite] => [
+      account,
+      { number, run, step, at: new Date(at).toISOString() },
+    ]);
+    return { store, lastWrites: Object.fromEntries(lastWrites) };
+  }
+
+  /** Counts a write that is about to begin, in the transaction that begins it. {@linkcode mark} makes it known outside. */
+  countWrite(
+    { account, runKey, step, at }: { account: string; runKey: string; step: string; at: number },
+  ): void {
+    this.run(
+      `insert into account_write (account, number, run_key, step_id, at) values (?, 1, ?, ?, ?)
+        on conflict (account) do update set number = account_write.number + 1, run_key = excluded.run_key,
+          step_id = excluded.step_id, at = excluded.at`,
+      account,
+      runKey,
+      step,
+      at,
+    );
+  }
+
+  /**
+   * Writes the last writes of all accounts into the mark beside the file, durably. A write is sent only after this.
+   *
+   * @throws When the mark cannot be written: nothing may be sent then.
+   */
+  mark(): void {
+    if (!this.#isMarked) return;
+    if (this.#db.isTransaction) {
+      throw new TypeError("Cannot write the mark: what it names is not committed yet");
+    }
+    // Within a transaction, so that processes write it one after the other and it never goes back.
+    this.transaction(() => {
+      const mark = this.ownMark();
+      if (mark !== undefined) writeMark(this.path, mark);
     });
   }
 

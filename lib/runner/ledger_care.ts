@@ -1,11 +1,13 @@
 /**
- * Care of the ledger: copies that can be trusted, and whether it holds together.
+ * Care of the ledger: copies that can be trusted, whether it holds together, and going on without what was lost.
  *
  * @module
  */
 import { DatabaseSync } from "node:sqlite";
 import { Ledger, LedgerError } from "./ledger.ts";
 import { damageOf } from "./ledger_damage.ts";
+import { type Mark, readMark, sizeOf, whyCutOff, whyOlder } from "./ledger_mark.ts";
+import { skipRun } from "./run_rows.ts";
 
 /** What is asked of every ledger, and a statement that counts where it does not hold. */
 const rules: readonly { rule: string; sql: string }[] = [
@@ -42,14 +44,17 @@ const rules: readonly { rule: string; sql: string }[] = [
 
 /**
  * Returns what is wrong with the file of a ledger; nothing when all is well. A file that is damaged, or that is no
- * ledger, is only read.
+ * ledger, is only read, and so is its mark.
  */
 export function verifyLedgerFile(path: string): string[] {
   try {
-    const faults = faultsOfFile(path);
+    const { mark, fault } = markOf(path);
+    const cutOff = whyCutOff(path, mark);
+    const faults = [...fault ?? [], ...cutOff === undefined ? faultsOfFile(path, mark) : [cutOff]];
     if (faults.length > 0) return faults;
-    using ledger = new Ledger(path);
-    return verifyLedger(ledger);
+    using ledger = new Ledger(path, { mark: "leave" });
+    const older = mark === undefined ? undefined : whyOlder(mark, ledger.ownMark());
+    return [...older === undefined ? [] : [older], ...verifyLedger(ledger)];
   } catch (error) {
     const damage = damageOf(error);
     if (damage === undefined) throw error;
@@ -57,10 +62,20 @@ export function verifyLedgerFile(path: string): string[] {
   }
 }
 
+/** The mark of a ledger; a fault where it cannot be read. */
+function markOf(path: string): { mark?: Mark; fault?: string[] } {
+  try {
+    return { mark: readMark(path) };
+  } catch (error) {
+    if (error instanceof LedgerError) return { fault: ["its mark is damaged"] };
+    throw error;
+  }
+}
+
 const cutOff = (error: unknown) =>
   `it is damaged or cut off: ${error instanceof Error ? error.message : error}`;
 
-function faultsOfFile(path: string): string[] {
+function faultsOfFile(path: string, mark: Mark | undefined): string[] {
   if (Deno.statSync(path).size === 0) return ["it is no ledger: it is empty"];
   const file = new DatabaseSync(path, { readOnly: true });
   try {
@@ -69,7 +84,12 @@ function faultsOfFile(path: string): string[] {
     if (faults.length > 0) return faults;
     const isLedger = file.prepare("select 1 from sqlite_master where type = 'table' and name = 'migration'")
       .get();
-    return isLedger === undefined ? ["it is no ledger: it is the database of another program"] : [];
+    if (isLedger !== undefined) return [];
+    const tables = file.prepare("select count(*) as n from sqlite_master").get()?.n;
+    if (tables === 0 && mark !== undefined) return [whyOlder(mark, undefined)!]; // it lacks everything
+    return [
+      `it is no ledger: it is ${tables === 0 ? "an empty database" : "the database of another program"}`,
+    ];
   } finally {
     file.close();
   }
@@ -113,8 +133,67 @@ export async function backupLedger(ledger: Ledger, path: string): Promise<void> 
 }
 
 function checkCopy(path: string): string[] {
-  using copy = new Ledger(path);
+  using copy = new Ledger(path, { mark: "leave" });
   return verifyLedger(copy);
+}
+
+/** Who goes on with a ledger that has lost something, and why. */
+export interface Acceptance {
+  actor: string;
+  /** What the actor saw. */
+  because: string;
+  now: number;
+}
+
+/**
+ * Goes on with a ledger that lacks what its mark names: the mark is made anew. Schedules begin now, so that no write
+ * that has been sent is sent again; writes that wait are skipped, and those that were running are unknown.
+ *
+ * @returns What is lost; nothing when the ledger lacks nothing.
+ * @throws {LedgerError} When the file is cut off, and there is nothing to go on with.
+ */
+export function acceptLoss(path: string, { actor, because, now }: Acceptance): string | undefined {
+  const { mark, fault } = markOf(path);
+  const size = sizeOf(path) ?? 0;
+  const broken = whyCutOff(path, undefined);
+  if (broken !== undefined) {
+    const file = size > 0 ? path : `${path}-wal`;
+    throw new LedgerError(
+      `Cannot go on with the ledger "${path}": ${broken}; move "${file}" elsewhere, and try again`,
+      { code: "lost-ledger" },
+    );
+  }
+  if (mark === undefined && fault === undefined) return undefined;
+  const gone = whyCutOff(path, mark);
+  using ledger = new Ledger(path, { mark: "replace" });
+  const lost = fault?.[0] ?? gone ?? whyOlder(mark!, ledger.ownMark()); // one of mark and fault is there
+  if (lost === undefined) return undefined;
+  ledger.transaction(() => {
+    ledger.event(now, "loss_accepted", { actor, because, lost, mark });
+    for (const [account, { number, run, step, at }] of Object.entries(mark?.lastWrites ?? {})) {
+      ledger.run(
+        `insert into account_write (account, number, run_key, step_id, at) values (?, ?, ?, ?, ?)
+          on conflict (account) do update set number = excluded.number where account_write.number < excluded.number`,
+        account,
+        number,
+        run,
+        step,
+        Date.parse(at) || now,
+      );
+    }
+    ledger.run("update schedule set watermark = ? where watermark < ?", now, now);
+    const waiting = ledger.all<{ run_key: string }>(
+      "select run_key from run where state in ('due', 'waiting_approval') and class = 'write'",
+    );
+    for (const { run_key: runKey } of waiting) skipRun(ledger, runKey, "maintenance", now);
+    ledger.run(
+      `update run set state = 'unknown', reason = 'maintenance', finished_at = ?, holder = null, lease_until = null
+        where state = 'running' and class = 'write'`,
+      now,
+    );
+  });
+  ledger.mark();
+  return lost;
 }
 
 function exists(path: string): boolean {

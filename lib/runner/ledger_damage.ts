@@ -1,8 +1,15 @@
 /**
- * What SQLite says of files that are damaged. Apart from the ledger, as every command asks it of its errors.
+ * The ledger's error, and what SQLite says of files that are damaged or busy. Apart from the ledger itself, as every
+ * command asks it of its errors.
  *
  * @module
  */
+import { BrokerError } from "../errors.ts";
+
+/** The ledger cannot be used: damaged, lost, locked for too long, or written by a newer version. */
+export class LedgerError extends BrokerError {
+  override readonly name: string = "LedgerError";
+}
 
 /** Tells whether an error is about what a file holds; nothing when it is about something else. */
 export function damageOf(error: unknown): "damaged" | "no-database" | undefined {

@@ -64,4 +64,10 @@ export const migrations: readonly (readonly string[])[] = [
     // The file that the recipe was served from last: who serves that one knows when it is gone.
     `alter table schedule add column file text`,
   ],
+  [
+    // Which ledger this is, and the last write of each account: the mark beside the file says the same.
+    `create table store (one integer primary key check (one = 1), id text not null)`,
+    `create table account_write (account text primary key, number integer not null, run_key text not null,
+      step_id text not null, at integer not null)`,
+  ],
 ];

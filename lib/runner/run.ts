@@ -231,6 +231,8 @@ class Execution {
       attempt: attempt.attempt,
     });
     try {
+      // A ledger that loses this write from here on is known to have lost it.
+      if (step.effect === "write") this.#around.ledger.mark();
       const context = contextOf(step, {
         scope: this.#scope(),
         attempt: attempt.attempt,

@@ -9,6 +9,7 @@ import { underClaim } from "./holding.ts";
 import type { Ledger } from "./ledger.ts";
 import { stepKeyOf } from "./run_key.ts";
 import type { StepState } from "./run_events.ts";
+import { findRun } from "./run_rows.ts";
 
 /** An attempt at a step as the ledger holds it. */
 export interface StepRow {
@@ -42,7 +43,10 @@ export interface Attempt {
   attempt: number;
 }
 
-/** Writes down that an attempt begins. For a write step this is the intent: it breaks when there is one already. */
+/**
+ * Writes down that an attempt begins. For a write step this is the intent: it breaks when there is one already. The
+ * write is counted as one of its account; {@linkcode Ledger.mark} must follow before it is sent.
+ */
 export function beginAttempt(
   ledger: Ledger,
   claim: Claim,
@@ -61,6 +65,9 @@ export function beginAttempt(
       stepKeyOf(claim.runKey, step.id),
       now,
     );
+    if (step.effect !== "write") return;
+    const account = findRun(ledger, claim.runKey)?.account ?? "default";
+    ledger.countWrite({ account, runKey: claim.runKey, step: step.id, at: now });
   });
 }
 

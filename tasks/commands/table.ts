@@ -19,6 +19,7 @@ import { init } from "./init.ts";
 import { inspect } from "./inspect.ts";
 import { keysCheck, keysNew } from "./keys.ts";
 import { lease } from "./lease.ts";
+import { ledgerAccept } from "./ledger_accept.ts";
 import { ledgerBackup } from "./ledger_backup.ts";
 import { ledgerVerify } from "./ledger_verify.ts";
 import { login } from "./login.ts";
@@ -60,6 +61,7 @@ export const commands: readonly Command[] = [
   deploy,
   ledgerBackup,
   ledgerVerify,
+  ledgerAccept,
   exportDayBook,
   call,
   quote,

@@ -102,7 +102,7 @@ function latestOf(file: string): [string, number] | undefined {
 
 /** Makes the ledger be new. */
 async function forget(file: string): Promise<void> {
-  for (const end of ["", "-wal", "-shm"]) await Deno.remove(`${file}${end}`).catch(() => {});
+  for (const end of ["", "-wal", "-shm", ".mark"]) await Deno.remove(`${file}${end}`).catch(() => {});
 }
 
 Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the scheduler at once runs once", async () => {

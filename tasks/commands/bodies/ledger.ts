@@ -1,12 +1,15 @@
 /**
- * What `hsgate ledger backup` and `hsgate ledger verify` do.
+ * What `hsgate ledger backup`, `hsgate ledger verify` and `hsgate ledger accept` do.
  *
  * @module
  */
-import { backupLedger, verifyLedgerFile } from "../../../lib/runner/ledger_care.ts";
+import { acceptLoss, backupLedger, verifyLedgerFile } from "../../../lib/runner/ledger_care.ts";
+import { UsageError } from "../exit_codes.ts";
+import type { LedgerAcceptInput } from "../ledger_accept.ts";
 import type { LedgerBackupInput } from "../ledger_backup.ts";
 import type { LedgerVerifyInput } from "../ledger_verify.ts";
 import { plain } from "../print.ts";
+import { actorOf } from "./decide.ts";
 import { existingLedger, ledgerError, openLedger, readable } from "./ledger_file.ts";
 
 /** Copies the ledger. */
@@ -30,7 +33,27 @@ export async function verify({ flags, host }: LedgerVerifyInput): Promise<number
   if (faults.length === 0) return 0;
   host.note(
     "  -> Stop the scheduler, keep this file, and copy the last backup to its place. The backup knows nothing of what " +
-      "ran after it: look at the orders since then before anything writes again",
+      'ran after it: look at the orders since then, and then run "ledger accept"',
   );
   return 7;
+}
+
+/** Goes on with a ledger that lacks what its mark names. */
+export async function accept({ flags, host }: LedgerAcceptInput): Promise<number> {
+  const { because } = flags;
+  if (because === undefined || because.trim() === "") {
+    throw new UsageError('Cannot accept the loss without a reason: write --because "what you saw"');
+  }
+  const path = await existingLedger(flags, host);
+  const actor = actorOf(flags, host);
+  const lost = readable(path, () => acceptLoss(path, { actor, because, now: host.now() }));
+  if (lost === undefined) {
+    throw new UsageError(`Cannot accept a loss of "${path}": it has everything that its mark names`);
+  }
+  if (flags.json) host.out(JSON.stringify({ ledger: path, lost, actor, because }));
+  else {
+    host.out(`"${path}" is used again, though ${plain(lost)}`);
+    host.out("all schedules begin now; writes that waited are skipped; pauses since the copy are lost");
+  }
+  return 0;
 }

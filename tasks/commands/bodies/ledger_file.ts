@@ -5,6 +5,7 @@
  */
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { Ledger, LedgerError } from "../../../lib/runner/ledger.ts";
+import { markPath } from "../../../lib/runner/ledger_mark.ts";
 import { type Doubt, doubtAbout } from "../../../lib/runner/ledger_place.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import type { FlagValues, sharedFlags } from "../command.ts";
@@ -28,10 +29,11 @@ export async function ledgerExists(flags: LedgerFlags, host: Host): Promise<bool
   return await exists(await ledgerPath(flags, host) ?? LEDGER);
 }
 
-/** The file of the ledger that is named, or `hsgate.db`. @throws {UsageError} When it is not there. */
+/** The file of the ledger that is named, or `hsgate.db`; that of one which has left only its mark, too. @throws {UsageError} When it is not there. */
 export async function existingLedger(flags: LedgerFlags, host: Host): Promise<string> {
   const path = await ledgerPath(flags, host) ?? LEDGER;
-  if (await exists(path)) return path;
+  // A ledger that is gone and has left its mark is more than missing.
+  if (await exists(path) || await exists(markPath(path))) return path;
   throw new UsageError(
     `Cannot open the ledger: there is no "${path}"; "schedule" makes it, --ledger names another`,
   );

@@ -1,0 +1,180 @@
+/**
+ * The mark beside a ledger, `<ledger>.mark`: which ledger it is, and the last write of each account. A ledger that is
+ * empty, cut off or older than its mark has lost writes, and is refused.
+ *
+ * @module
+ */
+import { LedgerError } from "./ledger_damage.ts";
+
+/** The last write of an account. */
+export interface LastWrite {
+  /** Counts the writes of the account, from 1. */
+  number: number;
+  /** Key of its run. */
+  run: string;
+  step: string;
+  /** When the step began, in ISO 8601. */
+  at: string;
+}
+
+/** What a mark says. */
+export interface Mark {
+  /** Id of the ledger. */
+  store: string;
+  /** By account. */
+  lastWrites: Record<string, LastWrite>;
+}
+
+/** No SQLite database is smaller than its smallest page. */
+const LEAST_BYTES = 512;
+
+/** The file of a ledger's mark. Links are followed, as SQLite follows them for its own files. */
+export function markPath(path: string): string {
+  try {
+    return `${Deno.realPathSync(path)}.mark`;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    return `${path}.mark`;
+  }
+}
+
+/**
+ * Reads the mark of a ledger; nothing when it has none.
+ *
+ * @throws {LedgerError} `unreadable-mark` when the file is no mark.
+ */
+export function readMark(path: string): Mark | undefined {
+  const file = markPath(path);
+  let text: string;
+  try {
+    text = Deno.readTextFileSync(file);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+  const mark = parseMark(text);
+  if (mark !== undefined) return mark;
+  throw new LedgerError(
+    `Cannot use the ledger "${path}": its mark "${file}" is damaged, so nothing shows whether the ledger is whole; ${
+      wayOn(path)
+    }`,
+    { code: "unreadable-mark" },
+  );
+}
+
+function parseMark(text: string): Mark | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(value) || typeof value.store !== "string" || !isRecord(value.lastWrites)) return undefined;
+  const lastWrites: Record<string, LastWrite> = {};
+  for (const [account, last] of Object.entries(value.lastWrites)) {
+    if (!isRecord(last)) return undefined;
+    const { number, run, step, at } = last;
+    if (!Number.isSafeInteger(number)) return undefined;
+    lastWrites[account] = { number: Number(number), run: String(run), step: String(step), at: String(at) };
+  }
+  return { store: value.store, lastWrites };
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * Writes the mark durably: file and folder are synced before this returns, and no reader sees half of it.
+ *
+ * @throws {LedgerError} `mark` when it cannot be written.
+ */
+export function writeMark(path: string, mark: Mark): void {
+  const file = markPath(path);
+  try {
+    replaceFile(file, `${JSON.stringify(mark, undefined, 2)}\n`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : error;
+    throw new LedgerError(`Cannot write the mark "${file}" of the ledger: ${reason}`, {
+      code: "mark",
+      cause: error,
+    });
+  }
+}
+
+function replaceFile(file: string, text: string): void {
+  const unfinished = `${file}.part`;
+  {
+    using out = Deno.openSync(unfinished, { write: true, create: true, truncate: true });
+    const bytes = new TextEncoder().encode(text);
+    for (let done = 0; done < bytes.length;) done += out.writeSync(bytes.subarray(done));
+    out.syncSync();
+  }
+  Deno.renameSync(unfinished, file);
+  if (Deno.build.os === "windows") return; // it opens no folders
+  using folder = Deno.openSync(file.slice(0, file.lastIndexOf("/") + 1) || ".");
+  folder.syncSync();
+}
+
+/** Says why the files of a ledger cannot be what they were, before SQLite opens them; nothing when they may be. */
+export function whyCutOff(path: string, mark: Mark | undefined): string | undefined {
+  const size = sizeOf(path);
+  const wal = sizeOf(`${path}-wal`) ?? 0;
+  if (size !== undefined && size >= LEAST_BYTES) return undefined;
+  // SQLite itself would take such a file for a new database, and delete what waits in the "-wal".
+  const file = size === undefined
+    ? "the file is gone"
+    : size === 0
+    ? "the file is empty"
+    : "the file is cut off";
+  if (mark !== undefined) return `${file}, though ${tellMark(mark)}`;
+  if (wal > 0) return `${file}, though "${path}-wal" holds data of it`;
+  // Of any other size SQLite says itself that it is no database.
+  return size === 1 ? `${file}: it has 1 byte` : undefined;
+}
+
+/** Says what a ledger lacks that its mark names; nothing when it has everything. */
+export function whyOlder(mark: Mark, found: Mark | undefined): string | undefined {
+  if (found === undefined) return `it is older than its mark: ${tellMark(mark)}`;
+  if (found.store !== mark.store) return `it is not the ledger that its mark belongs to: ${tellMark(mark)}`;
+  for (const [account, last] of Object.entries(mark.lastWrites)) {
+    const known = found.lastWrites[account]?.number ?? 0;
+    if (known < last.number) {
+      return `it is older than its mark: it knows ${known} of ${last.number} writes on account "${account}", and ` +
+        `lacks ${tellWrite(last)}`;
+    }
+  }
+  return undefined;
+}
+
+function tellMark({ lastWrites }: Mark): string {
+  const writes = Object.entries(lastWrites).map(([account, last]) =>
+    `account "${account}" had ${last.number} writes, the last ${tellWrite(last)}`
+  );
+  return writes.length === 0
+    ? "its mark says that there was a ledger, without a write so far"
+    : `by its mark ${writes.join("; ")}`;
+}
+
+const tellWrite = ({ run, step, at }: LastWrite) => `step "${step}" of ${run}, begun at ${at}`;
+
+/** The error for a ledger that lost what its mark names, or that its files show to be cut off. */
+export function lostLedger(path: string, why: string, hasMark: boolean): LedgerError {
+  const way = hasMark
+    ? wayOn(path)
+    : "put the newest copy in its place, or move what is left of it elsewhere to begin a new one";
+  return new LedgerError(`Cannot use the ledger "${path}": ${why}; ${way}`, { code: "lost-ledger" });
+}
+
+const wayOn = (path: string) =>
+  "put the newest copy in its place, or look at the account's orders and go on without what is lost: " +
+  `hsgate ledger accept --ledger "${path}" --because "what you saw"`;
+
+/** Size of a file in bytes; nothing when it is not there. */
+export function sizeOf(path: string): number | undefined {
+  try {
+    return Deno.statSync(path).size;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
