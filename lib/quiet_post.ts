@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { mayBeProxied } from "./loopback.ts";
 
 /** What is posted. */
 export interface QuietPost {
@@ -16,12 +17,13 @@ export interface QuietPost {
 /**
  * Posts, follows no redirection, and resolves to the status of the answer.
  *
- * While the runtime traces, each `fetch` leaves a span that holds the whole address; then the request goes over a
- * connection of its own, which knows no proxy.
+ * While the runtime traces, each `fetch` leaves a span that holds the whole address. `fetch` may also send a request
+ * for this machine through a proxy. In both cases the request goes over a connection of its own.
  */
 export async function postQuietly(url: string, post: QuietPost): Promise<number> {
   post.signal.throwIfAborted();
-  if (isTracing()) return await postOverConnection(new URL(url), post);
+  const target = new URL(url);
+  if (isTracing() || mayBeProxied(target.hostname)) return await postOverConnection(target, post);
   const { headers = {}, body = "", signal } = post;
   const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
   await response.body?.cancel();

@@ -9,7 +9,8 @@
 import { parseArgs } from "@std/cli";
 import { ShiftedClock } from "../lib/simulator/clock.ts";
 import { FIRST_DATE } from "../lib/simulator/market/timeline.ts";
-import { isLoopback, readInstant } from "../lib/simulator/gateway/mod.ts";
+import { isLoopback } from "../lib/loopback.ts";
+import { readInstant } from "../lib/simulator/gateway/mod.ts";
 import { startSimulator } from "../lib/simulator/mod.ts";
 
 /**

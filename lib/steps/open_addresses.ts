@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isLoopback } from "../loopback.ts";
 
 /** Services whose addresses hold a token in their path. */
 const knownHosts = [
@@ -41,7 +42,7 @@ export function holdsToken(address: string): boolean {
   // What an expression works out is no secret, and a reference is what is asked for.
   if (address.includes("${secret:")) return false;
   const url = URL.parse(address.replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0"));
-  if (url === null || isLoopback(url)) return false;
+  if (url === null || isLoopback(url.hostname)) return false;
   if (url.username !== "" || url.password !== "" || url.search !== "") return true;
   if (knownHosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`))) return true;
   return url.pathname.split("/").some((part) =>
@@ -53,9 +54,5 @@ export function holdsToken(address: string): boolean {
 /** Tells whether an address leads to this very machine, where a token would keep nobody out. */
 export function leadsHere(address: string): boolean {
   const url = URL.parse(address);
-  return url !== null && isLoopback(url);
-}
-
-function isLoopback({ hostname }: URL): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+  return url !== null && isLoopback(url.hostname);
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import type { AnyOperation } from "../operations/operation.ts";
+import { mayBeProxied } from "../loopback.ts";
 import { type Address, addressOf } from "./address.ts";
 import { httpRefusal, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
 import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./post_once.ts";
@@ -75,12 +76,15 @@ class GatewayTransport implements Transport {
   readonly #timeoutMs: number;
   readonly #maxAnswerBytes: number;
   readonly #passwordKey: string | undefined;
+  /** Whether `fetch` may send reads for this machine through a proxy. */
+  readonly #mayBeProxied: boolean;
   readonly #pushIdleMs: number;
 
   constructor(options: GatewayOptions) {
     this.#base = baseUrl(options.url ?? "http://127.0.0.1:11111");
     const { hostname, port, pathname } = new URL(this.#base);
     this.#address = { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) };
+    this.#mayBeProxied = mayBeProxied(hostname);
     this.#prefix = pathname === "/" ? "" : pathname;
     this.push = addressOf(options.push ?? `${hostname}:11112`);
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
@@ -125,7 +129,7 @@ class GatewayTransport implements Transport {
     const body = JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params });
     let answer: PostAnswer;
     try {
-      answer = context.operation.effect === "read"
+      answer = context.operation.effect === "read" && !this.#mayBeProxied
         ? await fetchText(this.#base + path, body, signal, this.#maxAnswerBytes)
         : await postOnce({
           ...this.#address,

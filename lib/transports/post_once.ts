@@ -14,8 +14,9 @@ export interface PostRequest {
   hostname: string;
   port: number;
   path: string;
-  /** Body, JSON. */
   body: string;
+  /** @default "application/json" */
+  contentType?: string;
   signal: AbortSignal;
   /** Largest answer that is read, in bytes. */
   maxBytes: number;
@@ -45,7 +46,7 @@ export class TooLargeError extends Error {
  * @throws {Error} Anything else: the request may have arrived.
  */
 export async function postOnce(request: PostRequest): Promise<PostAnswer> {
-  const { hostname, port, path, body, signal, maxBytes } = request;
+  const { hostname, port, path, body, contentType = "application/json", signal, maxBytes } = request;
   const connection = await connect(hostname, port, signal);
   // Closing the socket is what ends a read that waits; the error that follows is the caller's to name.
   const stop = () => connection.close();
@@ -54,7 +55,7 @@ export async function postOnce(request: PostRequest): Promise<PostAnswer> {
     signal.throwIfAborted();
     const bytes = new TextEncoder().encode(body);
     const host = hostname.includes(":") ? `[${hostname}]` : hostname;
-    const head = `POST ${path} HTTP/1.1\r\nhost: ${host}:${port}\r\ncontent-type: application/json\r\n` +
+    const head = `POST ${path} HTTP/1.1\r\nhost: ${host}:${port}\r\ncontent-type: ${contentType}\r\n` +
       `content-length: ${bytes.length}\r\naccept: application/json\r\nconnection: close\r\n\r\n`;
     await writeAll(connection, new TextEncoder().encode(head));
     await writeAll(connection, bytes);

@@ -7,7 +7,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createHash, timingSafeEqual } from "node:crypto";
-import { isLoopback } from "./core.ts";
+import { isLoopback } from "../../loopback.ts";
 import { HttpProblem, type HttpRequest } from "./http_input.ts";
 
 /** The names by which clients may call a port. */

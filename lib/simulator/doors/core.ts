@@ -35,11 +35,6 @@ export function makeCore({ seed, clock: inner, days, fillsPerDay }: CoreOptions)
   return { seed, clock, broker: new Broker({ seed, clock, days, fillsPerDay }), faults: new Faults() };
 }
 
-/** Tells whether only this machine can reach an address. */
-export function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "::1" || /^127(\.\d{1,3}){3}$/.test(hostname);
-}
-
 /** A host as it stands in an address. */
 export function hostOf(hostname: string): string {
   return hostname.includes(":") ? `[${hostname}]` : hostname;

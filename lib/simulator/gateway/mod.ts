@@ -11,17 +11,10 @@
  *
  * @module
  */
+import { isLoopback } from "../../loopback.ts";
 import { Calls } from "../doors/calls.ts";
 import { Control, type ControlView } from "../doors/control.ts";
-import {
-  type Core,
-  type CoreOptions,
-  hostOf,
-  isLoopback,
-  makeCore,
-  repeat,
-  sleepUntil,
-} from "../doors/core.ts";
+import { type Core, type CoreOptions, hostOf, makeCore, repeat, sleepUntil } from "../doors/core.ts";
 import { simulatedCredentials } from "../doors/credentials.ts";
 import { problemAnswer } from "../doors/envelope.ts";
 import type { Fault, FaultKind } from "../doors/faults.ts";
@@ -37,7 +30,6 @@ import { tradePasswordReader } from "./trade_password.ts";
 
 export { type Fault, type FaultKind, faultKinds, type FaultPush, Faults } from "../doors/faults.ts";
 export { readInstant } from "../doors/control.ts";
-export { isLoopback } from "../doors/core.ts";
 
 /** How the ports of a simulated gateway are made. */
 export interface GatewayPortOptions {

@@ -18,19 +18,12 @@
  * @module
  */
 import { createHash } from "node:crypto";
+import { isLoopback } from "../../loopback.ts";
 import { exportPrivateKey, exportPublicKey } from "../../wire/keys.ts";
 import { loadEnvelopes } from "../../wire/envelope.ts";
 import type { Padding } from "../../wire/padding.ts";
 import { Control, type ControlView } from "../doors/control.ts";
-import {
-  type Core,
-  type CoreOptions,
-  hostOf,
-  isLoopback,
-  makeCore,
-  repeat,
-  sleepUntil,
-} from "../doors/core.ts";
+import { type Core, type CoreOptions, hostOf, makeCore, repeat, sleepUntil } from "../doors/core.ts";
 import { simulatedCredentials } from "../doors/credentials.ts";
 import type { Fault, FaultKind } from "../doors/faults.ts";
 import { HttpDoor } from "../doors/http_door.ts";

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Country } from "../../dictionaries/country.ts";
+import { isLoopback } from "../../loopback.ts";
 import type { Padding } from "../../wire/padding.ts";
 import type { ReconnectOptions } from "../push_waits.ts";
 
@@ -145,8 +146,7 @@ export function platformUrl(text: string): string {
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "") {
     throw new TypeError('Cannot read the address of the platform: write it like "https://host"');
   }
-  const isLoopback = /^(127\.[\d.]+|localhost|\[::1\])$/.test(url.hostname);
-  if (url.protocol === "http:" && !isLoopback) {
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     throw new TypeError(
       `Cannot use "${url.origin}": passwords need https, plain HTTP is taken on loopback alone`,
     );

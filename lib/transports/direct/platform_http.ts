@@ -6,8 +6,10 @@
  * @module
  */
 import { InvalidParamsError } from "../../errors.ts";
+import { mayBeProxied } from "../../loopback.ts";
 import { isTracing } from "../../quiet_post.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
+import { NotConnectedError, type PostAnswer, postOnce } from "../post_once.ts";
 import { platformUrl } from "./options.ts";
 
 /** Options of {@linkcode PlatformHttp}. */
@@ -24,6 +26,7 @@ export interface PostLimits {
   timeoutMs?: number;
 }
 
+const FORM = "application/x-www-form-urlencoded";
 const HIDDEN = "[hidden]";
 
 /** Largest answer that is read, in bytes. */
@@ -64,32 +67,51 @@ export class PlatformHttp implements Disposable {
     );
     const hide = hiderOf(form);
     const timeout = AbortSignal.timeout(timeoutMs);
-    let status: number;
-    let text: string;
+    let answer: PostAnswer;
     try {
-      const response = await fetch(`${this.#base}${path}${this.#asQuery ? `?${form}` : ""}`, {
-        method: "POST",
-        ...this.#asQuery ? {} : { body: form },
-        // Followed, a redirection would hand the password to whoever it names.
-        redirect: "manual",
-        signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
-        ...this.#client !== undefined && { client: this.#client },
-      });
-      status = response.status;
-      text = await readText(response);
+      const ended = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+      answer = await this.#send(path, String(form), ended);
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (timeout.aborted) throw unanswered(context, `no answer within ${timeoutMs} ms`, "timeout");
       const reason = hide(error instanceof Error ? error.message : String(error));
       // The error itself stays behind, as the runtime writes the whole address into it.
       const cause = error instanceof Error ? error.cause : undefined;
-      const isConnect = cause instanceof Error && cause.message.includes("client error (Connect)");
+      const isConnect = error instanceof NotConnectedError ||
+        cause instanceof Error && cause.message.includes("client error (Connect)");
       throw isConnect
         ? undelivered(context, `no connection to ${this.#base} (${reason})`, "not-connected")
         : unanswered(context, `the connection to ${this.#base} broke (${reason})`, "connection-lost");
     }
-    if (status !== 200) throw httpError(context, status);
-    return openEnvelope(context, text, hide);
+    if (answer.status !== 200) throw httpError(context, answer.status);
+    return openEnvelope(context, answer.text, hide);
+  }
+
+  async #send(path: string, form: string, signal: AbortSignal): Promise<PostAnswer> {
+    const url = new URL(`${this.#base}${path}${this.#asQuery ? `?${form}` : ""}`);
+    const body = this.#asQuery ? "" : form;
+    // Plain HTTP goes only to this machine, and no proxy may see the password.
+    if (url.protocol === "http:" && mayBeProxied(url.hostname)) {
+      const { port, pathname, search } = url;
+      return await postOnce({
+        hostname: url.hostname.replace(/^\[|\]$/g, ""),
+        port: Number(port || 80),
+        path: pathname + search,
+        body,
+        contentType: FORM,
+        signal,
+        maxBytes: MOST_BYTES,
+      });
+    }
+    const response = await fetch(url, {
+      method: "POST",
+      ...this.#asQuery ? {} : { body, headers: { "content-type": FORM } },
+      // Followed, a redirection would hand the password to whoever it names.
+      redirect: "manual",
+      signal,
+      ...this.#client !== undefined && { client: this.#client },
+    });
+    return { status: response.status, text: await readText(response) };
   }
 
   [Symbol.dispose](): void {

@@ -1,0 +1,53 @@
+/** A proxy in the environment sees nothing that goes to this machine, over real sockets and processes. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { directEnvOf, envOf, folder, simulate, simulatePlatform, spawned } from "./support.ts";
+
+/** A proxy that answers everything itself, as a hostile one would, and keeps what it was asked. */
+function hostileProxy(): { url: string; asked: string[] } & AsyncDisposable {
+  const asked: string[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+    asked.push(request.url);
+    return Response.json({ ok: true, err: "", data: [] });
+  });
+  return {
+    url: `http://127.0.0.1:${server.addr.port}`,
+    asked,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
+
+const proxies = (url: string) => ({ HTTP_PROXY: url, HTTPS_PROXY: url, ALL_PROXY: url });
+
+Deno.test("calls to a gateway on this machine never go through a proxy", async () => {
+  await using gateway = await simulate({ days: 2, fillsPerDay: 2 });
+  await using proxy = hostileProxy();
+  const port = new URL(gateway.info.gatewayUrl).port;
+  for (const host of ["127.0.0.1", "localhost"]) {
+    const env = { ...envOf(gateway), HSGATE_GATEWAY_URL: `http://${host}:${port}`, ...proxies(proxy.url) };
+    const { code, out, err } = await spawned(["call", "account.funds", '{"market":"hk"}', "--json"], { env });
+    assertEquals({ code, err }, { code: 0, err: "" });
+    assertStringIncludes(out, "totalAssets");
+    assertEquals((await spawned(["doctor"], { env })).code, 0);
+  }
+  assertEquals(proxy.asked, []);
+});
+
+Deno.test("calls to a platform on this machine never go through a proxy", async () => {
+  await using platform = await simulatePlatform();
+  await using leases = await folder();
+  await using proxy = hostileProxy();
+  const env = { ...directEnvOf(platform.info, leases.path), ...proxies(proxy.url) };
+  const { code, out, err } = await spawned(["call", "account.exchangeRates", "--json"], { env });
+  assertEquals({ code, err }, { code: 0, err: "" });
+  assertStringIncludes(out, "USD");
+  assertEquals(proxy.asked, []);
+});
+
+Deno.test("calls to another machine go through the proxy of the environment, as everything else does", async () => {
+  await using proxy = hostileProxy();
+  const env = { HSGATE_GATEWAY_URL: "http://gateway.example:11111", ...proxies(proxy.url) };
+  await spawned(["call", "quotes.search", '{"text":"x"}'], { env });
+  await spawned(["quote", "00700.HK"], { env });
+  assertEquals(proxy.asked.every((url) => url.startsWith("http://gateway.example:11111/")), true);
+  assertEquals(proxy.asked.length > 0, true);
+});
