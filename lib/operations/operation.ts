@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type FieldsInfo, InexactNumber, Mismatch, type ValueType } from "./types.ts";
+import { type FieldsInfo, InexactNumber, Mismatch, type Shape, type ValueType } from "./types.ts";
 
 /** Whether repeating a call could do something twice. A `session` call changes the login or the pushes only. */
 export type Effect = "read" | "write" | "session";
@@ -155,6 +155,13 @@ export function answerFields({ response }: AnyOperation): FieldsInfo {
   const fields = response.fields ?? {};
   const inner = fields.rows ?? fields.record;
   return inner?.type.fields ?? fields;
+}
+
+/** What a caller that walks lists to their end is given. */
+export function answerShape({ response, paging }: AnyOperation): Shape {
+  const { shape } = response;
+  const rows = shape.kind === "record" ? shape.members.rows : undefined;
+  return paging !== undefined && rows !== undefined ? rows : shape;
 }
 
 /**

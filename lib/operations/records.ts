@@ -4,7 +4,7 @@
  * @module
  */
 import type { Issue } from "../errors.ts";
-import { type FieldInfo, InexactNumber, Mismatch, type ValueType } from "./types.ts";
+import { type FieldInfo, InexactNumber, Mismatch, type Shape, type ValueType } from "./types.ts";
 
 /** How a field's presence shows in the types: always there, or possibly absent. */
 export type Presence = "required" | "optional";
@@ -106,6 +106,7 @@ export function params<F extends Fields>(
   return {
     name: "parameters",
     expected: "an object of parameters",
+    shape: shapeOf(fields),
     proto,
     hasZero: false,
     zero: undefined,
@@ -142,6 +143,11 @@ export function params<F extends Fields>(
     encode: (value) => encodeFields(entries, value as Record<string, unknown>),
     decode: (value) => decodeParams(entries, value) as ParamsOf<F>,
   };
+}
+
+function shapeOf(fields: Fields): Shape {
+  const members = Object.entries(fields).map(([name, { type }]) => [name, type.shape] as const);
+  return { kind: "record", members: Object.fromEntries(members) };
 }
 
 /** Checks a value, and hides it in the issues when it is a secret. */
@@ -189,6 +195,7 @@ export function record<F extends Fields>(
   return {
     name: "record",
     expected: "a record",
+    shape: shapeOf(fields),
     proto,
     hasZero: false,
     zero: undefined,
@@ -275,6 +282,7 @@ export function listOf<T, Z extends boolean>(type: ValueType<T, Z>, most = Infin
   return {
     name: `list of ${type.name}`,
     expected,
+    shape: { kind: "list", of: type.shape },
     proto: type.proto,
     hasZero: true,
     zero: [],

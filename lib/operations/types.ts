@@ -23,12 +23,37 @@ export class Mismatch extends Error {
  */
 export class InexactNumber extends Error {}
 
+/**
+ * What a value that was read looks like, for whoever reads its members by name: expressions of recipes, columns of
+ * reports.
+ */
+export type Shape =
+  /** Text; `digits` says that it is a number kept as text, and `names` which names a code table gives it. */
+  | {
+    readonly kind: "text";
+    readonly digits?: "decimal" | "whole";
+    readonly names?: readonly string[];
+  }
+  | { readonly kind: "number" }
+  | { readonly kind: "flag" }
+  | { readonly kind: "list"; readonly of: Shape }
+  /** Members by their names; some may be absent. */
+  | { readonly kind: "record"; readonly members: Readonly<Record<string, Shape>> }
+  /** Values under names that nobody lists. */
+  | { readonly kind: "map"; readonly of: Shape };
+
+const textShape: Shape = { kind: "text" };
+const decimalShape: Shape = { kind: "text", digits: "decimal" };
+const numberShape: Shape = { kind: "number" };
+
 /** One type of value, as the catalogue uses it. `Z` tells whether an absent member has a value of its own. */
 export interface ValueType<T, Z extends boolean = boolean> {
   /** Short name for documentation. */
   readonly name: string;
   /** What is allowed, to end a sentence that starts with "expected". */
   readonly expected: string;
+  /** What a value of it looks like. */
+  readonly shape: Shape;
   /** Scalar types of a protobuf field that can carry it; a message name for records. */
   readonly proto: readonly string[];
   /** Whether a member that the wire leaves out stands for {@linkcode ValueType.zero}. */
@@ -73,6 +98,8 @@ export interface FieldInfo {
 interface Scalar<T> {
   name: string;
   expected: string;
+  /** @default text */
+  shape?: Shape;
   proto: readonly string[];
   accepts: (value: unknown) => boolean;
   encode?: (value: T) => unknown;
@@ -88,10 +115,11 @@ function scalarWithZero<T>(init: Scalar<T>, zero: NoInfer<T>): ValueType<T, true
   return { ...base(init), hasZero: true, zero: zero as ValueType<T, true>["zero"] };
 }
 
-function base<T>({ name, expected, proto, accepts, encode, decode }: Scalar<T>) {
+function base<T>({ name, expected, shape = textShape, proto, accepts, encode, decode }: Scalar<T>) {
   return {
     name,
     expected,
+    shape,
     proto,
     check(value: unknown, path: Issue["path"], issues: Issue[]) {
       if (!accepts(value)) issues.push({ path, value, expected });
@@ -171,6 +199,7 @@ function decimalOf(value: unknown): Decimal {
 export const decimal: ValueType<Decimal, false> = scalar<Decimal>({
   name: "decimal",
   expected: 'a decimal as text, such as "12.50"',
+  shape: decimalShape,
   proto: ["string"],
   accepts: isDecimal,
   encode: plainDigits,
@@ -184,6 +213,7 @@ const isPositive = (value: unknown) =>
 export const positiveDecimal: ValueType<Decimal, false> = scalar<Decimal>({
   name: "decimal above zero",
   expected: 'a decimal above zero as text, such as "100"',
+  shape: decimalShape,
   proto: ["string"],
   accepts: isPositive,
   encode: plainDigits,
@@ -194,6 +224,7 @@ export const positiveDecimal: ValueType<Decimal, false> = scalar<Decimal>({
 export const priceDecimal: ValueType<Decimal, false> = scalar<Decimal>({
   name: "decimal of zero or more",
   expected: 'a decimal of zero or more as text, such as "350.20"',
+  shape: decimalShape,
   proto: ["string"],
   accepts: (value) => isDecimal(value) && !value.startsWith("-"),
   encode: plainDigits,
@@ -206,6 +237,7 @@ export function int32(min = -2_147_483_648, max = 2_147_483_647): ValueType<numb
   return scalarWithZero<number>({
     name: bounded ? `whole number ${min} to ${max}` : "whole number",
     expected: bounded ? `a whole number from ${min} to ${max}` : "a whole number",
+    shape: numberShape,
     proto: ["int32"],
     accepts: (value) => Number.isInteger(value) && Number(value) >= min && Number(value) <= max,
     decode: numberOf,
@@ -226,6 +258,7 @@ export function wholeText(min: number, max: number): ValueType<number, false> {
 export const int64: ValueType<string, true> = scalarWithZero<string>({
   name: "64-bit whole number",
   expected: "a whole number as text",
+  shape: { kind: "text", digits: "whole" },
   proto: ["int64", "uint64", "int32"],
   accepts: (value) => typeof value === "string" && /^-?\d{1,20}$/.test(value),
   // JSON writes them as numbers; beyond the exact range of a double only text keeps the digits.
@@ -243,6 +276,7 @@ export const int64: ValueType<string, true> = scalarWithZero<string>({
 export const double: ValueType<number, true> = scalarWithZero<number>({
   name: "number",
   expected: "a number",
+  shape: numberShape,
   proto: ["double"],
   accepts: Number.isFinite,
   decode: numberOf,
@@ -252,6 +286,7 @@ export const double: ValueType<number, true> = scalarWithZero<number>({
 export const flag: ValueType<boolean, true> = scalarWithZero<boolean>({
   name: "true or false",
   expected: "true or false",
+  shape: { kind: "flag" },
   proto: ["bool"],
   accepts: (value) => typeof value === "boolean",
   decode: (value) => {
@@ -358,6 +393,7 @@ function coded<Name extends string, T extends string>(
   return {
     name: table.wire,
     expected: allowed.length === 0 ? "a code" : `one of ${allowed.map((name) => `"${name}"`).join(", ")}`,
+    shape: { kind: "text", names: table.names },
     proto: table.type === "int" ? ["int32"] : ["string"],
     accepts,
     encode: (value) => table.encode(value as unknown as Name),
@@ -415,6 +451,7 @@ export function asInt<V extends ValueType<unknown>>(type: V): V {
 export const rateMap: ValueType<Record<string, Record<string, Decimal>>, false> = scalar({
   name: "map of maps of decimals",
   expected: "a map of currencies to maps of decimals",
+  shape: { kind: "map", of: { kind: "map", of: decimalShape } },
   proto: [],
   accepts: (value) => typeof value === "object" && value !== null,
   decode: (value) => {

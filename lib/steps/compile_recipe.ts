@@ -4,7 +4,8 @@
  * @module
  */
 import type { Issue } from "../errors.ts";
-import { classOf, findUnsafe, withDefaults } from "./recipe_rules.ts";
+import { holdsToken, namesSecret, secretAddress } from "./open_addresses.ts";
+import { classOf, findUnsafe, micOf, withDefaults } from "./recipe_rules.ts";
 import type {
   CompiledNotice,
   CompiledRecipe,
@@ -12,7 +13,7 @@ import type {
   RecipeConnection,
   SessionSpan,
 } from "./compiled.ts";
-import { compileStep, type StepResult, type StepSurroundings } from "./compile_step.ts";
+import { compileStep, secretProblem, type StepResult, type StepSurroundings } from "./compile_step.ts";
 import { fileUrl } from "./file_url.ts";
 import { sha256 } from "./kinds/files.ts";
 import { readSpan } from "./moments.ts";
@@ -25,6 +26,7 @@ import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "./re
 import { compileSchedules } from "./schedule.ts";
 import { checkSchema, expected, type Found } from "./schema_issues.ts";
 import { secretOf } from "./templates.ts";
+import { ANY, type Type } from "./value_types.ts";
 
 /** A recipe's file. */
 export interface RecipeFile {
@@ -84,33 +86,45 @@ async function compileValue(
   const window = isFine("window") ? readWindow(source, late) : undefined;
   const folder = folderOf(fileName);
   const list = Array.isArray(source.steps) ? source.steps : [];
-  const around: Omit<StepSurroundings, "earlier"> = {
+  const connect = isFine("connect") ? connectionOf(source.connect) : undefined;
+  const around: Omit<StepSurroundings, "earlier" | "outputs"> = {
     all: list.flatMap((each) => typeof each?.id === "string" ? [each.id] : []),
-    params: Object.keys(source.params ?? {}),
-    secrets: isFine("secrets") && source.secrets !== undefined ? Object.keys(source.secrets) : undefined,
+    params: {
+      ...Object.fromEntries(Object.keys(source.params ?? {}).map((name) => [name, undefined])),
+      ...given(params, options.params),
+    },
+    secrets: Object.keys(source.secrets ?? {}),
+    sessions: schedules.some((each) => micOf(each) !== undefined) || schedules.length === 0 ||
+        source.window !== undefined || !isFine("schedule")
+      ? "some"
+      : "none",
+    isNotice: false,
+    connect,
     folder,
     ...options.findRecipe !== undefined && { findRecipe: options.findRecipe },
   };
   const steps: NonNullable<StepResult["step"]>[] = [];
   const earlier: string[] = [];
+  const outputs: Record<string, Type> = {};
   for (const [index, step] of list.entries()) {
     if (!isFine("steps", index)) continue;
     if (earlier.includes(step.id)) {
       late.push(expected(["steps", index, "id"], `another id: "${step.id}" is taken by an earlier step`));
     }
-    const { step: compiled, found: wrong } = await compileStep(step, { ...around, earlier });
+    const { step: compiled, found: wrong } = await compileStep(step, { ...around, earlier, outputs });
     late.push(...wrong.map((issue) => ({ ...issue, path: ["steps", index, ...issue.path] })));
     if (compiled !== undefined) steps.push(compiled);
+    outputs[step.id] = compiled?.output ?? ANY;
     earlier.push(step.id);
   }
   const pinged = isFine("ping") ? pingOf(source.ping) : undefined;
-  if (
-    pinged !== undefined && "secret" in pinged && around.secrets !== undefined &&
-    !around.secrets.includes(pinged.secret)
-  ) {
-    late.push(expected(["ping"], `the name of a secret of this recipe: ${around.secrets.join(", ")}`));
-  }
-  const notices = isFine("notify") ? await compileNotices(source, { ...around, earlier }, late) : [];
+  const message = pinged !== undefined && "secret" in pinged
+    ? secretProblem(pinged.secret, around.secrets)
+    : undefined;
+  if (message !== undefined) late.push({ path: ["ping"], message });
+  const notices = isFine("notify")
+    ? await compileNotices(source, { ...around, earlier, outputs, isNotice: true }, late)
+    : [];
   const recipeClass = classOf(steps);
   const sound = {
     ...source,
@@ -122,7 +136,6 @@ async function compileValue(
   if (found.length + late.length > 0) return { found: [...found, ...late] };
   const defaults = Object.fromEntries(Object.entries(params).map(([name, { value }]) => [name, value]));
   const secretNames = new Set([...steps, ...notices].flatMap(({ secretNames }) => [...secretNames]));
-  const connect = connectionOf(source.connect);
   if (pinged !== undefined && "secret" in pinged) secretNames.add(pinged.secret);
   const recipe: CompiledRecipe = {
     name: source.name,
@@ -153,7 +166,9 @@ async function compileValue(
 
 /** What only the compiler needs of a step stays here. */
 function plainStep(
-  { secretNames: _secrets, keepAlive: _keepAlive, ...step }: NonNullable<StepResult["step"]>,
+  { secretNames: _secrets, keepAlive: _keepAlive, mostEveryMs: _mostEveryMs, ...step }: NonNullable<
+    StepResult["step"]
+  >,
 ): CompiledStep {
   return step;
 }
@@ -174,9 +189,32 @@ function readParams(source: RecipeSource, late: Found[]): Record<string, ReadPar
         ),
       );
     }
+    if (read.type === "text" && namesSecret(name)) {
+      const secret = name.replaceAll(/([a-z\d])([A-Z])/g, "$1-$2").replaceAll("_", "-").toLowerCase();
+      late.push(
+        expected(
+          ["params", name],
+          `no secret: parameters are stored and shown; write secrets: { ${secret}: { env: NAME } } and "\${secret:${secret}}"`,
+        ),
+      );
+    } else if (typeof read.value === "string" && holdsToken(read.value)) {
+      late.push(expected(["params", name], secretAddress(name)));
+    }
     params[name] = read;
   }
   return params;
+}
+
+/** Parameters with the values of one run where it has its own. */
+function given(
+  params: Readonly<Record<string, ReadParam>>,
+  own: CompileOptions["params"] = {},
+): Record<string, ReadParam> {
+  return Object.fromEntries(
+    Object.entries(params).map((
+      [name, each],
+    ) => [name, Object.hasOwn(own, name) ? { ...each, value: own[name] } : each]),
+  );
 }
 
 function readWindow({ window }: RecipeSource, late: Found[]): SessionSpan | undefined {

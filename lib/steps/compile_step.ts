@@ -6,14 +6,26 @@
 import { didYouMean } from "../client/nearest.ts";
 import { InvalidParamsError } from "../errors.ts";
 import { nestedAsOfNow } from "./as_of_now.ts";
-import type { CompiledStep, StepContext, StepScope } from "./compiled.ts";
+import type { CompiledStep, RecipeConnection, StepContext, StepScope } from "./compiled.ts";
 import { durationOf } from "./durations.ts";
 import type { Expression } from "./expressions.ts";
 import type { KnownRecipe } from "./recipe.ts";
+import { bindParams, type ReadParam } from "./recipe_params.ts";
 import type { StepSource } from "./recipe_schema.ts";
 import { expected, type Found, valueAt } from "./schema_issues.ts";
-import { findMaker } from "./step_source.ts";
+import { findMaker, type TypeOf } from "./step_source.ts";
 import { isHole, readTemplate, secretOf, type Template } from "./templates.ts";
+import {
+  ANY,
+  describe,
+  FLAG,
+  mayBe,
+  recordOf,
+  type Type,
+  typeAt,
+  typeOfParam,
+  typeOfValue,
+} from "./value_types.ts";
 
 /** What is known around a step. */
 export interface StepSurroundings {
@@ -21,10 +33,18 @@ export interface StepSurroundings {
   earlier: readonly string[];
   /** Ids of all steps. */
   all: readonly string[];
-  /** Names of the recipe's parameters. */
-  params: readonly string[];
-  /** Names of the recipe's secrets; absent when the recipe does not list them. */
-  secrets: readonly string[] | undefined;
+  /** The recipe's parameters by their names; nothing for one that is described wrong. */
+  params: Readonly<Record<string, ReadParam | undefined>>;
+  /** Names of the recipe's secrets. */
+  secrets: readonly string[];
+  /** What the steps before it answer with, by their ids. */
+  outputs: Readonly<Record<string, Type>>;
+  /** Whether a slot of the recipe has a session. */
+  sessions: "some" | "none";
+  /** It tells of a run that is over. */
+  isNotice: boolean;
+  /** Where the recipe wants to be connected to. */
+  connect: RecipeConnection | undefined;
   /** The recipe's folder. */
   folder: URL | undefined;
   /** What another recipe may do; absent when nobody can tell. */
@@ -33,7 +53,7 @@ export interface StepSurroundings {
 
 /** A step that was compiled, as far as it goes. */
 export interface StepResult {
-  step?: CompiledStep & { keepAlive?: boolean; secretNames: ReadonlySet<string> };
+  step?: CompiledStep & { keepAlive?: boolean; mostEveryMs?: number; secretNames: ReadonlySet<string> };
   found: Found[];
 }
 
@@ -50,11 +70,11 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
   }
   if (condition !== undefined) checkNames(condition, { id, path: ["if"], around, needs, found });
   for (const { path, name } of template.secrets) {
-    if (around.secrets !== undefined && !around.secrets.includes(name)) {
-      const message = `there is no secret "${name}"${didYouMean(name, around.secrets)}`;
-      found.push({ path: ["with", ...path], message });
-    }
+    const message = secretProblem(name, around.secrets);
+    if (message !== undefined) found.push({ path: ["with", ...path], message });
   }
+  const types = typesOf(template, around, found);
+  if (condition !== undefined) checkCondition(condition, around, found);
   const maker = await findMaker(uses, around.folder);
   if ("message" in maker) return { found: [...found, maker] };
   for (const path of maker.secretParams) {
@@ -65,9 +85,23 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
       );
     }
   }
-  const wrong = maker.check(given, mayDiffer);
-  found.push(...wrong.map((issue) => ({ ...issue, path: ["with", ...issue.path] })));
-  const known = await otherRecipe(source, around, found);
+  const settled = template.settle(valuesOf(around.params));
+  const wrongAlready = new Set(found.map(({ path }) => JSON.stringify(path)));
+  for (const issue of settled.found) {
+    const key = JSON.stringify(issue.path);
+    if (!wrongAlready.has(key)) found.push(issue);
+    types.delete(JSON.stringify(issue.path.slice(1)));
+  }
+  // The source is a map, and a filled map is one.
+  const early = settled.given as Record<string, unknown>;
+  const typeOf: TypeOf = (path) => types.get(JSON.stringify(path)) ?? typeOfValue(valueAt(early, path));
+  const wrong = [
+    ...maker.check(early, mayDiffer),
+    ...checkHoles(types, maker.params, early),
+    ...maker.checkTypes?.(early, typeOf) ?? [],
+  ];
+  found.push(...wrong.map((issue) => atSource(issue, template, early)));
+  const known = await otherRecipe(source, { around, early, types }, found);
   const { effect } = maker;
   const asOfNow = known?.steps === undefined
     ? maker.asOfNow?.(given)
@@ -77,6 +111,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
       expected(["fresh"], "not fresh: only a step that reads can be run again when a run is resumed"),
     );
   }
+  const mostEveryMs = maker.mostEveryMs?.(early);
   const fill = async (context: StepContext) =>
     // The source is a map, and a filled map is one.
     await template.fill(context, context.secret) as Record<string, unknown>;
@@ -86,12 +121,14 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     effect,
     needs: [...needs],
     needsAccount: known?.needsAccount ?? maker.needsAccount(given),
+    output: known?.steps === undefined ? maker.output : outputsOf(known.steps),
     ...asOfNow !== undefined && { asOfNow },
     fresh: source.fresh ?? false,
     reads: readsOf(template, condition),
     written: given,
     secretNames: new Set(template.secrets.map(({ name }) => name)),
     ...maker.keepAlive && { keepAlive: true },
+    ...mostEveryMs !== undefined && { mostEveryMs },
     ...source.timeout !== undefined && { timeoutMs: durationOf(source.timeout) },
     ...source.retry !== undefined && {
       retry: { attempts: source.retry.attempts, waitMs: durationOf(source.retry.wait ?? "5s") },
@@ -99,7 +136,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     ...condition !== undefined && { condition: (scope: StepScope) => truthOf(condition, scope, id) },
     run: async (context) => {
       try {
-        return await maker.run(await fill(context), context);
+        return await maker.run(await fill(context), context, typeOf);
       } catch (error) {
         throw withoutSecrets(error, { id, secrets: template.secrets });
       }
@@ -108,6 +145,85 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
       { plan: async (context) => await maker.plan!(await fill(context), context) },
   };
   return { step, found };
+}
+
+/** What is known of the parameters that are expressions as a whole, by their paths. */
+type Holes = ReadonlyMap<string, Type>;
+
+/** Works out what each expression is; what can never work out is a mistake at its place. */
+function typesOf(
+  { expressions }: Template,
+  around: StepSurroundings,
+  found: Found[],
+): Map<string, Type> {
+  const types = new Map<string, Type>();
+  for (const { path, expression, whole } of expressions) {
+    const type = typeOfExpression(expression, ["with", ...path], { around, found });
+    if (whole) types.set(JSON.stringify(path), type);
+  }
+  return types;
+}
+
+function typeOfExpression(
+  expression: Expression,
+  path: Found["path"],
+  { around, found }: { around: StepSurroundings; found: Found[] },
+): Type {
+  const { outputs, sessions, isNotice } = around;
+  const params = Object.fromEntries(
+    Object.entries(around.params).map(([name, each]) => [name, each === undefined ? ANY : typeOfParam(each)]),
+  );
+  const { type, problems } = expression.typed({ params, outputs, sessions, isNotice });
+  const { source: part } = expression;
+  found.push(...problems.map(({ message, offset }) => ({ path, message, within: { part, offset } })));
+  return type;
+}
+
+function checkCondition(condition: Expression, around: StepSurroundings, found: Found[]): void {
+  const before = found.length;
+  const type = typeOfExpression(condition, ["if"], { around, found });
+  if (found.length === before && !mayBe(type, FLAG)) {
+    found.push(expected(["if"], `true or false, and ${condition.source} is ${describe(type)}`));
+  }
+}
+
+/** Parameters that have a value before the run, with it. */
+function valuesOf(params: StepSurroundings["params"]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(params).map(([name, each]) => [name, each?.value]));
+}
+
+function checkHoles(types: Holes, params: Type, early: unknown): Found[] {
+  return [...types].flatMap(([key, type]) => {
+    const path: Found["path"] = JSON.parse(key); // written by `typesOf`
+    const wanted = mayDiffer(valueAt(early, path)) ? typeAt(params, path) : undefined;
+    return wanted === undefined || mayBe(type, wanted)
+      ? []
+      : [expected(path, `${describe(wanted)}, and the expression is ${describe(type)}`)];
+  });
+}
+
+/** Says which value a mistake is about where an expression has it from the recipe's parameters. */
+function atSource({ path, message, ...rest }: Found, { expressions }: Template, early: unknown): Found {
+  const from = expressions.find((each) => each.path.every((step, index) => step === path[index]));
+  if (from === undefined || !from.expression.isFixed) return { ...rest, path: ["with", ...path], message };
+  const value = valueAt(early, path);
+  const within = path.slice(from.path.length).map((step) => `.${step}`).join("");
+  const name = from.whole ? `${from.expression.source}${within}` : "it";
+  const shown = mayDiffer(value) ? "" : `, and ${name} is ${JSON.stringify(value)}`;
+  return { path: ["with", ...from.path], message: `${message}${shown}` };
+}
+
+/** Says what is wrong with the name of a secret; nothing when the recipe declares it. */
+export function secretProblem(name: string, secrets: readonly string[]): string | undefined {
+  if (secrets.includes(name)) return undefined;
+  const near = didYouMean(name, secrets);
+  return `there is no secret "${name}"${
+    near || `: secrets: { ${name}: { env: NAME } } says where it comes from`
+  }`;
+}
+
+function outputsOf(steps: readonly CompiledStep[]): Type {
+  return recordOf(Object.fromEntries(steps.map(({ id, output = ANY }) => [id, output])));
 }
 
 function readsOf({ expressions }: Template, condition: Expression | undefined): string[] {
@@ -136,11 +252,12 @@ function withoutSecrets(
 
 /** What is known of the recipe that `run` names; one that writes needs a slot of its own. */
 async function otherRecipe(
-  { uses, with: given = {} }: StepSource,
-  { findRecipe }: StepSurroundings,
+  { uses }: StepSource,
+  { around, early, types }: { around: StepSurroundings; early: Record<string, unknown>; types: Holes },
   found: Found[],
 ): Promise<KnownRecipe | undefined> {
-  const name = given.recipe;
+  const { findRecipe } = around;
+  const name = early.recipe;
   if (uses !== "run" || findRecipe === undefined || typeof name !== "string" || mayDiffer(name)) {
     return undefined;
   }
@@ -154,12 +271,58 @@ async function otherRecipe(
         expected(["with", "recipe"], "a recipe that does not write: that one needs a slot of its own"),
       );
     }
+    if (known !== undefined) {
+      found.push(...checkGiven(known, early.params, types));
+      const [own, its] = [around.connect, known.connect].map((each) => each?.to === "simulator");
+      if (own !== its) {
+        const meant = its
+          ? `"${name}" is meant for the simulator, and this recipe is not`
+          : `this recipe is meant for the simulator, and "${name}" is not`;
+        found.push({ path: ["with", "recipe"], message: `${meant}: give both the same connect` });
+      }
+    }
     return known;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     found.push({ path: ["with", "recipe"], message: error.message });
     return undefined;
   }
+}
+
+/** Checks the parameters that another recipe is given. */
+function checkGiven(
+  { name = "", params = {}, paramTypes }: KnownRecipe,
+  given: unknown,
+  types: Holes,
+): Found[] {
+  if (paramTypes === undefined || typeof given === "string") return [];
+  const path = ["with", "params"];
+  const found = [...types].flatMap(([key, type]) => {
+    const [member, own, ...deeper]: Found["path"] = JSON.parse(key); // written by `typesOf`
+    const wanted = member === "params" && deeper.length === 0 ? paramTypes[String(own)] : undefined;
+    return wanted === undefined || mayBe(type, typeOfParam(wanted)) ? [] : [
+      expected(
+        [...path, String(own)],
+        `${describe(typeOfParam(wanted))}, and the expression is ${describe(type)}`,
+      ),
+    ];
+  });
+  try {
+    bindParams({ name, params, paramTypes }, Object(given ?? {}));
+  } catch (error) {
+    if (!(error instanceof InvalidParamsError)) throw error;
+    for (const issue of error.issues) {
+      if (mayDiffer(valueAt(given, issue.path))) continue;
+      const isName = /^no such/.test(issue.expected);
+      const at = valueAt(given, issue.path) === undefined ? path : [...path, ...issue.path];
+      found.push(
+        isName
+          ? { path: at, message: issue.expected, isName }
+          : expected(at, at === path ? `"${issue.path[0]}", ${issue.expected}` : issue.expected),
+      );
+    }
+  }
+  return found;
 }
 
 async function compileCondition(source: StepSource["if"], found: Found[]): Promise<Expression | undefined> {
@@ -214,8 +377,9 @@ function checkNames({ outputs, params }: Expression, { id, path, around, needs, 
     else found.push({ path, message: problem });
   }
   for (const name of params) {
-    if (!around.params.includes(name)) {
-      found.push({ path, message: `there is no parameter "${name}"${didYouMean(name, around.params)}` });
+    if (!Object.hasOwn(around.params, name)) {
+      const near = didYouMean(name, Object.keys(around.params));
+      found.push({ path, message: `there is no parameter "${name}"${near}` });
     }
   }
 }

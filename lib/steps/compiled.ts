@@ -7,6 +7,7 @@
 import type { Mic } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import type { AsOfNow, RunDay } from "./as_of_now.ts";
+import type { Type } from "./value_types.ts";
 
 /** What running a step again could do. */
 export type StepEffect = "read" | "local" | "write";
@@ -156,6 +157,8 @@ export interface CompiledStep {
   fresh: boolean;
   /** What it reads that answers as of now, as far as that is known before it runs. */
   asOfNow?: AsOfNow;
+  /** What is known of its output before the run. */
+  output?: Type;
   /** Steps whose outputs its condition and its parameters read. */
   reads?: readonly string[];
   /** Its parameters as they are written, holes and all. */

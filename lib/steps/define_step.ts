@@ -13,6 +13,12 @@ export interface StepParam {
   description?: string;
 }
 
+/** What a member of a step's output holds. */
+export interface StepOutput {
+  type: StepParam["type"];
+  description?: string;
+}
+
 interface TypeOf {
   text: string;
   number: number;
@@ -76,6 +82,13 @@ export interface OwnStep<S extends Readonly<Record<string, StepParam>>, O> {
   permissions?: StepPermissions;
   /** What recipes may give. @default none */
   params?: S;
+  /**
+   * Members of the output that recipes may read; expressions are checked against them, and others are mistakes there.
+   * A member may be null or left out. `ok` is always one of them.
+   *
+   * @default expressions may read any member, unchecked
+   */
+  outputs?: Readonly<Record<string, StepOutput>>;
   /** Does it; the output is plain data that JSON can hold. */
   run(params: StepParams<S>, context: OwnStepContext): Promise<O> | O;
 }

@@ -7,6 +7,8 @@ import { type ASTNode, Environment, ParseError } from "@marcbachmann/cel-js";
 import { add, compare, divide, multiply, round, subtract } from "../decimal.ts";
 import { didYouMean } from "../client/nearest.ts";
 import type { StepScope } from "./compiled.ts";
+import { infer, type Inferred, Overloads } from "./infer.ts";
+import { FLAG, NULL, oneOf, recordOf, TEXT, type Type } from "./value_types.ts";
 
 /** An expression that was checked. */
 export interface Expression {
@@ -15,8 +17,23 @@ export interface Expression {
   outputs: ReadonlySet<string>;
   /** Names of the parameters that it reads. */
   params: ReadonlySet<string>;
+  /** It reads parameters only, so that it has a value before the run. */
+  isFixed: boolean;
+  /** Works out what it is, and what in it can never work out. */
+  typed(known: Known): Inferred;
   /** Its value; throws `ExpressionError` when it has none. */
   evaluate(scope: StepScope): unknown;
+}
+
+/** What is known around an expression before the run. */
+export interface Known {
+  params: Readonly<Record<string, Type>>;
+  /** What the earlier steps answer with, by their ids. */
+  outputs: Readonly<Record<string, Type>>;
+  /** Whether a slot of the recipe has a session. */
+  sessions: "some" | "none";
+  /** It belongs to a notice, which is sent when the run is over. */
+  isNotice: boolean;
 }
 
 /** An expression has no value: a member is missing, or types do not go together. */
@@ -37,7 +54,40 @@ const variables = {
   outcome: "dyn",
 } as const;
 
+/** What expressions see of the end of a run. */
+const outcome = {
+  state: TEXT,
+  reason: TEXT,
+  failedStep: TEXT,
+  error: TEXT,
+} satisfies Record<keyof NonNullable<StepScope["outcome"]>, Type>;
+
+const session = recordOf(
+  { date: TEXT, open: TEXT, close: TEXT, halfDay: FLAG } satisfies Record<
+    keyof NonNullable<StepScope["session"]>,
+    Type
+  >,
+);
+
+/** Returns what each variable is. */
+function variableTypes({ params, outputs, sessions, isNotice }: Known): Readonly<Record<string, Type>> {
+  const ofSlot = sessions === "none" ? NULL : oneOf([session, NULL]);
+  return {
+    recipe: TEXT,
+    runKey: TEXT,
+    scheduleId: oneOf([TEXT, NULL]),
+    slot: TEXT,
+    session: ofSlot,
+    previousSession: ofSlot,
+    params: recordOf(params),
+    outputs: recordOf(outputs),
+    outcome: isNotice ? recordOf(outcome) : NULL,
+  } satisfies Record<keyof typeof variables, Type>;
+}
+
 const environment = makeEnvironment();
+/** Made of an environment of its own, as it adds variables. */
+const overloads = new Overloads(makeEnvironment());
 
 function makeEnvironment(): Environment {
   const made = new Environment({
@@ -100,14 +150,23 @@ export function compileExpression(source: string): Expression | ExpressionProble
   }
   const outputs = new Set<string>();
   const params = new Set<string>();
-  const wrong = collect(parsed.ast, { outputs, params });
+  const names = new Set<string>();
+  const wrong = collect(parsed.ast, { outputs, params, names });
   if (wrong !== undefined) return { problem: wrong };
   const { valid, error } = parsed.check();
-  if (!valid) return { problem: explain(error?.message ?? "it cannot be read") };
+  if (!valid) {
+    const offset = error?.range?.start;
+    return {
+      problem: explain(error?.message ?? "it cannot be read"),
+      ...offset !== undefined && { offset },
+    };
+  }
   return {
     source,
     outputs,
     params,
+    isFixed: Object.keys(variables).every((name) => name === "params" || !names.has(name)),
+    typed: (known) => infer({ input: source, ast: parsed.ast }, variableTypes(known), overloads),
     evaluate(scope) {
       try {
         return plainOf(parsed(scopeFor(scope, outputs)));
@@ -202,15 +261,20 @@ function explain(message: string): string {
 }
 
 /** Collects which outputs and parameters are read; says so when it cannot be told before the run. */
-function collect(node: ASTNode, into: { outputs: Set<string>; params: Set<string> }): string | undefined {
+function collect(
+  node: ASTNode,
+  into: { outputs: Set<string>; params: Set<string>; names: Set<string> },
+): string | undefined {
   if (node.op === "id" && (node.args === "outputs" || node.args === "params")) {
     return `name the member of "${node.args}" that is meant, such as ${node.args}["name"]`;
   }
   const dashed = node.op === "-" ? dashedName(node.args) : undefined;
   if (dashed !== undefined) return `write ${dashed}, as a hyphen outside quotes subtracts`;
+  if (node.op === "id") into.names.add(node.args);
   const member = memberOf(node);
   if (member !== undefined) {
     into[member.of].add(member.name);
+    into.names.add(member.of);
     return undefined;
   }
   for (const child of childrenOf(node.args)) {

@@ -62,12 +62,7 @@ function neighbours(
       if (stack.includes(other)) throw new RangeError(`recipe "${name}" would run itself`);
       try {
         const findRecipe = neighbours(other, options, [...stack, other]);
-        const { class: itsClass, needsAccount, steps } = await compileText(await readFile(other), {
-          ...options,
-          params: undefined,
-          findRecipe,
-        });
-        return { class: itsClass, needsAccount, steps };
+        return await compileText(await readFile(other), { ...options, params: undefined, findRecipe });
       } catch (error) {
         if (error instanceof BrokerError) {
           throw new RangeError(`recipe "${name}" is wrong itself: check "${other}"`);

@@ -29,7 +29,14 @@ export type {
   StepEffect,
   StepScope,
 } from "./compiled.ts";
-export type { OwnStep, OwnStepContext, StepParam, StepParams, StepPermissions } from "./define_step.ts";
+export type {
+  OwnStep,
+  OwnStepContext,
+  StepOutput,
+  StepParam,
+  StepParams,
+  StepPermissions,
+} from "./define_step.ts";
 export type {
   CheckedFile,
   CheckOptions,

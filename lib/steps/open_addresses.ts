@@ -32,6 +32,17 @@ const knownHosts = [
   "uptime.betteruptime.com",
 ];
 
+/** Words in the names of what must be kept secret. */
+const secretWords = /^(password|passwd|pwd|passphrase|passcode|secret|token|credentials?|apikey)$/;
+
+/** Tells whether a name is one of something to be kept secret: `password`, `apiToken`, `api_key`. */
+export function namesSecret(name: string): boolean {
+  const words = name.replaceAll(/([a-z\d])([A-Z])/g, "$1_$2").toLowerCase().split(/[^a-z\d]+/);
+  return words.some((word, index) =>
+    secretWords.test(word) || word === "key" && /^(api|private|access|secret)$/.test(words[index - 1] ?? "")
+  );
+}
+
 /** What to write instead. */
 export const secretAddress = (what: string) =>
   `"\${secret:${what}}", as whoever knows the address can use it; secrets: { ${what}: { env: NAME } } says where ` +

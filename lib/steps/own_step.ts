@@ -10,6 +10,7 @@ import type { StepContext } from "./compiled.ts";
 import type { StepPermissions } from "./define_step.ts";
 import { linesOf } from "./lines.ts";
 import { stepEnvironment } from "./own_step_env.ts";
+import { isParamType, paramTypes } from "./recipe_params.ts";
 import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./own_step_messages.ts";
 
 /** A step's file could not be started, or is not a step. */
@@ -114,6 +115,12 @@ function checkDescription(about: StepDescription, file: URL): StepDescription {
     const isFine = kind in flags && Array.isArray(values) &&
       values.every((value) => typeof value === "string" && value !== "" && !value.includes(","));
     if (!isFine) throw refuse(file, `its permission "${kind}" is not a list of names`);
+  }
+  for (const [kind, members] of Object.entries({ params: about.params, outputs: about.outputs ?? {} })) {
+    for (const [name, { type }] of Object.entries(members)) {
+      if (isParamType(type)) continue;
+      throw refuse(file, `the type of "${name}" in its ${kind} is none of ${paramTypes.join(", ")}`);
+    }
   }
   return about;
 }

@@ -19,8 +19,9 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
   const order: ToStep = JSON.parse(first.value); // the runner writes nothing else
   try {
     if (order.type === "describe") {
-      const { summary = "", effect, permissions = {}, params = {} } = step;
-      return send({ type: "described", about: { summary, effect, permissions, params } });
+      const { summary = "", effect, permissions = {}, params = {}, outputs } = step;
+      const about = { summary, effect, permissions, params, ...outputs !== undefined && { outputs } };
+      return send({ type: "described", about });
     }
     if (order.type !== "run") return;
     const waiting = new Map<number, PromiseWithResolvers<unknown>>();

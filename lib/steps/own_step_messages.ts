@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { OwnStepContext, StepParam, StepPermissions } from "./define_step.ts";
+import type { OwnStepContext, StepOutput, StepParam, StepPermissions } from "./define_step.ts";
 
 /**
  * Begins each line that `serve` writes, so that what a step writes to stdout by itself is told from it. A step that
@@ -42,4 +42,6 @@ export interface StepDescription {
   effect: "read" | "local" | "write";
   permissions: StepPermissions;
   params: Record<string, StepParam>;
+  /** Members of its output; absent when the file declares none. */
+  outputs?: Record<string, StepOutput>;
 }

@@ -60,7 +60,7 @@ export interface CompileOptions {
 /** What is known of another recipe. */
 export type KnownRecipe =
   & Pick<CompiledRecipe, "class" | "needsAccount">
-  & Partial<Pick<CompiledRecipe, "steps">>;
+  & Partial<Pick<CompiledRecipe, "steps" | "name" | "params" | "paramTypes" | "connect">>;
 
 /**
  * Checks the text of a recipe, YAML or JSON, and makes it ready to run.

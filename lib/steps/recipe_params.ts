@@ -27,6 +27,12 @@ const expectations: Readonly<Record<TypeName, string>> = {
   list: "a list",
 };
 
+/** The types that a parameter may have. */
+export const paramTypes: readonly string[] = Object.keys(expectations);
+
+/** Tells whether something is the name of such a type. */
+export const isParamType = (name: unknown): boolean => paramTypes.some((each) => each === name);
+
 const accepts: Readonly<Record<TypeName, (value: unknown) => boolean>> = {
   text: (value) => typeof value === "string",
   number: (value) => typeof value === "number" && Number.isFinite(value),

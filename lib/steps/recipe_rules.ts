@@ -68,7 +68,7 @@ export function findUnsafe(recipe: {
   recipeClass: RecipeClass;
   schedules: readonly CompiledSchedule[];
   window: SessionSpan | undefined;
-  steps: readonly CompiledStep[];
+  steps: readonly (CompiledStep & { mostEveryMs?: number })[];
   now: number | undefined;
 }): Found[] {
   const { source, recipeClass, schedules, window, now } = recipe;
@@ -90,7 +90,7 @@ export function findUnsafe(recipe: {
       );
     }
   }
-  found.push(...checkDeadline(source.deadline, schedules));
+  found.push(...checkDeadline(source.deadline, schedules), ...checkEvery(recipe));
   if (recipeClass !== "write") return found;
   const { action = undefined } = typeof source.misfire === "string"
     ? { action: source.misfire }
@@ -132,6 +132,28 @@ function checkDeadline(deadline: RecipeSource["deadline"], schedules: readonly C
   );
 }
 
+/** A schedule that is too slow for one of its steps: the login would run out between two runs. */
+function checkEvery({ source, schedules, steps }: Parameters<typeof findUnsafe>[0]): Found[] {
+  return steps.flatMap(({ id, uses, mostEveryMs }) =>
+    schedules.flatMap((schedule) => {
+      if (mostEveryMs === undefined || schedule.form !== "every" || schedule.everyMs <= mostEveryMs) {
+        return [];
+      }
+      const index = Array.isArray(source.schedule)
+        ? source.schedule.findIndex((each) => each.id === schedule.id)
+        : -1;
+      return [
+        expected(
+          ["schedule", ...index < 0 ? [] : [index], "every"],
+          `at most ${
+            showDuration(mostEveryMs)
+          }: step "${id}" (${uses}) runs at a third of the login's life or sooner`,
+        ),
+      ];
+    })
+  );
+}
+
 function checkWindow({ from, to }: SessionSpan): Found[] {
   const startsInside = from.anchor === "open" ? from.offsetMs >= 0 : from.anchor === "close";
   const endsInside = to.anchor === "close"
@@ -150,7 +172,8 @@ function checkCoverage(mic: Mic, now: number): Found[] {
   return [expected(["schedule"], `${wanted}: ${mic} ends ${through}`)];
 }
 
-function micOf(schedule: CompiledSchedule): Mic | undefined {
+/** Returns the exchange that a schedule follows. */
+export function micOf(schedule: CompiledSchedule): Mic | undefined {
   if (schedule.form === "calendar") return schedule.mic;
   return schedule.form === "cron" ? schedule.onlyIn : schedule.while?.mic;
 }

@@ -6,14 +6,30 @@
 import { didYouMean } from "../client/nearest.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import { findOperation, operations } from "../operations/mod.ts";
-import { type AnyOperation, normalizeParams } from "../operations/operation.ts";
+import { answerShape, type AnyOperation, normalizeParams } from "../operations/operation.ts";
+import type { FieldsInfo } from "../operations/types.ts";
 import { type AsOfNow, asOfNowOf } from "./as_of_now.ts";
 import { callOperation } from "./call_operation.ts";
 import type { StepContext, StepEffect } from "./compiled.ts";
 import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
 import type { StepDescription } from "./own_step_messages.ts";
 import { paramFault } from "./recipe_params.ts";
+import { namesSecret } from "./open_addresses.ts";
 import { checkSchema, expected, type Found, valueAt } from "./schema_issues.ts";
+import {
+  ANY,
+  FLAG,
+  NUMBER,
+  oneOf,
+  recordOf,
+  TEXT,
+  type Type,
+  typeOfParam,
+  typeOfSchema,
+} from "./value_types.ts";
+
+/** What is known of a parameter before the run; nothing for one that is left out. */
+export type TypeOf = (path: Issue["path"]) => Type | undefined;
 
 /** What the compiler needs of whatever a step uses. */
 export interface StepMaker {
@@ -21,15 +37,23 @@ export interface StepMaker {
   name: string;
   effect: StepEffect;
   keepAlive?: true;
+  /** The longest time between two runs at which it still does its work, ms. */
+  mostEveryMs?(given: Readonly<Record<string, unknown>>): number | undefined;
   /** Members that must be references to secrets. */
   secretParams: readonly Issue["path"][];
   needsAccount(given: Readonly<Record<string, unknown>>): boolean;
   /** What it reads that answers as of now, as far as that is known before it runs. */
   asOfNow?(given: Readonly<Record<string, unknown>>): AsOfNow | undefined;
+  /** What its parameters may be. */
+  params: Type;
+  /** What it answers with. */
+  output: Type;
+  /** Everything that the types of expressions show to be wrong. */
+  checkTypes?(given: Readonly<Record<string, unknown>>, typeOf: TypeOf): Found[];
   /** Everything that is wrong with parameters; `mayDiffer` tells values that are known at the run alone. */
   check(given: Readonly<Record<string, unknown>>, mayDiffer: (value: unknown) => boolean): Found[];
   /** Does it, with parameters whose holes were filled. */
-  run(given: Readonly<Record<string, unknown>>, context: StepContext): Promise<unknown>;
+  run(given: Readonly<Record<string, unknown>>, context: StepContext, typeOf: TypeOf): Promise<unknown>;
   plan?(given: Readonly<Record<string, unknown>>, context: StepContext): Promise<unknown>;
 }
 
@@ -61,7 +85,17 @@ function kindMaker(kind: AnyStepKind): StepMaker {
     effect,
     secretParams,
     ...keepAlive && { keepAlive },
+    ...kind.mostEveryMs !== undefined && { mostEveryMs: (given) => kind.mostEveryMs!(given) },
     needsAccount: (given) => kind.needsAccount(given),
+    params: typeOfSchema(kind.params),
+    output: kind.output === undefined ? ANY : typeOfSchema(kind.output),
+    ...kind.checkTypes !== undefined && {
+      checkTypes(given, typeOf) {
+        const found: Found[] = [];
+        kind.checkTypes!(given, typeOf, (path, text) => found.push(expected(path, text)));
+        return found;
+      },
+    },
     ...kind.asOfNow !== undefined && { asOfNow: (given) => kind.asOfNow!(given) },
     check(given, mayDiffer) {
       const found = checkSchema(kind.params, given).filter(({ path }) => !mayDiffer(valueAt(given, path)));
@@ -73,7 +107,7 @@ function kindMaker(kind: AnyStepKind): StepMaker {
       });
       return found;
     },
-    run: (given, context) => kind.run(parseWith(kind, given), context),
+    run: (given, context, typeOf) => kind.run(parseWith(kind, given), context, typeOf),
     ...kind.plan && { plan: (given, context) => kind.plan!(parseWith(kind, given), context) },
   };
 }
@@ -110,6 +144,8 @@ function operationMaker(operation: AnyOperation): StepMaker {
     // A session call changes the login or the pushes only, and repeating it does no harm.
     effect: operation.effect === "session" ? "local" : operation.effect,
     secretParams: secrets.flatMap(([name, { wire }]) => name === wire ? [[name]] : [[name], [wire]]),
+    params: givenType(fields),
+    output: answerShape(operation),
     needsAccount: () => operation.needs === "trade-login",
     asOfNow: (given) => asOfNowOf(operation, normalizeParams(fields, given)),
     check(given, mayDiffer) {
@@ -136,6 +172,21 @@ function operationMaker(operation: AnyOperation): StepMaker {
   };
 }
 
+/** What a person may write for parameters, in our spelling or in the broker's. */
+function givenType(fields: FieldsInfo): Type {
+  const members = Object.entries(fields).flatMap(([name, { wire, type }]) => {
+    const { shape, fields: inner } = type;
+    const own = inner === undefined
+      // Under a name that both spellings share a number may stand for its text, and the other way round.
+      ? name === wire && shape.kind !== "list" ? oneOf([shape, TEXT, NUMBER, FLAG]) : shape
+      : shape.kind === "list"
+      ? { kind: "list" as const, of: givenType(inner) }
+      : givenType(inner);
+    return name === wire ? [[name, own] as const] : [[name, own] as const, [wire, ANY] as const];
+  });
+  return recordOf(Object.fromEntries(members));
+}
+
 async function ownMaker(uses: string, folder: URL | undefined): Promise<StepMaker | Found> {
   if (!/^\.\/(?!.*\.\.\/).+\.ts$/.test(uses)) {
     return expected(["uses"], 'a TypeScript file beside the recipe, such as "./my_step.ts"');
@@ -153,10 +204,14 @@ async function ownMaker(uses: string, folder: URL | undefined): Promise<StepMake
     throw error;
   }
   const types = about.params;
+  const typesOf = (members: StepDescription["outputs"] = {}) =>
+    Object.fromEntries(Object.entries(members).map(([name, each]) => [name, typeOfParam(each)]));
   return {
     name: uses,
     effect: about.effect,
-    secretParams: [],
+    secretParams: Object.keys(types).filter(namesSecret).map((name) => [name]),
+    params: recordOf(typesOf(types)),
+    output: about.outputs === undefined ? ANY : recordOf({ ok: FLAG, ...typesOf(about.outputs) }),
     needsAccount: () => about.effect !== "local",
     check: (given, mayDiffer) =>
       checkOwn(types, given).filter(({ path }) => !mayDiffer(valueAt(given, path))),
@@ -166,13 +221,24 @@ async function ownMaker(uses: string, folder: URL | undefined): Promise<StepMake
         throw new TypeError(`Cannot run step "${uses}": ${first.path.join(".")}: ${first.message}`);
       }
       const defaults = Object.entries(types).map(([name, type]) => [name, type.default] as const);
-      return await runOwnStep(file, about, {
+      const output = await runOwnStep(file, about, {
         params: { ...Object.fromEntries(defaults), ...given },
         context,
       });
+      for (const fault of outputFaults(about, output)) context.log("warn", `step "${uses}": ${fault}`);
+      return output;
     },
     ...about.effect === "write" && { plan: (given) => Promise.resolve({ run: uses, params: given }) },
   };
+}
+
+/** What the output of a step lacks of what its file declares. The work is done, so that it is told and no more. */
+function outputFaults({ outputs = {} }: StepDescription, output: unknown): string[] {
+  return Object.entries(outputs).flatMap(([name, { type }]) => {
+    const value = valueAt(output, [name]);
+    const fault = value === undefined || value === null ? undefined : paramFault(type, value);
+    return fault === undefined ? [] : [`its output "${name}" is declared as ${fault}, and is something else`];
+  });
 }
 
 function checkOwn(types: StepDescription["params"], given: Readonly<Record<string, unknown>>): Found[] {

@@ -14,7 +14,10 @@ export interface Template {
   source: unknown;
   /** Which secrets it refers to, and where. */
   secrets: readonly { path: Issue["path"]; name: string }[];
-  expressions: readonly { path: Issue["path"]; expression: Expression }[];
+  /** Its expressions; a value that is one expression and nothing else is `whole`, and keeps its type. */
+  expressions: readonly { path: Issue["path"]; expression: Expression; whole: boolean }[];
+  /** The parameters with those holes filled that have a value before the run, and what went wrong with them. */
+  settle(params: Readonly<Record<string, unknown>>): { given: unknown; found: Found[] };
   /** Fills the holes. Secrets are asked for last, and only here. */
   fill(scope: StepScope, secret: (name: string) => Promise<string>): Promise<unknown>;
 }
@@ -39,7 +42,7 @@ export async function readTemplate(
 ): Promise<{ template: Template; found: Found[] }> {
   const found: Found[] = [];
   const secrets: { path: Issue["path"]; name: string }[] = [];
-  const expressions: { path: Issue["path"]; expression: Expression }[] = [];
+  const expressions: { path: Issue["path"]; expression: Expression; whole: boolean }[] = [];
   const fillers = new Map<string, Filler>();
   for (const { text, path } of textsIn(source, [])) {
     if (!text.includes("${")) continue;
@@ -58,7 +61,7 @@ export async function readTemplate(
         const { source, problem, offset } = part;
         const within = offset === undefined ? {} : { within: { part: source, offset } };
         found.push({ path: [...at, ...path], message: problem, ...within });
-      } else expressions.push({ path, expression: part });
+      } else expressions.push({ path, expression: part, whole: isHole(text) });
     }
     fillers.set(JSON.stringify(path), { whole: isHole(text), parts });
   }
@@ -66,6 +69,7 @@ export async function readTemplate(
     source,
     secrets,
     expressions,
+    settle: (params) => settle(source, fillers, { params, at }),
     fill: async (scope, secret) => await fill(source, [], { fillers, scope, secret }),
   };
   return { template, found };
@@ -108,6 +112,48 @@ function* textsIn(value: unknown, path: Issue["path"]): Generator<{ text: string
   }
 }
 
+/** Fills the texts whose holes all read parameters only, of which each has a value. */
+function settle(
+  source: unknown,
+  fillers: ReadonlyMap<string, Filler>,
+  { params, at }: { params: Readonly<Record<string, unknown>>; at: Issue["path"] },
+): { given: unknown; found: Found[] } {
+  const found: Found[] = [];
+  const scope: StepScope = { recipe: "", runKey: "", slot: "", params, outputs: {} };
+  const look = (value: unknown, path: Issue["path"]): unknown => {
+    if (Array.isArray(value)) return value.map((each, index) => look(each, [...path, index]));
+    if (typeof value === "object" && value !== null) {
+      return Object.fromEntries(
+        Object.entries(value).map(([key, each]) => [key, look(each, [...path, key])]),
+      );
+    }
+    const filler = typeof value === "string" ? fillers.get(JSON.stringify(path)) : undefined;
+    const isKnown = filler?.parts.every((part) =>
+      typeof part === "string" ||
+      "evaluate" in part && part.isFixed && [...part.params].every((name) => params[name] !== undefined)
+    );
+    if (filler === undefined || !isKnown) return value;
+    try {
+      return joined(
+        filler,
+        filler.parts.map((part) =>
+          typeof part === "string" ? part : "evaluate" in part ? part.evaluate(scope) : undefined
+        ),
+      );
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      found.push({ path: [...at, ...path], message: error.message });
+      return value;
+    }
+  };
+  return { given: look(source, []), found };
+}
+
+/** The value of a text whose parts have theirs. */
+function joined({ whole, parts }: Filler, values: readonly unknown[]): unknown {
+  return whole ? values.find((_, index) => typeof parts[index] !== "string") : values.map(textOf).join("");
+}
+
 interface Filling {
   fillers: ReadonlyMap<string, Filler>;
   scope: StepScope;
@@ -124,9 +170,7 @@ async function fill(value: unknown, path: Issue["path"], filling: Filling): Prom
       else if ("secret" in part) values.push(await filling.secret(part.secret));
       else if ("evaluate" in part) values.push(part.evaluate(filling.scope));
     }
-    return filler.whole
-      ? values.find((_, index) => typeof filler.parts[index] !== "string")
-      : values.map(textOf).join("");
+    return joined(filler, values);
   }
   if (Array.isArray(value)) {
     return await Promise.all(value.map((each, index) => fill(each, [...path, index], filling)));

@@ -35,6 +35,7 @@ async function runStep(
     name: "test",
     ...write && { window: "XHKG.open..XHKG.close-10m" },
     params: { day: "2025-08-15" },
+    secrets: { hook: { env: "HOOK" } },
     steps: [{ id: "step", uses, with: given }],
   });
   const recipe = await compileRecipe(text, "test.json");
@@ -271,8 +272,36 @@ Deno.test("convert-report writes rows in other forms, each value as it was", asy
   });
 });
 
+Deno.test("convert-report warns of a column that no row has, and its output is not ok", async () => {
+  using folder = temporaryFolder();
+  await Deno.writeTextFile(`${folder.path}/a.csv`, "symbol,fees.total\r\n00700.HK,\r\n");
+  const noted: Noted = { artifacts: [], logs: [] };
+  const convert = (given: unknown) =>
+    runStep(undefined, { uses: "convert-report", given }, { out: folder.path }, noted);
+  assertEquals(await convert({ from: "a.csv", to: "b.md", columns: ["symbol", "fees.totl"] }), {
+    ok: false,
+    path: `${folder.path}/b.md`,
+    rows: 1,
+    missing: ["fees.totl"],
+  });
+  assertEquals(noted.logs, ['no row has the column "fees.totl"; did you mean "fees.total"?']);
+  // Controls: a column that is empty in every row, and a report without rows.
+  const sound = { ok: true, missing: [] };
+  assertEquals(await convert({ from: "a.csv", to: "c.md", columns: ["fees.total"] }), {
+    ...sound,
+    path: `${folder.path}/c.md`,
+    rows: 1,
+  });
+  assertEquals(await convert({ rows: [], to: "d.md", columns: ["fees.total"] }), {
+    ...sound,
+    path: `${folder.path}/d.md`,
+    rows: 0,
+  });
+  assertEquals(noted.logs.length, 1);
+});
+
 Deno.test("steps check once more when expressions have their values", async () => {
-  const given = { markets: ["hk"], from: "${{ params.day }}", to: "${{ daysBefore(params.day, 1) }}" };
+  const given = { markets: ["hk"], from: "${{ params.day }}", to: "${{ daysBefore(slot, 1) }}" };
   const error = await assertRejects(
     () => runStep(undefined, { uses: "export-day-book", given }),
     InvalidParamsError,

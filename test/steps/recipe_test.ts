@@ -315,11 +315,12 @@ Deno.test("compileRecipe() refuses addresses that are secrets themselves, wherev
   for (
     const address of ["https://x.example/orders/filled", "http://127.0.0.1:8000/in?key=1", "\${secret:hook}"]
   ) {
-    const steps = `steps: [{ id: a, uses: notify, with: { webhook: "${address}" } }]\n`;
+    const steps =
+      `secrets: { hook: { env: HOOK } }\nsteps: [{ id: a, uses: notify, with: { webhook: "${address}" } }]\n`;
     await compileRecipe(`name: x\nping: "${address}"\n${steps}`, "x.yaml", { now });
   }
   const chat = (url: string) =>
-    `name: x\nsteps: [{ id: a, uses: notify, with: { chat: { url: "${url}" } } }]\n`;
+    `name: x\nsecrets: { chat: { env: CHAT } }\nsteps: [{ id: a, uses: notify, with: { chat: { url: "${url}" } } }]\n`;
   for (const url of ["http://localhost:8000/chat", "\${secret:chat}"]) {
     await compileRecipe(chat(url), "x.yaml", { now });
   }

@@ -30,17 +30,18 @@ export interface OpenOrder {
   unfilledQuantity?: string;
 }
 
-/** What became of the orders. */
-export interface CancelledOrders {
+const output = z.strictObject({
   /** None of them is open any more. */
-  ok: boolean;
+  ok: z.boolean(),
   /** Asked for, and no longer open. */
-  cancelled: string[];
+  cancelled: z.array(z.string()),
   /** Refused by the broker; it may have been filled in the meantime. */
-  refused: { orderId: string; reason: string }[];
+  refused: z.array(z.strictObject({ orderId: z.string(), reason: z.string() })),
   /** Still open at the last look. */
-  stillOpen: string[];
-}
+  stillOpen: z.array(z.string()),
+});
+/** What became of the orders. */
+export type CancelledOrders = z.infer<typeof output>;
 
 /** Cancels one by one: the broker's call for many may time out, and then nobody knows which were meant. */
 export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
@@ -49,6 +50,7 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
   effect: "write",
   needsAccount: () => true,
   params,
+  output,
   async run(given, context) {
     const client = await context.client();
     const open = await openOrders(client, given, context.signal);

@@ -6,7 +6,9 @@
 import * as z from "zod";
 import { parse } from "@std/csv";
 import { BrokerError } from "../../errors.ts";
+import { didYouMean } from "../../client/nearest.ts";
 import { valueAt } from "../schema_issues.ts";
+import { ANY, memberNames, memberOf, type Type, typeAt } from "../value_types.ts";
 import { csvText, jsonLines, pathIn, writeWhole } from "./files.ts";
 import { stepKind } from "./kind.ts";
 
@@ -23,23 +25,60 @@ const params = z.strictObject({
 
 type Row = Record<string, unknown>;
 
+const output = z.strictObject({
+  /** Every column that was asked for is known, or a row has it. */
+  ok: z.boolean(),
+  path: z.string(),
+  rows: z.number(),
+  /** Columns that were asked for and that no row has. */
+  missing: z.array(z.string()),
+});
+
 /** Reads rows and writes them again; every value stays as it was written. */
-export const convertReport = stepKind<z.infer<typeof params>, { ok: boolean; path: string; rows: number }>({
+export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof output>>({
   name: "convert-report",
   summary: "Writes the rows of a file, or of an earlier step, as .csv, .jsonl, .json or a Markdown table",
   effect: "local",
   needsAccount: () => false,
   params,
+  output,
+  checkTypes({ columns }, typeOf, wrong) {
+    const rows = typeOf(["rows"]);
+    if (rows === undefined || !Array.isArray(columns)) return;
+    const names = memberNames(itemOf(rows));
+    for (const [index, column] of columns.entries()) {
+      if (typeof column !== "string" || hasColumn(rows, column)) continue;
+      const near = didYouMean(column, columnsOf(itemOf(rows)));
+      wrong(["columns", index], `a column that the rows have${near || `: ${names.join(", ")}`}`);
+    }
+  },
   check({ from, rows }, wrong) {
     if ((from === undefined) === (rows === undefined)) wrong([], "either from or rows");
   },
-  async run({ from, rows: given, to, columns, title }, context) {
+  async run({ from, rows: given, to, columns, title }, context, typeOf) {
     const path = pathIn(context, from ?? "");
     const rows = given ?? readRows(path, await Deno.readTextFile(path));
     const chosen = columns === undefined ? rows : rows.map((row) => pick(row, columns));
     const file = await writeWhole(pathIn(context, to), write(to, chosen, { columns, title }));
     context.artifact({ dataset: "report", businessDay: context.session?.date, final: true, ...file });
-    return { ok: true, path: file.path, rows: chosen.length };
+    const type = typeOf(["rows"]);
+    const missing = rows.length === 0
+      ? []
+      : (columns ?? []).filter((column) =>
+        (type === undefined || itemOf(type).kind === "any" || !hasColumn(type, column)) &&
+        rows.every((row) => at(row, column) === undefined)
+      );
+    if (missing.length > 0) {
+      const known = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+      const near = missing.flatMap((column) => didYouMean(column, known)).join("");
+      context.log(
+        "warn",
+        `no row has the column ${missing.map((column) => `"${column}"`).join(", ")}${
+          near || `; there are ${known.join(", ")}`
+        }`,
+      );
+    }
+    return { ok: missing.length === 0, path: file.path, rows: chosen.length, missing };
   },
 });
 
@@ -56,6 +95,20 @@ function readRows(path: string, text: string): Row[] {
     throw new BrokerError(`Cannot convert "${path}": ${error.message}`, { code: "bad-report", cause: error });
   }
   throw new BrokerError(`Cannot convert "${path}": it is not a list of records`, { code: "bad-report" });
+}
+
+/** What one row is; anything where that is not known. */
+const itemOf = (rows: Type): Type => typeAt(rows, [0]) ?? ANY;
+
+const hasColumn = (rows: Type, column: string) =>
+  memberOf(itemOf(rows), column) !== undefined || typeAt(itemOf(rows), column.split(".")) !== undefined;
+
+/** The columns that rows can have, those within their members included. */
+function columnsOf(row: Type): string[] {
+  return memberNames(row).flatMap((name) => {
+    const inner = memberOf(row, name);
+    return [name, ...inner === undefined ? [] : columnsOf(inner).map((each) => `${name}.${each}`)];
+  });
 }
 
 function pick(row: Row, columns: readonly string[]): Row {

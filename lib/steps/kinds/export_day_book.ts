@@ -8,9 +8,11 @@ import { type Session, sessionsBetween } from "../../calendars/mod.ts";
 import { calendarOfMarket, dateIn } from "../../day_book/market_days.ts";
 import {
   type DayBookEvent,
+  type DayBookList,
   type DayBookMarket,
   type DayBookResult,
   type DayResult,
+  type Difference,
   exportDayBook,
 } from "../../day_book/mod.ts";
 import type { Summary } from "../../day_book/summary.ts";
@@ -40,6 +42,69 @@ const params = z.strictObject({
     .meta({ description: "Name of the account that the folder belongs to; only a digest of it is kept" }),
 });
 
+const namesOf = <Name extends string>(names: Readonly<Record<Name, true>>) =>
+  z.enum(Object.keys(names) as [Name, ...Name[]]); // every name is a key, and there is one
+
+const status = namesOf<DayResult["status"]>({ final: true, provisional: true });
+const lists = z.partialRecord(
+  namesOf<DayBookList>({
+    fills: true,
+    orders: true,
+    fund_journal: true,
+    futures_fills: true,
+    futures_orders: true,
+  }),
+  z.number(),
+);
+const dayBookMarket = namesOf<DayBookMarket>({
+  hk: true,
+  us: true,
+  shanghai: true,
+  shenzhen: true,
+  futures: true,
+});
+
+const output: z.ZodType<DayBookResult> = z.strictObject({
+  out: z.string(),
+  days: z.array(z.strictObject({
+    day: z.string(),
+    status,
+    action: namesOf<DayResult["action"]>({
+      "written": true,
+      "replaced": true,
+      "unchanged": true,
+      "kept": true,
+      "kept-final": true,
+      "disputed": true,
+      "restored": true,
+    }),
+    path: z.string(),
+    beside: z.array(z.string()),
+    rows: lists,
+    markets: z.partialRecord(
+      dayBookMarket,
+      z.strictObject({ status, rows: lists, differences: z.number(), notCheckable: z.number() }),
+    ),
+    differences: z.number(),
+    provisionalBecause: z.array(z.string()),
+    incomplete: z.array(z.string()),
+  })),
+  rows: z.number(),
+  differences: z.array(z.strictObject({
+    day: z.string(),
+    market: dayBookMarket.optional(),
+    list: lists.keyType.optional(),
+    check: z.custom<Difference["check"]>((value) => typeof value === "string"),
+    rowKey: z.string().optional(),
+    expected: z.string(),
+    actual: z.string(),
+    message: z.string(),
+  })),
+  differenceCount: z.number(),
+  notBegun: z.array(z.string()),
+  ok: z.boolean(),
+});
+
 /** Exports day books. Final days are kept, provisional ones are read again until their fees are there. */
 export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>({
   name: "export-day-book",
@@ -47,6 +112,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
   effect: "read",
   needsAccount: () => true,
   params,
+  output,
   check({ markets, accounts, sessions, from, to }, wrong) {
     // What is left out has its default only when the step runs.
     if (markets === undefined && (accounts ?? ["securities"]).includes("securities")) {

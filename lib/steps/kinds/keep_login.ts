@@ -6,24 +6,27 @@
 import * as z from "zod";
 import { BrokerError, DisplacedError, LoginExpiredError } from "../../errors.ts";
 import { account } from "../../operations/account.ts";
-import { durationOf } from "../durations.ts";
+import { durationOf, readDuration } from "../durations.ts";
 import { duration } from "../recipe_schema.ts";
 import { market } from "./fields.ts";
 import { stepKind } from "./kind.ts";
 
+const LIFE = "3h";
+
 const params = z.strictObject({
   market: market.default("hk").meta({ description: "Market whose funds are asked for" }),
-  life: duration.default("3h").meta({ description: "Shortest life of the login; run it at a third of this" }),
+  life: duration.default(LIFE).meta({ description: "Shortest life of the login; run it at a third of this" }),
 });
 
-/** What is known of the login. */
-export interface LoginKept {
-  ok: boolean;
+const output = z.strictObject({
+  ok: z.boolean(),
   /** ISO 8601 in UTC. */
-  checkedAt: string;
+  checkedAt: z.string(),
   /** Until when it holds if nothing else is called, ISO 8601 in UTC. */
-  holdsUntil: string;
-}
+  holdsUntil: z.string(),
+});
+/** What is known of the login. */
+export type LoginKept = z.infer<typeof output>;
 
 /** Asks for the funds once: the call itself extends the login, and the client logs in again by itself where it may. */
 export const keepLogin = stepKind<z.infer<typeof params>, LoginKept>({
@@ -31,8 +34,13 @@ export const keepLogin = stepKind<z.infer<typeof params>, LoginKept>({
   summary: "Keeps the trade login alive with one cheap query; stops when another device has taken it over",
   effect: "read",
   keepAlive: true,
+  mostEveryMs({ life = LIFE }) {
+    const ms = readDuration(life);
+    return ms === undefined ? undefined : ms / 3;
+  },
   needsAccount: () => true,
   params,
+  output,
   async run({ market, life }, context) {
     const client = await context.client();
     const at = context.now();

@@ -7,6 +7,7 @@ import type * as z from "zod";
 import type { Issue } from "../../errors.ts";
 import type { AsOfNow } from "../as_of_now.ts";
 import type { StepContext, StepEffect } from "../compiled.ts";
+import type { Type } from "../value_types.ts";
 
 /** A kind of step. `P` are its parameters once they are checked, `O` its output: plain data that JSON can hold. */
 export interface StepKind<P = unknown, O = unknown> {
@@ -25,8 +26,22 @@ export interface StepKind<P = unknown, O = unknown> {
   readonly asOfNow?: (params: P) => AsOfNow | undefined;
   /** It does nothing but keep a login alive. */
   readonly keepAlive?: true;
+  /** The longest time between two runs at which it still does its work, ms; members may still be expressions. */
+  readonly mostEveryMs?: (params: P) => number | undefined;
   /** The form of the parameters; free of transforms, so that JSON Schema can hold it. */
   readonly params: z.ZodType<P>;
+  /** What it answers with: expressions are checked against it. Left out where another recipe decides. */
+  readonly output?: z.ZodType<O>;
+  /**
+   * Finds what the types of parameters show that are expressions.
+   *
+   * @param typeOf What is known of a parameter; nothing for one that is left out.
+   */
+  readonly checkTypes?: (
+    params: P,
+    typeOf: (path: Issue["path"]) => Type | undefined,
+    wrong: (path: Issue["path"], expected: string) => void,
+  ) => void;
   /** Finds what only several parameters together show; members that are expressions may still be text. */
   readonly check?: (params: P, wrong: (path: Issue["path"], expected: string) => void) => void;
   /** Finds what must not stand in a recipe as it was written; what holes are filled with later is not asked. */
@@ -36,8 +51,12 @@ export interface StepKind<P = unknown, O = unknown> {
   ) => void;
   /** Members that must be references to secrets, as a recipe never holds one. */
   readonly secretParams?: readonly Issue["path"][];
-  /** Does it. */
-  run(params: P, context: StepContext): Promise<O>;
+  /**
+   * Does it.
+   *
+   * @param typeOf As for `checkTypes`.
+   */
+  run(params: P, context: StepContext, typeOf: (path: Issue["path"]) => Type | undefined): Promise<O>;
   /** What it would do, for a dry run. */
   plan?(params: P, context: StepContext): Promise<unknown>;
 }

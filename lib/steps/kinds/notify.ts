@@ -44,13 +44,16 @@ export type Mail = NonNullable<Params["mail"]>;
 const TIMEOUT_MS = 10_000;
 const ways = ["webhook", "chat", "mail"] as const;
 
+const output = z.strictObject({ ok: z.boolean(), sent: z.array(z.string()) });
+
 /** Sends once to each place that is named, with a key by which a receiver can tell a repetition. */
-export const notify = stepKind<Params, { ok: boolean; sent: string[] }>({
+export const notify = stepKind<Params, z.infer<typeof output>>({
   name: "notify",
   summary: "Sends a message by webhook, chat or mail",
   effect: "local",
   needsAccount: () => false,
   params,
+  output,
   secretParams: [["mail", "password"]],
   checkWritten({ webhook, chat }, wrong) {
     if (typeof webhook === "string" && holdsToken(webhook)) wrong(["webhook"], secretAddress("webhook"));

@@ -37,23 +37,24 @@ const params = z.strictObject({
 type Params = z.infer<typeof params>;
 type Row = Readonly<Record<string, unknown>>;
 
-/** What was written. */
-export interface SnapshotTaken {
-  ok: boolean;
-  day: string;
+const output = z.strictObject({
+  ok: z.boolean(),
+  day: z.string(),
   /** Rows of each part. */
-  rows: Record<string, number>;
-  files: string[];
+  rows: z.record(z.string(), z.number()),
+  files: z.array(z.string()),
   /** What became of the archive, security by security. */
-  bars?: {
-    symbol: string;
-    interval: string;
-    resumedAt: string;
-    requests: number;
-    added: number;
-    lastDay?: string;
-  }[];
-}
+  bars: z.array(z.strictObject({
+    symbol: z.string(),
+    interval: z.string(),
+    resumedAt: z.string(),
+    requests: z.number(),
+    added: z.number(),
+    lastDay: z.string().optional(),
+  })).optional(),
+});
+/** What was written. */
+export type SnapshotTaken = z.infer<typeof output>;
 
 const parts = ["account", "holdings", "futures", "quotes", "optionChain", "bars"] as const;
 
@@ -88,6 +89,7 @@ export const snapshot = stepKind<Params, SnapshotTaken>({
   needsAccount: ({ account, holdings, futures }) => Boolean(account ?? holdings ?? futures),
   asOfNow,
   params,
+  output,
   check(given, wrong) {
     if (parts.every((part) => given[part] === undefined)) wrong([], `one or more of ${parts.join(", ")}`);
   },

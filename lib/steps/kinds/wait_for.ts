@@ -37,15 +37,16 @@ const params = z.strictObject({
 });
 type Params = z.infer<typeof params>;
 
-/** What the wait came to. */
-export interface Waited {
-  ok: boolean;
+const output = z.strictObject({
+  ok: z.boolean(),
   /** How often was looked. */
-  looks: number;
-  waitedMs: number;
+  looks: z.number(),
+  waitedMs: z.number(),
   /** What was seen at the end. */
-  seen: unknown;
-}
+  seen: z.unknown(),
+});
+/** What the wait came to. */
+export type Waited = z.infer<typeof output>;
 
 /** What one look came to. */
 interface Look {
@@ -72,6 +73,7 @@ export const waitFor = stepKind<Params, Waited>({
   needsAccount: ({ feesCleared, orderDone }) => feesCleared !== undefined || orderDone !== undefined,
   asOfNow,
   params,
+  output,
   check(given, wrong) {
     const named = forms.filter((form) => given[form] !== undefined);
     if (named.length !== 1) wrong([], `one of ${forms.join(", ")}`);

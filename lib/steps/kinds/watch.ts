@@ -27,19 +27,20 @@ const params = z.strictObject({
 });
 type Params = z.infer<typeof params>;
 
-/** What was recorded. */
-export interface Recorded {
+const output = z.strictObject({
   /** No push is known to be missing. */
-  ok: boolean;
-  day: string;
+  ok: z.boolean(),
+  day: z.string(),
   /** Pushes of each kind. */
-  counts: Record<string, number>;
+  counts: z.record(z.string(), z.number()),
   /** Breaks of the connection: pushes may be missing between these instants. */
-  gaps: { from: string; to: string; reason: string }[];
+  gaps: z.array(z.strictObject({ from: z.string(), to: z.string(), reason: z.string() })),
   /** Ticks that were thrown away because the disk was too slow. */
-  dropped: number;
-  files: string[];
-}
+  dropped: z.number(),
+  files: z.array(z.string()),
+});
+/** What was recorded. */
+export type Recorded = z.infer<typeof output>;
 
 /** Pushes come as things happen. What they are about may trade through the recipe's midnight. */
 const pushes: AsOfNow = { reads: "pushes", exchanges: [] };
@@ -52,6 +53,7 @@ export const watch = stepKind<Params, Recorded>({
   needsAccount: ({ orders }) => orders,
   asOfNow: () => pushes,
   params,
+  output,
   check(given, wrong) {
     if ((given.for === undefined) === (given.until === undefined)) wrong([], "either for or until");
     if (given.securities?.length === 0 && !given.orders) wrong(["securities"], "securities, or orders: true");

@@ -1,0 +1,289 @@
+/**
+ * What a check of recipes knows of the values that expressions will have.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import { compileRecipe, RecipeError } from "../../lib/steps/mod.ts";
+
+const now = () => Date.parse("2025-08-15T08:00:00Z");
+
+/** Steps whose outputs the expressions below read. */
+const STEPS = `name: types
+schedule: { calendar: XHKG, at: close+45m }
+params:
+  days: 7
+  floor: { type: decimal, default: "5000.00" }
+  label: { type: text, default: week }
+  columns: [date, symbol, fees.total]
+steps:
+  - { id: funds, uses: account.funds, with: { market: hk } }
+  - { id: fills, uses: fills.history, with: { market: hk, from: "2025-08-14", to: "2025-08-15" } }
+  - { id: orders, uses: orders.today, with: { market: hk } }
+  - { id: futures, uses: futures.funds }
+  - { id: rates, uses: account.exchangeRates }
+  - { id: book, uses: export-day-book, with: { markets: [hk], sessions: 1 } }
+`;
+
+/** Everything that is wrong with a text, each as \`line:column: message\`. */
+async function problemsOf(text: string): Promise<string[]> {
+  try {
+    await compileRecipe(text, "types.yaml", { now });
+    return [];
+  } catch (error) {
+    if (!(error instanceof RecipeError)) throw error;
+    return error.issues.map(({ line, column, message }) => `${line}:${column}: ${message}`);
+  }
+}
+
+/** What is wrong with an expression; its place is counted from its own start. */
+async function wrongIn(expression: string): Promise<string[]> {
+  const prefix =
+    '  - { id: tell, uses: notify, with: { webhook: "http://127.0.0.1:1/", text: x, data: \'${{ ';
+  const line = STEPS.split("\n").length;
+  const text = `${STEPS}${prefix}${expression.replaceAll("'", "''")} }}' } }\n`;
+  return (await problemsOf(text)).map((problem) => {
+    const [, column, message] = /^(\d+):(\d+): steps\.6\.with\.data: ([\s\S]*)$/.exec(problem)?.slice(1) ??
+      [];
+    assert(problem.startsWith(`${line}:`), problem);
+    return `${Number(column) - prefix.length - 1}: ${message}`;
+  });
+}
+
+Deno.test("a check finds each thing in an expression that can never work out, at its place", async () => {
+  for (
+    const [expression, ...wrong] of [
+      ["outputs.funds.availble", '14: outputs.funds has no "availble"; did you mean "available"?'],
+      ['outputs["funds"].availble', '17: outputs["funds"] has no "availble"; did you mean "available"?'],
+      [
+        "outputs.fills[0].fees.total + 1",
+        '0: outputs.fills[0].fees.total is a number kept as text: write decimalAdd(outputs.fills[0].fees.total, "1")',
+      ],
+      [
+        "outputs.fills.fees.total",
+        "14: outputs.fills is a list: take one item of it, outputs.fills[0].fees, or each, outputs.fills.map(x, x.fees)",
+      ],
+      [
+        "outputs.funds.available < 5000",
+        '0: outputs.funds.available is a number kept as text: write decimalCompare(outputs.funds.available, "5000") < 0',
+      ],
+      [
+        "outputs.funds.available < params.floor",
+        "0: outputs.funds.available is a number kept as text: write " +
+        "decimalCompare(outputs.funds.available, params.floor) < 0",
+      ],
+      [
+        'outputs.funds.available == "0"',
+        '0: outputs.funds.available is a number kept as text: write decimalCompare(outputs.funds.available, "0") == 0',
+      ],
+      [
+        "daysBefore(slot, params.days)",
+        '17: "daysBefore" takes a whole number there, and params.days is a number: write int(params.days)',
+      ],
+      ["outputs.fills.filter(f, f.feess.total != null)", '26: f has no "feess"; did you mean "fees"?'],
+      ["outputs.fills.map(f, f.fees.totl)", '28: f.fees has no "totl"; did you mean "total"?'],
+      [
+        'outputs.orders.exists(o, o.status == "fliled")',
+        '37: o.status is never "fliled"; did you mean "filled"?',
+      ],
+      ['outputs.orders.filter(o, o.status in ["filled", "done"])', null],
+      ["has(outputs.funds.availble)", '18: outputs.funds has no "availble"; did you mean "available"?'],
+      ["outputs.futures.netAssets", '16: outputs.futures has no "netAssets"; there are funds'],
+      [
+        'decimalCompare(outputs.fills, "1")',
+        '15: "decimalCompare" takes text there, and outputs.fills is a list',
+      ],
+      [
+        'decimalAdd(params.days, "1")',
+        '11: "decimalAdd" takes text there, and params.days is a number: write string(params.days)',
+      ],
+      ["outputs.book.day", '13: outputs.book has no "day"; did you mean "days"?'],
+      [
+        "outputs.book.days[0].rows.fils",
+        '26: outputs.book.days[0].rows has no "fils"; did you mean "fills"?',
+      ],
+      ["outputs.book.ok ? 1 : outputs.book.okk", '35: outputs.book has no "okk"; did you mean "ok"?'],
+      [
+        "outputs.book.rows ? 1 : 2",
+        '0: expected true or false before "?", and outputs.book.rows is a number',
+      ],
+      [
+        'outputs.book.ok == "true"',
+        '0: outputs.book.ok is true or false and "true" is text, so "==" always gives the same',
+      ],
+      ["session.day", '8: session has no "day"; did you mean "date"?'],
+      ["outcome.state", "0: outcome is there in the texts of notify: only, at the end of a recipe"],
+      [
+        "outputs.funds.available.total",
+        '24: outputs.funds.available is a number kept as text, and has no "total"',
+      ],
+      ["slot + params.days", '0: "+" does not go with text and a number'],
+      ["size(params.days)", '0: "size" does not take a number'],
+      ["params.days.substring(1)", '0: ".substring" does not go with a number'],
+      [
+        "decimalDivide(params.floor, params.days, 2)",
+        '28: "decimalDivide" takes text there, and params.days is a number: write string(params.days)',
+      ],
+      // Controls: near the ones above, and sound.
+      ["outputs.funds.available"],
+      ['decimalAdd(outputs.fills[0].fees.total, "1")'],
+      ["outputs.fills.map(f, f.fees.total)"],
+      ["decimalCompare(outputs.funds.available, params.floor) < 0"],
+      ['"Only " + outputs.funds.available + " HKD"'],
+      ["daysBefore(slot, int(params.days))"],
+      ["outputs.fills.filter(f, has(f.fees.total) && f.fees.total != null)"],
+      ['outputs.orders.exists(o, o.status == "filled" || o.status == "unlisted:99")'],
+      ["has(outputs.funds.available) ? outputs.funds.available : null"],
+      ['has(outputs.funds.available) ? outputs.funds.available : "0"'],
+      ["outputs.futures.funds.netAssets"],
+      ['outputs.rates["HKD"]["USD"]'],
+      ["outputs.book.days.filter(d, d.rows.fills > 3).map(d, d.day)"],
+      ["outputs.book.days.exists(d, d.status == 'final') ? session.date : slot.substring(0, 10)"],
+      ["previousSession == null || scheduleId == null"],
+      ["size(outputs.fills) + params.days * 2 - 1"],
+      ['{"n": size(outputs.fills), "x": [1, "a"]}.n + 1'],
+      ["cel.bind(f, outputs.fills, size(f))"],
+      ["dyn(outputs.funds).anything"],
+      ["outputs.fills.map(f, decimalMultiply(f.fillPrice, f.filledQuantity))"],
+      ['params.label + " " + string(params.days)'],
+    ] as const
+  ) {
+    const found = await wrongIn(expression);
+    if (wrong[0] === null) assert(found.length === 1, `${expression}: ${found}`);
+    else assertEquals(found, wrong as readonly unknown[] as string[], expression);
+  }
+});
+
+/** A recipe of one step after those that give outputs. */
+const withStep = (step: string, more = "") => `${STEPS}  - { id: last, ${step} }\n${more}`;
+
+Deno.test("a check finds columns that no row can have, also where they come from a parameter", async () => {
+  const table = (columns: string) =>
+    withStep(`uses: convert-report, with: { rows: "\${{ outputs.fills }}", to: a.md, columns: ${columns} }`);
+  const line = STEPS.split("\n").length;
+  assertEquals(await problemsOf(table("[date, fees.totl]")), [
+    `${line}:103: steps.6.with.columns.1: expected a column that the rows have; did you mean "fees.total"?`,
+  ]);
+  const wrong = table('"${{ params.columns }}"').replace("[date, symbol, fees.total]", "[date, symbl]");
+  assertEquals(await problemsOf(wrong), [
+    `${line}:96: steps.6.with.columns: expected a column that the rows have; did you mean "symbol"?, and ` +
+    'params.columns.1 is "symbl"',
+  ]);
+  // Controls: columns that rows have, rows of which nothing is known, and rows that an expression makes.
+  for (
+    const sound of [
+      table("[date, symbol, fees.total, fees]"),
+      table('"${{ params.columns }}"'),
+      withStep("uses: convert-report, with: { from: a.csv, to: b.md, columns: [anything] }"),
+      withStep(
+        "uses: convert-report, with: { rows: \"${{ outputs.fills.map(f, {'day': f.date, 'n': f.fees.total}) }}\", " +
+          "to: b.md, columns: [day, n] }",
+      ),
+    ]
+  ) assertEquals(await problemsOf(sound), []);
+  const made = withStep(
+    "uses: convert-report, with: { rows: \"${{ outputs.fills.map(f, {'day': f.date}) }}\", to: b.md, columns: [dy] }",
+  );
+  assert((await problemsOf(made))[0]?.endsWith('expected a column that the rows have; did you mean "day"?'));
+});
+
+Deno.test("a check finds values of expressions that their places cannot take, and conditions that are none", async () => {
+  for (
+    const [step, wrong] of [
+      ["uses: funds-x", "there is no step"],
+      [`if: "'yes'", uses: futures.funds`, "if: expected true or false, and 'yes' is text"],
+      [
+        "if: outputs.book.rows, uses: futures.funds",
+        "if: expected true or false, and outputs.book.rows is a number",
+      ],
+      [
+        'uses: account.funds, with: { market: "${{ outputs.fills }}" }',
+        "with.market: expected text, and the expression is a list",
+      ],
+      [
+        'uses: export-day-book, with: { markets: [hk], sessions: "${{ params.label }}" }',
+        'with.sessions: expected a number, and params.label is "week"',
+      ],
+      [
+        'uses: export-day-book, with: { markets: [hk], sessions: "${{ outputs.book.out }}" }',
+        "with.sessions: expected a number, and the expression is text",
+      ],
+      [
+        'uses: convert-report, with: { rows: "${{ outputs.funds }}", to: a.md }',
+        "with.rows: expected a list, and the expression is a map of members",
+      ],
+      [
+        'uses: wait-for, with: { price: { security: "00700.HK", atLeast: "${{ params.days }}" } }',
+        "with.price.atLeast: expected text, and params.days is 7",
+      ],
+      [
+        "uses: export-day-book, with: { markets: [hk], sessions: \"${{ decimalDivide('1', '0', 2) }}\" }",
+        "with.sessions: Cannot work out",
+      ],
+      // Controls.
+      ['if: "params.days > 3 && outputs.book.ok", uses: futures.funds', undefined],
+      ['if: "true", uses: futures.funds', undefined],
+      ['uses: export-day-book, with: { markets: [hk], sessions: "${{ params.days }}" }', undefined],
+      ['uses: export-day-book, with: { markets: [hk], sessions: "${{ outputs.book.rows }}" }', undefined],
+      [
+        'uses: orders.today, with: { market: hk, orderIds: "${{ outputs.orders.map(o, o.orderId) }}" }',
+        undefined,
+      ],
+    ] as const
+  ) {
+    const problems = await problemsOf(withStep(step));
+    if (wrong === undefined) assertEquals(problems, [], step);
+    else {assert(
+        problems.length > 0 && problems.every((each) => each.includes(wrong)),
+        `${step}: ${problems}`,
+      );}
+  }
+});
+
+Deno.test("a check finds wrong names in the texts of notices, where the run is over", async () => {
+  const notice = (text: string) =>
+    withStep(
+      "uses: futures.funds",
+      `notify:\n  - { on: always, with: { webhook: "http://127.0.0.1:1/", text: "\${{ ${text} }}" } }\n`,
+    );
+  const line = STEPS.split("\n").length + 2;
+  assertEquals(await problemsOf(notice("outcome.stat")), [
+    `${line}:78: notify.0.with.text: outcome has no "stat"; did you mean "state"?`,
+  ]);
+  assertEquals((await problemsOf(notice("outputs.funds.availble"))).length, 1);
+  for (const name of ["state", "reason", "failedStep", "error"]) {
+    assertEquals(await problemsOf(notice(`outcome.${name}`)), []);
+  }
+  assertEquals(await problemsOf(notice("outputs.funds.available")), []);
+});
+
+Deno.test("a check knows whether a slot has a session", async () => {
+  const recipe = (schedule: string, text: string) =>
+    problemsOf(
+      `name: x\n${schedule}\nsteps:\n  - { id: a, uses: notify, with: { webhook: "http://127.0.0.1:1/", text: "\${{ ${text} }}" } }\n`,
+    );
+  const cron = 'schedule: { cron: "0 8 * * *", timezone: Asia/Hong_Kong }';
+  assertEquals(await recipe(cron, "session.date"), [
+    "4:79: steps.0.with.text: session is null here: no schedule of this recipe follows an exchange",
+  ]);
+  assertEquals(await recipe(cron, "session == null ? slot : session.date"), []);
+  assertEquals(await recipe(cron, "has(session.date) ? session.date : slot"), []);
+  assertEquals(await recipe(cron.replace(" }", ", onlyIn: XHKG }"), "previousSession.date"), []);
+  // Without a schedule another recipe, or a person, decides what session it is run for.
+  assertEquals(await recipe("", "session.date"), []);
+});
+
+Deno.test("a check refuses a keep-login that runs less often than three times in the login's life", async () => {
+  const recipe = (every: string, life = "") =>
+    problemsOf(
+      `name: x\nschedule: { every: ${every} }\nsteps: [{ id: a, uses: keep-login, with: { market: hk${life} } }]\n`,
+    );
+  assertEquals(await recipe("61m"), [
+    '2:20: schedule.every: expected at most 1h: step "a" (keep-login) runs at a third of the login\'s life or sooner',
+  ]);
+  assertEquals(await recipe("60m"), []);
+  assertEquals(await recipe("50m", ", life: 2h"), [
+    '2:20: schedule.every: expected at most 40m: step "a" (keep-login) runs at a third of the login\'s life or sooner',
+  ]);
+  assertEquals(await recipe("40m", ", life: 2h"), []);
+});
