@@ -4,7 +4,7 @@
  * @module
  */
 import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
-import { LedgerError } from "./ledger_damage.ts";
+import { isBusy, LedgerError } from "./ledger_damage.ts";
 import {
   type LastWrite,
   lostLedger,
@@ -21,8 +21,8 @@ export { LedgerError };
 /** Values that a statement takes; `undefined` is stored as null. */
 export type SqlValue = string | number | undefined | null;
 
-/** How long a process waits for another one's transaction. */
-const BUSY_MS = 5_000;
+/** How long SQLite waits for another process's transaction before it says so. */
+const TURN_MS = 1_000;
 
 /** How a ledger is opened. */
 export interface LedgerOptions {
@@ -34,6 +34,15 @@ export interface LedgerOptions {
    * {@linkcode Ledger.mark} is called. @default "check"
    */
   mark?: "check" | "leave" | "replace";
+  /**
+   * How long to wait while another process keeps the ledger locked, in whole seconds. Nothing else goes on in this
+   * process meanwhile. @default 5 s
+   */
+  waitMs?: number;
+  /** The same while the ledger is opened. @default as `waitMs` */
+  openMs?: number;
+  /** Told once for each wait that takes more than a second, with the time that it may take. */
+  onBusy?(mostMs: number): void;
   /** Draws the id of a ledger that is new. @default a random UUID */
   drawId?(): string;
 }
@@ -48,12 +57,23 @@ export class Ledger implements Disposable {
   readonly #statements = new Map<string, StatementSync>();
   /** Whether a mark beside the file is kept. */
   readonly #isMarked: boolean;
+  readonly #onBusy: (mostMs: number) => void;
+  #waitMs: number;
 
   constructor(
     path: string,
-    { doubt, mark = "check", drawId = () => crypto.randomUUID() }: LedgerOptions = {},
+    {
+      doubt,
+      mark = "check",
+      drawId = () => crypto.randomUUID(),
+      waitMs = 5_000,
+      openMs = waitMs,
+      onBusy = () => {},
+    }: LedgerOptions = {},
   ) {
     this.path = path;
+    this.#onBusy = onBusy;
+    this.#waitMs = openMs;
     if (doubt !== undefined) this.doubt = doubt;
     this.#isMarked = mark !== "leave" && path !== ":memory:" && path !== "";
     const isChecked = this.#isMarked && mark === "check";
@@ -61,16 +81,17 @@ export class Ledger implements Disposable {
     const known = isChecked ? readMark(path) : undefined;
     const cutOff = isChecked ? whyCutOff(path, known) : undefined;
     if (cutOff !== undefined) throw lostLedger(path, cutOff, known !== undefined);
-    this.#db = new DatabaseSync(path, { timeout: BUSY_MS });
+    this.#db = new DatabaseSync(path, { timeout: Math.min(TURN_MS, openMs, waitMs) });
     try {
       this.#refuseOther();
       const older = known === undefined ? undefined : whyOlder(known, this.ownMark());
       if (older !== undefined) throw lostLedger(path, older, true);
-      this.#db.exec("pragma journal_mode = wal");
-      this.#db.exec("pragma synchronous = full");
-      this.#db.exec("pragma foreign_keys = on");
+      this.#exec("pragma journal_mode = wal");
+      this.#exec("pragma synchronous = full");
+      this.#exec("pragma foreign_keys = on");
       this.#migrate(drawId);
       if (isChecked && JSON.stringify(known) !== JSON.stringify(this.ownMark())) this.mark();
+      this.#waitMs = waitMs;
     } catch (error) {
       this.#db.close();
       throw error;
@@ -112,7 +133,7 @@ export class Ledger implements Disposable {
       }
       for (const [index, statements] of migrations.entries()) {
         if (index < version) continue;
-        for (const sql of statements) this.#db.exec(sql.startsWith("create table") ? `${sql} strict` : sql);
+        for (const sql of statements) this.#exec(sql.startsWith("create table") ? `${sql} strict` : sql);
         this.run("insert into migration (version) values (?)", index + 1);
       }
       this.run("insert into store (one, id) values (1, ?) on conflict do nothing", drawId());
@@ -168,6 +189,32 @@ export class Ledger implements Disposable {
     });
   }
 
+  /** Does something as soon as no other process keeps the ledger locked. @throws {LedgerError} `busy` */
+  #whenFree<T>(work: () => T): T {
+    // Where the whole wait is shorter, SQLite's own is all of it.
+    const turnMs = Math.min(TURN_MS, this.#waitMs);
+    for (let waitedMs = turnMs;; waitedMs += turnMs) {
+      try {
+        return work();
+      } catch (error) {
+        if (!isBusy(error) || this.#db.isTransaction) throw error;
+        if (waitedMs >= this.#waitMs) {
+          throw new LedgerError(
+            `Cannot use the ledger "${this.path}": another process has kept it locked for ${
+              waitedMs / 1000
+            } s; end that process, or try again later`,
+            { code: "busy", cause: error },
+          );
+        }
+        if (waitedMs === turnMs) this.#onBusy(this.#waitMs);
+      }
+    }
+  }
+
+  #exec(sql: string): void {
+    this.#whenFree(() => this.#db.exec(sql));
+  }
+
   #statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (statement === undefined) this.#statements.set(sql, statement = this.#db.prepare(sql));
@@ -180,7 +227,7 @@ export class Ledger implements Disposable {
    */
   transaction<T>(work: () => T): T {
     if (this.#db.isTransaction) return work();
-    this.#db.exec("begin immediate");
+    this.#exec("begin immediate");
     try {
       const result = work();
       this.#db.exec("commit");
@@ -194,18 +241,18 @@ export class Ledger implements Disposable {
 
   /** Executes a statement and returns how many rows it changed. */
   run(sql: string, ...values: SqlValue[]): number {
-    return Number(this.#statement(sql).run(...bind(values)).changes);
+    return this.#whenFree(() => Number(this.#statement(sql).run(...bind(values)).changes));
   }
 
   /** Returns the first row; the type says what the statement selects. */
   get<Row>(sql: string, ...values: SqlValue[]): Row | undefined {
     // Tables are strict: a column holds what its declaration says.
-    return this.#statement(sql).get(...bind(values)) as Row | undefined;
+    return this.#whenFree(() => this.#statement(sql).get(...bind(values)) as Row | undefined);
   }
 
   /** Returns every row; the type says what the statement selects. */
   all<Row>(sql: string, ...values: SqlValue[]): Row[] {
-    return this.#statement(sql).all(...bind(values)) as Row[]; // as in `get`
+    return this.#whenFree(() => this.#statement(sql).all(...bind(values)) as Row[]); // as in `get`
   }
 
   /** Records something that happened. */

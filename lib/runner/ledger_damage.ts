@@ -18,3 +18,10 @@ export function damageOf(error: unknown): "damaged" | "no-database" | undefined 
   if (error.message.includes("file is not a database")) return "no-database";
   return /disk image is malformed|malformed database schema/.test(error.message) ? "damaged" : undefined;
 }
+
+/** Tells whether an error says that another process keeps the ledger locked: what was asked for may be asked again. */
+export function isBusy(error: unknown): boolean {
+  if (error instanceof LedgerError) return error.code === "busy";
+  return error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR" &&
+    /^database (table )?is locked/.test(error.message);
+}

@@ -15,6 +15,7 @@ import { tellSent, WriteGuard } from "./guarded_client.ts";
 import { Halt } from "./halt.ts";
 import { type Host, wait } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
+import { isBusy } from "./ledger_damage.ts";
 import { LeaseKeeper } from "./lease_keeper.ts";
 import { noteLoginEnd } from "./login_end.ts";
 import { outcomeOf, type RunOutcome } from "./outcome.ts";
@@ -54,6 +55,9 @@ export interface Surroundings extends Pick<TellingOptions, "tracer" | "onEvent">
   runRecipe?(parent: CallingStep, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
+/** How soon a ledger that is locked is asked again. */
+const ASK_LEDGER_MS = 1_000;
+
 /** A write that a step was about to send was kept back: its window has closed, or the clock is off. */
 export class WriteWithheldError extends BrokerError {
   override readonly name: string = "WriteWithheldError";
@@ -85,6 +89,8 @@ class Execution {
   /** What each step that writes has sent. */
   readonly #guards = new Map<string, WriteGuard>();
   #startedAt = 0;
+  /** Writes down how the last attempt ended, and tells it. */
+  #toClose: (() => void) | undefined;
   /** Why a step did not write though everything before it went well. */
   #withheld: "window" | "unsafe" | undefined;
   #displaced = false;
@@ -106,7 +112,11 @@ class Execution {
   }
 
   async execute(): Promise<RunOutcome> {
-    return await this.#telling.run(() => this.#execute());
+    try {
+      return await this.#telling.run(() => this.#execute());
+    } finally {
+      this.#keeper.end();
+    }
   }
 
   async #execute(): Promise<RunOutcome> {
@@ -119,24 +129,25 @@ class Execution {
         lateMs: Math.max(0, host.now() - this.#row.due_at),
         steps: this.#recipe.steps.map(({ id }) => id),
       });
-      const stored = lastAttempts(this.#around.ledger, this.#row.run_key, this.#row.round);
+      const stored = await this.#whenFree(() =>
+        lastAttempts(this.#around.ledger, this.#row.run_key, this.#row.round)
+      );
       for (const step of this.#recipe.steps) {
         if (this.#keeper.halt.aborted) break;
         await this.#take(step, stored.get(step.id));
       }
       const halt = this.#keeper.halt.aborted ? this.#keeper.halt.reason : undefined;
-      return this.#end(outcomeOf(this.#recipe.steps, {
+      const outcome = outcomeOf(this.#recipe.steps, {
         states: this.#states,
         halt: halt instanceof Halt ? halt : undefined,
         whenStopped: this.#around.whenStopped ?? "due",
         isDisplaced: this.#displaced,
         withheld: this.#withheld,
-      }));
+      });
+      return await this.#whenFree(() => this.#end(outcome));
     } catch (error) {
       if (!(error instanceof LeaseLostError)) throw error;
       return this.#lost();
-    } finally {
-      this.#keeper.end();
     }
   }
 
@@ -157,11 +168,15 @@ class Execution {
     try {
       reason = this.#whyNot(step);
     } catch (error) {
-      this.#begin(attempt);
-      return this.#close(attempt, { state: "failed", error: this.#describe(error) }, 0);
+      await this.#begin(attempt);
+      this.#close(attempt, { state: "failed", error: this.#describe(error) }, 0);
+      return await this.#flush();
     }
     if (reason === undefined) return await this.#attempt(attempt, step);
-    skipStep(this.#around.ledger, this.#claim, attempt, reason, this.#around.host.now());
+    const why = reason;
+    await this.#whenFree(() =>
+      skipStep(this.#around.ledger, this.#claim, attempt, why, this.#around.host.now())
+    );
     this.#states.set(step.id, "skipped");
     this.#tell({ type: "step-ended", step: step.id, state: "skipped", tookMs: 0, reason });
   }
@@ -222,7 +237,7 @@ class Execution {
     const { host, redactor } = this.#around;
     const began = host.monotonic();
     const guard = this.#guardFor(step);
-    this.#begin(attempt);
+    await this.#begin(attempt);
     this.#tell({
       type: "step-started",
       step: step.id,
@@ -267,6 +282,7 @@ class Execution {
       return { error };
     } finally {
       guard?.close();
+      await this.#flush();
     }
   }
 
@@ -277,25 +293,53 @@ class Execution {
     return guard;
   }
 
-  #begin(attempt: Attempt): void {
-    beginAttempt(this.#around.ledger, this.#claim, attempt, this.#around.host.now());
+  async #begin(attempt: Attempt): Promise<void> {
+    await this.#whenFree(() =>
+      beginAttempt(this.#around.ledger, this.#claim, attempt, this.#around.host.now())
+    );
   }
 
+  /**
+   * Does something in the ledger. While another process keeps it locked, this asks again for as long as the lease lasts:
+   * what a step did, an order above all, must not be forgotten over it.
+   */
+  async #whenFree<T>(work: () => T): Promise<T> {
+    for (;;) {
+      try {
+        return work();
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+      }
+      await wait(this.#around.host, ASK_LEDGER_MS, this.#keeper.lost);
+    }
+  }
+
+  /** Writes down how an attempt ended. Nothing that goes wrong here changes how it ended. */
+  async #flush(): Promise<void> {
+    const write = this.#toClose;
+    this.#toClose = undefined;
+    if (write !== undefined) await this.#whenFree(write);
+  }
+
+  /** Says how an attempt ended; {@linkcode #flush} writes it down. */
   #close(
     attempt: Attempt,
     { errorName, ...end }: { state: StepState; output?: string; error?: string; errorName?: string },
     tookMs: number,
   ): void {
     this.#states.set(attempt.step.id, end.state);
-    endAttempt(this.#around.ledger, this.#claim, attempt, { ...end, now: this.#around.host.now() });
-    this.#tell({
-      type: "step-ended",
-      step: attempt.step.id,
-      state: end.state,
-      tookMs,
-      reason: end.error,
-      ...errorName !== undefined && { errorName },
-    });
+    const now = this.#around.host.now();
+    this.#toClose = () => {
+      endAttempt(this.#around.ledger, this.#claim, attempt, { ...end, now });
+      this.#tell({
+        type: "step-ended",
+        step: attempt.step.id,
+        state: end.state,
+        tookMs,
+        reason: end.error,
+        ...errorName !== undefined && { errorName },
+      });
+    };
   }
 
   #end({ state, reason }: RunOutcome): RunOutcome {

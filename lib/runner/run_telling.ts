@@ -5,6 +5,7 @@
  */
 import type { Host } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
+import { isBusy } from "./ledger_damage.ts";
 import type { Redactor } from "./redact.ts";
 import type { BareRunEvent, RunEvent } from "./run_events.ts";
 import { RunLog } from "./run_log.ts";
@@ -95,7 +96,16 @@ export class RunTelling {
     if (known !== null && ids.traceId === this.#traceId) return;
     this.#traceId = ids.traceId;
     const { ledger } = this.#options;
-    ledger.run("update run set trace_id = ?, span_id = ? where run_key = ?", ids.traceId, ids.spanId, runKey);
+    try {
+      ledger.run(
+        "update run set trace_id = ?, span_id = ? where run_key = ?",
+        ids.traceId,
+        ids.spanId,
+        runKey,
+      );
+    } catch (error) {
+      if (!isBusy(error)) throw error; // the run matters more than the name of its trace
+    }
   }
 
   #mark(event: RunEvent): void {

@@ -12,6 +12,7 @@ import { recoverExpired, settleRun } from "./recovery.ts";
 import { ClockWatch } from "./clock_watch.ts";
 import { noteFiles, pauseGone, type Served, takeBack } from "./gone.ts";
 import { drawTraceId } from "./host.ts";
+import { isBusy } from "./ledger_damage.ts";
 import { judgeDue, settleOverlaps, type Skipped } from "./judging.ts";
 import { type ListingOptions, listSchedule } from "./listing.ts";
 import { runNested } from "./nested.ts";
@@ -66,6 +67,8 @@ export type SchedulerEvent =
   );
 
 const DAY_MS = 86_400_000;
+/** While the ledger is locked for long, this often says so. */
+const BUSY_AGAIN_MS = 60_000;
 
 /** Runs recipes when they are due. */
 export class Scheduler implements AsyncDisposable {
@@ -80,6 +83,8 @@ export class Scheduler implements AsyncDisposable {
   #cancelTimer: () => void = () => {};
   #started = false;
   #fullAt = -Infinity;
+  /** When it was last told that the ledger is locked; nothing while it is free. */
+  #busyToldAt: number | undefined;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -225,10 +230,21 @@ export class Scheduler implements AsyncDisposable {
       this.#deliver();
       this.#settle();
       waitMs = this.#untilNext();
+      this.#busyToldAt = undefined;
     } catch (error) {
-      this.#tell({ type: "error", at: host.now(), error });
+      this.#tellError(error);
     }
     this.#cancelTimer = host.setTimer(waitMs, () => this.#turn());
+  }
+
+  /** A ledger that is locked is asked again and again; that is said now and then. */
+  #tellError(error: unknown): void {
+    const { host } = this.#options;
+    if (isBusy(error)) {
+      if (host.monotonic() - (this.#busyToldAt ?? -Infinity) < BUSY_AGAIN_MS) return;
+      this.#busyToldAt = host.monotonic();
+    }
+    this.#tell({ type: "error", at: host.now(), error });
   }
 
   #untilNext(): number {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isBusy } from "../../../lib/runner/ledger_damage.ts";
 import type { Host } from "../host.ts";
 import { recipeFiles, RECIPES } from "./recipe_files.ts";
 
@@ -26,6 +27,7 @@ export async function watchFiles(paths: readonly string[], options: FileWatchOpt
   const { host, others, onChange, onLook } = options;
   let seen = await signatureOf(paths, others);
   while (await pause(LOOK_MS, host.signal)) {
+    const before = seen;
     try {
       const found = await signatureOf(paths, others);
       if (found !== seen) {
@@ -36,6 +38,8 @@ export async function watchFiles(paths: readonly string[], options: FileWatchOpt
       // Files that cannot be read for a moment, half-copied folders: the old recipes go on.
       const reason = error instanceof Error ? error.message : String(error);
       host.note(`hsgate: cannot load the recipes anew: ${reason}; the old ones go on`);
+      // The edit is not at fault when the ledger is locked, and is taken up when it is free.
+      if (isBusy(error)) seen = before;
     }
     onLook?.();
   }

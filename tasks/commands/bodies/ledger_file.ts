@@ -4,7 +4,7 @@
  * @module
  */
 import { didYouMean } from "../../../lib/client/nearest.ts";
-import { Ledger, LedgerError } from "../../../lib/runner/ledger.ts";
+import { Ledger, LedgerError, type LedgerOptions } from "../../../lib/runner/ledger.ts";
 import { markPath } from "../../../lib/runner/ledger_mark.ts";
 import { type Doubt, doubtAbout } from "../../../lib/runner/ledger_place.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
@@ -39,22 +39,33 @@ export async function existingLedger(flags: LedgerFlags, host: Host): Promise<st
   );
 }
 
+/** How long a command waits for a ledger that another process keeps locked. */
+const WAIT_MS = 30_000;
+/** How long a scheduler does so at a time: it goes on with what else there is, and asks again. */
+const SCHEDULER_WAIT_MS = 5_000;
+
 /**
- * Opens the ledger that is named, or `hsgate.db`.
+ * Opens the ledger that is named, or `hsgate.db`. Where another process keeps it locked, this says so and waits.
  *
  * @throws {UsageError} When one that must be there is not.
  */
 export async function openLedger(
   flags: LedgerFlags,
-  { host, mustExist }: { host: Host; mustExist: boolean },
+  { host, mustExist, isScheduler = false }: { host: Host; mustExist: boolean; isScheduler?: boolean },
 ): Promise<Ledger> {
   const path = mustExist ? await existingLedger(flags, host) : await ledgerPath(flags, host) ?? LEDGER;
   // What only looks at a ledger that is there writes nothing to the broker.
   const doubt = mustExist ? undefined : await doubtOf(path, flags, host);
-  return readable(
-    path,
-    () => new Ledger(path, doubt === undefined || doubt.outlives ? {} : { doubt: doubt.why }),
-  );
+  const options: LedgerOptions = {
+    ...doubt !== undefined && !doubt.outlives && { doubt: doubt.why },
+    openMs: WAIT_MS,
+    waitMs: isScheduler ? SCHEDULER_WAIT_MS : WAIT_MS,
+    onBusy: (mostMs) =>
+      host.note(
+        `hsgate: the ledger "${path}" is locked by another process; waiting up to ${mostMs / 1000} s for it`,
+      ),
+  };
+  return readable(path, () => new Ledger(path, options));
 }
 
 /** Warns whoever runs recipes that write of a ledger that may be gone one day. */

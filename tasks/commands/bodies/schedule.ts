@@ -5,6 +5,7 @@
  */
 import { calendarVersion } from "../../../lib/calendars/mod.ts";
 import { noticeChannel } from "../../../lib/runner/notice_step.ts";
+import { isBusy } from "../../../lib/runner/ledger_damage.ts";
 import { deliverNotices } from "../../../lib/runner/notify.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
 import { fileUrl } from "../../../lib/steps/file_url.ts";
@@ -37,7 +38,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   const gone = new AbortController();
   const target = lastingTarget(logTarget(host), gone);
   const signal = AbortSignal.any([host.signal, gone.signal]);
-  using ledger = await openLedger(flags, { host, mustExist: false });
+  using ledger = await openLedger(flags, { host, mustExist: false, isScheduler: !flags.once });
   await warnOfPlace(ledger, recipes, { flags, host });
   const lines = new ScheduleLines({
     ledger,
@@ -111,7 +112,13 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
       current = recipes;
       scheduler.reload(recipes);
     },
-    onLook: () => lines.look(),
+    onLook() {
+      try {
+        lines.look();
+      } catch (error) {
+        if (!isBusy(error)) throw error; // it looks again soon
+      }
+    },
   });
   await aborted(signal);
   host.note("hsgate: stopping");
