@@ -249,7 +249,7 @@ export function rerun(
     if (isOpen(row)) {
       throw new TypeError(
         `Cannot run "${runKey}" again: a write is never repeated, and it is open what this one came to; ` +
-          `look at the account's orders, then: hsgate settle ${runKey} ok|failed --because "what you saw"`,
+          `"runs show" of it says where to look, then: hsgate settle ${runKey} ok|failed --because "what you saw"`,
       );
     }
     if (row.class === "write" || recipe?.class === "write") {

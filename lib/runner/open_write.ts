@@ -3,10 +3,21 @@
  *
  * @module
  */
+import { laterLists, whereToLook } from "../operations/proof.ts";
 import type { Ledger } from "./ledger.ts";
 import type { RunRow } from "./run_rows.ts";
 import { showInstant } from "./slots.ts";
 import type { StepRow } from "./step_rows.ts";
+
+/** Kind of the event that is written right before a step sends a write. */
+export const WRITE_SENT = "write_sent";
+
+interface WriteSent {
+  step: string;
+  operation: string;
+  /** Operations that list what it made or changed. */
+  lists: string[];
+}
 
 /** Tells whether it is open what a run wrote. */
 export function isOpen({ class: kind, state }: Pick<RunRow, "class" | "state">): boolean {
@@ -23,12 +34,31 @@ export function openWriteAdvice(ledger: Ledger, row: RunRow): string[] {
   const named = steps.map(({ step_id, started_at }) => `"${step_id}", begun at ${showInstant(started_at)}`);
   const what = named.length === 0 ? "what it wrote before it was broken off" : `step ${named.join(" and ")}`;
   const since = steps[0]?.started_at ?? row.started_at ?? row.slot_at;
+  const isOpenStep = ({ step }: WriteSent) =>
+    steps.length === 0 || steps.some(({ step_id }) => step_id === step);
+  const sent = ledger.all<{ data: string }>(
+    "select data from event where run_key = ? and kind = ? order by seq",
+    row.run_key,
+    WRITE_SENT,
+  ).map(({ data }): WriteSent => JSON.parse(data)).filter(isOpenStep); // written by the run itself
+  const operations = [...new Set(sent.map(({ operation }) => operation))];
+  const lists = [...new Set(sent.flatMap((each) => each.lists))];
   return [
-    `open: ${what}`,
-    `look at the account's orders of ${showInstant(since).slice(0, 10)} from ${
-      showInstant(since).slice(11)
-    } on: hsgate call orders.today '{"market":"hk"}' (orders.history for an earlier day), and its open orders in the broker's app`,
+    `open: ${what}${operations.length === 0 ? "" : `, which sent ${operations.join(", ")}`}`,
+    `look at what the account has from ${showInstant(since)} on: ${
+      placesFor(sent.length === 0 ? undefined : lists)
+    }, and in the broker's app`,
     `then say what came of it: hsgate settle ${row.run_key} ok|failed --because "what you saw"`,
     "until then no other recipe that writes begins on the account",
   ];
+}
+
+/** Says which lists to look in; every one that shows a write, where nobody knows which was sent. */
+function placesFor(lists: readonly string[] | undefined): string {
+  if (lists === undefined) return whereToLook({}).replace(/^look /, "");
+  const later = laterLists(lists);
+  const calls = lists.map((name) => `hsgate call ${name} --all`).join(", ");
+  return lists.length === 0
+    ? "no list of the broker shows it"
+    : `${calls}${later.length === 0 ? "" : ` (on a later day: ${later.join(", ")})`}`;
 }

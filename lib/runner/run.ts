@@ -8,22 +8,23 @@ import type { Client } from "../client/client.ts";
 import { BrokerError, DisplacedError } from "../errors.ts";
 import type { RunDay } from "../steps/as_of_now.ts";
 import type { CompiledRecipe, CompiledStep, StepScope } from "../steps/compiled.ts";
+import { refusingGuard, tellSent, WriteGuard } from "../steps/guarded_client.ts";
 import type { CallingStep, Claim } from "./claims.ts";
 import { endRun, LeaseLostError, renewClaim } from "./holding.ts";
 import { DISPLACED, holdLogin } from "./displaced.ts";
-import { tellSent, WriteGuard } from "./guarded_client.ts";
 import { Halt } from "./halt.ts";
 import { type Host, wait } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
 import { isBusy } from "./ledger_damage.ts";
 import { LeaseKeeper } from "./lease_keeper.ts";
 import { noteLoginEnd } from "./login_end.ts";
+import { WRITE_SENT } from "./open_write.ts";
 import { outcomeOf, type RunOutcome } from "./outcome.ts";
 import { pauseRecipe } from "./pausing.ts";
 import type { Redactor } from "./redact.ts";
 import type { BareRunEvent, StepState } from "./run_events.ts";
 import { findRun, type RunRow } from "./run_rows.ts";
-import { isWorthRetrying, mayHaveHappened, retryWait, runOnce } from "./run_step.ts";
+import { isWorthRetrying, mayHaveWritten, retryWait, runOnce } from "./run_step.ts";
 import { RunTelling, type TellingOptions } from "./run_telling.ts";
 import { type Attempt, beginAttempt, endAttempt, lastAttempts, skipStep, type StepRow } from "./step_rows.ts";
 import { noteSlowness } from "./slowness.ts";
@@ -262,6 +263,13 @@ class Execution {
       const result = await runOnce(step, context, { host, halt, lost });
       const output = redactor.json(result);
       const stored = this.#outputs[step.id] = JSON.parse(output);
+      const open = guard.openError;
+      if (open !== undefined) {
+        // A step that returns all the same has not heard, or does not say, what became of a write.
+        const end = { state: "unknown" as const, output, error: this.#describe(open), errorName: open.name };
+        this.#close(attempt, end, host.monotonic() - began);
+        return { error: open };
+      }
       // The step did its work and found that something is amiss; doing it again would find the same.
       const amiss = isAmiss(stored)
         ? { state: "failed" as const, error: "something does not add up" }
@@ -272,7 +280,7 @@ class Execution {
       if (error instanceof LeaseLostError) throw error;
       if (error instanceof DisplacedError) this.#displaced = true;
       // A step of one's own says in its own words what its call has thrown.
-      const unknown = step.effect === "write" && (mayHaveHappened(error) || guard?.isOpen === true);
+      const unknown = step.effect === "write" && (mayHaveWritten(error) || guard.isOpen);
       const errorName = error instanceof Error ? error.name : "unknown";
       this.#close(
         attempt,
@@ -281,15 +289,30 @@ class Execution {
       );
       return { error };
     } finally {
-      guard?.close();
+      guard.close();
       await this.#flush();
     }
   }
 
-  #guardFor({ id, effect }: CompiledStep): WriteGuard | undefined {
-    if (effect !== "write") return undefined;
-    const guard = new WriteGuard(() => this.#checkWrite());
-    this.#guards.set(id, guard);
+  #guardFor(step: CompiledStep): WriteGuard {
+    if (step.effect !== "write") return refusingGuard(step);
+    const guard = new WriteGuard({
+      check: () => this.#checkWrite(),
+      // Before the write itself, so that whoever looks after a kill knows where to look.
+      onSend: ({ operation, lists }) => {
+        const { ledger, host } = this.#around;
+        try {
+          ledger.event(host.now(), WRITE_SENT, { step: step.id, operation, lists }, this.#row.run_key);
+        } catch (error) {
+          const reason = error instanceof Error ? error.message : String(error);
+          throw new WriteWithheldError(`Cannot write now: the ledger could not keep it first (${reason})`, {
+            code: "ledger",
+            cause: error,
+          });
+        }
+      },
+    });
+    this.#guards.set(step.id, guard);
     return guard;
   }
 
@@ -379,11 +402,12 @@ class Execution {
     const guards = [...this.#guards];
     const sent = guards.filter(([, guard]) => guard.sent.length > 0)
       .map(([step, guard]) => `step "${step}" had sent ${tellSent(guard.sent)}`);
+    const lists = new Set(guards.flatMap(([, { sent: writes }]) => writes.flatMap((write) => write.lists)));
     this.#tell({
       type: "warning",
       message: `the lease was lost, somebody else has the run; ${
         sent.length > 0 ? sent.join("; ") : "nothing was sent"
-      } before that, and nothing after it${guards.length === 0 ? "" : "; look at today's orders"}`,
+      } before that, and nothing after it${lists.size === 0 ? "" : `; look in ${[...lists].join(", ")}`}`,
     });
     return this.#ended({ state: "lost", reason: guards.length === 0 ? "lease" : "write" });
   }

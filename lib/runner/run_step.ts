@@ -3,15 +3,9 @@
  *
  * @module
  */
-import {
-  BrokerError,
-  DisplacedError,
-  InvalidParamsError,
-  OutcomeUnknownError,
-  ProtocolError,
-  UnmappedError,
-} from "../errors.ts";
+import { BrokerError, DisplacedError, InvalidParamsError, UnmappedError } from "../errors.ts";
 import { PastSlotError } from "../steps/as_of_now.ts";
+import { mayHaveHappened } from "../steps/guarded_client.ts";
 import type { CompiledStep, StepContext } from "../steps/compiled.ts";
 import { Halt } from "./halt.ts";
 import { type Host, wait } from "./host.ts";
@@ -81,12 +75,7 @@ export function retryWait(waitMs: number, attempt: number): number {
   return Math.min(waitMs * 2 ** (attempt - 1), MOST_WAIT_MS);
 }
 
-/**
- * Tells whether a write that threw may have happened all the same. Only errors of the broker's own say that it did
- * not; anything else was thrown who knows where.
- */
-export function mayHaveHappened(error: unknown): boolean {
-  if (!(error instanceof BrokerError)) return true;
-  return error instanceof OutcomeUnknownError || error instanceof ProtocolError ||
-    error instanceof StepTimeoutError;
+/** Returns whether a step that writes and threw may have written: as for its writes, and when its time was up. */
+export function mayHaveWritten(error: unknown): boolean {
+  return mayHaveHappened(error) || error instanceof StepTimeoutError;
 }

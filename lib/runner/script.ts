@@ -120,7 +120,7 @@ function throwOpen(
   if (!isOpen) throw error;
   const message = error instanceof Error ? error.message : String(error);
   throw new OutcomeUnknownError(
-    `Cannot tell what run "${key}" has written: ${message}; look at the account's orders, then at "runs show ${key}"`,
+    `Cannot tell what run "${key}" has written: ${message}; "runs show ${key}" says where to look`,
     { code: "run", cause: error },
   );
 }

@@ -5,8 +5,8 @@
  * @module
  */
 import type { CompiledRecipe, CompiledStep, StepContext, StepScope } from "../steps/compiled.ts";
+import type { WriteGuard } from "../steps/guarded_client.ts";
 import type { CallingStep, Claim } from "./claims.ts";
-import type { WriteGuard } from "./guarded_client.ts";
 import type { Surroundings } from "./run.ts";
 import type { BareRunEvent } from "./run_events.ts";
 import { stepKeyOf } from "./run_key.ts";
@@ -19,8 +19,8 @@ export interface ContextParts {
   claim: Claim;
   recipe: CompiledRecipe;
   around: Surroundings;
-  /** Looks before each write of a step that writes. */
-  guard: WriteGuard | undefined;
+  /** Checks each write of the step and keeps what became of it. */
+  guard: WriteGuard;
   /** Given when the run is to end before its time. */
   halt: AbortSignal;
   tell(event: BareRunEvent): void;
@@ -39,10 +39,8 @@ export function contextOf(
     attempt,
     out,
     now: around.timeOf?.(recipe) ?? (() => host.now()),
-    client: async () => {
-      const own = await client(recipe);
-      return guard?.guard(own) ?? own;
-    },
+    client: async () => guard.guard(await client(recipe)),
+    proven: (error, outcome) => guard.prove(error, outcome),
     log: (level, message, data) => tell({ type: "log", step: step.id, level, message, data }),
     progress: (event) => tell({ type: "step-progress", step: step.id, ...event }),
     artifact: (file) => {

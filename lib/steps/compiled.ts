@@ -203,8 +203,16 @@ export interface StepContext extends StepScope {
   now: () => number;
   /** Waits, and rejects once `signal` aborts; a virtual clock brings its own. @default real time */
   sleep?(ms: number): Promise<void>;
-  /** The client, connected on first use. */
+  /** The client, connected on first use. Only a step with the effect "write" can write with it. */
   client(): Promise<Client>;
+  /**
+   * Says what the broker's lists showed of a write whose outcome was unknown. A write that nobody says this of leaves
+   * the run `unknown`, also when the step catches the error.
+   *
+   * @param error The `OutcomeUnknownError` that the write threw.
+   * @param outcome `ok` when it was executed, `refused` when it was not and cannot be any more.
+   */
+  proven?(error: unknown, outcome: "ok" | "refused"): void;
   /** Folder for files. */
   out: string;
   /** Files go nowhere else, not even where an absolute path says so: a dry run. */

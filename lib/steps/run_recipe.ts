@@ -8,6 +8,7 @@ import type { Client } from "../client/client.ts";
 import { BrokerError } from "../errors.ts";
 import type { RunDay } from "./as_of_now.ts";
 import type { CompiledRecipe, CompiledStep, StepContext, StepScope } from "./compiled.ts";
+import { refusingGuard, WriteGuard } from "./guarded_client.ts";
 
 /** What a recipe runs with. */
 export interface RecipeContext {
@@ -115,6 +116,7 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
     }
     context.onProgress?.({ type: "step-started", ...place });
     const limit = step.timeoutMs === undefined ? undefined : AbortSignal.timeout(step.timeoutMs);
+    const guard = step.effect === "write" ? new WriteGuard() : refusingGuard(step);
     const work = step.run({
       ...scope,
       day,
@@ -123,7 +125,8 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
       signal: limit === undefined ? signal : AbortSignal.any([signal, limit]),
       now,
       ...context.sleep !== undefined && { sleep: context.sleep },
-      client: () => Promise.resolve(context.client),
+      client: () => Promise.resolve(guard.guard(context.client)),
+      proven: (error, outcome) => guard.prove(error, outcome),
       out,
       log: (level, message) => context.onProgress?.({ type: "log", step: id, level, message }),
       progress: (event) => context.onProgress?.({ type: "progress", step: id, uses, ...event }),
@@ -132,7 +135,11 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
       secret: context.secret ?? refuseSecret,
       runRecipe: context.runRecipe ?? refuseRecipe,
     });
-    const output = await work.catch((thrown) => {
+    const checked = work.then((value) => {
+      if (guard.openError !== undefined) throw guard.openError;
+      return value;
+    });
+    const output = await checked.finally(() => guard.close()).catch((thrown) => {
       const error = limit?.aborted && thrown === limit.reason ? tookTooLong(step) : thrown;
       context.onProgress?.({ type: "step-failed", ...place, error });
       throw error;

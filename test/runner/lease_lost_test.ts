@@ -75,7 +75,7 @@ Deno.test("a step whose lease was lost while it slept sends no second order", as
   assertEquals(endOf(b.events), ["lost write"]);
   assertEquals(warningsOf(b.events), [
     'the lease was lost, somebody else has the run; step "one" had sent orders.place (done) before that, and ' +
-    "nothing after it; look at today's orders",
+    "nothing after it; look in orders.today, fills.today",
   ]);
   assertEquals(runsOf(b.ledger), ["orders/s1/2025-08-15 failed settled live"]);
   assertEquals(verifyLedger(b.ledger), []);

@@ -6,6 +6,7 @@
 import * as z from "zod";
 import type { Client } from "../../client/client.ts";
 import { Market } from "../../dictionaries/market.ts";
+import type { OrderStatus } from "../../dictionaries/order_status.ts";
 import { OutcomeUnknownError, RejectedError } from "../../errors.ts";
 import { orders } from "../../operations/orders.ts";
 import type { StepContext } from "../compiled.ts";
@@ -33,8 +34,10 @@ export interface OpenOrder {
 const output = z.strictObject({
   /** None of them is open any more. */
   ok: z.boolean(),
-  /** Asked for, and no longer open. */
+  /** Asked for, and no longer open; part of one may have been filled before. */
   cancelled: z.array(z.string()),
+  /** Filled before their cancellation came. */
+  filled: z.array(z.string()),
   /** Refused by the broker; it may have been filled in the meantime. */
   refused: z.array(z.strictObject({ orderId: z.string(), reason: z.string() })),
   /** Still open at the last look. */
@@ -42,6 +45,17 @@ const output = z.strictObject({
 });
 /** What became of the orders. */
 export type CancelledOrders = z.infer<typeof output>;
+
+/** States in which an order is over. */
+const overStates: readonly string[] = [
+  "filled",
+  "cancelled",
+  "part-filled-cancelled",
+  "rejected",
+  "pre-check-rejected",
+  "pre-order-cancelled",
+  "review-failed",
+] satisfies OrderStatus[];
 
 /** Cancels one by one: the broker's call for many may time out, and then nobody knows which were meant. */
 export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
@@ -53,9 +67,9 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
   output,
   async run(given, context) {
     const client = await context.client();
-    const open = await openOrders(client, given, context.signal);
-    const result: CancelledOrders = { ok: true, cancelled: [], refused: [], stillOpen: [] };
-    let unknown: OutcomeUnknownError | undefined;
+    const open = (await ordersOfToday(client, given, context.signal)).filter(isOpen);
+    const result: CancelledOrders = { ok: true, cancelled: [], filled: [], refused: [], stillOpen: [] };
+    const unknown = new Map<string, OutcomeUnknownError>();
     for (const [index, { market, symbol, orderId }] of open.entries()) {
       // Between two orders a stop is safe; within one it would leave a question.
       context.signal.throwIfAborted();
@@ -63,24 +77,37 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
       try {
         await client.call(orders.cancel, { market, symbol, orderId });
       } catch (error) {
-        if (error instanceof OutcomeUnknownError) unknown = error; // the look below tells
+        if (error instanceof OutcomeUnknownError) unknown.set(orderId, error); // the look below tells
         else if (error instanceof RejectedError) result.refused.push({ orderId, reason: error.text });
         else throw error;
       }
     }
-    const left = new Set(
-      (await lookAgain(client, given, { context, unknown })).map(({ orderId }) => orderId),
+    const after = new Map(
+      (await lookAgain(client, given, { context, unknown })).map((each) => [each.orderId, each]),
     );
     const refused = new Set(result.refused.map(({ orderId }) => orderId));
     for (const { orderId } of open) {
-      if (left.has(orderId)) result.stillOpen.push(orderId);
-      else if (!refused.has(orderId)) result.cancelled.push(orderId);
+      const now = after.get(orderId);
+      const error = unknown.get(orderId);
+      if (now === undefined) {
+        // In no list any more: that proves nothing of an order whose cancellation went unanswered.
+        if (error !== undefined) throw error;
+        if (!refused.has(orderId)) result.cancelled.push(orderId);
+      } else if (!isOver(now)) result.stillOpen.push(orderId);
+      else {
+        const isFilled = now.status === "filled";
+        // An order that is over cannot be cancelled any more, whatever is still on its way.
+        if (error !== undefined) context.proven?.(error, isFilled ? "refused" : "ok");
+        if (isFilled) result.filled.push(orderId);
+        else if (!refused.has(orderId)) result.cancelled.push(orderId);
+      }
     }
     result.ok = result.stillOpen.length === 0;
     return result;
   },
   async plan(given, context) {
-    return { cancel: await openOrders(await context.client(), given, context.signal) };
+    const all = await ordersOfToday(await context.client(), given, context.signal);
+    return { cancel: all.filter(isOpen).map(openOrder) };
   },
 });
 
@@ -88,27 +115,44 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
 async function lookAgain(
   client: Client,
   given: Params,
-  { context, unknown }: { context: StepContext; unknown: OutcomeUnknownError | undefined },
-): Promise<OpenOrder[]> {
+  { context, unknown }: { context: StepContext; unknown: ReadonlyMap<string, OutcomeUnknownError> },
+): Promise<OrderOfToday[]> {
   try {
-    return await openOrders(client, given, context.signal);
+    return await ordersOfToday(client, given, context.signal);
   } catch (error) {
-    throw unknown ?? error;
+    throw [...unknown.values()][0] ?? error;
   }
 }
 
-async function openOrders(client: Client, given: Params, signal: AbortSignal): Promise<OpenOrder[]> {
-  const open = new Map<string, OpenOrder>();
+interface OrderOfToday extends OpenOrder {
+  canCancel: boolean;
+  status?: string;
+}
+
+const isOpen = ({ canCancel }: OrderOfToday) => canCancel;
+/** One whose cancellation is under way can no longer be cancelled, and can still be filled. */
+const isOver = ({ canCancel, status }: OrderOfToday) =>
+  !canCancel && (status === undefined || overStates.includes(status));
+
+function openOrder(
+  { market, orderId, symbol, side, price, quantity, unfilledQuantity }: OrderOfToday,
+): OpenOrder {
+  return { market, orderId, symbol, side, price, quantity, unfilledQuantity };
+}
+
+async function ordersOfToday(client: Client, given: Params, signal: AbortSignal): Promise<OrderOfToday[]> {
+  const found = new Map<string, OrderOfToday>();
   for (const market of given.markets) {
     for await (const order of client.orders.today({ market }, { signal })) {
-      if (!order.canCancel || order.orderId === undefined) continue;
+      if (order.orderId === undefined) continue;
       if (given.side !== undefined && order.side !== given.side) continue;
       if (given.symbols !== undefined && !given.symbols.includes(order.symbol)) continue;
-      const { orderId, symbol, side, price, quantity, unfilledQuantity } = order;
+      const { orderId, symbol, side, price, quantity, unfilledQuantity, canCancel, status } = order;
       // One list of the mainland exchanges may show the orders of both, and each is cancelled once.
       const own = Market.has(order.market) ? order.market : market;
-      open.set(orderId, { market: own, orderId, symbol, side, price, quantity, unfilledQuantity });
+      const row = { market: own, orderId, symbol, side, price, quantity, unfilledQuantity, status };
+      found.set(orderId, { ...row, canCancel: canCancel === true });
     }
   }
-  return [...open.values()];
+  return [...found.values()];
 }

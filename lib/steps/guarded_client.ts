@@ -1,0 +1,213 @@
+/**
+ * The client that a step is given: it checks before each write whether one may be sent, and keeps what became of it.
+ * What it keeps decides how the step ends, whatever the step does with its errors.
+ *
+ * @module
+ */
+import type { Client } from "../client/client.ts";
+import { BrokerError, OutcomeUnknownError, ProtocolError } from "../errors.ts";
+import { catalogue, findOperation } from "../operations/mod.ts";
+import type { AnyOperation } from "../operations/operation.ts";
+import { provingLists, whereToLook } from "../operations/proof.ts";
+import type { CallOptions, Transport } from "../transports/transport.ts";
+
+/** A write that a step sent. */
+export interface SentWrite {
+  operation: string;
+  /** `refused` when the broker said no, `open` while there is no answer. */
+  outcome: "open" | "ok" | "refused" | "unknown";
+  /** Operations that list what it made or changed. */
+  lists: readonly string[];
+  /** Where to look, in words. */
+  where: string;
+}
+
+/** Options of {@linkcode WriteGuard}. */
+export interface WriteGuardOptions {
+  /** Throws when nothing may be written now. @default everything may */
+  check?: () => void;
+  /** Called right before a write is sent; what it throws keeps the write from being sent. */
+  onSend?: (write: SentWrite) => void;
+}
+
+/**
+ * Returns whether a write that threw may have been executed. Only errors of this program's own classes say that it
+ * was not; anything else may have been thrown after it was sent.
+ */
+export function mayHaveHappened(error: unknown): boolean {
+  if (!(error instanceof BrokerError)) return true;
+  return error instanceof OutcomeUnknownError || error instanceof ProtocolError;
+}
+
+/** Checks the writes of one attempt at a step, and keeps what became of them. */
+export class WriteGuard {
+  readonly #options: WriteGuardOptions;
+  readonly #byError = new Map<unknown, SentWrite>();
+  #closed = false;
+  /** What was sent, in order. */
+  readonly sent: SentWrite[] = [];
+
+  constructor(options: WriteGuardOptions = {}) {
+    this.#options = options;
+  }
+
+  /** The writes whose outcome nobody knows. */
+  get open(): SentWrite[] {
+    return this.sent.filter(({ outcome }) => outcome === "open" || outcome === "unknown");
+  }
+
+  /** Whether the outcome of any write is unknown. */
+  get isOpen(): boolean {
+    return this.open.length > 0;
+  }
+
+  /** The error of a step that ended without a word about a write whose outcome is unknown; nothing when all are known. */
+  get openError(): OutcomeUnknownError | undefined {
+    const [first] = this.open;
+    if (first === undefined) return undefined;
+    const places = [...new Set(this.open.map(({ where }) => where))];
+    return new OutcomeUnknownError(
+      `Cannot tell what the step wrote: it ended, and it had sent ${tellSent(this.sent)}; ${
+        places.join("; ")
+      }`,
+      { code: "write-open", operation: first.operation, lists: this.open.flatMap(({ lists }) => lists) },
+    );
+  }
+
+  /** Ends the attempt: what the step still does sends nothing more. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /**
+   * Records what the broker's lists showed of a write whose outcome was unknown.
+   *
+   * @param error What the write threw.
+   */
+  prove(error: unknown, outcome: "ok" | "refused"): void {
+    const write = this.#byError.get(error);
+    if (write?.outcome === "unknown") write.outcome = outcome;
+  }
+
+  /** Returns a client whose writes are checked and kept; its reads, logins and pushes are those of the client within. */
+  guard(client: Client): Client {
+    const call = (operation: AnyOperation, params: unknown, options: CallOptions = {}) =>
+      operation.effect === "write"
+        ? this.#write(client, operation, { params, options })
+        : client.call(operation, params, options);
+    const families = Object.entries(catalogue).map(([name, family]) => {
+      const own = client[name as keyof typeof catalogue]; // the name comes from there
+      const writes = Object.entries<AnyOperation>(family).filter(([, { effect }]) => effect === "write")
+        .map(([key, operation]) => [
+          key,
+          (params: unknown = {}, options: CallOptions = {}) => call(operation, params, options),
+        ]);
+      return [name, { ...own, ...Object.fromEntries(writes) }];
+    });
+    const raw: Client["raw"] = (group, name, params, options) =>
+      this.#raw(`${group}/${name}`, () => client.raw(group, name, params, options));
+    const transport = this.#guardTransport(client.transport);
+    // The keys of the client, each with a function of the same parameters and answers.
+    return { ...client, ...Object.fromEntries(families), transport, raw, call } as Client;
+  }
+
+  /** The transport is a way around the client, and is guarded alike. */
+  #guardTransport(inner: Transport): Transport {
+    const { openPushes, push, logins, account, name } = inner;
+    return {
+      name,
+      call: async (operation, params, options) =>
+        operation.effect === "write"
+          ? await this.#keep(this.#begin(operation, params), () => inner.call(operation, params, options))
+          : await inner.call(operation, params, options),
+      raw: (group, path, params, options) =>
+        this.#raw(`${group}/${path}`, () => inner.raw(group, path, params, options)),
+      ...push !== undefined && { push },
+      ...account !== undefined && { account: () => account.call(inner) },
+      ...openPushes !== undefined && { openPushes: (hooks) => openPushes.call(inner, hooks) },
+      ...logins !== undefined && { logins },
+      [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
+    };
+  }
+
+  #check(): void {
+    if (this.#closed) throw new BrokerError("Cannot write now: the step is over", { code: "step-over" });
+    this.#options.check?.();
+  }
+
+  /** Nobody knows what such a call does, so that it counts as a write. */
+  async #raw(path: string, send: () => Promise<unknown>): Promise<unknown> {
+    const provenBy = findOperation(path.slice(path.lastIndexOf("/") + 1))?.provenBy;
+    return await this.#keep(this.#begin({ name: path, ...provenBy && { provenBy } }), send);
+  }
+
+  async #write(
+    client: Client,
+    operation: AnyOperation,
+    { params, options }: { params: unknown; options: CallOptions },
+  ): Promise<unknown> {
+    this.#check(); // no login either
+    let write: SentWrite | undefined;
+    const beforeWrite = () => {
+      options.beforeWrite?.();
+      write = this.#begin(operation, params);
+    };
+    return await this.#keep(() => write, () => client.call(operation, params, { ...options, beforeWrite }));
+  }
+
+  /** Checks, and keeps that a write is about to be sent. */
+  #begin(operation: Pick<AnyOperation, "name" | "provenBy">, params?: unknown): SentWrite {
+    this.#check();
+    const write: SentWrite = {
+      operation: operation.name,
+      outcome: "open",
+      lists: provingLists(operation, params),
+      where: whereToLook(operation, params),
+    };
+    this.#options.onSend?.(write);
+    this.sent.push(write);
+    return write;
+  }
+
+  /** Sends, and keeps what became of it. */
+  async #keep<T>(begun: SentWrite | (() => SentWrite | undefined), send: () => Promise<T>): Promise<T> {
+    const writeOf = () => typeof begun === "function" ? begun() : begun;
+    try {
+      const value = await send();
+      const write = writeOf();
+      if (write !== undefined) write.outcome = "ok";
+      return value;
+    } catch (error) {
+      const write = writeOf();
+      if (write !== undefined) {
+        write.outcome = mayHaveHappened(error) ? "unknown" : "refused";
+        this.#byError.set(error, write);
+      }
+      throw error;
+    }
+  }
+}
+
+/** A guard for a step that does not say that it writes: each write is refused before it is sent. */
+export function refusingGuard({ id, effect }: { id: string; effect: string }): WriteGuard {
+  return new WriteGuard({
+    check() {
+      throw new BrokerError(
+        `Cannot write in step "${id}": it says that its effect is "${effect}"; a step that writes says "write"`,
+        { code: "not-a-write-step" },
+      );
+    },
+  });
+}
+
+const words: Readonly<Record<SentWrite["outcome"], string>> = {
+  open: "without an answer yet",
+  ok: "done",
+  refused: "not done",
+  unknown: "with an unknown outcome",
+};
+
+/** Says what was sent: `orders.place (done), orders.place (without an answer yet)`. */
+export function tellSent(sent: readonly SentWrite[]): string {
+  return sent.map(({ operation, outcome }) => `${operation} (${words[outcome]})`).join(", ");
+}

@@ -1,0 +1,261 @@
+/** A step that catches the error of a lost answer hides nothing: what the client kept decides how the run ends. */
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { BrokerError, OutcomeUnknownError } from "../../lib/errors.ts";
+import { account } from "../../lib/operations/account.ts";
+import { encodeParams } from "../../lib/operations/operation.ts";
+import { orders as orderOperations } from "../../lib/operations/orders.ts";
+import { openWriteAdvice } from "../../lib/runner/open_write.ts";
+import { findRun } from "../../lib/runner/run_rows.ts";
+import { runManual } from "../../lib/runner/script.ts";
+import { runNested } from "../../lib/runner/nested.ts";
+import { claimRun } from "../../lib/runner/claims.ts";
+import { addManualRun } from "../../lib/runner/starts.ts";
+import { settleRun } from "../../lib/runner/recovery.ts";
+import type { StepContext } from "../../lib/steps/compiled.ts";
+import { describeOwnStep, runOwnStep } from "../../lib/steps/own_step.ts";
+import { runRecipe } from "../../lib/steps/run_recipe.ts";
+import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
+import { bench, close45, MINUTE, orders, recipe, runsOf, step, temporaryFolder } from "./support.ts";
+
+const ORDER = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "300",
+  side: "buy",
+  orderType: "enhanced-limit",
+} as const;
+const WIRE = encodeParams(orderOperations.place, ORDER);
+const KEY = "orders/s1/2025-08-15";
+
+type Run = (context: StepContext) => Promise<unknown>;
+
+/** Steps that send an order whose answer is lost, and end well all the same. */
+const silent: Record<string, Run> = {
+  "catches the error": async (context) => {
+    const client = await context.client();
+    await client.orders.place(ORDER).catch(() => {});
+    return { ok: true };
+  },
+  "does not wait": async (context) => {
+    const client = await context.client();
+    void client.orders.place(ORDER).catch(() => {});
+    // Logged in and sent, without waiting for the answer.
+    await client.call(account.funds, { market: "hk" });
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    return { ok: true };
+  },
+  "goes past the client": async (context) => {
+    const client = await context.client();
+    await client.transport.raw("trade", "TradeEntrust", WIRE, {}).catch(() => {});
+    return { ok: true };
+  },
+  "says in words of its own that nothing came of it": async (context) => {
+    const client = await context.client();
+    try {
+      await client.raw("trade", "TradeEntrust", WIRE);
+    } catch {
+      throw new BrokerError("Cannot place order: refused", { code: "1016" });
+    }
+  },
+};
+
+function benchFor(broker: Simulated, run: Run, began: string[] = []) {
+  const second = orders(began, { name: "second", schedules: [{ ...close45, at: { time: "10:02" } }] });
+  return bench({
+    start: "2025-08-15T01:59:59Z",
+    client: () => Promise.resolve(broker.client),
+    recipes: [orders([], { steps: [step({ effect: "write", run })] }), second],
+  });
+}
+
+const loseAnswers = ({ simulator: { faults } }: Simulated) =>
+  faults.arm({ kind: "lost-answer", operation: "orders.place" });
+
+Deno.test("the scheduler: a run whose step hides a lost answer is unknown, and holds the account", async () => {
+  for (const [how, run] of Object.entries(silent)) {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    await broker.client.account.login();
+    loseAnswers(broker);
+    const began: string[] = [];
+    using b = benchFor(broker, run, began);
+    b.scheduler.tick();
+    b.host.jump(MINUTE);
+    b.scheduler.tick();
+    await b.scheduler.drain();
+    assertEquals([how, runsOf(b.ledger)[0]], [how, `${KEY} unknown write live`]);
+    b.host.jump(2 * MINUTE);
+    b.scheduler.tick();
+    await b.scheduler.drain();
+    assertEquals([how, began, runsOf(b.ledger)[1]], [how, [], "second/s1/2025-08-15 due held:recovery live"]);
+    // Both a person and `settle` still have the last word.
+    settleRun(b.ledger, { runKey: KEY, state: "ok", actor: "me", now: b.host.now() });
+    b.scheduler.tick();
+    await b.scheduler.drain();
+    assertEquals([how, began], [how, ["second/s1/2025-08-15#one"]]);
+  }
+});
+
+Deno.test("the control: a step that hears of each write is ok, and frees the account", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const began: string[] = [];
+  using b = benchFor(broker, async (context) => {
+    const client = await context.client();
+    const { orderId } = await client.orders.place(ORDER);
+    // A refusal that is known is known: this one leaves nothing open.
+    await assertRejects(() => client.orders.place({ ...ORDER, quantity: "1" }), BrokerError);
+    return { orderId };
+  }, began);
+  b.scheduler.tick();
+  b.host.jump(MINUTE);
+  b.scheduler.tick();
+  await b.scheduler.drain();
+  b.host.jump(2 * MINUTE);
+  b.scheduler.tick();
+  await b.scheduler.drain();
+  assertEquals(runsOf(b.ledger)[0], `${KEY} ok live`);
+  assertEquals(began, ["second/s1/2025-08-15#one"]);
+});
+
+Deno.test("run --manual: a hidden lost answer ends the run as unknown, and says where to look", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  loseAnswers(broker);
+  using b = benchFor(broker, silent["catches the error"]!); // named above
+  b.host.jump(MINUTE);
+  const { ledger, host } = b;
+  const surroundings = {
+    ledger,
+    host,
+    out: "out",
+    redactor: b.redactor,
+    client: () => Promise.resolve(broker.client),
+    secret: () => Promise.reject(new TypeError("none")),
+  };
+  const claimer = { holder: "me", leaseMs: 30_000, accountOf: () => "default" };
+  const conditional = orders([], {
+    steps: [step({
+      effect: "write",
+      async run(context) {
+        const client = await context.client();
+        const terms = { orderType: "stop-loss-limit", triggerValue: "290", validDays: 1 } as const;
+        await client.orders.place({ ...ORDER, side: "sell", ...terms }).catch(() => {});
+      },
+    })],
+  });
+  const { outcome, runKey } = await runManual(conditional, { id: "1", surroundings, claimer });
+  assertEquals(outcome, { state: "unknown", reason: "write" });
+  const advice = openWriteAdvice(ledger, findRun(ledger, runKey)!).join("\n"); // it was just run
+  assertStringIncludes(advice, "which sent orders.place");
+  assertStringIncludes(advice, "hsgate call conditionalOrders.today");
+  assert(!advice.includes("orders.today --all, "), advice);
+  assert(!/ orders\.today/.test(advice), advice);
+});
+
+Deno.test("a step of one's own in its process: a swallowed error leaves the run unknown", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  loseAnswers(broker);
+  using folder = temporaryFolder();
+  const steps = new URL("../../lib/steps/mod.ts", import.meta.url).href;
+  await Deno.writeTextFile(
+    `${folder.path}/deno.json`,
+    JSON.stringify({ imports: { "hsgate/recipes": steps } }),
+  );
+  await Deno.writeTextFile(
+    `${folder.path}/quiet_step.ts`,
+    `import { defineStep } from "hsgate/recipes";
+export default defineStep({
+  effect: "write",
+  async run(_params, context) {
+    await context.call("orders.place", ${JSON.stringify(ORDER)}).catch(() => {});
+    return { ok: true };
+  },
+});
+`,
+  );
+  const file = new URL(`file://${folder.path}/quiet_step.ts`);
+  const about = await describeOwnStep(file);
+  using b = benchFor(broker, (context) => runOwnStep(file, about, { params: {}, context }));
+  b.scheduler.tick();
+  b.host.jump(MINUTE);
+  b.scheduler.tick();
+  await b.scheduler.drain();
+  assertEquals(runsOf(b.ledger)[0], `${KEY} unknown write live`);
+});
+
+Deno.test("a step that does not say that it writes cannot, on its own and within a run step", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const before = (await broker.client.orders.today({ market: "hk" }).toArray()).length;
+  const refusals: string[] = [];
+  const sneaky = recipe({
+    name: "sneaky",
+    steps: [step({
+      async run(context) {
+        const client = await context.client();
+        const note = (error: Error) => void refusals.push(error.message);
+        await client.orders.place(ORDER).catch(note);
+        await client.transport.raw("trade", "TradeEntrust", {}, {}).catch(note);
+        // The control: what it says it does it can do.
+        return await client.call(account.funds, { market: "hk" });
+      },
+    })],
+  });
+  const outer = recipe({ name: "outer", schedules: [{ ...close45, at: { time: "10:00" } }] });
+  using b = bench({
+    start: "2025-08-15T01:59:59Z",
+    client: () => Promise.resolve(broker.client),
+    recipes: [outer, { ...sneaky, schedules: [] }],
+  });
+  const { ledger, host, redactor } = b;
+  const surroundings = {
+    ledger,
+    host,
+    redactor,
+    out: "out",
+    client: () => Promise.resolve(broker.client),
+    secret: () => Promise.reject(new TypeError("none")),
+  };
+  const claimer = { holder: "me", leaseMs: 30_000, accountOf: () => "default" };
+  const now = host.now();
+  const runKey = addManualRun(ledger, outer, { id: "1", now, drawTraceId: () => "1" });
+  const claim = claimRun(ledger, outer, runKey, claimer, now);
+  if (typeof claim === "string") throw new TypeError(claim);
+  const halt = new AbortController().signal;
+  const outputs = await runNested(
+    { ...claim, step: "one", calls: new Map(), halt },
+    { name: "sneaky", params: {} },
+    { recipes: new Map([["outer", outer], ["sneaky", sneaky]]), surroundings, claimer, stop: halt },
+  );
+  assertEquals(Object.keys(outputs), ["one"]);
+  await runRecipe(sneaky, { client: broker.client, now: () => broker.clock.now() });
+  assertEquals(refusals.length, 4);
+  for (const message of refusals) assertStringIncludes(message, 'it says that its effect is "read"');
+  assertEquals((await broker.client.orders.today({ market: "hk" }).toArray()).length, before);
+});
+
+Deno.test("run without a ledger: a hidden lost answer is an error, and a look that proves it is none", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  loseAnswers(broker);
+  const hidden = orders([], { steps: [step({ effect: "write", run: silent["catches the error"]! })] });
+  const context = { client: broker.client, now: () => broker.clock.now(), allowWrites: true };
+  const error = await assertRejects(() => runRecipe(hidden, context), OutcomeUnknownError);
+  assertStringIncludes(error.message, "orders.place (with an unknown outcome); look in orders.today");
+  assertEquals(error.lists, ["orders.today", "fills.today"]);
+  loseAnswers(broker);
+  const looks = orders([], {
+    steps: [step({
+      effect: "write",
+      async run({ client: connect, proven }) {
+        const client = await connect();
+        const known = new Set(
+          (await client.orders.today({ market: "hk" }).toArray()).map((row) => row.orderId),
+        );
+        const lost = await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+        const rows = await client.orders.today({ market: "hk" }).toArray();
+        const made = rows.filter(({ orderId }) => !known.has(orderId));
+        assertEquals(made.length, 1);
+        proven!(lost, "ok");
+      },
+    })],
+  });
+  assertEquals((await runRecipe(looks, context)).ok, true);
+});
