@@ -8,6 +8,7 @@ import { InvalidParamsError } from "../errors.ts";
 import { nestedAsOfNow } from "./as_of_now.ts";
 import type { CompiledStep, RecipeConnection, StepContext, StepScope } from "./compiled.ts";
 import { durationOf } from "./durations.ts";
+import { Budget } from "./expression_budget.ts";
 import type { Expression } from "./expressions.ts";
 import type { KnownRecipe } from "./recipe.ts";
 import { bindParams, type ReadParam } from "./recipe_params.ts";
@@ -114,7 +115,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
   const mostEveryMs = maker.mostEveryMs?.(early);
   const fill = async (context: StepContext) =>
     // The source is a map, and a filled map is one.
-    await template.fill(context, context.secret) as Record<string, unknown>;
+    await template.fill(context, context.secret, new Budget(`step "${id}"`)) as Record<string, unknown>;
   const step: StepResult["step"] = {
     id,
     uses: maker.name,
@@ -339,7 +340,7 @@ async function compileCondition(source: StepSource["if"], found: Found[]): Promi
 }
 
 function truthOf(condition: Expression, scope: StepScope, id: string): boolean {
-  const value = condition.evaluate(scope);
+  const value = condition.evaluate(scope, new Budget(`step "${id}"`));
   if (typeof value === "boolean") return value;
   throw new TypeError(`Cannot tell whether to run step "${id}": "${condition.source}" is not true or false`);
 }

@@ -7,6 +7,7 @@ import { type ASTNode, Environment, ParseError } from "@marcbachmann/cel-js";
 import { add, compare, divide, multiply, round, subtract } from "../decimal.ts";
 import { didYouMean } from "../client/nearest.ts";
 import type { StepScope } from "./compiled.ts";
+import { Budget, childrenOf, type Meter, meterNodes, wrongPattern } from "./expression_budget.ts";
 import { infer, type Inferred, Overloads } from "./infer.ts";
 import { FLAG, NULL, oneOf, recordOf, TEXT, type Type } from "./value_types.ts";
 
@@ -21,8 +22,12 @@ export interface Expression {
   isFixed: boolean;
   /** Works out what it is, and what in it can never work out. */
   typed(known: Known): Inferred;
-  /** Its value; throws `ExpressionError` when it has none. */
-  evaluate(scope: StepScope): unknown;
+  /**
+   * Its value; throws `ExpressionError` when it has none, or when it takes more work than is left.
+   *
+   * @param budget What all expressions of a step share. @default one of its own
+   */
+  evaluate(scope: StepScope, budget?: Budget): unknown;
 }
 
 /** What is known around an expression before the run. */
@@ -36,7 +41,7 @@ export interface Known {
   isNotice: boolean;
 }
 
-/** An expression has no value: a member is missing, or types do not go together. */
+/** An expression has no value: a member is missing, types do not go together, or it is too much work. */
 export class ExpressionError extends Error {
   override readonly name: string = "ExpressionError";
 }
@@ -85,6 +90,10 @@ function variableTypes({ params, outputs, sessions, isNotice }: Known): Readonly
   } satisfies Record<keyof typeof variables, Type>;
 }
 
+/** Longest decimal text that expressions calculate with, and most places that they round to. */
+const MOST_DIGITS = 1_000;
+const MOST_PLACES = 100;
+
 const environment = makeEnvironment();
 /** Made of an environment of its own, as it adds variables. */
 const overloads = new Overloads(makeEnvironment());
@@ -108,20 +117,25 @@ function makeEnvironment(): Environment {
     }
   }
   // Money is decimal text and stays so.
+  const binary = [
+    ["decimalAdd(string, string): string", add],
+    ["decimalSubtract(string, string): string", subtract],
+    ["decimalMultiply(string, string): string", multiply],
+  ] as const;
+  for (const [signature, apply] of binary) {
+    made.registerFunction(signature, (a: string, b: string) => apply(short(a), short(b)));
+  }
   made.registerFunction(
     "decimalCompare(string, string): int",
-    (a: string, b: string) => BigInt(compare(a, b)),
+    (a: string, b: string) => BigInt(compare(short(a), short(b))),
   );
-  made.registerFunction("decimalAdd(string, string): string", (a: string, b: string) => add(a, b));
-  made.registerFunction("decimalSubtract(string, string): string", (a: string, b: string) => subtract(a, b));
-  made.registerFunction("decimalMultiply(string, string): string", (a: string, b: string) => multiply(a, b));
   made.registerFunction(
     "decimalDivide(string, string, int): string",
-    (a: string, b: string, places: bigint) => divide(a, b, Number(places), "half-up"),
+    (a: string, b: string, places: bigint) => divide(short(a), short(b), placesOf(places), "half-up"),
   );
   made.registerFunction(
     "decimalRound(string, int): string",
-    (value: string, places: bigint) => round(value, Number(places), "half-up"),
+    (value: string, places: bigint) => round(short(value), placesOf(places), "half-up"),
   );
   // From a given day, never from today.
   made.registerFunction(
@@ -130,6 +144,16 @@ function makeEnvironment(): Environment {
       Temporal.PlainDate.from(date.slice(0, 10)).subtract({ days: Number(days) }).toString(),
   );
   return made;
+}
+
+function short(decimal: string): string {
+  if (decimal.length <= MOST_DIGITS) return decimal;
+  throw new RangeError(`a decimal has ${decimal.length} characters: expected at most ${MOST_DIGITS}`);
+}
+
+function placesOf(places: bigint): number {
+  if (places >= 0n && places <= MOST_PLACES) return Number(places);
+  throw new RangeError(`expected 0 to ${MOST_PLACES} places, and ${places} are asked for`);
 }
 
 /** What is wrong with an expression. */
@@ -161,19 +185,34 @@ export function compileExpression(source: string): Expression | ExpressionProble
       ...offset !== undefined && { offset },
     };
   }
+  const pattern = wrongPattern(parsed.ast);
+  if (pattern !== undefined) return pattern;
+  const meter: Meter = { budget: new Budget(), sizes: new WeakMap() };
+  meterNodes(parsed.ast, meter);
   return {
     source,
     outputs,
     params,
     isFixed: Object.keys(variables).every((name) => name === "params" || !names.has(name)),
     typed: (known) => infer({ input: source, ast: parsed.ast }, variableTypes(known), overloads),
-    evaluate(scope) {
+    evaluate(scope, budget = new Budget()) {
+      const what = `"${source}"${budget.owner === undefined ? "" : ` of ${budget.owner}`}`;
+      meter.budget = budget;
+      meter.sizes = new WeakMap();
       try {
-        return plainOf(parsed(scopeFor(scope, outputs)));
+        const value = parsed(scopeFor(scope, outputs));
+        // `a || b` passes over an error in one of them, that of a spent budget too.
+        if (budget.problem === undefined) {
+          budget.spendOn(value, meter.sizes); // before it is copied: a value may hold another a million times
+          return plainOf(value);
+        }
       } catch (error) {
-        const reason = error instanceof Error ? explain(error.message) : String(error);
-        throw new ExpressionError(`Cannot work out "${source}": ${reason}`, { cause: error });
+        if (budget.problem === undefined) {
+          const reason = error instanceof Error ? explain(error.message) : String(error);
+          throw new ExpressionError(`Cannot work out ${what}: ${reason}`, { cause: error });
+        }
       }
+      throw new ExpressionError(`Cannot work out ${what}: ${budget.problem}`);
     },
   };
 }
@@ -301,12 +340,4 @@ function memberOf(node: ASTNode): { of: "outputs" | "params"; name: string } | u
   return name.op === "value" && typeof name.args === "string"
     ? { of: target.args, name: name.args }
     : undefined;
-}
-
-function* childrenOf(args: unknown): Generator<ASTNode> {
-  for (const each of Array.isArray(args) ? args : [args]) {
-    if (Array.isArray(each)) yield* childrenOf(each);
-    // Whatever has an operator is a node of the tree; the rest are names and literals.
-    else if (typeof each === "object" && each !== null && "op" in each) yield each as ASTNode;
-  }
 }

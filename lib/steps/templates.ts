@@ -5,6 +5,7 @@
  */
 import type { Issue } from "../errors.ts";
 import type { StepScope } from "./compiled.ts";
+import { Budget } from "./expression_budget.ts";
 import type { Expression, ExpressionProblem } from "./expressions.ts";
 import { expected, type Found } from "./schema_issues.ts";
 
@@ -18,8 +19,12 @@ export interface Template {
   expressions: readonly { path: Issue["path"]; expression: Expression; whole: boolean }[];
   /** The parameters with those holes filled that have a value before the run, and what went wrong with them. */
   settle(params: Readonly<Record<string, unknown>>): { given: unknown; found: Found[] };
-  /** Fills the holes. Secrets are asked for last, and only here. */
-  fill(scope: StepScope, secret: (name: string) => Promise<string>): Promise<unknown>;
+  /**
+   * Fills the holes. Secrets are asked for last, and only here.
+   *
+   * @param budget What all the expressions share. @default one for each
+   */
+  fill(scope: StepScope, secret: (name: string) => Promise<string>, budget?: Budget): Promise<unknown>;
 }
 
 const EXPRESSION = /\$\{\{([\s\S]*?)\}\}/g;
@@ -70,7 +75,7 @@ export async function readTemplate(
     secrets,
     expressions,
     settle: (params) => settle(source, fillers, { params, at }),
-    fill: async (scope, secret) => await fill(source, [], { fillers, scope, secret }),
+    fill: async (scope, secret, budget) => await fill(source, [], { fillers, scope, secret, budget }),
   };
   return { template, found };
 }
@@ -112,6 +117,9 @@ function* textsIn(value: unknown, path: Issue["path"]): Generator<{ text: string
   }
 }
 
+/** Work for values that are known before the run, for each step: a check of many steps stays quick. */
+const STEPS_AT_CHECK = 100_000;
+
 /** Fills the texts whose holes all read parameters only, of which each has a value. */
 function settle(
   source: unknown,
@@ -119,6 +127,7 @@ function settle(
   { params, at }: { params: Readonly<Record<string, unknown>>; at: Issue["path"] },
 ): { given: unknown; found: Found[] } {
   const found: Found[] = [];
+  const budget = new Budget(undefined, STEPS_AT_CHECK);
   const scope: StepScope = { recipe: "", runKey: "", slot: "", params, outputs: {} };
   const look = (value: unknown, path: Issue["path"]): unknown => {
     if (Array.isArray(value)) return value.map((each, index) => look(each, [...path, index]));
@@ -137,11 +146,12 @@ function settle(
       return joined(
         filler,
         filler.parts.map((part) =>
-          typeof part === "string" ? part : "evaluate" in part ? part.evaluate(scope) : undefined
+          typeof part === "string" ? part : "evaluate" in part ? part.evaluate(scope, budget) : undefined
         ),
       );
     } catch (error) {
       if (!(error instanceof Error)) throw error;
+      if (budget.problem !== undefined) return value; // the run has more to spend, and decides
       found.push({ path: [...at, ...path], message: error.message });
       return value;
     }
@@ -158,6 +168,7 @@ interface Filling {
   fillers: ReadonlyMap<string, Filler>;
   scope: StepScope;
   secret: (name: string) => Promise<string>;
+  budget?: Budget;
 }
 
 async function fill(value: unknown, path: Issue["path"], filling: Filling): Promise<unknown> {
@@ -168,7 +179,7 @@ async function fill(value: unknown, path: Issue["path"], filling: Filling): Prom
     for (const part of filler.parts) {
       if (typeof part === "string") values.push(part);
       else if ("secret" in part) values.push(await filling.secret(part.secret));
-      else if ("evaluate" in part) values.push(part.evaluate(filling.scope));
+      else if ("evaluate" in part) values.push(part.evaluate(filling.scope, filling.budget));
     }
     return joined(filler, values);
   }

@@ -1,6 +1,7 @@
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import type { StepScope } from "../../lib/steps/compiled.ts";
 import { readDuration, showDuration } from "../../lib/steps/durations.ts";
+import { Budget } from "../../lib/steps/expression_budget.ts";
 import { compileExpression, ExpressionError } from "../../lib/steps/expressions.ts";
 import { momentIn, readAt, readMoment, readSpan } from "../../lib/steps/moments.ts";
 import { readTemplate } from "../../lib/steps/templates.ts";
@@ -65,6 +66,127 @@ Deno.test("expressions reach nothing outside their scope, and end", () => {
   const deep = `${"(".repeat(80)}1${")".repeat(80)}`;
   assert("problem" in compileExpression(deep));
   assert("problem" in compileExpression(`${"1 + ".repeat(5000)}1`));
+});
+
+/** A scope with lists and a text that are large enough to hold a process for hours. */
+const large: StepScope = {
+  ...scope,
+  params: { ids: Array.from({ length: 1000 }, (_, at) => at), text: "x".repeat(900_000) },
+  outputs: {
+    fills: {
+      rows: Array.from({ length: 90_000 }, (_, at) => ({ market: at % 2 ? "hk" : "us", price: "12.5" })),
+    },
+  },
+};
+
+function refusalOf(source: string): string {
+  const compiled = compileExpression(source);
+  if ("problem" in compiled) return compiled.problem;
+  return assertThrows(() => compiled.evaluate(large, new Budget('step "a"')), ExpressionError).message;
+}
+
+Deno.test("expressions end when their budget is spent, whatever they nest, hide or multiply", () => {
+  const all = (inner: string) => `params.ids.all(a, params.ids.all(b, params.ids.all(c, ${inner})))`;
+  const tens = (name: string) => `[${Array(10).fill(name).join(", ")}]`;
+  const bound = (inner: string) =>
+    ["a", "b", "c", "d", "e", "f", "g", "h"].reduceRight(
+      (rest, name, at, names) => `cel.bind(${name}, ${tens(names[at - 1] ?? "0")}, ${rest})`,
+      inner,
+    );
+  const spent = [
+    all("a + b + c >= 0"),
+    `${all("a + b + c >= 0")} || true`, // an error in one of them is passed over
+    `params.ids.exists(d, !${all("a + b + c >= 0")})`,
+    "params.ids.map(a, params.ids.map(b, params.ids.filter(c, c == a)))",
+    "outputs.fills.rows.filter(a, a in outputs.fills.rows)",
+    "params.ids.exists(a, params.text.matches('y'))",
+    "params.ids.map(a, params.text.split(''))",
+    "params.ids.map(a, params.ids.map(b, timestamp(slot).getHours('Asia/Tokyo')))",
+    bound("h"), // small to hold, and a hundred million values to write out
+    bound("[h] == [h]"),
+  ];
+  for (const source of spent) {
+    assertEquals(
+      refusalOf(source),
+      `Cannot work out "${source}" of step "a": it takes more than 5000000 steps of evaluation: take a smaller ` +
+        "list, or a step of your own",
+    );
+  }
+  assertStringIncludes(
+    refusalOf("params.text + params.text"),
+    "it makes a text of more than 1000000 characters",
+  );
+  assertStringIncludes(refusalOf("decimalDivide('1', '3', 1000000000)"), "expected 0 to 100 places");
+  assertStringIncludes(refusalOf("decimalRound('1', -1)"), "expected 0 to 100 places");
+  assertStringIncludes(refusalOf(`decimalMultiply('${"9".repeat(1001)}', '9')`), "expected at most 1000");
+});
+
+Deno.test("expressions over a whole day of fills stay within their budget", () => {
+  const valueIn = (source: string) => {
+    const compiled = compileExpression(source);
+    if ("problem" in compiled) throw new TypeError(compiled.problem);
+    return compiled.evaluate(large);
+  };
+  const filter = 'outputs.fills.rows.filter(f, f.market == "hk" && decimalCompare(f.price, "0") > 0)';
+  assertEquals(valueIn(`size(${filter})`), 45_000);
+  assertEquals((valueIn('outputs.fills.rows.map(f, {"m": f.market})') as unknown[]).length, 90_000);
+  assertEquals(valueIn("params.text.matches('^(x+)+y')"), false);
+  assertEquals(valueIn("decimalDivide('1', '3', 100)"), `0.${"3".repeat(100)}`);
+});
+
+Deno.test("a budget is shared by the expressions of a step", async () => {
+  const { template } = await readTemplate({
+    list: Array.from({ length: 40 }, () => "${{ outputs.fills.rows.all(f, f.market != 'x') }}"),
+  }, []);
+  const fill = (budget?: Budget) => template.fill(large, () => Promise.reject(new TypeError("none")), budget);
+  const error = await assertRejects(() => fill(new Budget('step "a"')), ExpressionError);
+  assertStringIncludes(error.message, 'of step "a": it takes more than 5000000 steps');
+  await fill();
+});
+
+Deno.test("matches() takes time by the length of its text only, and fits as RE2 does", () => {
+  const doesFit = (text: string, pattern: string) =>
+    valueOf(`${JSON.stringify(text)}.matches(${JSON.stringify(pattern)})`);
+  for (const pattern of ["^(a+)+$", "^(a|a)*$", "^(a*)*b?$", "(a?){30}a{30}b", "(.*)(.*)(.*)(.*)c$"]) {
+    assertEquals(doesFit(`${"a".repeat(5_000)}!`, pattern), false, pattern);
+  }
+  const yes = [
+    ["00700.HK", "^\\d{5}\\.HK$"],
+    ["AAPL", "^[A-Z]+$"],
+    ["a-b_c", "^[\\w-]+$"],
+    ["Straße", "(?i)STRASSE|straße"],
+    ["one two", "\\btwo\\b"],
+    ["x\ny", "(?m)^y$"],
+    ["aaa", "^a{2,3}$"],
+    ["ab", "^(?:a|b){2}$"],
+    ["香港", "^\\p{Han}+$"],
+    ["𝄞", "^.$"],
+    ["", "^$"],
+    ["a]b", "[]]"],
+    ["7", "[[:digit:]]"],
+  ];
+  for (const [text, pattern] of yes) assertEquals(doesFit(text!, pattern!), true, `${text} ${pattern}`);
+  const no = [["AAPL.US", "^[A-Z]+$"], ["one twos", "\\btwo\\b"], ["aaaa", "^a{2,3}$"], ["x\ny", "^y$"], [
+    "b",
+    "^a|c$",
+  ]];
+  for (const [text, pattern] of no) assertEquals(doesFit(text!, pattern!), false, `${text} ${pattern}`);
+  const wrong = [
+    ["(?=a)", 'look-arounds such as "(?=" are not supported'],
+    ["(a)\\1", 'back-references such as "\\1" are not supported'],
+    ["(a", 'a group has no ")"'],
+    ["[a", 'the class "[a" has no "]"'],
+    ["a{3,2}", "the count {3,2} runs backwards, or is larger than 1000"],
+    ["(a{1000}){1000}", "its counts make it too large"],
+    ["*a", "a repetition has nothing to repeat"],
+  ];
+  for (const [pattern, reason] of wrong) {
+    const compiled = compileExpression(`slot.matches(${JSON.stringify(pattern)})`);
+    assertEquals(compiled, {
+      problem: `cannot read the pattern ${JSON.stringify(pattern)}: ${reason}`,
+      offset: 13,
+    });
+  }
 });
 
 Deno.test("compileExpression() names the outputs and parameters that are read", () => {

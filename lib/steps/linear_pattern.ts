@@ -1,0 +1,350 @@
+/**
+ * Regular expressions whose cost is at most the length of the text times the size of the pattern.
+ *
+ * The engine's own expressions try one way after another, and `^(a+)+$` takes longer than anybody waits. These follow
+ * all ways at once, as RE2 does, which is what CEL names for `matches`. So there are no look-arounds and no
+ * back-references.
+ *
+ * @module
+ */
+
+/** Longest pattern, characters. */
+const MOST_PATTERN = 1_000;
+/** Largest count in braces. */
+const MOST_REPEATS = 1_000;
+/** Most instructions after counts are written out. */
+const MOST_SIZE = 5_000;
+
+/** A pattern that was read. */
+export interface LinearPattern {
+  /** How many instructions it has: the cost of each character of a text. */
+  size: number;
+  /** Whether it fits somewhere in a text. */
+  test(text: string): boolean;
+}
+
+/** Whether a code point fits. */
+type Fits = (code: number) => boolean;
+type Place = "start" | "end" | "line-start" | "line-end" | "word" | "no-word";
+
+type Node =
+  | { kind: "char"; fits: Fits }
+  | { kind: "place"; place: Place }
+  | { kind: "all"; nodes: Node[] }
+  | { kind: "any"; nodes: Node[] }
+  | { kind: "repeat"; node: Node; least: number; most: number };
+
+type Instruction =
+  | { op: "char"; fits: Fits }
+  | { op: "place"; place: Place }
+  | { op: "split"; ways: number[] }
+  | { op: "match" };
+
+/**
+ * Reads a pattern: literals, classes, groups, alternatives, counts, `^ $ \b \B \A \z`, and the flags `(?ims)`.
+ *
+ * @throws {SyntaxError} When it cannot be read, says more than this, or is too large.
+ */
+export function linearPattern(pattern: string): LinearPattern {
+  if (pattern.length > MOST_PATTERN) {
+    throw new SyntaxError(`the pattern is longer than ${MOST_PATTERN} characters`);
+  }
+  const program = programOf(new Reader(pattern).read());
+  return { size: program.length, test: (text) => matches(program, text) };
+}
+
+const isDigit: Fits = (code) => code >= 48 && code <= 57;
+const isWord: Fits = (code) =>
+  isDigit(code) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 95;
+const isSpace: Fits = (code) => code === 32 || (code >= 9 && code <= 13 && code !== 11);
+const shorthands: Readonly<Record<string, Fits>> = { d: isDigit, w: isWord, s: isSpace };
+const controls: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, f: 12, v: 11, a: 7 };
+const places: Readonly<Record<string, Place>> = { b: "word", B: "no-word", A: "start", z: "end" };
+/** Classes by name, as they are written in the engine's classes. */
+const named: Readonly<Record<string, string>> = {
+  alnum: "0-9A-Za-z",
+  alpha: "A-Za-z",
+  digit: "0-9",
+  lower: "a-z",
+  punct: "!-\\/:-@\\[-`{-~",
+  space: "\\t-\\r ",
+  upper: "A-Z",
+  word: "0-9A-Za-z_",
+  xdigit: "0-9A-Fa-f",
+};
+
+interface Flags {
+  i: boolean;
+  m: boolean;
+  s: boolean;
+}
+
+class Reader {
+  readonly #pattern: string;
+  #at = 0;
+  #flags: Flags = { i: false, m: false, s: false };
+
+  constructor(pattern: string) {
+    this.#pattern = pattern;
+  }
+
+  read(): Node {
+    const node = this.#alternatives();
+    if (this.#at < this.#pattern.length) throw new SyntaxError('a ")" closes no group');
+    return node;
+  }
+
+  #alternatives(): Node {
+    const nodes: Node[] = [];
+    do nodes.push(this.#sequence()); while (this.#take("|"));
+    return nodes.length === 1 ? nodes[0]! : { kind: "any", nodes };
+  }
+
+  #sequence(): Node {
+    const nodes: Node[] = [];
+    while (this.#at < this.#pattern.length && !/[|)]/.test(this.#pattern[this.#at]!)) {
+      nodes.push(this.#repeated(this.#atom()));
+    }
+    return { kind: "all", nodes };
+  }
+
+  #repeated(node: Node): Node {
+    const [text, sign, least, comma, most] = this.#match(/([*+?])|\{(\d+)(,?)(\d*)\}/y) ?? [];
+    if (text === undefined) return node;
+    this.#take("?"); // which of several fits is found first matters to nobody here
+    if (this.#match(/[*+?]|\{\d+,?\d*\}/y) !== undefined) {
+      throw new SyntaxError("a repetition follows a repetition: put the first one into a group");
+    }
+    if (sign !== undefined) {
+      return { kind: "repeat", node, least: sign === "+" ? 1 : 0, most: sign === "?" ? 1 : Infinity };
+    }
+    const [from, to] = [Number(least), most ? Number(most) : comma ? Infinity : Number(least)];
+    if (from > to || Math.max(from, Number.isFinite(to) ? to : 0) > MOST_REPEATS) {
+      throw new SyntaxError(`the count ${text} runs backwards, or is larger than ${MOST_REPEATS}`);
+    }
+    return { kind: "repeat", node, least: from, most: to };
+  }
+
+  #atom(): Node {
+    if (this.#take("(")) return this.#group();
+    if (this.#take("[")) return { kind: "char", fits: this.#class() };
+    if (this.#take("^")) return { kind: "place", place: this.#flags.m ? "line-start" : "start" };
+    if (this.#take("$")) return { kind: "place", place: this.#flags.m ? "line-end" : "end" };
+    if (this.#take(".")) return { kind: "char", fits: this.#flags.s ? () => true : (code) => code !== 10 };
+    if (this.#take("\\")) return this.#escape();
+    if (/[*+?]/.test(this.#pattern[this.#at]!)) throw new SyntaxError("a repetition has nothing to repeat");
+    return { kind: "char", fits: this.#literal(this.#code()) };
+  }
+
+  #group(): Node {
+    const before = { ...this.#flags };
+    const unsupported = this.#match(/\?(<?[=!])/y);
+    if (unsupported !== undefined) {
+      throw new SyntaxError(`look-arounds such as "(?${unsupported[1]}" are not supported`);
+    }
+    const named = this.#match(/\?P?<\w+>/y);
+    const [text, on, off = "", end] = named === undefined
+      ? this.#match(/\?([ims]*)(?:-([ims]+))?([:)])/y) ?? []
+      : [];
+    if (named === undefined && text === undefined && this.#pattern[this.#at] === "?") {
+      throw new SyntaxError('a group begins with "(?", and what follows is not supported');
+    }
+    for (const flag of on ?? "") this.#flags[flag as keyof Flags] = true; // the pattern lets these three pass
+    for (const flag of off) this.#flags[flag as keyof Flags] = false;
+    if (end === ")") return { kind: "all", nodes: [] }; // flags for the rest of the group around it
+    const node = this.#alternatives();
+    if (!this.#take(")")) throw new SyntaxError('a group has no ")"');
+    this.#flags = before;
+    return node;
+  }
+
+  #escape(): Node {
+    const sign = this.#pattern[this.#at++];
+    if (sign === undefined) throw new SyntaxError('it ends with a "\\"');
+    const place = places[sign];
+    if (place !== undefined) return { kind: "place", place };
+    const shorthand = shorthands[sign.toLowerCase()];
+    if (shorthand !== undefined) {
+      return { kind: "char", fits: sign in shorthands ? shorthand : (code) => !shorthand(code) };
+    }
+    const control = controls[sign];
+    if (control !== undefined) return { kind: "char", fits: this.#literal(control) };
+    const property = /[pP]/.test(sign) ? this.#match(/\{(\w+(?:=\w+)?)\}|(\w)/y) : undefined;
+    if (property !== undefined) {
+      const name = property[1] ?? property[2]!;
+      // RE2 names scripts as it does categories.
+      return { kind: "char", fits: this.#native(`\\${sign}{${name}}`, `\\${sign}{Script=${name}}`) };
+    }
+    const hex = sign === "x" ? this.#match(/\{([\da-fA-F]{1,6})\}|([\da-fA-F]{2})/y) : undefined;
+    if (hex !== undefined) {
+      return { kind: "char", fits: this.#literal(Number.parseInt(hex[1] ?? hex[2]!, 16)) };
+    }
+    const unicode = sign === "u" ? this.#match(/[\da-fA-F]{4}/y) : undefined;
+    if (unicode !== undefined) return { kind: "char", fits: this.#literal(Number.parseInt(unicode[0], 16)) };
+    if (/[1-9k]/.test(sign)) throw new SyntaxError(`back-references such as "\\${sign}" are not supported`);
+    if (/[a-zA-Z0-9]/.test(sign)) throw new SyntaxError(`there is no "\\${sign}"`);
+    this.#at--;
+    return { kind: "char", fits: this.#literal(this.#code()) };
+  }
+
+  /** A class is handed to the engine, which looks at one character at a time. */
+  #class(): Fits {
+    const start = this.#at;
+    let source = this.#take("^") ? "[^" : "[";
+    if (this.#take("]")) source += "\\]";
+    for (;;) {
+      const [text, name] = this.#match(/\[:(\w+):\]|\\[\s\S]|[^\]\\]/y) ?? [];
+      if (text === undefined) break;
+      if (name !== undefined && named[name] === undefined) {
+        throw new SyntaxError(`there is no class "${text}"`);
+      }
+      source += name !== undefined ? named[name] : text === "[" ? "\\[" : text;
+    }
+    if (!this.#take("]")) throw new SyntaxError(`the class "[${this.#pattern.slice(start)}" has no "]"`);
+    return this.#native(`${source}]`);
+  }
+
+  #native(source: string, ...others: string[]): Fits {
+    const flags = this.#flags.i ? "i" : "";
+    let pattern: RegExp | undefined;
+    // Letters that need no backslash may have one in a class without the flag "u".
+    const ways = [source, ...others].map((each) => [each, `u${flags}`]);
+    if (source.startsWith("[")) ways.push([source, flags]);
+    for (const [text, flags] of ways) {
+      try {
+        pattern ??= new RegExp(`^${text}$`, flags);
+      } catch {
+        // The next way, or the error below.
+      }
+    }
+    if (pattern === undefined) throw new SyntaxError(`the class "${source}" cannot be read`);
+    const native = pattern;
+    const known = new Map<number, boolean>();
+    return (code) => {
+      const before = known.get(code);
+      if (before !== undefined) return before;
+      const fits = native.test(String.fromCodePoint(code));
+      if (known.size < 4096) known.set(code, fits);
+      return fits;
+    };
+  }
+
+  #literal(code: number): Fits {
+    if (!this.#flags.i || code > 0x10ffff) return (other) => other === code;
+    const folded = String.fromCodePoint(code).toLowerCase();
+    return (other) => other === code || String.fromCodePoint(other).toLowerCase() === folded;
+  }
+
+  #code(): number {
+    const code = this.#pattern.codePointAt(this.#at)!; // only called before the end
+    this.#at += code > 0xffff ? 2 : 1;
+    return code;
+  }
+
+  #take(sign: string): boolean {
+    if (this.#pattern[this.#at] !== sign) return false;
+    this.#at++;
+    return true;
+  }
+
+  #match(pattern: RegExp): RegExpExecArray | undefined {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#pattern);
+    if (found === null) return undefined;
+    this.#at = pattern.lastIndex;
+    return found;
+  }
+}
+
+function programOf(root: Node): Instruction[] {
+  const program: Instruction[] = [];
+  const add = (instruction: Instruction) => {
+    if (program.length >= MOST_SIZE) throw new SyntaxError("its counts make it too large");
+    program.push(instruction);
+  };
+  const write = (node: Node): void => {
+    if (node.kind === "char") return add({ op: "char", fits: node.fits });
+    if (node.kind === "place") return add({ op: "place", place: node.place });
+    if (node.kind === "all") return node.nodes.forEach(write);
+    if (node.kind === "any") return writeAny(node.nodes);
+    const { node: inner, least, most } = node;
+    for (let count = 0; count < least; count++) write(inner);
+    if (most === Infinity) return writeLoop(inner);
+    const skips: number[][] = [];
+    for (let count = least; count < most; count++) {
+      const ways = [program.length + 1];
+      add({ op: "split", ways });
+      skips.push(ways);
+      write(inner);
+    }
+    for (const ways of skips) ways.push(program.length);
+  };
+  const writeAny = (nodes: readonly Node[]) => {
+    const starts: number[] = [];
+    const ends: number[][] = [];
+    add({ op: "split", ways: starts });
+    for (const node of nodes) {
+      starts.push(program.length);
+      write(node);
+      const ways: number[] = [];
+      add({ op: "split", ways });
+      ends.push(ways);
+    }
+    for (const ways of ends) ways.push(program.length);
+  };
+  const writeLoop = (node: Node) => {
+    const start = program.length;
+    const ways = [start + 1];
+    add({ op: "split", ways });
+    write(node);
+    add({ op: "split", ways: [start] });
+    ways.push(program.length);
+  };
+  write(root);
+  program.push({ op: "match" });
+  return program;
+}
+
+function matches(program: readonly Instruction[], text: string): boolean {
+  /** The position at which each instruction was reached last, so that none is followed twice there. */
+  const seen = new Int32Array(program.length).fill(-1);
+  let threads: number[] = [];
+  const reach = (from: number, at: number, into: number[]): boolean => {
+    const stack = [from];
+    for (let index = stack.pop(); index !== undefined; index = stack.pop()) {
+      if (seen[index] === at) continue;
+      seen[index] = at;
+      const instruction = program[index]!;
+      if (instruction.op === "match") return true;
+      if (instruction.op === "char") into.push(index);
+      else if (instruction.op === "split") stack.push(...instruction.ways);
+      else if (isAt(instruction.place, text, at)) stack.push(index + 1);
+    }
+    return false;
+  };
+  for (let at = 0;;) {
+    // It may begin anywhere; those who began before are there already.
+    if (reach(0, at, threads)) return true;
+    if (at >= text.length) return false;
+    const code = text.codePointAt(at)!; // before the end
+    const next = at + (code > 0xffff ? 2 : 1);
+    const following: number[] = [];
+    for (const index of threads) {
+      const instruction = program[index]!;
+      if (instruction.op === "char" && instruction.fits(code) && reach(index + 1, next, following)) {
+        return true;
+      }
+    }
+    threads = following;
+    at = next;
+  }
+}
+
+function isAt(place: Place, text: string, at: number): boolean {
+  if (place === "start") return at === 0;
+  if (place === "end") return at === text.length;
+  if (place === "line-start") return at === 0 || text[at - 1] === "\n";
+  if (place === "line-end") return at === text.length || text[at] === "\n";
+  const isEdge = isWord(text.charCodeAt(at - 1)) !== isWord(text.charCodeAt(at)); // NaN is none
+  return isEdge === (place === "word");
+}
