@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { Ledger } from "../../lib/runner/ledger.ts";
+import { markPath } from "../../lib/runner/ledger_mark.ts";
 import { cli, envOf, folder, MORNING, simulate, spawned, start } from "./runner_support.ts";
 import { directEnvOf, simulatePlatform } from "./support.ts";
 
@@ -52,7 +53,7 @@ Deno.test("schedule writes JSON lines with level, run key and trace where nobody
   }
   const shown = await cli(["runs", "show", "beat/main/2025-08-15", "--ledger", ledger]);
   assertStringIncludes(shown.out, "never  skipped  0.0 s\n  condition\n");
-  await Deno.remove(ledger);
+  for (const path of [ledger, markPath(ledger)]) await Deno.remove(path);
   await cli(words, { env: envOf(gateway) });
   wind(ledger, "2025-08-14T10:00:00Z");
   const text = (await cli(words, { env: envOf(gateway), columns: 120 })).out;
