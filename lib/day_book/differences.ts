@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { csvRecord, TextFile } from "./row_file.ts";
+import { csvRecord } from "../csv_text.ts";
+import { TextFile } from "./row_file.ts";
 import type { DayBookMarket, Difference } from "./types.ts";
 
 /** Columns of `differences.csv`. */

@@ -247,6 +247,7 @@ class Export {
         folder,
         formats,
         wire,
+        exactCsv: this.#options.exactCsv ?? false,
         concurrency: this.#options.concurrency ?? 4,
         signal: this.#signal,
         differences: contradictions,

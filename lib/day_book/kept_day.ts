@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { plainCells } from "../csv_text.ts";
 import { parse } from "@std/csv";
 import { listsOf } from "./lists.ts";
 import type { ListReading } from "./losses.ts";
@@ -210,7 +211,9 @@ function readDifferences(path: string, { day, differences }: Summary): Differenc
   const rows = parse(Deno.readTextFileSync(`${path}/differences.csv`), { skipFirstRow: true });
   return rows.slice(0, KEPT_DIFFERENCES).map((row) => ({
     // The columns are the members of a difference, written by us; an empty cell is an absent one.
-    ...Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== "")) as unknown as Difference,
+    ...Object.fromEntries(
+      Object.entries(plainCells(row)).filter(([, cell]) => cell !== ""),
+    ) as unknown as Difference,
     day,
   }));
 }

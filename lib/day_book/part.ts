@@ -5,6 +5,7 @@
  */
 import type { Client } from "../client/client.ts";
 import type { PagingOptions } from "../client/paging.ts";
+import { csvRecord } from "../csv_text.ts";
 import { type Decimal, isDecimal } from "../decimal.ts";
 import { ProtocolError } from "../errors.ts";
 import { fillFields } from "../operations/fills.ts";
@@ -13,7 +14,7 @@ import { type AnyRow, currencyOfMarket, dayBookColumns, type RowContext } from "
 import { DifferenceFile } from "./differences.ts";
 import { ahead, type ListSpec, type Source, sourceOf } from "./lists.ts";
 import type { ListReading } from "./losses.ts";
-import { csvRecord, rowEncoder, TextFile } from "./row_file.ts";
+import { rowEncoder, TextFile } from "./row_file.ts";
 import { Digest, DigestCounts } from "./row_keys.ts";
 import { readRows } from "./row_reader.ts";
 import { look, type Looking, newTally, type RowFinding, type Tally } from "./tally.ts";
@@ -32,6 +33,8 @@ export interface PartOptions {
   formats: readonly DayBookFormat[];
   /** Writes the rows as the broker sent them into a file of their own. */
   wire: boolean;
+  /** Writes texts in CSV exactly as they are. */
+  exactCsv: boolean;
   paging: PagingOptions;
   /** Date of rows in the list of today that carry none. */
   runningDay: string;
@@ -64,10 +67,10 @@ export class Part {
   #wire: TextFile | undefined;
 
   constructor(options: PartOptions) {
-    const { spec: { list }, market, day, origin } = options;
+    const { spec: { list }, market, day, origin, exactCsv } = options;
     this.#options = options;
     this.#names = dayBookColumns[list].map(({ name }) => name);
-    this.#encode = rowEncoder(dayBookColumns[list]);
+    this.#encode = rowEncoder(dayBookColumns[list], { exact: exactCsv });
     const currency = market === "futures" ? "" : currencyOfMarket[market];
     this.#context = { rowKey: "", market, currency };
     this.#looking = {

@@ -22,6 +22,7 @@ export interface ReadDayOptions {
   folder: string;
   formats: readonly DayBookFormat[];
   wire: boolean;
+  exactCsv: boolean;
   concurrency: number;
   signal: AbortSignal;
   /** Gets what the two lists of a day have to say against each other. */
@@ -64,7 +65,7 @@ export async function readDay(options: ReadDayOptions): Promise<DayReading> {
   const refused = new Map<string, string>();
   let failure: { error: unknown } | undefined;
   const read = async (market: MarketDay, spec: ListSpec, origin: Origin): Promise<Part | undefined> => {
-    const { client, day, folder, formats, wire, onRows } = options;
+    const { client, day, folder, formats, wire, exactCsv, onRows } = options;
     try {
       return await slot(() => {
         signal.throwIfAborted();
@@ -77,6 +78,7 @@ export async function readDay(options: ReadDayOptions): Promise<DayReading> {
           folder,
           formats,
           wire,
+          exactCsv,
           paging: { signal },
           runningDay: market.runningDay,
           onRows: (added, rows) => onRows({ market: market.market, list: spec.list, origin, added, rows }),

@@ -3,27 +3,18 @@
  *
  * @module
  */
+import { csvCell, type CsvOptions } from "../csv_text.ts";
 import type { AnyRow, Column, RowContext } from "./columns.ts";
 
 const BLOCK_BYTES = 64 * 1024;
 /** A character of text takes at most three bytes of UTF-8. */
 const BYTES_PER_CHAR = 3;
 const encoder = new TextEncoder();
-const NEEDS_QUOTES = /[",\r\n]/;
-/** Text that stands in CSV and in JSON as it is: printable ASCII but for the comma, the quote and the backslash. */
-const PLAIN = /^[ !#-+\--[\]-~]*$/;
-
-/** Writes one value as a CSV field. */
-export function csvField(value: unknown): string {
-  if (value === undefined || value === null) return "";
-  const text = typeof value === "string" ? value : String(value);
-  return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-/** Writes values as a CSV record with its line end. */
-export function csvRecord(values: readonly unknown[]): string {
-  return `${values.map(csvField).join(",")}\r\n`;
-}
+/**
+ * Text that is the same in CSV and in JSON: printable ASCII without comma, quote and backslash, and without a start
+ * or an end that {@linkcode csvCell} has to look at.
+ */
+const PLAIN = /^(?:[!#-&(-*.-<>?A-[\]-~]|[!#-&(-*.-<>?A-[\]-~][ !#-+\--[\]-~]*[!#-+\--[\]-~])?$/;
 
 /** One row in both forms. */
 export interface EncodedRow {
@@ -33,7 +24,10 @@ export interface EncodedRow {
 }
 
 /** Makes the function that writes rows of some columns; it reads and tests each value once for both forms. */
-export function rowEncoder(columns: readonly Column[]): (row: AnyRow, context: RowContext) => EncodedRow {
+export function rowEncoder(
+  columns: readonly Column[],
+  options?: CsvOptions,
+): (row: AnyRow, context: RowContext) => EncodedRow {
   const members = columns.map(({ name }, index) => `${index === 0 ? "{" : ","}${JSON.stringify(name)}:`);
   const starts = members.map((member) => `${member}"`);
   const reads = columns.map(({ read }) => read);
@@ -48,7 +42,7 @@ export function rowEncoder(columns: readonly Column[]): (row: AnyRow, context: R
         csv += value;
         jsonl += starts[index] + value + '"';
       } else {
-        csv += csvField(value);
+        csv += csvCell(value, options);
         jsonl += members[index] + JSON.stringify(value);
       }
     }

@@ -4,6 +4,7 @@
  * @module
  */
 import { parse } from "@std/csv";
+import { plainText } from "../csv_text.ts";
 import type { AnyRow } from "./columns.ts";
 import type { DayBookFormat } from "./types.ts";
 
@@ -25,7 +26,7 @@ export function* readRows(path: string, form: DayBookFormat): Generator<AnyRow> 
 
 function rowOf(names: readonly string[], cells: readonly string[]): AnyRow {
   const row: Record<string, string> = {};
-  for (const [index, name] of names.entries()) if (cells[index]) row[name] = cells[index];
+  for (const [index, name] of names.entries()) if (cells[index]) row[name] = plainText(cells[index]);
   return row;
 }
 

@@ -51,6 +51,13 @@ export interface DayBookOptions {
    * @default false
    */
   wire?: boolean;
+  /**
+   * Writes texts in CSV exactly as the broker sent them, for programs. Without it a text that a spreadsheet would
+   * run as a formula gets an apostrophe in front. JSON Lines are always exact.
+   *
+   * @default false
+   */
+  exactCsv?: boolean;
   /** Stops the export; days that are whole stay. */
   signal?: AbortSignal;
   /** Told about every step. */

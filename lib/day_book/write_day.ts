@@ -4,12 +4,13 @@
  *
  * @module
  */
+import { csvRecord } from "../csv_text.ts";
 import { dayBookColumns, describeColumns } from "./columns.ts";
 import { differenceColumns, DifferenceFile, differenceRecord, KEPT_DIFFERENCES } from "./differences.ts";
 import type { DayParts, Judgement } from "./judge_day.ts";
 import { listsOf } from "./lists.ts";
 import type { Part } from "./part.ts";
-import { csvRecord, TextFile } from "./row_file.ts";
+import { TextFile } from "./row_file.ts";
 import { fileRecord, type Settings, type Summary, summaryTextOf, totalsOf } from "./summary.ts";
 import type { Tally } from "./tally.ts";
 import type { DayBookFormat, DayBookList, Difference, Origin } from "./types.ts";

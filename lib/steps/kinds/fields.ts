@@ -28,6 +28,12 @@ export const folder = z.string().min(1, "a folder").meta({
   description: "Folder, from the folder of the run",
 });
 
+/** Whether texts in CSV are written as they are. */
+export const exactCsv = z.boolean().default(false).meta({
+  description:
+    "Texts in CSV as they are, for programs; otherwise formulas of spreadsheets get an apostrophe in front",
+});
+
 /** A security by its code alone, or with its kind where the code does not tell. */
 export const security = z.union([
   z.string().refine(isCode, 'a code such as "00700.HK" or "AAPL"'),

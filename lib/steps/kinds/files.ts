@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { type CsvOptions, csvRecord } from "../../csv_text.ts";
 import type { StepContext } from "../compiled.ts";
 
 /** Returns a path under the folder of the run; one that is absolute stays, but for a dry run. */
@@ -53,16 +54,12 @@ export function jsonLines(rows: readonly unknown[]): string {
 /** Rows as CSV (RFC 4180): members of members get names such as `fees.total`. */
 export function csvText(
   rows: readonly Readonly<Record<string, unknown>>[],
-  columns?: readonly string[],
+  { columns, exact }: CsvOptions & { columns?: readonly string[] } = {},
 ): string {
   const flat = rows.map((row) => flatten(row));
   const names = columns ?? [...new Set(flat.flatMap((row) => Object.keys(row)))];
   const lines = [names, ...flat.map((row) => names.map((name) => row[name] ?? ""))];
-  return lines.map((line) => `${line.map(csvCell).join(",")}\r\n`).join("");
-}
-
-function csvCell(text: string): string {
-  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return lines.map((line) => csvRecord(line, { exact })).join("");
 }
 
 function flatten(row: Readonly<Record<string, unknown>>, prefix = ""): Record<string, string> {

@@ -9,7 +9,7 @@ import { quotes } from "../../operations/quotes.ts";
 import { type AsOfNow, exchangesOf, refusePast } from "../as_of_now.ts";
 import type { StepContext } from "../compiled.ts";
 import { archiveBars } from "./bar_archive.ts";
-import { day, folder, markets, security, securityFrom } from "./fields.ts";
+import { day, exactCsv, folder, markets, security, securityFrom } from "./fields.ts";
 import { csvText, jsonLines, pathIn, writeWhole, type WrittenFile } from "./files.ts";
 import { stepKind } from "./kind.ts";
 
@@ -33,6 +33,7 @@ const params = z.strictObject({
   }).optional().meta({ description: "An archive of bars that goes on where it stopped" }),
   out: folder.default("out/snapshots"),
   format: z.enum(["jsonl", "csv"]).default("jsonl"),
+  exactCsv,
 });
 type Params = z.infer<typeof params>;
 type Row = Readonly<Record<string, unknown>>;
@@ -101,7 +102,7 @@ export const snapshot = stepKind<Params, SnapshotTaken>({
     for (const [part, read] of readersOf(given, context)) {
       context.progress({ text: part });
       const rows = await read();
-      const text = given.format === "csv" ? csvText(rows) : jsonLines(rows);
+      const text = given.format === "csv" ? csvText(rows, { exact: given.exactCsv }) : jsonLines(rows);
       const file = await writeWhole(
         pathIn(context, given.out, date, `${stampOf(context)}_${part}.${given.format}`),
         text,

@@ -41,6 +41,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     signal: host.signal,
     onProgress: (event) => progress.update(event),
     ...flags.refresh && { refresh: true },
+    ...flags["exact-csv"] && { exactCsv: true },
     ...flags.wire && { wire: true },
     ...flags.owner !== undefined && { owner: flags.owner },
   });
