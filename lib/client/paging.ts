@@ -5,6 +5,7 @@
  */
 import { ProtocolError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
+import { LIST_CHANGED, LIST_EMPTIED, walkPages } from "./page_walk.ts";
 import type { CallOptions } from "../transports/transport.ts";
 
 /** Options of a walk through pages. */
@@ -30,15 +31,27 @@ export interface Page<Row> {
 /** A list that comes page after page: `for await` over the rows, or over {@linkcode Paged.pages}. */
 export interface Paged<Row> extends AsyncIterable<Row> {
   /**
-   * Walks page by page. Each walk asks the broker anew.
+   * Walks page by page. Each walk asks the broker anew, and once more at the end to prove that nothing follows.
    *
-   * @throws {ProtocolError} When a cursor repeats or runs backwards, so that the rest cannot be told.
+   * @throws {ProtocolError} When the list cannot be read to its end. Its `code` says why: `page-missing` (a page came
+   * without rows, and more should follow), `page-repeated`, `cursor-repeated`, `cursor-backwards`, `cursor-missing`,
+   * `list-changed` (rows came in or went while it was read: read it again), `list-emptied` (rows that came are gone,
+   * as after midnight in a list of today) or `page-cap`.
    */
   pages(): AsyncIterable<Page<Row>>;
-  /** Collects every row. */
+  /**
+   * Collects every row. Reads up to three times a list into which rows come while it is read.
+   *
+   * @throws {ProtocolError} As {@linkcode Paged.pages}.
+   */
   toArray(): Promise<Row[]>;
   /** Whether the last walk reached the end; false before, after an error and after leaving it early. */
   readonly isComplete: boolean;
+  /**
+   * Why rows may be missing behind the last one, although the walk reached the end: the broker's last page was a
+   * short one, and the broker did not answer what follows. `undefined` when the broker has shown that nothing follows.
+   */
+  readonly unproven: string | undefined;
 }
 
 /** Rows asked for at once when the caller does not say: the most that the broker takes. */
@@ -51,25 +64,28 @@ type Call = (
   options: CallOptions,
 ) => Promise<unknown>;
 
-interface Walk {
-  operation: AnyOperation;
-  params: Record<string, unknown>;
-  options: PagingOptions;
-  call: Call;
-}
+/** How often `toArray` reads a list that changes while it is read. */
+const READINGS = 3;
 
 /** Makes the list of an operation that answers in pages. */
 export function paged<Row>(
   operation: AnyOperation,
   params: Record<string, unknown>,
-  options: PagingOptions,
+  { maxPages = MAX_PAGES, ...options }: PagingOptions,
   call: Call,
 ): Paged<Row> {
-  const walk: Walk = { operation, params: { limit: PAGE_SIZE, ...params }, options, call };
   let isComplete = false;
+  let unproven: string | undefined;
   async function* pages(): AsyncGenerator<Page<Row>> {
     isComplete = false;
-    const source = operation.paging?.style === "cursor" ? byCursor<Row>(walk) : byNumber<Row>(walk);
+    unproven = undefined;
+    const source = walkPages<Row>({
+      operation,
+      params: { limit: PAGE_SIZE, ...params },
+      maxPages,
+      ask: (asked) => call(operation, asked, options),
+      onUnproven: (reason) => unproven = reason,
+    });
     for await (const page of source) {
       yield page;
       if (page.isLast) isComplete = true;
@@ -78,115 +94,34 @@ export function paged<Row>(
   async function* rows(): AsyncGenerator<Row> {
     for await (const page of pages()) yield* page.rows;
   }
+  async function readOnce(): Promise<Row[]> {
+    const all: Row[] = [];
+    for await (const page of pages()) for (const row of page.rows) all.push(row);
+    return all;
+  }
   return {
     pages,
     [Symbol.asyncIterator]: rows,
     async toArray() {
-      const all: Row[] = [];
-      for await (const page of pages()) for (const row of page.rows) all.push(row);
-      return all;
+      for (let reading = 1;; reading++) {
+        try {
+          return await readOnce();
+        } catch (error) {
+          const mayHelp = error instanceof ProtocolError && error.code === LIST_CHANGED;
+          if (reading === READINGS || !mayHelp) throw error;
+        }
+      }
     },
     get isComplete() {
       return isComplete;
     },
+    get unproven() {
+      return unproven;
+    },
   };
 }
 
-async function* byCursor<Row>(walk: Walk): AsyncGenerator<Page<Row>> {
-  const limit = Number(walk.params.limit);
-  const seen = new Set<string>();
-  let cursor = typeof walk.params.cursor === "string" ? walk.params.cursor : "0";
-  for (let number = 1;; number++) {
-    checkPageCount(walk, number);
-    // Every operation with a cursor answers with a list of records that carry one; a test holds that.
-    const rows = await walk.call(walk.operation, { ...walk.params, cursor }, walk.options) as Row[];
-    const isLast = rows.length < limit;
-    checkCursors(walk, cursor, rows, seen);
-    yield { rows, number, isLast };
-    if (isLast) return;
-    cursor = cursorOf(rows.at(-1)) ??
-      fault(walk, "cursor-missing", "the last row of a full page has no cursor");
-  }
-}
-
-/** Rows stand in rising order of their cursors; a row that does not move on was given before. */
-function checkCursors(walk: Walk, from: string, rows: unknown[], seen: Set<string>): void {
-  let previous = from;
-  for (const row of rows) {
-    const cursor = cursorOf(row);
-    if (cursor === undefined) continue;
-    if (seen.has(cursor) || cursor === previous) {
-      fault(walk, "cursor-repeated", `cursor "${cursor}" came twice`);
-    }
-    if (isBefore(cursor, previous)) {
-      fault(walk, "cursor-backwards", `cursor "${cursor}" came after "${previous}"`);
-    }
-    previous = cursor;
-  }
-  // Only texts that cannot be ordered need remembering; numbers that rise cannot repeat.
-  if (!isWhole(previous)) { for (const row of rows) seen.add(cursorOf(row) ?? ""); }
-}
-
-const isWhole = (cursor: string) => /^\d+$/.test(cursor);
-
-function isBefore(cursor: string, previous: string): boolean {
-  if (!isWhole(cursor) || !isWhole(previous)) return false;
-  return cursor.length === previous.length ? cursor < previous : cursor.length < previous.length;
-}
-
-function cursorOf(row: unknown): string | undefined {
-  const cursor = typeof row === "object" && row !== null ? (row as { cursor?: unknown }).cursor : undefined;
-  return typeof cursor === "string" ? cursor : undefined;
-}
-
-async function* byNumber<Row>(walk: Walk): AsyncGenerator<Page<Row>> {
-  const limit = Number(walk.params.limit);
-  const last = walk.operation.paging?.last;
-  let before: string | undefined;
-  for (let number = 1, wanted = Number(walk.params.page ?? 1);; number++, wanted++) {
-    checkPageCount(walk, number);
-    const answer = await walk.call(walk.operation, { ...walk.params, page: wanted }, walk.options);
-    // Lists come bare, or with counters beside them, as the operation's answer type says.
-    const { rows, page, totalPages, isLast: marked } = Array.isArray(answer)
-      ? { rows: answer as Row[], page: 0, totalPages: "", isLast: false }
-      : answer as { rows: Row[]; page: number; totalPages: string; isLast?: boolean };
-    if (page !== 0 && page !== wanted) {
-      fault(walk, "page-repeated", `page ${wanted} was asked for and page ${page} came`);
-    }
-    if (page === 0) {
-      // The answer does not say which page it is, so its content has to.
-      const content = JSON.stringify(rows);
-      if (rows.length > 0 && content === before) {
-        fault(walk, "page-repeated", `page ${wanted} is the one before`);
-      }
-      before = content;
-    }
-    const isShort = rows.length < limit;
-    // Without a number of pages, as with a member at zero that is left out, only a short page tells the end.
-    const total = Number(totalPages) || undefined;
-    const isLast = last === "mark"
-      ? marked === true || isShort
-      : last === "total" && total !== undefined
-      ? wanted >= total || rows.length === 0
-      : isShort;
-    yield { rows, number, isLast };
-    if (isLast) return;
-  }
-}
-
-function checkPageCount({ operation, options }: Walk, number: number): void {
-  const most = options.maxPages ?? MAX_PAGES;
-  if (number > most) {
-    throw new ProtocolError(`Cannot read ${operation.name} to its end: more than ${most} pages`, {
-      code: "page-cap",
-      operation: operation.name,
-    });
-  }
-}
-
-function fault({ operation }: Walk, code: string, reason: string): never {
-  throw new ProtocolError(`Cannot read ${operation.name} to its end: ${reason}`, {
-    code,
-    operation: operation.name,
-  });
+/** Returns whether a walk ended because the list became another one while it was read. */
+export function isListChanged(error: unknown): error is ProtocolError {
+  return error instanceof ProtocolError && (error.code === LIST_CHANGED || error.code === LIST_EMPTIED);
 }

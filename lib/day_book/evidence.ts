@@ -10,10 +10,11 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
+import { isRefusal } from "../client/page_walk.ts";
 import { isDecimal } from "../decimal.ts";
 import { ProtocolError } from "../errors.ts";
 import type { ListCheck } from "./day_checks.ts";
-import { isRefusal, listsOf, type ListSpec, sourceOf } from "./lists.ts";
+import { listsOf, type ListSpec, sourceOf } from "./lists.ts";
 import type { MarketDay } from "./market_days.ts";
 import { dayAtStart } from "./tally.ts";
 import type { DayBookMarket } from "./types.ts";

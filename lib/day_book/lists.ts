@@ -4,13 +4,13 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
-import type { Page, Paged, PagingOptions } from "../client/paging.ts";
-import { BusyError, DisplacedError, LoginExpiredError, RejectedError, UnmappedError } from "../errors.ts";
+import { isListChanged, type Page, type Paged, type PagingOptions } from "../client/paging.ts";
 import { fillFields, fills } from "../operations/fills.ts";
 import { fundJournal, journalFields } from "../operations/fund_journal.ts";
 import { futures, futuresOrderFields } from "../operations/futures.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { orderFields, orders } from "../operations/orders.ts";
+import { fillIdentity, journalIdentity, orderIdentity } from "../operations/shared.ts";
 import type { FieldsInfo } from "../operations/types.ts";
 import type { AnyRow } from "./columns.ts";
 import type { DayBookList, DayBookMarket } from "./types.ts";
@@ -44,9 +44,6 @@ export interface ListSpec {
   readonly fields: FieldsInfo;
 }
 
-const fillIdentity = ["orderId", "symbol", "side", "fillTime", "fillPrice", "filledQuantity"];
-const orderIdentity = ["orderId", "symbol", "side"];
-
 /** Lists of each market. */
 export const marketLists: readonly ListSpec[] = [
   {
@@ -70,7 +67,7 @@ export const marketLists: readonly ListSpec[] = [
     history: fundJournal.history,
     today: fundJournal.today,
     dated: "time",
-    identity: ["amount", "type", "typeText", "parentType"],
+    identity: journalIdentity,
     fields: journalFields,
   },
 ];
@@ -102,7 +99,7 @@ export function listsOf(market: DayBookMarket): readonly ListSpec[] {
   return market === "futures" ? futuresLists : marketLists;
 }
 
-/** Rows of a page; a server may answer with fewer, and say nothing. */
+/** Rows of a page. */
 const PAGE_ROWS = 99;
 
 /** What a list is asked for; each operation takes what it knows of. */
@@ -148,57 +145,34 @@ function whole({ client, operation, params, options }: Asked): Source {
   return { pages: pages(), isComplete: () => isComplete, unproven: () => undefined };
 }
 
-/**
- * A list that comes in pages. A short page ends it by the broker's rule, but a server with smaller pages of its own
- * looks the same: so the walk asks once more behind the last row, and only an empty page proves the end.
- */
-function walk(asked: Asked): Source {
-  const { client, operation, params, options } = asked;
+/** A list that comes in pages. One that changes while it is read stays with what came, and says so. */
+function walk({ client, operation, params, options }: Asked): Source {
   const [family = "", name = ""] = operation.name.split(".");
   // The client has a method for each operation of the catalogue, under its name.
   const methods = client as unknown as Readonly<Record<string, Readonly<Record<string, PagedMethod>>>>;
   const paged = methods[family]![name]!(params, options);
-  let unproven: string | undefined;
+  let changed: string | undefined;
   async function* pages(): AsyncGenerator<Page<AnyRow>> {
-    let last: Page<AnyRow> | undefined;
-    for await (const page of paged.pages()) yield last = page;
-    if (last !== undefined && last.rows.length > 0 && paged.isComplete) {
-      unproven = await whatFollows(last, asked);
+    try {
+      yield* paged.pages();
+    } catch (error) {
+      if (!isListChanged(error)) throw error;
+      changed = error.message;
     }
   }
-  return { pages: pages(), isComplete: () => paged.isComplete, unproven: () => unproven };
+  return {
+    pages: pages(),
+    isComplete: () => paged.isComplete || changed !== undefined,
+    unproven: () => changed ?? paged.unproven,
+  };
 }
 
 type PagedMethod = (params: Readonly<Record<string, unknown>>, options: PagingOptions) => Paged<AnyRow>;
-
-async function whatFollows(last: Page<AnyRow>, asked: Asked): Promise<string | undefined> {
-  const { client, operation, params, options } = asked;
-  const came = `the last page has ${last.rows.length} rows where ${PAGE_ROWS} were asked for`;
-  const isByCursor = operation.paging?.style === "cursor";
-  const cursor = last.rows.at(-1)?.cursor;
-  if (isByCursor && typeof cursor !== "string") {
-    return `${came}, and its last row has no cursor to ask for more`;
-  }
-  const next = isByCursor ? { cursor } : { page: last.number + 1 };
-  try {
-    const { length } = rowsOf(await client.call(operation, { ...params, ...next }, options));
-    return length === 0 ? undefined : `${came}, and more follow`;
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    return `${came}, and the broker refused to say whether more follow (${error.message})`;
-  }
-}
 
 /** Rows of an answer: lists come bare, or with counters beside them. */
 function rowsOf(answer: unknown): AnyRow[] {
   // The catalogue decodes both into records.
   return Array.isArray(answer) ? answer : (answer as { rows: AnyRow[] }).rows;
-}
-
-/** Returns whether the broker refused for good: not for a missing login, and not because it is busy. */
-export function isRefusal(error: unknown): error is RejectedError | UnmappedError {
-  const isPassing = [LoginExpiredError, DisplacedError, BusyError].some((kind) => error instanceof kind);
-  return error instanceof UnmappedError || (error instanceof RejectedError && !isPassing);
 }
 
 /**

@@ -12,8 +12,9 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
+import { isRefusal } from "../client/page_walk.ts";
 import { type KeptDay, keptDay, summaryIn } from "./kept_day.ts";
-import { isRefusal, listsOf, type ListSpec, sourceOf } from "./lists.ts";
+import { listsOf, type ListSpec, sourceOf } from "./lists.ts";
 import type { ListReading } from "./losses.ts";
 import { dateIn, marketDay } from "./market_days.ts";
 import { TextFile } from "./row_file.ts";

@@ -5,10 +5,11 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
+import { isRefusal } from "../client/page_walk.ts";
 import { compare, DecimalSum } from "../decimal.ts";
 import { journalTie } from "./day_checks.ts";
 import type { DifferenceFile } from "./differences.ts";
-import { futuresLists, isRefusal, listsOf, type ListSpec } from "./lists.ts";
+import { futuresLists, listsOf, type ListSpec } from "./lists.ts";
 import { lossesOf } from "./losses.ts";
 import type { MarketDay } from "./market_days.ts";
 import { Part } from "./part.ts";

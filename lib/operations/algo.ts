@@ -275,7 +275,7 @@ export const algo = family("algo", {
       }
     }),
     response: rows("algoOrderList", algoOrderRecord),
-    paging: { style: "page", last: "short" },
+    paging: { style: "page", last: "short", identity: ["orderId"] },
     socket: noMessage,
   }),
 

@@ -94,7 +94,7 @@ export const conditionalOrders = family("conditionalOrders", {
       ...pageNumbers,
     }, checkCommon),
     response: page("TradeQueryRealCondOrderListResponse"),
-    paging: { style: "page", last: "total" },
+    paging: { style: "page", last: "total", identity: ["orderId"] },
     socket: {
       request: "TradeQueryRealCondOrderListRequest",
       response: "TradeQueryRealCondOrderListResponse",
@@ -119,7 +119,7 @@ export const conditionalOrders = family("conditionalOrders", {
       ...pageNumbersText,
     }, checkCommon),
     response: page("TradeQueryHistoryCondOrderListResponse"),
-    paging: { style: "page", last: "total" },
+    paging: { style: "page", last: "total", identity: ["orderId"] },
     socket: {
       request: "TradeQueryHistoryCondOrderListRequest",
       response: "TradeQueryHistoryCondOrderListResponse",

@@ -7,7 +7,7 @@ import { FeeItem } from "../dictionaries/fee_item.ts";
 import { family, operation } from "./operation.ts";
 import { orderFields } from "./orders.ts";
 import { type Field, field, key, params, record, type RecordOf, rows } from "./records.ts";
-import { checkCommon, cursorPaging, dateRange, market } from "./shared.ts";
+import { checkCommon, cursorPaging, dateRange, fillIdentity, market } from "./shared.ts";
 import { completeFees } from "./socket_fees.ts";
 import { decimal } from "./types.ts";
 
@@ -56,7 +56,7 @@ export const fills = family("fills", {
     source: "API document 4.4",
     request: params({ market, ...cursorPaging }),
     response: rows("data", fillRecord, { proto: ["TradeQueryRealDeliverListResponse"] }),
-    paging: { style: "cursor", last: "short" },
+    paging: { style: "cursor", last: "short", identity: fillIdentity },
     socket: {
       request: "TradeQueryRealDeliverListRequest",
       response: "TradeQueryRealDeliverListResponse",
@@ -73,7 +73,7 @@ export const fills = family("fills", {
     source: "API document 4.4",
     request: params({ market, ...dateRange, ...cursorPaging }, checkCommon),
     response: rows("data", fillRecord, { proto: ["TradeQueryHistoryDeliverListResponse"] }),
-    paging: { style: "cursor", last: "short" },
+    paging: { style: "cursor", last: "short", identity: fillIdentity },
     socket: {
       request: "TradeQueryHistoryDeliverListRequest",
       response: "TradeQueryHistoryDeliverListResponse",

@@ -6,7 +6,7 @@
 import { FundJournalType } from "../dictionaries/fund_journal_type.ts";
 import { family, operation } from "./operation.ts";
 import { field, key, params, record, type RecordOf, rows } from "./records.ts";
-import { checkCommon, cursorPaging, dateRange, market } from "./shared.ts";
+import { checkCommon, cursorPaging, dateRange, journalIdentity, market } from "./shared.ts";
 import { anyOf, decimal, text } from "./types.ts";
 
 /** Fields of a line of the fund journal. */
@@ -41,7 +41,7 @@ export const fundJournal = family("fundJournal", {
     source: "API document 4.2, 4.8",
     request: params({ market, ...cursorPaging }),
     response: rows("data", journalRecord, { proto: ["TradeQueryRealFundJourListResponse"] }),
-    paging: { style: "cursor", last: "short" },
+    paging: { style: "cursor", last: "short", identity: [...journalIdentity, "time"] },
     socket: { request: "TradeQueryRealFundJourListRequest", response: "TradeQueryRealFundJourListResponse" },
   }),
 
@@ -54,7 +54,7 @@ export const fundJournal = family("fundJournal", {
     source: "API document 4.2, 4.8",
     request: params({ market, ...dateRange, ...cursorPaging }, checkCommon),
     response: rows("data", journalRecord, { proto: ["TradeQueryHistoryFundJourListResponse"] }),
-    paging: { style: "cursor", last: "short" },
+    paging: { style: "cursor", last: "short", identity: [...journalIdentity, "time"] },
     socket: {
       request: "TradeQueryHistoryFundJourListRequest",
       response: "TradeQueryHistoryFundJourListResponse",

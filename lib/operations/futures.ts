@@ -15,7 +15,15 @@ import { SecurityType } from "../dictionaries/security_type.ts";
 import { Side } from "../dictionaries/side.ts";
 import { family, operation, type Proof } from "./operation.ts";
 import { field, key, listOf, optional, params, record, type RecordOf, rows } from "./records.ts";
-import { checkCommon, dateRange, orderIdAnswer, pageCounters, pageNumbers } from "./shared.ts";
+import {
+  checkCommon,
+  dateRange,
+  fillIdentity,
+  orderIdAnswer,
+  orderIdentity,
+  pageCounters,
+  pageNumbers,
+} from "./shared.ts";
 import {
   anyOf,
   anyOfInt,
@@ -425,7 +433,7 @@ export const futures = family("futures", {
     source: "vendor Python SDK 1.1.2, community Go SDK, vendor gateway SDK 2.3.0",
     request: params({ ...dateRange, ...pageNumbers }, checkCommon),
     response: page("FuturesQueryHistoryEntrustListResponse"),
-    paging: { style: "page", last: "mark" },
+    paging: { style: "page", last: "mark", identity: orderIdentity },
     socket: {
       request: "FuturesQueryHistoryEntrustListRequest",
       response: "FuturesQueryHistoryEntrustListResponse",
@@ -458,7 +466,7 @@ export const futures = family("futures", {
     source: "API document 2.5, 4.5",
     request: params({ ...dateRange, ...pageNumbers }, checkCommon),
     response: page("FuturesQueryHistoryDeliverListResponse"),
-    paging: { style: "page", last: "mark" },
+    paging: { style: "page", last: "mark", identity: fillIdentity },
     socket: {
       request: "FuturesQueryHistoryDeliverListRequest",
       response: "FuturesQueryHistoryDeliverListResponse",

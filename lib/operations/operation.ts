@@ -45,6 +45,13 @@ export interface Paging {
    * What tells the last page: a page shorter than asked for, the number of pages, or a mark.
    */
   readonly last: "short" | "total" | "mark";
+  /**
+   * Members of a row by which it is found again in another reading of the list: none of them changes while the row
+   * stays in the list. Two rows may be alike in all of them.
+   */
+  readonly identity: readonly string[];
+  /** Parameter with which the broker answers with all rows at once, whatever the page. */
+  readonly wholeWith?: string;
 }
 
 /** Where the outcome of a write shows when its answer was lost. */

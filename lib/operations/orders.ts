@@ -20,6 +20,7 @@ import {
   dateRange,
   market,
   orderIdAnswer,
+  orderIdentity,
   successAnswer,
   symbol,
 } from "./shared.ts";
@@ -358,7 +359,7 @@ export const orders = family("orders", {
       orderIds: optional("entrustId", listOf(orderId, 100)),
     }),
     response: rows("data", orderRecord, { proto: ["TradeQueryRealEntrustListResponse"] }),
-    paging: { style: "cursor", last: "short" },
+    paging: { style: "cursor", last: "short", identity: orderIdentity, wholeWith: "orderIds" },
     socket: { request: "TradeQueryRealEntrustListRequest", response: "TradeQueryRealEntrustListResponse" },
   }),
 
@@ -371,7 +372,7 @@ export const orders = family("orders", {
     source: "API document 4.4",
     request: params({ market, ...dateRange, ...cursorPaging }, checkCommon),
     response: rows("data", orderRecord, { proto: ["TradeQueryHistoryEntrustListResponse"] }),
-    paging: { style: "cursor", last: "short" },
+    paging: { style: "cursor", last: "short", identity: orderIdentity },
     socket: {
       request: "TradeQueryHistoryEntrustListRequest",
       response: "TradeQueryHistoryEntrustListResponse",

@@ -326,18 +326,20 @@ export interface RowsOptions {
 export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions = {}): RowsType<T> {
   const list = listOf(type);
   const names = [member, ...options.aliases ?? []];
+  // Returns `undefined` where the answer has no list at all.
   const find = (value: unknown): unknown => {
-    if (value === undefined || value === null || Array.isArray(value)) return value ?? [];
+    if (value === undefined || value === null) return undefined;
+    if (Array.isArray(value)) return value;
     if (!isObject(value)) throw new Mismatch("a list", value);
     const name = names.find((each) => value[each] !== undefined);
-    if (name !== undefined) return value[name] === null ? [] : find1(value[name]);
+    if (name !== undefined) return value[name] === null ? undefined : find1(value[name]);
     const inline = Object.keys(type.fields ?? {}).some((each) =>
       value[type.fields![each]!.wire] !== undefined
     );
     // A list under a name that nobody has seen must not pass for an empty one.
     const strange = inline ? undefined : Object.entries(value).find(([, each]) => Array.isArray(each));
     if (strange !== undefined) throw new Mismatch(`a list under "${member}"`, `a list under "${strange[0]}"`);
-    return inline ? [value] : [];
+    return inline ? [value] : undefined;
   };
   const find1 = (value: unknown): unknown =>
     isObject(value) && names.some((each) => each in value) ? find(value) : value;
@@ -346,7 +348,7 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
     proto: options.proto ?? [],
     fields: { rows: { wire: member, type: list, optional: false } },
     encode: (value) => ({ [member]: list.encode(value) }),
-    decode: (value) => within(member, () => list.decode(find(value))),
+    decode: (value) => within(member, () => list.decode(find(value) ?? [])),
     rows: type,
     wireList: find,
   };
@@ -356,7 +358,7 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
 export interface RowsType<T> extends ValueType<T[], true> {
   /** What one row is. */
   readonly rows: ValueType<T>;
-  /** Finds the rows as the broker sent them. */
+  /** Finds the rows as the broker sent them; `undefined` where the answer has no list at all. */
   readonly wireList: (value: unknown) => unknown;
 }
 

@@ -21,6 +21,20 @@ export const cursorPaging = {
   cursor: field("queryParamStr", text, { fallback: "0" }),
 };
 
+/** Members that tell one fill from another. They are the same before and after clearing, which adds the fees. */
+export const fillIdentity: readonly string[] = [
+  "orderId",
+  "symbol",
+  "side",
+  "fillTime",
+  "fillPrice",
+  "filledQuantity",
+];
+/** Members that tell one order from another, whatever its state. */
+export const orderIdentity: readonly string[] = ["orderId", "symbol", "side"];
+/** Members that tell one line of the journal from another. They are the same on its day and later. */
+export const journalIdentity: readonly string[] = ["amount", "type", "typeText", "parentType"];
+
 /** Days of a history query, both included. */
 export const dateRange = {
   /** First day. */

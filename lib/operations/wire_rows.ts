@@ -20,21 +20,38 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Remembers for each row of an answer what the broker sent. `data` is what the answer was decoded from. */
-export function rememberWire({ response }: AnyOperation, answer: unknown, data: unknown): void {
+export function rememberWire(operation: AnyOperation, answer: unknown, data: unknown): void {
   const ours = listOf(isRecord(answer) ? answer.rows : answer);
-  const { rows } = response.fields ?? {};
-  const theirs = listOf(
-    "wireList" in response && typeof response.wireList === "function"
-      ? response.wireList(data)
-      : isRecord(data) && rows !== undefined
-      ? data[rows.wire]
-      : undefined,
-  );
+  const theirs = listOf(wireListOf(operation, data));
   if (ours.length !== theirs.length) return;
   for (const [index, row] of ours.entries()) {
     const wire = theirs[index];
     if (isRecord(row) && isRecord(wire)) (row as Remembering)[WIRE] = wire;
   }
+}
+
+/** The list of an answer as the broker sent it; nothing where the answer has none. */
+function wireListOf({ response }: AnyOperation, data: unknown): unknown {
+  const { rows } = response.fields ?? {};
+  return "wireList" in response && typeof response.wireList === "function"
+    ? response.wireList(data)
+    : isRecord(data) && rows !== undefined
+    ? data[rows.wire]
+    : undefined;
+}
+
+const withoutList = new WeakSet<object>();
+
+/** Remembers of a page that the broker sent no list: `null`, `{}` or nothing where `[]` says that no rows are left. */
+export function rememberMissingList(operation: AnyOperation, answer: unknown, data: unknown): void {
+  if (operation.paging === undefined || typeof answer !== "object" || answer === null) return;
+  const list = wireListOf(operation, data);
+  if (list === undefined || list === null) withoutList.add(answer);
+}
+
+/** Returns whether a page came without a list. On a socket an empty list cannot be told from none: it never does. */
+export function isListMissing(answer: object): boolean {
+  return withoutList.has(answer);
 }
 
 function listOf(value: unknown): unknown[] {

@@ -5,6 +5,7 @@
  */
 import { sessionOn } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
+import type { Paged } from "../client/paging.ts";
 import { RejectedError, UnmappedError } from "../errors.ts";
 import { findOperation } from "../operations/mod.ts";
 import type { AnyOperation } from "../operations/operation.ts";
@@ -28,25 +29,29 @@ export async function callOperation(
   // A write is not given up half-way: its outcome would be unknown.
   if (operation.effect === "write") return await client.call(operation, params);
   if (operation.paging === undefined) return await client.call(operation, params, { signal });
-  const rows = await list(client, operation, params, signal);
+  const list = listOf(client, operation, params, signal);
+  const rows = await list.toArray();
+  if (list.unproven !== undefined) {
+    context.log("warn", `"${operation.name}" may have more rows than these ${rows.length}: ${list.unproven}`);
+  }
   const isOfDay = asOfNow !== undefined && context.day.isOneOfMany === undefined;
   if (rows.length === 0 && isOfDay) await refuseEmptied(operation, params, { client, context });
   return rows;
 }
 
-async function list(
+function listOf(
   client: Client,
   { name }: AnyOperation,
   params: unknown,
   signal: AbortSignal,
-): Promise<unknown[]> {
+): Paged<unknown> {
   const [family = "", method = ""] = name.split(".");
   // The client has one function for each operation of the catalogue, under the same names.
   const families = client as unknown as Record<string, Record<string, ListMethod>>;
-  return await families[family]![method]!(params, { signal }).toArray();
+  return families[family]![method]!(params, { signal });
 }
 
-type ListMethod = (params: unknown, options: { signal: AbortSignal }) => { toArray(): Promise<unknown[]> };
+type ListMethod = (params: unknown, options: { signal: AbortSignal }) => Paged<unknown>;
 
 /** How far a list is read, which says nothing about its rows. */
 const paging: ReadonlySet<string> = new Set(["limit", "cursor", "page"]);

@@ -9,7 +9,7 @@ import { RejectedError, UnmappedError } from "../errors.ts";
 import { findOperation } from "../operations/mod.ts";
 import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
 import { Mismatch } from "../operations/types.ts";
-import { rememberWire } from "../operations/wire_rows.ts";
+import { rememberMissingList, rememberWire } from "../operations/wire_rows.ts";
 import { decodeExactly, describeMismatch, parseAsWritten, parseWithDigits } from "./json.ts";
 import { type CallContext, type Refused, rejection, unanswered, unreadable } from "./outcome.ts";
 import type { CallOptions } from "./transport.ts";
@@ -98,6 +98,7 @@ export function readAnswer(
   const { operation } = context;
   try {
     const answer = decodeExactly(operation.response, data, () => dataOf(parseWithDigits(text)));
+    rememberMissingList(operation, answer, data);
     if (keepWire !== undefined) {
       rememberWire(operation, answer, keepWire === "digits" ? dataOf(parseAsWritten(text)) : data);
     }

@@ -251,15 +251,54 @@ Deno.test("cursor faults: the walk ends with an error instead of a loop or a hol
   }
 });
 
-Deno.test("short-page: the protocol ends a list there, so the walk does, and counts alone can tell", async () => {
+Deno.test("short-page: the walk reads on behind a page that is shorter than asked for, once or always", async () => {
   await withDesk(async ({ gateway, client }) => {
     const list = () => client.fills.history({ market: "hk", ...range, limit: 10 }).toArray();
     const all = await list();
-    gateway.faults.arm({ kind: "short-page", operation: "fills.history", skip: 1 });
-    const cut = await list();
-    assertEquals(struck(gateway, "short-page"), 1);
-    assertEquals(cut, all.slice(0, cut.length), "what came is right as far as it goes");
-    assert(cut.length < all.length);
+    for (const times of [1, 100]) {
+      gateway.faults.arm({ kind: "short-page", operation: "fills.history", skip: 1, times });
+      assertEquals(await list(), all);
+      gateway.faults.clear();
+    }
+    assert(struck(gateway, "short-page") > 2);
+  });
+});
+
+Deno.test("empty-page: a page without a list in the middle is an error, and none behind the end is not", async () => {
+  await withDesk(async ({ gateway, client }) => {
+    const list = (limit: number) => client.fills.history({ market: "hk", ...range, limit });
+    const all = await list(99).toArray();
+    gateway.faults.arm({ kind: "empty-page", operation: "fills.history", skip: 2 });
+    const error = await assertRejects(() => list(5).toArray(), ProtocolError);
+    assertEquals([error.code, struck(gateway, "empty-page")], ["page-missing", 1]);
+    assertEquals(
+      error.message,
+      "Cannot read fills.history to its end: page 3 came without rows, although more rows follow",
+    );
+    // Pages of a fourth of the list: the fifth one lies behind the end.
+    gateway.faults.arm({ kind: "empty-page", operation: "fills.history", skip: 4 });
+    assertEquals(await list(all.length / 4).toArray(), all);
+    assertEquals(struck(gateway, "empty-page"), 2);
+  });
+});
+
+Deno.test("insert-row: a list that grows at its beginning is read again, and no row comes twice", async () => {
+  await withDesk(async ({ gateway, client }) => {
+    const list = () => client.fills.history({ market: "hk", ...range, limit: 5 });
+    const all = await list().toArray();
+    gateway.faults.arm({ kind: "insert-row", operation: "fills.history", skip: 1 });
+    const rows = await list().toArray();
+    assertEquals([struck(gateway, "insert-row"), rows.length], [1, all.length + 1]);
+    assertEquals(rows.map(({ orderId }) => orderId), ["inserted-1", ...all.map(({ orderId }) => orderId)]);
+    // Whoever takes rows as they come has to begin again.
+    gateway.faults.arm({ kind: "insert-row", operation: "fills.history", skip: 1 });
+    const walk = list();
+    const seen: (string | undefined)[] = [];
+    const error = await assertRejects(async () => {
+      for await (const { orderId } of walk) seen.push(orderId);
+    }, ProtocolError);
+    assertEquals([error.code, walk.isComplete], ["list-changed", false]);
+    assertEquals(seen, rows.slice(0, seen.length).map(({ orderId }) => orderId));
   });
 });
 

@@ -4,7 +4,7 @@ import { operations } from "../../lib/operations/mod.ts";
 import { type Arrived, farEnd, ok, type Reaction, refused } from "../support/far_end.ts";
 
 const range = { from: "2025-08-11", to: "2025-08-15" };
-const line = (cursor: string) => ({ businessBalance: "1.00", type: "21", queryParamStr: cursor });
+const line = (cursor: string) => ({ businessBalance: `${cursor}.00`, type: "21", queryParamStr: cursor });
 
 /** A gateway that holds numbered lines and serves them as the broker documents it. */
 function journal(
@@ -20,14 +20,15 @@ function journal(
   });
 }
 
-Deno.test("a cursor walk gives every row once, and stops on a short or an empty page", async () => {
-  for (const [count, calls] of [[0, 1], [1, 1], [98, 1], [99, 2], [100, 2], [198, 3], [250, 3]] as const) {
+Deno.test("a cursor walk gives every row once, and asks once more to prove that nothing follows", async () => {
+  for (const [count, calls] of [[0, 1], [1, 2], [98, 2], [99, 3], [100, 3], [198, 4], [250, 4]] as const) {
     await using end = journal(count);
     await using client = await connect({ gateway: end.url });
     const list = client.fundJournal.history({ market: "hk", ...range });
     assertEquals(list.isComplete, false);
     const rows = await list.toArray();
     assertEquals([rows.length, end.arrived.length, list.isComplete], [count, calls, true]);
+    assertEquals(list.unproven, undefined);
     assertEquals(new Set(rows.map(({ cursor }) => cursor)).size, count);
   }
 });
@@ -39,9 +40,11 @@ Deno.test("a walk asks for 99 rows at once, or for what the caller says", async 
   await client.fundJournal.history({ market: "hk", ...range, limit: 4 }).toArray();
   assertEquals(end.arrived.map(({ body }) => [body.params.queryParamStr, body.params.queryCount]), [
     ["0", 99],
+    ["9", 99], // from the row before the last one: the last one alone must come again
     ["0", 4],
     ["4", 4],
     ["8", 4],
+    ["9", 4],
   ]);
 });
 
@@ -90,6 +93,8 @@ Deno.test("a page cap is an error, not a short list", async () => {
   const list = client.fundJournal.history({ market: "hk", ...range, limit: 10 }, { maxPages: 3 });
   const error = await assertRejects(() => list.toArray(), ProtocolError, "more than 3 pages");
   assertEquals([error.code, end.arrived.length, list.isComplete], ["page-cap", 3, false]);
+  const enough = client.fundJournal.history({ market: "hk", ...range, limit: 40 }, { maxPages: 3 });
+  assertEquals((await enough.toArray()).length, 100);
 });
 
 Deno.test("an error in the middle of a walk is retried for its page, and ends the walk when it stays", async () => {
@@ -119,7 +124,7 @@ Deno.test("page numbers run to the number of pages, to the mark, or to a short p
   const conditional = (id: number) => ({ condOrderId: String(id), stockCode: "00700.HK" });
   await using total = farEnd(({ body }) => {
     const page = Number(body.params.pageNo);
-    return ok({ data: [conditional(page)], curPageNo: page, curPageSize: 1, totalPages: 3 });
+    return ok({ data: page > 3 ? [] : [conditional(page)], curPageNo: page, curPageSize: 1, totalPages: 3 });
   });
   await using first = await connect({ gateway: total.url });
   const ids = (await first.conditionalOrders.today({ market: "hk", limit: 1 }).toArray()).map(({ orderId }) =>
@@ -137,7 +142,8 @@ Deno.test("page numbers run to the number of pages, to the mark, or to a short p
     exchangeType: "K",
     startTime: "2025-08-01 00:00:00",
     endTime: "2025-08-15 23:59:59",
-    pageNo: "3",
+    // One more than the number of pages, as pages before the last one were short.
+    pageNo: "4",
     pageSize: "99",
   });
 
@@ -151,24 +157,25 @@ Deno.test("page numbers run to the number of pages, to the mark, or to a short p
   const algo = (id: string) => ({ orderId: id, stockCode: "00700.HK" });
   await using short = farEnd(({ body }) =>
     ok({
-      algoOrderList: ["a", "b"].slice(0, body.params.pageNo === "3" ? 1 : 2).map((id) =>
-        algo(id + body.params.pageNo)
-      ),
+      algoOrderList: ["a", "b"].slice(0, { "1": 2, "2": 2, "3": 1 }[String(body.params.pageNo)] ?? 0).map((
+        id,
+      ) => algo(id + body.params.pageNo)),
     })
   );
   await using third = await connect({ gateway: short.url });
   assertEquals((await third.algo.list({ ...range, limit: 2 }).toArray()).length, 5);
 });
 
-Deno.test("without a number of pages only a short page ends the list", async () => {
+Deno.test("without a number of pages a short page with nothing behind it ends the list", async () => {
   const row = (id: number) => ({ condOrderId: String(id), stockCode: "00700.HK" });
   await using end = farEnd(({ body }) => {
     const page = Number(body.params.pageNo);
-    return ok({ data: page < 3 ? [row(page * 2), row(page * 2 + 1)] : [row(6)], curPageNo: page });
+    const rows = page < 3 ? [row(page * 2), row(page * 2 + 1)] : page === 3 ? [row(6)] : [];
+    return ok({ data: rows, curPageNo: page });
   });
   await using client = await connect({ gateway: end.url });
   const list = client.conditionalOrders.today({ market: "hk", limit: 2 });
-  assertEquals([(await list.toArray()).length, list.isComplete, end.arrived.length], [5, true, 3]);
+  assertEquals([(await list.toArray()).length, list.isComplete, end.arrived.length], [5, true, 4]);
 });
 
 Deno.test("a server that gives the same page again is noticed", async () => {
@@ -187,6 +194,186 @@ Deno.test("a server that gives the same page again is noticed", async () => {
   await using other = await connect({ gateway: mute.url });
   const again = await assertRejects(() => other.algo.list({ ...range, limit: 1 }).toArray(), ProtocolError);
   assertEquals([again.code, mute.arrived.length], ["page-repeated", 2]);
+});
+
+/** Reads the journal of a gateway, four lines a page. */
+async function readJournal(count: number, change: Parameters<typeof journal>[1]) {
+  await using end = journal(count, change);
+  await using client = await connect({ gateway: end.url });
+  const list = client.fundJournal.history({ market: "hk", ...range, limit: 4 });
+  const rows = await list.toArray().catch((error) => error);
+  const { code, message } = rows as { code?: string; message?: string };
+  return {
+    code,
+    message,
+    rows: Array.isArray(rows) ? rows.map(({ cursor }) => Number(cursor)) : undefined,
+    calls: end.arrived.length,
+    list,
+  };
+}
+
+const nothings = { "data: null": ok(null), "data: {}": ok({}), "data: {data: null}": ok({ data: null }) };
+const numbersTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+for (const [what, nothing] of Object.entries(nothings)) {
+  Deno.test(`page 3 of a longer list with ${what} is an error, once or for ever`, async () => {
+    const once = await readJournal(
+      10,
+      (page, { body }) => body.params.queryParamStr === "8" ? nothing : page,
+    );
+    assertEquals(once.code, "page-missing");
+    assertEquals(
+      once.message,
+      "Cannot read fundJournal.history to its end: page 3 came without rows, although more rows follow",
+    );
+    for (const cap of [4, 3]) {
+      const always = await readJournal(
+        10,
+        (page, { body }) => Number(body.params.queryParamStr) >= 6 ? nothing : page.slice(0, cap),
+      );
+      assertEquals([always.code, always.list.isComplete], ["page-missing", false], `${cap} rows a page`);
+    }
+  });
+
+  Deno.test(`a server that sends ${what} for every empty list reads like any other`, async () => {
+    for (const count of [0, 1, 3, 4, 8, 10]) {
+      const { rows, list } = await readJournal(count, (page) => page.length === 0 ? nothing : page);
+      assertEquals([rows, list.isComplete, list.unproven], [numbersTo(count), true, undefined]);
+    }
+  });
+}
+
+Deno.test("a server with smaller pages than it is asked for gives every row", async () => {
+  for (const cap of [1, 2, 3]) {
+    const { rows, list } = await readJournal(50, (page) => page.slice(0, cap));
+    assertEquals([rows, list.isComplete, list.unproven], [numbersTo(50), true, undefined]);
+  }
+  // Also one that takes no cursor but that of the last row of a page.
+  const pages = new Map<unknown, number>([["0", 0]]);
+  const strict = await readJournal(50, (page, { body }) => {
+    const given = pages.has(body.params.queryParamStr) ? page.slice(0, 3) : [];
+    const { queryParamStr } = (given.at(-1) ?? {}) as { queryParamStr?: string };
+    if (queryParamStr !== undefined) pages.set(queryParamStr, given.length);
+    return given;
+  });
+  assertEquals([strict.rows, strict.list.unproven], [numbersTo(50), undefined]);
+});
+
+Deno.test("a list that begins anew at midnight while it is read is noticed", async () => {
+  for (const [rows, whole] of [[8, 2], [6, 2], [3, 1]]) {
+    let calls = 0;
+    const { code } = await readJournal(rows!, (page) => ++calls > whole! ? [] : page);
+    assertEquals(code, "list-emptied", `${rows} rows`);
+  }
+});
+
+Deno.test("rows that come in at the beginning of a list are noticed, and twins are not taken for them", async () => {
+  let added = 0;
+  const row = (index: number, name = index) => ({
+    stockCode: "AAPL",
+    entrustBs: "1",
+    entrustId: `${name}`,
+    queryParamStr: `${index}`,
+  });
+  await using end = farEnd(({ body }) => {
+    const { queryParamStr, queryCount } = body.params;
+    const start = Number(queryParamStr);
+    const all = Array.from({ length: 20 + added }, (_, index) => row(index + 1, index - added));
+    if (start === 8 && added === 0) added = 2;
+    return ok({ data: all.slice(start, start + Number(queryCount)) });
+  });
+  await using client = await connect({ gateway: end.url });
+  const list = client.orders.today({ market: "us", limit: 4 });
+  assertEquals((await list.toArray()).map(({ orderId }) => Number(orderId)), numbersTo(22).map((n) => n - 3));
+  added = 0;
+  const seen: unknown[] = [];
+  const error = await assertRejects(async () => {
+    for await (const { orderId } of list) seen.push(orderId);
+  }, ProtocolError);
+  assertEquals([error.code, new Set(seen).size, list.isComplete], ["list-changed", seen.length, false]);
+
+  // Equal fees of many orders, on pages that end and begin alike.
+  const { rows } = await readJournal(
+    50,
+    (page) => page.map((each) => ({ ...each as Record<string, string>, businessBalance: "-15.00" })),
+  );
+  assertEquals(rows, numbersTo(50));
+});
+
+Deno.test("pages that alternate are noticed at the third one, by cursor and by number", async () => {
+  const rows = (page: number, count: number) =>
+    Array.from(
+      { length: count },
+      (_, index) => ({
+        stockCode: "AAPL",
+        entrustBs: "1",
+        entrustId: `${page}-${index}`,
+        orderId: `${page}-${index}`,
+      }),
+    );
+  await using end = farEnd(({ body }) => {
+    const { pageNo, queryParamStr, queryCount, pageSize } = body.params;
+    const most = Number(queryCount ?? pageSize);
+    const start = Number(queryParamStr ?? (Number(pageNo) - 1) * most);
+    const page = rows(Math.floor(start / most) % 2, most);
+    return pageNo === undefined
+      ? ok({ data: page.map((row, index) => ({ ...row, queryParamStr: `${start + index + 1}` })) })
+      : ok({ algoOrderList: page });
+  });
+  await using client = await connect({ gateway: end.url });
+  const lists = [
+    client.orders.history({ market: "us", ...range, limit: 50 }),
+    client.algo.list({ ...range, limit: 50 }),
+  ];
+  for (const list of lists) {
+    const before = end.arrived.length;
+    const error = await assertRejects(() => list.toArray(), ProtocolError);
+    assertEquals([error.code, end.arrived.length - before], ["page-repeated", 3]);
+  }
+});
+
+Deno.test("orders that are asked for by their numbers come at once, whatever the page", async () => {
+  const all = Array.from(
+    { length: 100 },
+    (_, index) => ({
+      stockCode: "AAPL",
+      entrustBs: "1",
+      entrustId: `${index}`,
+      queryParamStr: `${index + 1}`,
+    }),
+  );
+  await using end = farEnd(() => ok({ data: all }));
+  await using client = await connect({ gateway: end.url });
+  const orderIds = all.map(({ entrustId }) => entrustId);
+  const list = client.orders.today({ market: "us", orderIds });
+  assertEquals([(await list.toArray()).length, end.arrived.length, list.isComplete], [100, 1, true]);
+});
+
+Deno.test("a broker that refuses to look behind the last row leaves the end unproven", async () => {
+  const refusing = await readJournal(
+    3,
+    (page, { body }) => body.params.queryParamStr === "0" ? page : refused("1016 invalid parameter"),
+  );
+  assertEquals([refusing.rows, refusing.list.isComplete], [[1, 2, 3], true]);
+  assertEquals(
+    refusing.list.unproven,
+    "the broker refused to say whether more follow (Cannot complete fundJournal.history: 1016 invalid parameter)",
+  );
+});
+
+Deno.test("a page that is missing before the last one by the server's own count is an error", async () => {
+  const row = (id: number) => ({ condOrderId: String(id), stockCode: "00700.HK" });
+  const answers: Record<string, (page: number) => unknown> = {
+    "page-missing": (page) => ({ data: page === 2 ? [] : [row(page)], curPageNo: page, totalPages: 3 }),
+    "list-changed": (page) => ({ data: page < 3 ? [row(page)] : [], curPageNo: page, totalPages: 4 - page }),
+  };
+  for (const [code, answer] of Object.entries(answers)) {
+    await using end = farEnd(({ body }) => ok(answer(Number(body.params.pageNo))));
+    await using client = await connect({ gateway: end.url });
+    const list = client.conditionalOrders.today({ market: "hk", limit: 1 });
+    const error = await assertRejects(() => list.toArray(), ProtocolError);
+    assertEquals([error.code, list.isComplete], [code, false]);
+  }
 });
 
 Deno.test("a refusal in the middle of a walk keeps its class", async () => {

@@ -110,6 +110,37 @@ conformance("a cursor that repeats, runs backwards or is missing ends the walk",
   }
 });
 
+conformance(
+  "a list is read whole from short pages, and not taken for whole with a page missing",
+  async (desk) => {
+    const { client, simulator: { faults } } = desk;
+    const list = (limit: number) => client.fills.history({ market: "hk", ...SPAN, limit });
+    const all = await list(99).toArray();
+    faults.arm({ kind: "short-page", operation: "fills.history", times: 100 });
+    assertEquals(await list(5).toArray(), all);
+    faults.clear();
+    faults.arm({ kind: "empty-page", operation: "fills.history", skip: 2 });
+    const error = await assertRejects(() => list(5).toArray(), ProtocolError, "page 3 came without rows");
+    assertEquals(error.code, "page-missing");
+    // From page 3 on the list is empty, as one of today is after midnight.
+    faults.arm({ kind: "empty-page", operation: "fills.history", skip: 2, times: 100 });
+    const walk = list(5);
+    await assertRejects(() => walk.toArray(), ProtocolError, "Cannot read fills.history to its end");
+    assertEquals(walk.isComplete, false);
+  },
+);
+
+conformance(
+  "a list that grows at its beginning gives each row once",
+  async ({ client, simulator: { faults } }) => {
+    const list = () => client.fills.history({ market: "hk", ...SPAN, limit: 5 });
+    const all = await idsOf(list());
+    faults.arm({ kind: "insert-row", operation: "fills.history", skip: 2 });
+    assertEquals(await idsOf(list()), ["inserted-1", ...all]);
+    assertEquals(faults.struck("insert-row"), 1);
+  },
+);
+
 Deno.test("every list of one account is the same over every way, page by page", async () => {
   await using house = await openHouse();
   const lists: Record<string, (client: Client) => Paged<unknown>> = {

@@ -103,12 +103,9 @@ Deno.test("exportDayBook() calls no first-time day final while the lists of its 
   await using book = openBook(bookOf("hk", 30, { day: "2025-08-14" }));
   book.broker.answer = ({ key, params, rows }) => {
     if (!isList(key) || params.startDate === params.endDate) return undefined;
-    // A server with pages of ten rows.
-    const start = Number(params.queryParamStr);
-    const page = rows.slice(start, start + 10).map((row, index) => ({
-      ...row,
-      queryParamStr: `${start + index + 1}`,
-    }));
+    // A server with pages of ten rows, which answers for the first page only.
+    if (params.queryParamStr !== "0") return refusal("1016 invalid parameter");
+    const page = rows.slice(0, 10).map((row, index) => ({ ...row, queryParamStr: `${index + 1}` }));
     return okText(JSON.stringify({ data: page }));
   };
   const { days: [day] } = await book.again({ now: () => EVENING + 86_400_000 });

@@ -103,7 +103,7 @@ for (const kind of ["cursor-repeat", "cursor-backward", "cursor-empty"] as const
   Deno.test(`exportDayBook() stops at a page walk broken by ${kind}, keeps earlier days, and goes on`, async () => {
     await using broker = await simulated({ fillsPerDay: 250 });
     using folder = temporaryFolder();
-    broker.simulator.faults.arm({ kind, operation: "fills.history", skip: 3 });
+    broker.simulator.faults.arm({ kind, operation: "fills.history", skip: 4 });
     const error = await failure(broker, { out: folder.path, accounts: ["securities"] });
     assertEquals(broker.simulator.faults.struck(kind), 1);
     assertEquals([error.code, error.day, error.kept], ["interrupted", "2025-08-14", ["2025-08-13"]]);
@@ -115,12 +115,21 @@ for (const kind of ["cursor-repeat", "cursor-backward", "cursor-empty"] as const
   });
 }
 
-Deno.test("exportDayBook() finds a page that was cut short, as the fills then miss what the orders say", async () => {
+Deno.test("exportDayBook() reads on behind pages that were cut short", async () => {
   await using broker = await simulated({ fillsPerDay: 250 });
   using folder = temporaryFolder();
-  broker.simulator.faults.arm({ kind: "short-page", operation: "fills.history" });
+  broker.simulator.faults.arm({ kind: "short-page", operation: "fills.history", times: 3 });
   const result = await broker.exportDays({ ...WEEK, out: folder.path });
-  assertEquals(broker.simulator.faults.struck("short-page"), 1);
+  assertEquals([broker.simulator.faults.struck("short-page"), result.ok], [3, true]);
+  assertEquals(readTree(folder.path), await undisturbed(broker));
+});
+
+Deno.test("exportDayBook() finds that the fills are missing, as the orders then say more", async () => {
+  await using broker = await simulated({ fillsPerDay: 250 });
+  using folder = temporaryFolder();
+  broker.simulator.faults.arm({ kind: "empty-page", operation: "fills.history" });
+  const result = await broker.exportDays({ ...WEEK, out: folder.path });
+  assertEquals(broker.simulator.faults.struck("empty-page"), 1);
   assertEquals([result.ok, result.days[0]?.differences], [false, result.differenceCount]);
   const checks = new Set(result.differences.map(({ check, day }) => `${day} ${check}`));
   assertEquals([...checks].sort(), ["2025-08-13 journal", "2025-08-13 orders"]);

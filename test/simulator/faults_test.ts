@@ -209,6 +209,36 @@ Deno.test("fault short-page cuts a full page in half and leaves a short one alon
   assertEquals(await page(gateway, "0", 6), full);
 });
 
+Deno.test("fault empty-page answers a page with rows without any list", async () => {
+  await using gateway = await start({ days: 3, fillsPerDay: 10 });
+  await login(gateway);
+  const rows = await page(gateway, "0", 6);
+  gateway.faults.arm({ kind: "empty-page" });
+  const params = {
+    exchangeType: "K",
+    queryCount: 6,
+    queryParamStr: "0",
+    startDate: "20250811",
+    endDate: "20250815",
+  };
+  const { ok, data } = await call(gateway, "/trade/TradeQueryHistoryDeliverList", params);
+  assertEquals([ok, data, gateway.faults.struck("empty-page")], [true, null, 1]);
+  assertEquals(await page(gateway, "0", 6), rows);
+});
+
+Deno.test("fault insert-row moves every row of a list back by one, for good", async () => {
+  await using gateway = await start({ days: 3, fillsPerDay: 10 });
+  await login(gateway);
+  gateway.faults.arm({ kind: "insert-row", skip: 1 });
+  const ids = async (cursor: string) =>
+    (await page(gateway, cursor, 6)).map(({ entrustId, queryParamStr }) => `${queryParamStr} ${entrustId}`);
+  const before = await ids("0");
+  const behind = await ids("6");
+  assertEquals(behind[0]!.split(" ")[1], before[5]!.split(" ")[1]);
+  assertEquals((await ids("0"))[0], "1 inserted-1");
+  assertEquals([await ids("6"), gateway.faults.struck("insert-row")], [behind, 1]);
+});
+
 /** Places an order and reads its number back from the next push. */
 async function place(gateway: SimulatedGateway): Promise<string> {
   const { data } = await call(gateway, "/trade/TradeEntrust", await restingOrder(gateway));

@@ -409,7 +409,7 @@ Deno.test("export-day-book covers the accounts that it is asked for, and names r
   assertEquals([stocks.ok, Object.keys(stocks.days[0]!.rows)], [true, ["fills", "orders", "fund_journal"]]);
   const names = Object.keys(readTree(folder.path));
   assert(names.includes("stocks/2025-08-15/fills.wire.jsonl") && names.includes("stocks/account.json"));
-  broker.simulator.faults.arm({ kind: "short-page", operation: "fills.history" });
+  broker.simulator.faults.arm({ kind: "empty-page", operation: "fills.history" });
   const disputed = await run({ accounts: ["securities"], markets: ["hk"], out: "stocks", wire: true });
   assertEquals([disputed.ok, disputed.days[0]?.action], [false, "disputed"]);
   const beside = noted.artifacts.filter(({ dataset }) => dataset === "day-book-disputed/summary.json");

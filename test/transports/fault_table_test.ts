@@ -80,6 +80,17 @@
  * - all: conformance/pushes_test.ts "pushes that come twice or in another order change nothing at the broker"
  * - all: conformance/pushes_test.ts "a push may come before the answer to its order, with the number that the answer gives"
  *
+ * F20 pages: rows come in, a page is missing, cut short or repeated, cursors run wrong, midnight passes
+ * - all: conformance/paging_test.ts "a list is read whole from short pages, and not taken for whole with a page missing"
+ * - all: conformance/paging_test.ts "a list that grows at its beginning gives each row once"
+ * - all: conformance/paging_test.ts "a cursor that repeats, runs backwards or is missing ends the walk"
+ * - all: conformance/paging_test.ts "a page that is refused as busy is asked for again, each row once"
+ * - gateway: client/paging_test.ts "a list that begins anew at midnight while it is read is noticed"
+ * - gateway: client/paging_test.ts "rows that come in at the beginning of a list are noticed, and twins are not taken for them"
+ * - gateway: client/paging_test.ts "pages that alternate are noticed at the third one, by cursor and by number"
+ * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls no list of today whole that changed its day between two pages"
+ * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls no list of today whole that is emptied while it is read"
+ *
  * F25 the day book before clearing, after it, again, and with two identical lines
  * - memory: day_book/transports_test.ts "exportDayBook() writes the same bytes of a provisional day over every transport"
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() of an evening: before clearing, after it, and again, with two identical lines"
@@ -128,6 +139,7 @@ Deno.test("the table of faults names a test or a reason for each transport, and 
     "F17",
     "F18",
     "F19",
+    "F20",
     "F25",
   ];
   assertEquals([...new Set(rows.map(({ fault }) => fault))], expected);

@@ -30,6 +30,8 @@ export const faultKinds = {
   "cursor-backward": "the last row of a page carries the cursor of the first row",
   "cursor-empty": "the last row of a page carries no cursor",
   "short-page": "a full page comes with half its rows, although more exist",
+  "empty-page": "a page comes without rows although it has some: with no list at all over HTTP",
+  "insert-row": "a row comes in before a list that is read by cursor, and stays: every row moves back by one",
   "duplicate-push": "a push comes twice",
   "reorder-push": "a push comes after the one that follows it",
   "drop-push": "a push does not come",

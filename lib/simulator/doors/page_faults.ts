@@ -15,6 +15,8 @@ export interface PagedCall {
   operation: AnyOperation;
   params: unknown;
   result: unknown;
+  /** Answers the same operation with other parameters. */
+  answer: (params: unknown) => unknown;
 }
 
 /** The members that all paged operations share. */
@@ -30,12 +32,21 @@ const lastCursor: readonly [FaultKind, (rows: readonly Row[], params: PageParams
   ["cursor-empty", () => undefined],
 ];
 
-/** Spoils a page when a fault says so. The broker's own rows stay as they are. */
+/** Rows that faults have put before a list, by operation. */
+const inserted = new WeakMap<Faults, Map<string, number>>();
+
+/**
+ * Spoils a page when a fault says so. The broker's own rows stay as they are.
+ *
+ * @returns The page; `null` for a page without a list.
+ */
 export function spoilPage(faults: Faults, call: PagedCall): unknown {
-  const { operation, result } = call;
-  if (operation.paging === undefined) return result;
+  const { operation } = call;
+  if (operation.paging === undefined) return call.result;
+  if (faults.strikeCall("empty-page", operation) !== undefined) return null;
   // Checked parameters of an operation that hands out pages.
   const params = call.params as PageParams;
+  const result = operation.paging.style === "cursor" ? withInserted(faults, call, params) : call.result;
   const rows = rowsOf(result);
   if (rows === undefined || rows.length === 0) return result;
   let spoilt: readonly Row[] = rows;
@@ -53,6 +64,35 @@ export function spoilPage(faults: Faults, call: PagedCall): unknown {
   // What holds rows is a list or a record around one.
   return Array.isArray(result) ? spoilt : { ...result as object, rows: spoilt };
 }
+
+/** The page of a list that grows at its beginning, so that each row moves back. Cursors are places in the list. */
+function withInserted(faults: Faults, call: PagedCall, params: PageParams): unknown {
+  const { operation, result, answer } = call;
+  const isArmed = faults.armed.some(({ kind, operation: only }) =>
+    kind === "insert-row" && (only === undefined || only === operation.name || only === operation.wire)
+  );
+  let counts = inserted.get(faults);
+  const count = (counts?.get(operation.name) ?? 0) +
+    (faults.strikeCall("insert-row", operation) === undefined ? 0 : 1);
+  if (!isArmed && count === 0) return result;
+  if (counts === undefined) inserted.set(faults, counts = new Map());
+  counts.set(operation.name, count);
+  const all: Row[] = [];
+  for (let cursor: string | undefined = "0"; cursor !== undefined;) {
+    const rows: readonly Row[] = rowsOf(answer({ ...params, cursor, limit: WHOLE })) ?? [];
+    all.push(...rows);
+    cursor = rows.at(-1)?.cursor;
+  }
+  const added = Array.from(
+    { length: count },
+    (_, index) => ({ ...all[0], orderId: `inserted-${count - index}` }),
+  );
+  const start = Number(params.cursor ?? "0");
+  return [...added, ...all].map((row, index) => ({ ...row, cursor: String(index + 1) }))
+    .slice(start, start + (params.limit ?? 20));
+}
+
+const WHOLE = 10_000;
 
 function rowsOf(result: unknown): readonly Row[] | undefined {
   if (Array.isArray(result)) return result;

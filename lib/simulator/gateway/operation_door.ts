@@ -73,7 +73,9 @@ export class OperationDoor {
     const params = calls.read(operation, wire);
     const result = calls.answer(operation, params);
     this.#count += 1;
-    const answer = okAnswer(operation.response.encode(spoilPage(faults, { operation, params, result })));
+    const again = (other: unknown) => calls.answer(operation, other);
+    const shown = spoilPage(faults, { operation, params, result, answer: again });
+    const answer = okAnswer(shown === null ? null : operation.response.encode(shown));
     return await this.#strikes.after(operation, answer);
   }
 }

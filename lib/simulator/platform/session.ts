@@ -251,7 +251,9 @@ export class Session implements Disposable {
     const params = this.#calls.read(operation, plain);
     const result = this.#calls.answer(operation, params);
     onTaken();
-    const shown = spoilPage(faults, { operation, params, result });
+    const answer = (other: unknown) => this.#calls.answer(operation, other);
+    // A message has no other sign for a list without rows.
+    const shown = spoilPage(faults, { operation, params, result, answer }) ?? operation.response.decode({});
     await this.#reply(operation, { request, serial, payload: writePayload(messages, operation, shown) });
   }
 

@@ -80,12 +80,17 @@ async function callOnce(
     return await client.account.login(isOwnLogin ? {} : given, options);
   }
   if (!all) return await client.call(operation, given, options);
-  return await paged<unknown>(
+  const list = paged<unknown>(
     operation,
     given,
     options,
     (each, page, pageOptions) => client.call(each, page, pageOptions),
-  ).toArray();
+  );
+  const rows = await list.toArray();
+  if (list.unproven !== undefined) {
+    host.note(`hsgate: there may be more than these ${rows.length} rows: ${list.unproven}`);
+  }
+  return rows;
 }
 
 /** An answer in the broker's spelling; the rows of several pages stand in one list. */
