@@ -238,6 +238,9 @@ async function compileNotices(
     const { step, found } = await compileStep(source, around);
     late.push(...found.map((issue) => ({ ...issue, path: ["notify", index, ...issue.path] })));
     if (step === undefined) continue;
+    if (uses === "run") {
+      late.push(expected(["notify", index, "uses"], "a step that tells: no recipe is run here"));
+    }
     if (step.effect === "write") late.push(expected(["notify", index, "uses"], "a step that does not write"));
     notices.push({ on, uses: step.uses, with: given, step: plainStep(step), secretNames: step.secretNames });
   }

@@ -101,6 +101,11 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     ...checkHoles(types, maker.params, early),
     ...maker.checkTypes?.(early, typeOf) ?? [],
   ];
+  const missing = around.sessions === "none" && wrong.length === 0 ? maker.needsSession?.(early) : undefined;
+  if (missing !== undefined) {
+    const message = `${missing.instead}: no schedule of this recipe follows an exchange`;
+    found.push(expected(["with", ...missing.path], message));
+  }
   found.push(...wrong.map((issue) => atSource(issue, template, early)));
   const known = await otherRecipe(source, { around, early, types }, found);
   const { effect } = maker;

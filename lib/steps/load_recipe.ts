@@ -59,11 +59,15 @@ function neighbours(
     for await (const { name: file, isFile } of Deno.readDir(folder)) {
       const other = path.includes("/") ? `${folder}${file}` : file;
       if (!isFile || !mayBeRecipe(file) || !(await mayHaveName(other, name))) continue;
-      if (stack.includes(other)) throw new RangeError(`recipe "${name}" would run itself`);
+      if (stack.includes(other)) throw new RangeError(ringText(name, [...stack, other]));
       try {
         const findRecipe = neighbours(other, options, [...stack, other]);
         return await compileText(await readFile(other), { ...options, params: undefined, findRecipe });
       } catch (error) {
+        const ring = error instanceof RecipeError
+          ? error.issues.find(({ message }) => message.includes(RING))
+          : undefined;
+        if (ring !== undefined) throw new RangeError(ring.message.slice(ring.message.indexOf(RING)));
         if (error instanceof BrokerError) {
           throw new RangeError(`recipe "${name}" is wrong itself: check "${other}"`);
         }
@@ -72,6 +76,14 @@ function neighbours(
     }
     return undefined;
   };
+}
+
+const RING = "recipes run each other in a ring";
+
+function ringText(name: string, stack: readonly string[]): string {
+  const ring = stack.slice(stack.indexOf(stack.at(-1)!)).map((path) => path.replace(/^.*\//, ""));
+  if (ring.length === 2) return `recipe "${name}" would run itself`;
+  return `${RING}: ${ring.join(" -> ")}; take out one of these "run" steps`;
 }
 
 /** Tells whether a file may hold the recipe of a name: a look at the text passes over the others, uncompiled. */

@@ -14,7 +14,12 @@ const nameText = (what: string) =>
   z.string().regex(NAME, "a name of small letters, digits and hyphens").meta({ description: what });
 
 /** A span of time as people write it. */
-export const duration = z.string().regex(durationPattern, durationExpected).meta({
+export const duration = z.string({
+  error: ({ input }) =>
+    typeof input === "number" && Number.isSafeInteger(input) && input >= 0
+      ? `a span of time with its unit: "${input}s" or "${input}m"`
+      : durationExpected,
+}).regex(durationPattern, durationExpected).meta({
   description: "A span of time: 45m, 1h30m, 90s",
 });
 
@@ -80,10 +85,19 @@ const param = z.union([
   }),
 ]);
 
+const origin = {
+  error: ({ code }: { code?: string }) =>
+    code === "invalid_type"
+      ? "where the secret comes from: { env: NAME }, { file: path } or { command: [program, word] }"
+      : undefined,
+};
 const secretOrigin = z.union([
-  z.strictObject({ env: z.string().regex(/^[A-Z][A-Z0-9_]*$/, "the name of an environment variable") }),
-  z.strictObject({ file: z.string().min(1) }),
-  z.strictObject({ command: z.array(z.string()).min(1) }),
+  z.strictObject(
+    { env: z.string().regex(/^[A-Z][A-Z0-9_]*$/, "the name of an environment variable") },
+    origin,
+  ),
+  z.strictObject({ file: z.string().min(1) }, origin),
+  z.strictObject({ command: z.array(z.string()).min(1) }, origin),
 ]);
 
 const stepSchema = z.strictObject({

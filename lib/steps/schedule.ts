@@ -78,10 +78,19 @@ async function checkMembers(source: ScheduleSource, isFine: (member: string) => 
     return typeof value === "string" && isFine(member) ? value : undefined;
   };
   const timezone = textOf("timezone");
-  const isZone = timezone !== undefined && isTimeZone(timezone);
+  const zone = timezone === undefined ? undefined : zoneNamed(timezone);
+  const isZone = timezone !== undefined && zone === timezone;
   if (timezone !== undefined && !isZone) {
-    const near = didYouMean(timezone, Intl.supportedValuesOf("timeZone"));
-    found.push(expected(["timezone"], `a time zone${near || ' such as "Asia/Hong_Kong"'}`));
+    const near = zone === undefined ? didYouMean(timezone, Intl.supportedValuesOf("timeZone")) : "";
+    found.push(
+      expected(
+        ["timezone"],
+        zone !== undefined ? `the IANA name as it is spelt, "${zone}"` : isOffset(timezone)
+          // Cron programs and the clocks of a place read offsets differently, or not at all.
+          ? `the IANA name of a place such as "Asia/Hong_Kong": an offset is no time zone`
+          : `a time zone${near || ' such as "Asia/Hong_Kong"'}`,
+      ),
+    );
   }
   const cron = textOf("cron");
   if (cron !== undefined) found.push(...await checkCron(cron, isZone ? timezone : "UTC"));
@@ -100,12 +109,15 @@ async function checkMembers(source: ScheduleSource, isFine: (member: string) => 
 
 const USUAL_SPAN = "XHKG.open..XHKG.close";
 
-function isTimeZone(name: string): boolean {
+const isOffset = (name: string) => /^(UTC|GMT)?[+-]\d/i.test(name);
+
+/** Returns an IANA name in the spelling that every program reads; nothing for what is none. */
+function zoneNamed(name: string): string | undefined {
+  if (isOffset(name)) return undefined;
   try {
-    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name);
-    return true;
+    return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -50,13 +50,7 @@ function explain(
         return { path: [...path, key], message: `no such member${hint}`, isName: true };
       });
     case "invalid_type":
-      // A schema that says it in words of its own is right.
-      return [
-        expected(
-          path,
-          /^Invalid/.test(issue.message) ? typeWords[issue.expected] ?? issue.expected : issue.message,
-        ),
-      ];
+      return [expected(path, typeText(issue, issue.expected === "object" ? known(path) : []))];
     case "invalid_value": {
       const names = issue.values.map((each) => JSON.stringify(each));
       const given = valueAt(value, path);
@@ -94,8 +88,14 @@ function misfit(issues: readonly z.core.$ZodIssue[]): number {
   }, 0);
 }
 
+function typeText({ expected, message }: z.core.$ZodIssueInvalidType, names: readonly string[] = []): string {
+  // A schema that says it in words of its own is right.
+  if (!/^Invalid/.test(message)) return message;
+  return `${typeWords[expected] ?? expected}${names.length === 0 ? "" : `: ${names.join(", ")}`}`;
+}
+
 function wordsOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === "invalid_type") return typeWords[issue.expected] ?? issue.expected;
+  if (issue.code === "invalid_type") return typeText(issue);
   if (issue.code === "invalid_value") return issue.values.map((each) => JSON.stringify(each)).join(", ");
   return issue.message;
 }

@@ -11,6 +11,7 @@ import type { FieldsInfo } from "../operations/types.ts";
 import { type AsOfNow, asOfNowOf } from "./as_of_now.ts";
 import { callOperation } from "./call_operation.ts";
 import type { StepContext, StepEffect } from "./compiled.ts";
+import type { StepKind } from "./kinds/kind.ts";
 import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
 import type { StepDescription } from "./own_step_messages.ts";
 import { paramFault } from "./recipe_params.ts";
@@ -48,6 +49,8 @@ export interface StepMaker {
   params: Type;
   /** What it answers with. */
   output: Type;
+  /** Which parameter to give to a run whose slot has no session. */
+  needsSession?: StepKind["needsSession"];
   /** Everything that the types of expressions show to be wrong. */
   checkTypes?(given: Readonly<Record<string, unknown>>, typeOf: TypeOf): Found[];
   /** Everything that is wrong with parameters; `mayDiffer` tells values that are known at the run alone. */
@@ -89,6 +92,7 @@ function kindMaker(kind: AnyStepKind): StepMaker {
     needsAccount: (given) => kind.needsAccount(given),
     params: typeOfSchema(kind.params),
     output: kind.output === undefined ? ANY : typeOfSchema(kind.output),
+    ...kind.needsSession !== undefined && { needsSession: kind.needsSession },
     ...kind.checkTypes !== undefined && {
       checkTypes(given, typeOf) {
         const found: Found[] = [];

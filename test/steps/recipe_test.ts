@@ -530,8 +530,12 @@ Deno.test("checkRecipes() knows the recipes of a folder, and refuses circles, wr
     { path, issues },
   ) => [path.slice(folder.path.length + 1), issues.map(({ message }) => message.replace(folder.path, ""))]);
   assertEquals(found, [
-    ["a.yaml", ['steps.0.with.recipe: recipe "b" is wrong itself: check "/b.yaml"']],
-    ["b.yaml", ['steps.0.with.recipe: recipe "a" is wrong itself: check "/a.yaml"']],
+    ["a.yaml", [
+      'steps.0.with.recipe: recipes run each other in a ring: a.yaml -> b.yaml -> a.yaml; take out one of these "run" steps',
+    ]],
+    ["b.yaml", [
+      'steps.0.with.recipe: recipes run each other in a ring: b.yaml -> a.yaml -> b.yaml; take out one of these "run" steps',
+    ]],
     ["c.yaml", []],
     ["d.yaml", [
       "steps.0.with.recipe: expected a recipe that does not write: that one needs a slot of its own",

@@ -4,7 +4,10 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
-import { compileRecipe, RecipeError } from "../../lib/steps/mod.ts";
+import { stepKinds } from "../../lib/steps/kinds/mod.ts";
+import { checkRecipes, compileRecipe, RecipeError } from "../../lib/steps/mod.ts";
+import { temporaryFolder } from "../day_book/simulated.ts";
+import { type Noted, stepContext } from "./support.ts";
 
 const now = () => Date.parse("2025-08-15T08:00:00Z");
 
@@ -286,4 +289,195 @@ Deno.test("a check refuses a keep-login that runs less often than three times in
     '2:20: schedule.every: expected at most 40m: step "a" (keep-login) runs at a third of the login\'s life or sooner',
   ]);
   assertEquals(await recipe("40m", ", life: 2h"), []);
+});
+
+Deno.test("a check says what to write for a span without its unit, a secret without its origin, an offset as a zone", async () => {
+  const recipe = (...lines: string[]) =>
+    problemsOf(["name: x", ...lines, "steps:", "  - { id: a, uses: futures.funds }", ""].join("\n"));
+  const cron = (zone: string) => `schedule: { cron: "0 8 * * *", timezone: ${zone} }`;
+  for (
+    const [line, ...wrong] of [
+      ["timeout: 30", '2:10: timeout: expected a span of time with its unit: "30s" or "30m"'],
+      [
+        "secrets: { pw: x }",
+        "2:16: secrets.pw: expected where the secret comes from: { env: NAME }, { file: path } or " +
+        "{ command: [program, word] }",
+      ],
+      [
+        cron('"+08:00"'),
+        '2:42: schedule.timezone: expected the IANA name of a place such as "Asia/Hong_Kong": an offset is no time zone',
+      ],
+      [
+        cron("UTC+8"),
+        '2:42: schedule.timezone: expected the IANA name of a place such as "Asia/Hong_Kong": an offset is no time zone',
+      ],
+      [
+        cron("asia/hong_kong"),
+        '2:42: schedule.timezone: expected the IANA name as it is spelt, "Asia/Hong_Kong"',
+      ],
+      [
+        "params: { password: hunter2 }",
+        "2:21: params.password: expected no secret: parameters are stored and shown; write " +
+        'secrets: { password: { env: NAME } } and "${secret:password}"',
+      ],
+      [
+        "params: { apiToken: { type: text } }",
+        "2:11: params.apiToken: expected no secret: parameters are stored and shown; write " +
+        'secrets: { api-token: { env: NAME } } and "${secret:api-token}"',
+      ],
+      [
+        'ping: "${secret:nope}"',
+        '2:7: ping: there is no secret "nope": secrets: { nope: { env: NAME } } says where it comes from',
+      ],
+      // Controls.
+      ["timeout: 30s"],
+      ["secrets: { pw: { env: PW } }"],
+      [cron("Asia/Hong_Kong")],
+      [cron("UTC")],
+      [cron("Etc/GMT-8")],
+      ["params: { passwordless: yes, tokens: 5, keyword: x }"],
+    ]
+  ) assertEquals(await recipe(line!), wrong, line);
+  const hook = (...lines: string[]) =>
+    problemsOf(
+      ["name: x", ...lines, "steps:", '  - { id: a, uses: notify, with: { webhook: "${secret:hook}" } }', ""]
+        .join("\n"),
+    );
+  assertEquals(await hook(), [
+    '3:45: steps.0.with.webhook: there is no secret "hook": secrets: { hook: { env: NAME } } says where it comes from',
+  ]);
+  assertEquals(await hook("secrets: { hook: { env: HOOK } }"), []);
+});
+
+Deno.test("a check finds what a run of another recipe would be refused for", async () => {
+  using folder = temporaryFolder();
+  const write = (name: string, text: string) =>
+    Deno.writeTextFile(`${folder.path}/${name}.yaml`, `name: ${name}\n${text}`);
+  await write(
+    "inner",
+    "params: { day: { type: date }, count: 3 }\nsteps: [{ id: funds, uses: account.funds, with: { market: hk } }]\n",
+  );
+  await write("simulated", "connect: simulator\nsteps: [{ id: funds, uses: futures.funds }]\n");
+  const outer = async (step: string, rest = "") => {
+    await write("outer", `steps:\n  - { id: run, uses: run, with: { ${step} } }\n${rest}`);
+    const { files } = await checkRecipes([{ path: `${folder.path}/outer.yaml` }], { now });
+    return files[0]!.issues.map(({ line, column, message }) => `${line}:${column}: ${message}`);
+  };
+  const last = (text: string) =>
+    `  - { id: last, uses: notify, with: { webhook: "http://127.0.0.1:1/", text: "\${{ ${text} }}" } }\n`;
+  const given = 'recipe: inner, params: { day: "2025-08-15" }';
+  for (
+    const [step, rest, ...wrong] of [
+      ["recipe: inner", "", '3:27: steps.0.with.params: expected "day", a date such as "2025-08-15"'],
+      [
+        "recipe: inner, params: { day: friday }",
+        "",
+        '3:65: steps.0.with.params.day: expected a date such as "2025-08-15"',
+      ],
+      [
+        'recipe: inner, params: { day: "2025-08-15", cuont: 1 }',
+        "",
+        '3:79: steps.0.with.params.cuont: no such parameter; did you mean "count"?',
+      ],
+      [
+        'recipe: inner, params: { day: "2025-08-15", count: "${{ slot }}" }',
+        "",
+        "3:86: steps.0.with.params.count: expected a number, and the expression is text",
+      ],
+      [
+        "recipe: simulated",
+        "",
+        '3:43: steps.0.with.recipe: "simulated" is meant for the simulator, and this recipe is not: give both the same connect',
+      ],
+      [
+        given,
+        last("outputs.run.funds.availble"),
+        '4:100: steps.1.with.text: outputs.run.funds has no "availble"; did you mean "available"?',
+      ],
+      // Controls.
+      [given, last("outputs.run.funds.available")],
+      ['recipe: inner, params: { day: "${{ slot.substring(0, 10) }}", count: 4 }', ""],
+    ] as const
+  ) assertEquals(await outer(step, rest), wrong as readonly string[], step);
+});
+
+Deno.test("a check goes by the outputs that a step of your own declares, and by none where it declares none", async () => {
+  using folder = temporaryFolder();
+  const from = JSON.stringify(import.meta.resolve("../../lib/steps/define_step.ts"));
+  const write = (name: string, outputs: string) =>
+    Deno.writeTextFile(
+      `${folder.path}/${name}_step.ts`,
+      `import { defineStep } from ${from};
+export default defineStep({
+  effect: "local",
+  params: { token: { type: "text", default: "" } },
+  ${outputs}
+  run: () => ({ ok: true, count: "three", day: "2025-08-15" }),
+});
+`,
+    );
+  await write("declared", 'outputs: { count: { type: "integer" }, day: { type: "date" } },');
+  await write("free", "");
+  await write("strange", 'outputs: { count: { type: "whole" } },');
+  const recipe = (uses: string, text: string, given = "{}") =>
+    `name: x
+steps:
+  - { id: mine, uses: ./${uses}_step.ts, with: ${given} }
+  - { id: last, uses: notify, with: { webhook: "http://127.0.0.1:1/", text: "\${{ ${text} }}" } }
+`;
+  const path = `${folder.path}/x.yaml`;
+  const problems = async (...given: Parameters<typeof recipe>) => {
+    const { files } = await checkRecipes([{ path, text: recipe(...given) }], { now });
+    return files[0]!.issues.map(({ line, column, message }) => `${line}:${column}: ${message}`);
+  };
+  assertEquals(await problems("declared", "outputs.mine.cuont"), [
+    '4:95: steps.1.with.text: outputs.mine has no "cuont"; did you mean "count"?',
+  ]);
+  assertEquals(await problems("declared", "outputs.mine.count + outputs.mine.day"), [
+    '4:82: steps.1.with.text: "+" does not go with a number and text',
+  ]);
+  assertEquals(await problems("declared", "outputs.mine.ok ? string(outputs.mine.count + 1) : slot"), []);
+  assertEquals(await problems("free", "outputs.mine.anything + 1"), []);
+  assertEquals(await problems("strange", "slot"), [
+    '3:23: steps.0.uses: Cannot use step "strange_step.ts": the type of "count" in its outputs is none of text, number, ' +
+    "integer, boolean, decimal, date, list",
+  ]);
+  assertEquals(await problems("declared", "slot", "{ token: hunter2 }"), [
+    '3:58: steps.0.with.token: expected a reference such as "${secret:name}": a recipe holds no secrets',
+  ]);
+  // An output that is not as declared is told; the work is done all the same.
+  const noted: Noted = { artifacts: [], logs: [] };
+  const compiled = await compileRecipe(recipe("declared", "slot"), path, { now });
+  assertEquals(await compiled.steps[0]!.run(stepContext(undefined, {}, noted)), {
+    ok: true,
+    count: "three",
+    day: "2025-08-15",
+  });
+  assertEquals(noted.logs, [
+    'step "./declared_step.ts": its output "count" is declared as a whole number, and is something else',
+  ]);
+});
+
+Deno.test("a check refuses a wait for the fees of a session that no slot has, and a recipe run to send a notice", async () => {
+  const cron = 'schedule: { cron: "0 8 * * *", timezone: Asia/Hong_Kong }';
+  const wait = (schedule: string, more = "") =>
+    problemsOf(
+      `name: x\n${schedule}\nsteps:\n  - { id: a, uses: wait-for, with: { feesCleared: { markets: [hk]${more} } } }\n`,
+    );
+  assertEquals(await wait(cron), [
+    "4:38: steps.0.with.feesCleared: expected day, such as a date: no schedule of this recipe follows an exchange",
+  ]);
+  assertEquals(await wait(cron, ', day: "2025-08-15"'), []);
+  assertEquals(await wait("schedule: { calendar: XHKG, at: close+1h }"), []);
+  assertEquals(
+    await problemsOf(
+      "name: x\nsteps: [{ id: a, uses: futures.funds }]\nnotify: [{ on: always, uses: run, with: { recipe: y } }]\n",
+    ),
+    ["3:30: notify.0.uses: expected a step that tells: no recipe is run here"],
+  );
+});
+
+/** Outputs of every step that has a form for them, as the tests of the steps saw them. */
+Deno.test("every step of ours but run describes its output", () => {
+  for (const { name, output } of stepKinds.values()) assertEquals(output === undefined, name === "run", name);
 });

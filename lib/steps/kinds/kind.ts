@@ -28,6 +28,8 @@ export interface StepKind<P = unknown, O = unknown> {
   readonly keepAlive?: true;
   /** The longest time between two runs at which it still does its work, ms; members may still be expressions. */
   readonly mostEveryMs?: (params: P) => number | undefined;
+  /** Which parameter to give to a run whose slot has no session; nothing when it does without one. */
+  readonly needsSession?: (params: P) => { path: Issue["path"]; instead: string } | undefined;
   /** The form of the parameters; free of transforms, so that JSON Schema can hold it. */
   readonly params: z.ZodType<P>;
   /** What it answers with: expressions are checked against it. Left out where another recipe decides. */

@@ -74,6 +74,11 @@ export const waitFor = stepKind<Params, Waited>({
   asOfNow,
   params,
   output,
+  needsSession({ feesCleared }) {
+    return feesCleared === undefined || feesCleared.day !== undefined
+      ? undefined
+      : { path: ["feesCleared"], instead: "day, such as a date" };
+  },
   check(given, wrong) {
     const named = forms.filter((form) => given[form] !== undefined);
     if (named.length !== 1) wrong([], `one of ${forms.join(", ")}`);
