@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { PRIVATE_FILE } from "../private_files.ts";
 import { csvCell, type CsvOptions } from "../csv_text.ts";
 import type { AnyRow, Column, RowContext } from "./columns.ts";
 
@@ -59,7 +60,7 @@ export class TextFile {
 
   /** Makes the file; one that is there is an error. */
   constructor(path: string, options: Deno.OpenOptions = { write: true, createNew: true }) {
-    this.#file = Deno.openSync(path, options);
+    this.#file = Deno.openSync(path, { mode: PRIVATE_FILE, ...options });
   }
 
   /** Opens a file that is there, to add to its end. */

@@ -9,6 +9,7 @@
  *
  * @module
  */
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../private_files.ts";
 import { DayBookError } from "./types.ts";
 
 const LEFT_OVER = /^\.(\d{4}-\d{2}-\d{2}(?:\.disputed-\d+)?)\.(partial|previous|dropped)$/;
@@ -30,7 +31,12 @@ export class Shelf implements Disposable {
    */
   static open(out: string): Shelf {
     makeFolder(out);
-    const lock = Deno.openSync(`${out}/${LOCK}`, { create: true, read: true, write: true });
+    const lock = Deno.openSync(`${out}/${LOCK}`, {
+      create: true,
+      read: true,
+      write: true,
+      mode: PRIVATE_FILE,
+    });
     // The system lets go of the lock when the process ends, however it ends.
     if (!lock.tryLockSync(true)) {
       lock.close();
@@ -79,7 +85,7 @@ export class Shelf implements Disposable {
   /** Makes the empty folder that a day is written into. */
   begin(day: string): string {
     this.discard(day);
-    Deno.mkdirSync(this.#hidden(day, "partial"));
+    Deno.mkdirSync(this.#hidden(day, "partial"), { mode: PRIVATE_FOLDER });
     return this.#hidden(day, "partial");
   }
 
@@ -153,7 +159,7 @@ export class Shelf implements Disposable {
 /** Makes a folder and those above it, and brings their names onto the disk. */
 function makeFolder(path: string): void {
   const isNew = !exists(path);
-  Deno.mkdirSync(path, { recursive: true });
+  Deno.mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
   for (let above = path; isNew && above !== "." && above !== "/";) {
     above = above.replace(/\/*[^/]*\/*$/, "") || (above.startsWith("/") ? "/" : ".");
     try {

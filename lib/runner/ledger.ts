@@ -4,12 +4,14 @@
  * @module
  */
 import { backup, DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { PRIVATE_FILE } from "../private_files.ts";
 import { isBusy, LedgerError } from "./ledger_damage.ts";
 import {
   type LastWrite,
   lostLedger,
   type Mark,
   readMark,
+  sizeOf,
   whyCutOff,
   whyOlder,
   writeMark,
@@ -81,8 +83,11 @@ export class Ledger implements Disposable {
     const known = isChecked ? readMark(path) : undefined;
     const cutOff = isChecked ? whyCutOff(path, known) : undefined;
     if (cutOff !== undefined) throw lostLedger(path, cutOff, known !== undefined);
+    const isNew = path !== ":memory:" && path !== "" && sizeOf(path) === undefined;
     this.#db = new DatabaseSync(path, { timeout: Math.min(TURN_MS, openMs, waitMs) });
     try {
+      // SQLite gives the files that it adds beside this one the same mode.
+      if (isNew && Deno.build.os !== "windows") Deno.chmodSync(path, PRIVATE_FILE);
       this.#refuseOther();
       const older = known === undefined ? undefined : whyOlder(known, this.ownMark());
       if (older !== undefined) throw lostLedger(path, older, true);
@@ -270,6 +275,7 @@ export class Ledger implements Disposable {
   async copyTo(path: string): Promise<void> {
     // `vacuum into` attaches the file, which a process with less than all permissions may not.
     await backup(this.#db, path);
+    if (Deno.build.os !== "windows") Deno.chmodSync(path, PRIVATE_FILE);
   }
 
   [Symbol.dispose](): void {

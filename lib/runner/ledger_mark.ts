@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { PRIVATE_FILE } from "../private_files.ts";
 import { LedgerError } from "./ledger_damage.ts";
 
 /** The last write of an account. */
@@ -104,7 +105,7 @@ export function writeMark(path: string, mark: Mark): void {
 function replaceFile(file: string, text: string): void {
   const unfinished = `${file}.part`;
   {
-    using out = Deno.openSync(unfinished, { write: true, create: true, truncate: true });
+    using out = Deno.openSync(unfinished, { write: true, create: true, truncate: true, mode: PRIVATE_FILE });
     const bytes = new TextEncoder().encode(text);
     for (let done = 0; done < bytes.length;) done += out.writeSync(bytes.subarray(done));
     out.syncSync();

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../private_files.ts";
 import { type CsvOptions, csvRecord } from "../../csv_text.ts";
 import type { StepContext } from "../compiled.ts";
 
@@ -27,9 +28,9 @@ export async function writeWhole(
 ): Promise<WrittenFile> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   const folder = path.replace(/\/?[^/]*$/, "");
-  if (folder !== "") await Deno.mkdir(folder, { recursive: true });
+  if (folder !== "") await Deno.mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const part = `${path}.part`;
-  const file = await Deno.open(part, { write: true, create: true, truncate: true });
+  const file = await Deno.open(part, { write: true, create: true, truncate: true, mode: PRIVATE_FILE });
   try {
     for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
     await file.sync();

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../private_files.ts";
 import * as z from "zod";
 import { PushTopic } from "../../dictionaries/push.ts";
 import { BrokerError } from "../../errors.ts";
@@ -167,8 +168,8 @@ class PushFiles {
   async add(type: string, row: unknown): Promise<void> {
     let file = this.#open.get(type);
     if (file === undefined) {
-      await Deno.mkdir(this.#folder, { recursive: true });
-      file = await Deno.open(this.#pathOf(type), { append: true, create: true });
+      await Deno.mkdir(this.#folder, { recursive: true, mode: PRIVATE_FOLDER });
+      file = await Deno.open(this.#pathOf(type), { append: true, create: true, mode: PRIVATE_FILE });
       this.#open.set(type, file);
     }
     const bytes = new TextEncoder().encode(`${JSON.stringify(row)}\n`);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../../../lib/private_files.ts";
 import { UsageError } from "../../exit_codes.ts";
 
 /** A folder that may be written. */
@@ -91,7 +92,7 @@ export async function writeAll({ path }: WorkFolder, files: readonly PlannedFile
     for (const folder of foldersOf(path, files)) if (await makeFolder(folder)) made.push(folder);
     for (const file of files) {
       const target = `${path}/${file.path}`;
-      (await Deno.open(target, { write: true, createNew: true })).close();
+      (await Deno.open(target, { write: true, createNew: true, mode: PRIVATE_FILE })).close();
       made.push(target); // it is ours from here on, also when the disk is full
       await Deno.writeTextFile(target, file.text);
     }
@@ -111,7 +112,7 @@ function foldersOf(path: string, files: readonly PlannedFile[]): string[] {
 
 async function makeFolder(path: string): Promise<boolean> {
   try {
-    await Deno.mkdir(path);
+    await Deno.mkdir(path, { mode: PRIVATE_FOLDER });
     return true;
   } catch (error) {
     if (error instanceof Deno.errors.AlreadyExists) return false;
