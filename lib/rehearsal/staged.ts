@@ -39,7 +39,10 @@ export function staged(recipe: CompiledRecipe, stage: Stage): CompiledRecipe {
     ping: undefined,
     steps: recipe.steps.map((step) => play(step, false)),
     ...recipe.notify !== undefined && {
-      notify: recipe.notify.map((notice) => ({ ...notice, step: play(notice.step, true) })),
+      notify: recipe.notify.map(({ channels: _, ...notice }) => ({
+        ...notice,
+        step: play(notice.step, true),
+      })),
     },
   };
 }

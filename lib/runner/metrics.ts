@@ -32,6 +32,9 @@ export function measureRuns(
   });
   const ended = meter.createCounter("hsgate.run.ended", { description: "Runs by how they ended" });
   const skipped = meter.createCounter("hsgate.run.skipped", { description: "Slots passed over by reason" });
+  const notices = meter.createCounter("hsgate.notice.tries", {
+    description: "Tries to send a notice, by how they went",
+  });
   const jumps = meter.createCounter("hsgate.clock.jumps", { description: "Jumps of the wall clock" });
   return {
     onEvent(event) {
@@ -46,6 +49,10 @@ export function measureRuns(
     onSchedulerEvent(event) {
       if (event.type === "skipped") skipped.add(1, { recipe: event.recipe, reason: event.reason });
       if (event.type === "clock-jump") jumps.add(1, {});
+      if (event.type === "notice") {
+        const { recipe, channel, state } = event;
+        notices.add(1, { recipe, channel, state });
+      }
     },
   };
 }

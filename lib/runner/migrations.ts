@@ -70,4 +70,15 @@ export const migrations: readonly (readonly string[])[] = [
     `create table account_write (account text primary key, number integer not null, run_key text not null,
       step_id text not null, at integer not null)`,
   ],
+  [
+    // A notice by one channel: the run that it tells of, why it was not sent, and since when nobody tries any more.
+    `alter table outbox add column run_key text`,
+    `alter table outbox add column created_at integer`,
+    `alter table outbox add column last_error text`,
+    `alter table outbox add column given_up_at integer`,
+    `update outbox set given_up_at = next_try where sent_at is null and tries >= 12`,
+    `create index outbox_waiting on outbox (next_try) where sent_at is null and given_up_at is null`,
+    `create index outbox_unsent on outbox (created_at) where sent_at is null`,
+    `create index outbox_of_run on outbox (run_key)`,
+  ],
 ];

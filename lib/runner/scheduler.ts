@@ -16,7 +16,7 @@ import { isBusy } from "./ledger_damage.ts";
 import { judgeDue, settleOverlaps, type Skipped } from "./judging.ts";
 import { type ListingOptions, listSchedule } from "./listing.ts";
 import { runNested } from "./nested.ts";
-import { type Channel, deliverNotices, queueNotices } from "./notify.ts";
+import { type Channel, NoticeDelivery, type NoticeEvent, queueNotices } from "./notify.ts";
 import { noticeChannel } from "./notice_step.ts";
 import { RecipeSet } from "./recipe_set.ts";
 import { executeRun, type Surroundings } from "./run.ts";
@@ -63,6 +63,7 @@ export type SchedulerEvent =
     | { type: "clock-jump"; at: number; byMs: number }
     | { type: "reloaded"; at: number; recipes: number }
     | { type: "gone"; at: number; recipe: string }
+    | ({ type: "notice"; at: number } & NoticeEvent)
     | { type: "error"; at: number; error: unknown }
   );
 
@@ -79,7 +80,7 @@ export class Scheduler implements AsyncDisposable {
   readonly #running = new Map<string, Promise<RunOutcome | void>>();
   readonly #stop = new AbortController();
   readonly #settling = new Set<string>();
-  #delivering: Promise<unknown> | undefined;
+  readonly #delivery: NoticeDelivery;
   #cancelTimer: () => void = () => {};
   #started = false;
   #fullAt = -Infinity;
@@ -92,6 +93,15 @@ export class Scheduler implements AsyncDisposable {
     this.#claimer = { holder, leaseMs, accountOf };
     this.#set = new RecipeSet(options.recipes, options.host.now());
     this.#clock = new ClockWatch(options.host);
+    const { ledger, host, channels, redactor } = options;
+    this.#delivery = new NoticeDelivery({
+      ledger,
+      host,
+      channelOf: (notice) =>
+        channels?.[notice.channel] ?? noticeChannel(this.#set.recipes, this.#options, notice),
+      redact: (text) => redactor.text(text),
+      onNotice: (event) => this.#tell({ type: "notice", at: host.now(), ...event }),
+    });
   }
 
   /** Keys of the runs that this process is at. */
@@ -202,7 +212,7 @@ export class Scheduler implements AsyncDisposable {
     this.#started = false;
     this.#cancelTimer();
     this.#stop.abort();
-    const ended = Promise.all([...this.#running.values(), this.#delivering]).then(() => true);
+    const ended = Promise.all([...this.#running.values(), this.#delivery.end()]).then(() => true);
     let cancel: () => void = () => {};
     const late = new Promise<boolean>((resolve) => {
       cancel = this.#options.host.setTimer(timeoutMs, () => resolve(false));
@@ -317,16 +327,14 @@ export class Scheduler implements AsyncDisposable {
     queueNotices(ledger, recipe, row, { now, redact: (value) => redactor.json(value) });
   }
 
+  /** Sends the notices that are due, beside everything else. */
   #deliver(): void {
-    const { ledger, host, channels } = this.#options;
-    if (this.#delivering !== undefined) return;
-    this.#delivering = deliverNotices(
-      ledger,
-      (notice) => channels?.[notice.channel] ?? noticeChannel(this.#set.recipes, this.#options, notice),
-      host,
-    )
-      .catch((error) => this.#tell({ type: "error", at: host.now(), error }))
-      .finally(() => this.#delivering = undefined);
+    this.deliver().catch((error) => this.#tell({ type: "error", at: this.#options.host.now(), error }));
+  }
+
+  /** Sends the notices that are due; resolves when each was sent or has failed. */
+  async deliver(): Promise<void> {
+    await this.#delivery.deliver();
   }
 
   /** Asks what came of writes that were broken off; one question at a time for each run. */

@@ -7,6 +7,7 @@ import type { Ledger } from "./ledger.ts";
 import { isOwned, type RunKind, type RunRow } from "./run_rows.ts";
 import { heldReason, lastHeld, tellHeld } from "./held.ts";
 import { openWriteAdvice } from "./open_write.ts";
+import { type NoticeRow, noticesOf } from "./outbox.ts";
 import { silentAdvice, silentSince } from "./silent.ts";
 
 /** Why a run was skipped, by the code of the reason. */
@@ -99,9 +100,19 @@ export function describeRun(
 ): string {
   const notes = notesOf(ledger, row.run_key);
   const before = beforehand(notes);
-  return `${row.run_key} ${outcomeOf(ledger, row, { zone, now, notes })}${
-    before === "" ? "" : `; ${before}`
-  }`;
+  const unsent = noticesOf(ledger, row.run_key).filter(({ state, tries }) => state !== "sent" && tries > 0);
+  return [
+    `${row.run_key} ${outcomeOf(ledger, row, { zone, now, notes })}`,
+    ...before === "" ? [] : [before],
+    ...unsent.map(describeUnsent),
+  ].join("; ");
+}
+
+function describeUnsent({ notice, channel, state, tries, error }: NoticeRow): string {
+  const what = `its notice ${notice ?? ""} by ${channel} was not sent`.replace("  ", " ");
+  const times = `after ${tries} ${tries === 1 ? "try" : "tries"}`;
+  const given = state === "given up" ? `, and is not tried any more (hsgate notices)` : "";
+  return `${what} ${times}${given}${error === undefined ? "" : `: ${error}`}`;
 }
 
 interface About {

@@ -10,12 +10,14 @@ import type {
   CompiledNotice,
   CompiledRecipe,
   CompiledStep,
+  NoticeChannel,
   RecipeConnection,
   SessionSpan,
 } from "./compiled.ts";
 import { compileStep, secretProblem, type StepResult, type StepSurroundings } from "./compile_step.ts";
 import { fileUrl } from "./file_url.ts";
 import { sha256 } from "./kinds/files.ts";
+import { notifyWays } from "./kinds/notify.ts";
 import { readSpan } from "./moments.ts";
 import { MOST_BYTES, tooLarge } from "./read_text.ts";
 import { type CompileOptions, RecipeError, type RecipeIssue } from "./recipe.ts";
@@ -233,18 +235,55 @@ async function compileNotices(
   late: Found[],
 ): Promise<Notice[]> {
   const notices: Notice[] = [];
-  for (const [index, { on, uses = "notify", with: given }] of notify.entries()) {
-    const source: StepSource = { id: `notify-${index + 1}`, uses, with: given };
-    const { step, found } = await compileStep(source, around);
-    late.push(...found.map((issue) => ({ ...issue, path: ["notify", index, ...issue.path] })));
+  for (const [index, { on, uses = "notify", with: given, fallback }] of notify.entries()) {
+    const compile = async (source: Pick<StepSource, "uses" | "with">, at: Found["path"]) => {
+      const { step, found } = await compileStep({ id: `notify-${index + 1}`, ...source }, around);
+      late.push(...found.map((issue) => ({ ...issue, path: [...at, ...issue.path] })));
+      if (source.uses === "run") {
+        late.push(expected([...at, "uses"], "a step that tells: no recipe is run here"));
+      }
+      if (step?.effect === "write") late.push(expected([...at, "uses"], "a step that does not write"));
+      return step;
+    };
+    const step = await compile({ uses, with: given }, ["notify", index]);
     if (step === undefined) continue;
-    if (uses === "run") {
-      late.push(expected(["notify", index, "uses"], "a step that tells: no recipe is run here"));
-    }
-    if (step.effect === "write") late.push(expected(["notify", index, "uses"], "a step that does not write"));
-    notices.push({ on, uses: step.uses, with: given, step: plainStep(step), secretNames: step.secretNames });
+    const at = ["notify", index, "fallback"];
+    const second = fallback && { uses: fallback.uses ?? "notify", with: fallback.with };
+    const secondStep = second && await compile(second, at);
+    const channels = [
+      ...await channelsOf({ uses, with: given, step }, around, false),
+      ...second && secondStep ? await channelsOf({ ...second, step: secondStep }, around, true) : [],
+    ];
+    const secretNames = new Set([...step.secretNames, ...secondStep?.secretNames ?? []]);
+    notices.push({ on, uses: step.uses, with: given, step: plainStep(step), channels, secretNames });
   }
   return notices;
+}
+
+/** The ways of a `notify` step as steps of their own, so that each is sent without regard to the others. */
+async function channelsOf(
+  { uses, with: given, step }: {
+    uses: string;
+    with?: Readonly<Record<string, unknown>>;
+    step: NonNullable<StepResult["step"]>;
+  },
+  around: StepSurroundings,
+  isFallback: boolean,
+): Promise<NoticeChannel[]> {
+  const named = uses === "notify" ? notifyWays.filter((way) => given?.[way] !== undefined) : [];
+  if (named.length < 2) return [{ name: named[0] ?? step.uses, isFallback, step: plainStep(step) }];
+  const channels: NoticeChannel[] = [];
+  for (const way of named) {
+    const others = notifyWays.filter((each) => each !== way);
+    const own = Object.entries(given ?? {}).filter(([name]) => !others.some((other) => other === name));
+    const { step: part } = await compileStep(
+      { id: step.id, uses, with: Object.fromEntries(own) },
+      around,
+    );
+    // What is wrong with a part was found in the whole.
+    if (part !== undefined) channels.push({ name: way, isFallback, step: plainStep(part) });
+  }
+  return channels;
 }
 
 function pingOf(ping: string | undefined): CompiledRecipe["ping"] {

@@ -42,7 +42,7 @@ export interface StepSurroundings {
   outputs: Readonly<Record<string, Type>>;
   /** Whether a slot of the recipe has a session. */
   sessions: "some" | "none";
-  /** It tells of a run that is over. */
+  /** It tells of a run that is over. An expression without a value becomes an empty text, so that it is sent all the same. */
   isNotice: boolean;
   /** Where the recipe wants to be connected to. */
   connect: RecipeConnection | undefined;
@@ -118,9 +118,18 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     );
   }
   const mostEveryMs = maker.mostEveryMs?.(early);
-  const fill = async (context: StepContext) =>
+  const fill = async (context: StepContext) => {
+    const leaveEmpty = (error: unknown) => {
+      context.log("warn", `left empty: ${error instanceof Error ? error.message : String(error)}`);
+      return "";
+    };
+    const filling = {
+      budget: new Budget(`step "${id}"`),
+      ...around.isNotice && { onError: leaveEmpty },
+    };
     // The source is a map, and a filled map is one.
-    await template.fill(context, context.secret, new Budget(`step "${id}"`)) as Record<string, unknown>;
+    return await template.fill(context, context.secret, filling) as Record<string, unknown>;
+  };
   const step: StepResult["step"] = {
     id,
     uses: maker.name,

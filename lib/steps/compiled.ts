@@ -117,8 +117,34 @@ export interface CompiledNotice {
   on: "success" | "failure" | "skip" | "always";
   uses: string;
   with: unknown;
-  /** Tells it; `outcome` of its context says what became of the run. */
+  /** Sends it by every channel at once; `outcome` of its context says what became of the run. */
   step: CompiledStep;
+  /** The channels one by one, each with a step of its own; `step` alone when absent. */
+  channels?: readonly NoticeChannel[];
+}
+
+/** One channel of a notice: it is sent, fails and is tried again without regard to the others. */
+export interface NoticeChannel {
+  /** `webhook`, `chat` or `mail`, or the name of the step that sends. */
+  name: string;
+  /** It is sent only after another channel of the notice has failed. */
+  isFallback: boolean;
+  step: CompiledStep;
+}
+
+/**
+ * What became of a run, as its notices see it. Every member is always there; one that does not apply is an empty
+ * text.
+ */
+export interface NoticeOutcome {
+  /** How the run ended, such as `ok` or `failed`. */
+  state: string;
+  /** Code of the reason, or a person's own words. */
+  reason: string;
+  /** Id of the step that failed. */
+  failedStep: string;
+  /** Message of the error that ended that step. */
+  error: string;
 }
 
 /** Where a recipe wants to be connected to. */
@@ -189,11 +215,13 @@ export interface StepScope {
   /** Outputs of earlier steps, by their id. */
   outputs: Readonly<Record<string, unknown>>;
   /** What became of the run; for notices alone. */
-  outcome?: { state: string; reason?: string; failedStep?: string; error?: string };
+  outcome?: NoticeOutcome;
 }
 
 /** What a step is handed. */
 export interface StepContext extends StepScope {
+  /** Sent by a notice in place of its own text: somebody tests its channel. */
+  testText?: string;
   /** Run key and step id: the key of whatever the step does outside. */
   stepKey: string;
   /** The day that the run belongs to, whenever it begins. */

@@ -19,6 +19,8 @@ export type {
   CronSchedule,
   EverySchedule,
   MisfirePolicy,
+  NoticeChannel,
+  NoticeOutcome,
   ParamType,
   RecipeClass,
   RecipeConnection,

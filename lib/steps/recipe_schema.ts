@@ -128,6 +128,10 @@ const notice = z.strictObject({
   on: z.enum(["success", "failure", "skip", "always"]),
   uses: z.string().optional().meta({ description: "The step that tells it; notify by default" }),
   with: z.record(z.string(), z.unknown()),
+  fallback: z.strictObject({
+    uses: z.string().optional().meta({ description: "The step that sends it; notify by default" }),
+    with: z.record(z.string(), z.unknown()),
+  }).optional().meta({ description: "Another way, which is taken as soon as a channel of the notice fails" }),
 });
 
 /** The schema of a recipe. Free of transforms, so that JSON Schema can hold it; the compiler does the rest. */

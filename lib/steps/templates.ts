@@ -19,12 +19,20 @@ export interface Template {
   expressions: readonly { path: Issue["path"]; expression: Expression; whole: boolean }[];
   /** The parameters with those holes filled that have a value before the run, and what went wrong with them. */
   settle(params: Readonly<Record<string, unknown>>): { given: unknown; found: Found[] };
-  /**
-   * Fills the holes. Secrets are asked for last, and only here.
-   *
-   * @param budget What all the expressions share. @default one for each
-   */
-  fill(scope: StepScope, secret: (name: string) => Promise<string>, budget?: Budget): Promise<unknown>;
+  /** Fills the holes. Secrets are asked for last, and only here. */
+  fill(
+    scope: StepScope,
+    secret: (name: string) => Promise<string>,
+    options?: FillOptions,
+  ): Promise<unknown>;
+}
+
+/** How holes are filled. */
+export interface FillOptions {
+  /** What all the expressions share. @default one for each */
+  budget?: Budget;
+  /** Returns what stands for an expression that has no value. @default the error is thrown */
+  onError?: (error: unknown) => unknown;
 }
 
 const EXPRESSION = /\$\{\{([\s\S]*?)\}\}/g;
@@ -75,7 +83,7 @@ export async function readTemplate(
     secrets,
     expressions,
     settle: (params) => settle(source, fillers, { params, at }),
-    fill: async (scope, secret, budget) => await fill(source, [], { fillers, scope, secret, budget }),
+    fill: async (scope, secret, options) => await fill(source, [], { fillers, scope, secret, ...options }),
   };
   return { template, found };
 }
@@ -164,11 +172,19 @@ function joined({ whole, parts }: Filler, values: readonly unknown[]): unknown {
   return whole ? values.find((_, index) => typeof parts[index] !== "string") : values.map(textOf).join("");
 }
 
-interface Filling {
+interface Filling extends FillOptions {
   fillers: ReadonlyMap<string, Filler>;
   scope: StepScope;
   secret: (name: string) => Promise<string>;
-  budget?: Budget;
+}
+
+function valueOf(expression: Expression, { scope, budget, onError }: Filling): unknown {
+  try {
+    return expression.evaluate(scope, budget);
+  } catch (error) {
+    if (onError === undefined) throw error;
+    return onError(error);
+  }
 }
 
 async function fill(value: unknown, path: Issue["path"], filling: Filling): Promise<unknown> {
@@ -179,7 +195,7 @@ async function fill(value: unknown, path: Issue["path"], filling: Filling): Prom
     for (const part of filler.parts) {
       if (typeof part === "string") values.push(part);
       else if ("secret" in part) values.push(await filling.secret(part.secret));
-      else if ("evaluate" in part) values.push(part.evaluate(filling.scope, filling.budget));
+      else if ("evaluate" in part) values.push(valueOf(part, filling));
     }
     return joined(filler, values);
   }

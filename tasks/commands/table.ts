@@ -24,6 +24,8 @@ import { ledgerBackup } from "./ledger_backup.ts";
 import { ledgerVerify } from "./ledger_verify.ts";
 import { login } from "./login.ts";
 import { next } from "./next.ts";
+import { notices } from "./notices.ts";
+import { notify } from "./notify.ts";
 import { operations } from "./operations.ts";
 import { pause } from "./pause.ts";
 import { quote } from "./quote.ts";
@@ -51,6 +53,8 @@ export const commands: readonly Command[] = [
   runsShow, // before the shorter name, as the first that fits is taken
   runs,
   whyCommand,
+  notices,
+  notify,
   pause,
   resume,
   rerun,

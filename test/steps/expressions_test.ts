@@ -138,7 +138,8 @@ Deno.test("a budget is shared by the expressions of a step", async () => {
   const { template } = await readTemplate({
     list: Array.from({ length: 40 }, () => "${{ outputs.fills.rows.all(f, f.market != 'x') }}"),
   }, []);
-  const fill = (budget?: Budget) => template.fill(large, () => Promise.reject(new TypeError("none")), budget);
+  const fill = (budget?: Budget) =>
+    template.fill(large, () => Promise.reject(new TypeError("none")), { budget });
   const error = await assertRejects(() => fill(new Budget('step "a"')), ExpressionError);
   assertStringIncludes(error.message, 'of step "a": it takes more than 5000000 steps');
   await fill();

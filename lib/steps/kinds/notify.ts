@@ -15,7 +15,9 @@ const address = z.string().regex(/^https?:\/\/\S+$/, 'an address such as "https:
 const mailAddress = z.string().regex(/^[^\s@<>]+@[^\s@<>]+$/, "a mail address");
 
 const params = z.strictObject({
-  text: z.string().min(1).optional().meta({ description: "What is told; what became of the run by default" }),
+  text: z.string().optional().meta({
+    description: "What is told; what became of the run by default, and where it is empty",
+  }),
   webhook: address.optional().meta({
     description:
       "Gets a JSON object: text, recipe, runKey, slot, session, outcome, data; ${secret:name} where the address holds a token",
@@ -42,7 +44,10 @@ type Params = z.infer<typeof params>;
 export type Mail = NonNullable<Params["mail"]>;
 
 const TIMEOUT_MS = 10_000;
-const ways = ["webhook", "chat", "mail"] as const;
+
+/** Ways by which the step sends. */
+export const notifyWays = ["webhook", "chat", "mail"] as const;
+type Way = typeof notifyWays[number];
 
 const output = z.strictObject({ ok: z.boolean(), sent: z.array(z.string()) });
 
@@ -63,42 +68,52 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
     if (isOpen) wrong(["chat", "url"], secretAddress("chat"));
   },
   check(given, wrong) {
-    if (ways.every((way) => given[way] === undefined)) wrong([], `one or more of ${ways.join(", ")}`);
+    if (notifyWays.every((way) => given[way] === undefined)) {
+      wrong([], `one or more of ${notifyWays.join(", ")}`);
+    }
   },
   async run(given, context) {
-    const text = given.text ?? outcomeText(context);
-    const sent: string[] = [];
-    if (given.webhook !== undefined) {
-      const { recipe, runKey, slot, session, outcome } = context;
-      await post(
-        "webhook",
-        given.webhook,
-        { text, recipe, runKey, slot, session, outcome, data: given.data },
-        context,
-      );
-      sent.push("webhook");
+    const text = context.testText ?? (given.text || outcomeText(context));
+    const { recipe, runKey, slot, session, outcome } = context;
+    const { webhook, chat, mail, data } = given;
+    const sends: [Way, () => Promise<void>][] = [];
+    if (webhook !== undefined) {
+      const body = { text, recipe, runKey, slot, session, outcome, data };
+      sends.push(["webhook", () => post("webhook", webhook, body, context)]);
     }
-    if (given.chat !== undefined) {
-      await post("chat", given.chat.url, chatBodies[given.chat.style](text), context);
-      sent.push("chat");
+    if (chat !== undefined) {
+      sends.push(["chat", () => post("chat", chat.url, chatBodies[chat.style](text), context)]);
     }
-    if (given.mail !== undefined) {
-      const { sendMail } = await import("./send_mail.ts"); // a mail client, which few recipes need
-      await sendMail(given.mail, {
-        subject: given.mail.subject ?? subjectOf(text),
-        text,
-        key: context.stepKey,
-      });
-      sent.push("mail");
+    if (mail !== undefined) {
+      sends.push(["mail", async () => {
+        const { sendMail } = await import("./send_mail.ts"); // a mail client, which few recipes need
+        const message = { subject: mail.subject ?? subjectOf(text), text, key: context.stepKey };
+        await sendMail(mail, message, context.signal);
+      }]);
     }
+    // One that hangs or fails keeps none of the others waiting.
+    const settled = await Promise.allSettled(sends.map(([, send]) => send()));
+    const sent = sends.flatMap(([way], index) => settled[index]!.status === "fulfilled" ? [way] : []);
+    throwFailures(settled, sent);
     return { ok: true, sent };
   },
   plan: (given, context) =>
     Promise.resolve({
-      tell: given.text ?? outcomeText(context),
-      by: ways.filter((way) => given[way] !== undefined),
+      tell: given.text || outcomeText(context),
+      by: notifyWays.filter((way) => given[way] !== undefined),
     }),
 });
+
+/** @throws {BrokerError} Naming each way that failed, and those that were sent all the same. */
+function throwFailures(settled: readonly PromiseSettledResult<void>[], sent: readonly Way[]): void {
+  const errors: unknown[] = settled.flatMap((each) => each.status === "rejected" ? [each.reason] : []);
+  const [first] = errors;
+  if (first === undefined) return;
+  if (errors.length === 1 && sent.length === 0) throw first;
+  const reasons = errors.map((error) => error instanceof Error ? error.message : String(error));
+  const others = sent.length === 0 ? "" : `; sent by ${sent.join(" and ")}`;
+  throw new BrokerError(`${reasons.join("; ")}${others}`, { code: "notify", cause: first });
+}
 
 /** What the makers of each chat want a text message to look like. */
 const chatBodies: Readonly<Record<NonNullable<Params["chat"]>["style"], (text: string) => unknown>> = {
@@ -113,9 +128,10 @@ const subjectOf = (text: string) => text.split("\n")[0]!.slice(0, 120);
 
 function outcomeText({ recipe, slot, session, outcome }: StepContext): string {
   const state = outcome === undefined ? "has something to tell" : `is ${outcome.state}`;
-  const reason = outcome?.error ?? outcome?.reason;
-  const step = outcome?.failedStep === undefined ? "" : ` at step "${outcome.failedStep}"`;
-  return `${recipe} ${state}${step} (${session?.date ?? slot})${reason === undefined ? "" : `: ${reason}`}`;
+  // Members that do not apply are empty.
+  const reason = outcome?.error || outcome?.reason;
+  const step = outcome?.failedStep ? ` at step "${outcome.failedStep}"` : "";
+  return `${recipe} ${state}${step} (${session?.date ?? slot})${reason ? `: ${reason}` : ""}`;
 }
 
 async function post(

@@ -59,8 +59,13 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
   }
   const configured = file === undefined ? [] : await readConfig(file, loaded, host);
   const { settings } = loaded;
-  if (settings.transport === "direct") return yield* examineDirect(loaded, host);
+  const { ledgerFindings } = await import("./ledger_findings.ts"); // the runner, for this alone
+  if (settings.transport === "direct") {
+    yield* examineDirect(loaded, host);
+    return yield* await ledgerFindings(flags, host);
+  }
   yield* settingsFinding(loaded);
+  yield* await ledgerFindings(flags, host);
   yield* configured;
   yield* proxyFindings(host.env, settings);
   const { gatewayUrl, pushAddress, timeoutMs } = settings;

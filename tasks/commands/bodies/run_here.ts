@@ -58,6 +58,11 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
         : (line) => show.line(redactor.json({ ...noteEvent(line, now()), traceId })),
     );
     learnSettings(redactor, connections.settings);
+    if (recipe.notify !== undefined) {
+      connections.note(
+        `hsgate: warning: "${recipe.name}" names notices, and a run without a ledger sends none: use --ledger`,
+      );
+    }
     const days = new ProgressText({ monotonic: () => performance.now(), inPlace: false });
     const runOne = async (
       run: string,

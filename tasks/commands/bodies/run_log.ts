@@ -5,6 +5,7 @@
  */
 import { tellHeld } from "../../../lib/runner/held.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
+import type { NoticeEvent } from "../../../lib/runner/notify.ts";
 import type { SchedulerEvent } from "../../../lib/runner/scheduler.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
 import type { Host } from "../host.ts";
@@ -95,6 +96,8 @@ function levelOf(event: AnyEvent): Level {
     case "asked":
     case "held":
       return "warn";
+    case "notice":
+      return event.state === "sent" ? "info" : event.state === "failed" ? "warn" : "error";
     case "error":
       return "error";
     default:
@@ -182,6 +185,8 @@ function textOf(event: Exclude<AnyEvent, { type: "error" }>): [text: string, col
       return [`taken over from a process that is gone: ${event.state}`, "yellow"];
     case "clock-jump":
       return [`the clock jumped by ${seconds(event.byMs)}`, "yellow"];
+    case "notice":
+      return [noticeText(event), event.state === "sent" ? undefined : "red"];
     case "gone":
       return [`${event.recipe}: its file is gone, so nothing of it runs until that is back`, "yellow"];
     case "reloaded":
@@ -203,6 +208,16 @@ const endOf = ({ state, reason }: { state: string; reason?: string }) =>
   reason === "stopped" && state !== "due" ? reason : reasonOf(reason);
 
 const because = (reason: string | undefined) => reason === undefined ? "" : `: ${reason}`;
+
+/** Says how a try to send a notice went. */
+export function noticeText({ notice, channel, state, error, tries }: Omit<NoticeEvent, "runKey">): string {
+  const which = `notice ${notice} by ${channel}`;
+  if (state === "sent") return `${which} was sent`;
+  const reason = error === undefined ? "" : `: ${error}`;
+  return state === "failed"
+    ? `${which} was not sent${reason}`
+    : `${which} was not sent and is given up after ${tries} tries${reason}; "hsgate notices" sends it again`;
+}
 
 /** Writes a length of time: `0.2 s`. */
 export function seconds(ms: number): string {

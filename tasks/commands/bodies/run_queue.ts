@@ -17,6 +17,7 @@ import type { FlagValues, sharedFlags } from "../command.ts";
 import type { Host } from "../host.ts";
 import { loadSettingsOf } from "../session.ts";
 import { learnSettings, redactorFor } from "./observers.ts";
+import { failedLine, tellUnsent } from "./notice_lines.ts";
 import { neighboursOf } from "./recipe_neighbours.ts";
 import { Connections } from "./run_connections.ts";
 import { holderName, runnerHost, secretReader } from "./run_surroundings.ts";
@@ -40,6 +41,7 @@ export class RunQueue implements AsyncDisposable {
   readonly #claimer: Claimer;
   readonly #connections: Connections;
   readonly #stop: AbortSignal;
+  readonly #note: (line: string) => void;
 
   private constructor(
     recipe: CompiledRecipe,
@@ -51,6 +53,7 @@ export class RunQueue implements AsyncDisposable {
     this.#recipes = recipes;
     this.#connections = connections;
     this.#stop = host.signal;
+    this.#note = host.note;
     this.#claimer = { holder: holderName(), leaseMs: 30_000, accountOf: connections.accountOf };
     const redactor = redactorFor(host);
     learnSettings(redactor, settings);
@@ -98,10 +101,17 @@ export class RunQueue implements AsyncDisposable {
     });
   }
 
-  /** Sends what is to be told. */
+  /** Sends the notices that are due, and warns of each that was not sent. */
   async deliver(): Promise<void> {
-    const { ledger, host } = this.#surroundings;
-    await deliverNotices(ledger, (notice) => noticeChannel(this.#recipes, this.#surroundings, notice), host);
+    const { ledger, host, redactor } = this.#surroundings;
+    await deliverNotices(ledger, (notice) => noticeChannel(this.#recipes, this.#surroundings, notice), host, {
+      redact: (text) => redactor.text(text),
+      onNotice: (event) => {
+        const line = failedLine(event);
+        if (line !== undefined) this.#note(line);
+      },
+    });
+    tellUnsent(ledger, { note: this.#note });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -6,7 +6,7 @@
  */
 import { runNested } from "../../../lib/runner/nested.ts";
 import { noticeChannel } from "../../../lib/runner/notice_step.ts";
-import { deliverNotices, queueNotices } from "../../../lib/runner/notify.ts";
+import { deliverNotices, type NoticeEvent, queueNotices } from "../../../lib/runner/notify.ts";
 import type { Surroundings } from "../../../lib/runner/run.ts";
 import type { Ledger } from "../../../lib/runner/ledger.ts";
 import { findRun } from "../../../lib/runner/run_rows.ts";
@@ -24,6 +24,7 @@ import { plain } from "../print.ts";
 import type { RunInput } from "../run.ts";
 import { openLedger, warnOfPlace } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
+import { failedLine, noticeData, tellUnsent } from "./notice_lines.ts";
 import { neighboursOf } from "./recipe_neighbours.ts";
 import { Connections } from "./run_connections.ts";
 import { observe, redactorFor } from "./observers.ts";
@@ -76,6 +77,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     onEnd: (recipe, row) => void queueNotices(ledger, recipe, row, { now: now(), redact }),
   };
   const stop = host.signal;
+  const notices: NoticeEvent[] = [];
   const run = async (): Promise<ScriptResult | undefined> => {
     const isPlain = flags.json !== true;
     // Elsewhere than on a terminal these are the lines of a log, as the scheduler writes them.
@@ -122,15 +124,32 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     const forceDeadline = flags["force-deadline"] ?? false;
     // What reads may be done at any time that somebody wants it; what writes keeps to its window whoever wants what.
     const asked = forceDeadline && recipe.class !== "write" ? { ...recipe, window: undefined } : recipe;
-    if (!isManual) return await runLatestSlot(asked, { ...options, forceDeadline });
-    const window = windowOn(asked, now());
-    const deadlineAt = typeof window === "object" ? window.until : undefined;
-    return await runManual(asked, {
-      ...options,
-      id: machine.id(),
-      params,
-      ...deadlineAt !== undefined && { deadlineAt },
+    const begin = async () => {
+      if (!isManual) return await runLatestSlot(asked, { ...options, forceDeadline });
+      const window = windowOn(asked, now());
+      const deadlineAt = typeof window === "object" ? window.until : undefined;
+      return await runManual(asked, {
+        ...options,
+        id: machine.id(),
+        params,
+        ...deadlineAt !== undefined && { deadlineAt },
+      });
+    };
+    const result = await begin();
+    const row = result === undefined ? undefined : findRun(ledger, result.runKey);
+    if (row !== undefined && result?.ran === false && row.state === "skipped") {
+      queueNotices(ledger, recipe, row, { now: now(), redact });
+    }
+    await deliverNotices(ledger, (notice) => noticeChannel(recipes, surroundings, notice), machine, {
+      redact: (text) => redactor.text(text),
+      onNotice(event) {
+        notices.push(event);
+        observers.onSchedulerEvent({ type: "notice", at: now(), ...event });
+        const line = failedLine(event);
+        if (line !== undefined) show.line(said(line));
+      },
     });
+    return result;
   };
   const result = await run();
   connections.tellWith(host.note); // nothing is drawn over any more
@@ -139,9 +158,6 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       `Cannot run "${recipe.name}" for a slot: its schedules name none in the last 14 days; --manual runs it now`,
     );
   }
-  const row = findRun(ledger, result.runKey);
-  if (!result.ran && row?.state === "skipped") queueNotices(ledger, recipe, row, { now: now(), redact });
-  await deliverNotices(ledger, (notice) => noticeChannel(recipes, surroundings, notice), surroundings.host);
   const { state, reason } = result.outcome;
   const isSimulated = recipe.connect?.to === "simulator";
   if (flags.json) {
@@ -152,6 +168,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
         state,
         reason,
         ...isSimulated && { simulated: true },
+        ...notices.length > 0 && { notices: notices.map(noticeData) },
       }),
     );
   } else if (result.ran) {
@@ -163,6 +180,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       host.out(line);
     }
   }
+  if (!asLines) tellUnsent(ledger, host);
   return stop.aborted && (state === "refused" || state === "cancelled")
     ? 130
     : codeOf(result, flags["if-new"] ?? false);

@@ -5,6 +5,7 @@
  */
 import { heldReason, lastHeld, tellHeld } from "../../../lib/runner/held.ts";
 import type { Ledger } from "../../../lib/runner/ledger.ts";
+import { noticesOf } from "../../../lib/runner/outbox.ts";
 import { logOf } from "../../../lib/runner/run_log.ts";
 import { openWriteAdvice } from "../../../lib/runner/open_write.ts";
 import type { RunRow } from "../../../lib/runner/run_rows.ts";
@@ -19,6 +20,7 @@ import type { RunsShowInput } from "../runs_show.ts";
 import { runOf } from "./decide.ts";
 import { checkKnown, openLedger } from "./ledger_file.ts";
 import { listOf } from "./lists.ts";
+import { noticeColors, noticeRowData, tellUnsent } from "./notice_lines.ts";
 import { seconds } from "./run_log.ts";
 
 const states = [
@@ -61,6 +63,7 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
     Number(limit),
   );
   const now = host.now();
+  tellUnsent(ledger, host);
   if (flags.json) host.out(JSON.stringify(rows.map((row) => dataOf(row, now))));
   else if (rows.length === 0) host.out("there are no runs");
   else {
@@ -190,6 +193,7 @@ function detailsOf(ledger: Ledger, row: RunRow, now: number) {
     advice: adviceOf(ledger, row, now),
     steps,
     artifacts,
+    notices: noticesOf(ledger, row.run_key).map(noticeRowData),
     log,
     events,
   };
@@ -214,7 +218,7 @@ function adviceOf(ledger: Ledger, row: RunRow, now: number): string[] {
 const LONGEST = 400;
 
 function print(details: ReturnType<typeof detailsOf>, host: Host): void {
-  const { steps, artifacts, log, events, params, advice, ...head } = details;
+  const { steps, artifacts, notices, log, events, params, advice, ...head } = details;
   // First, as somebody has to do something.
   for (const line of advice) host.out(paint(host, "yellow", plain(line)));
   const rows = Object.entries({ ...head, params: JSON.stringify(params) })
@@ -234,6 +238,11 @@ function print(details: ReturnType<typeof detailsOf>, host: Host): void {
     host.out(
       `file ${plain(path)}  ${dataset}, revision ${revision}, ${bytes} bytes${final ? ", final" : ""}`,
     );
+  }
+  for (const { notice, channel, state, tries, error } of notices) {
+    const count = tries > 1 ? `, ${tries} tries` : "";
+    const text = `${state}${count}${error === undefined ? "" : `: ${plain(error)}`}`;
+    host.out(`notice ${notice ?? ""} by ${plain(channel)}  ${paint(host, noticeColors[state], text)}`);
   }
   if (log.length > 0) host.out(paint(host, "bold", "log"));
   for (const { at, level, step, text } of log) {

@@ -4,9 +4,7 @@
  * @module
  */
 import { calendarVersion } from "../../../lib/calendars/mod.ts";
-import { noticeChannel } from "../../../lib/runner/notice_step.ts";
 import { isBusy } from "../../../lib/runner/ledger_damage.ts";
-import { deliverNotices } from "../../../lib/runner/notify.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
 import { fileUrl } from "../../../lib/steps/file_url.ts";
 import { Scheduler, type SchedulerOptions } from "../../../lib/runner/scheduler.ts";
@@ -17,6 +15,7 @@ import { loadSettingsOf } from "../session.ts";
 import { watchFiles } from "./file_watch.ts";
 import { renewedClients } from "./displaced_clients.ts";
 import { openLedger, warnOfPlace } from "./ledger_file.ts";
+import { tellUnsent } from "./notice_lines.ts";
 import { logTarget, observe, redactorFor } from "./observers.ts";
 import { loadRecipes, RECIPES } from "./recipe_files.ts";
 import { eventLogger } from "./run_log.ts";
@@ -98,6 +97,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   };
   const scheduler = new Scheduler(options);
   if (flags.once) return await runOnce(scheduler, options, { ends, host });
+  tellUnsent(ledger, host);
   lines.start();
   scheduler.start();
   const watching = watchFiles(args, {
@@ -137,8 +137,8 @@ async function runOnce(
   scheduler.tick();
   await scheduler.drain();
   host.signal.removeEventListener("abort", stop);
-  const byName = new Map(options.recipes.map((recipe) => [recipe.name, recipe]));
-  await deliverNotices(options.ledger, (notice) => noticeChannel(byName, options, notice), options.host);
+  await scheduler.deliver();
+  tellUnsent(options.ledger, host);
   if (!drained) return 75;
   if (ends.some((state) => state === "unknown" || state === "waiting_recovery")) return 5;
   return ends.some((state) => state === "failed" || state === "lost") ? 1 : 0;

@@ -1,0 +1,164 @@
+/** Notices that reach nobody are seen wherever a person looks, and can be sent again. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { cli, envOf, folder, simulate } from "./support.ts";
+
+/** An address at which nobody listens. */
+function deadPort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
+
+/** A server of webhooks that notes the texts it gets. */
+function startHook(port = 0) {
+  const texts: string[] = [];
+  const server = Deno.serve({ port, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+    texts.push((await request.json()).text);
+    return new Response();
+  });
+  return Object.assign(server, { texts });
+}
+
+const recipeText = (notify: string) =>
+  `name: eod
+steps:
+  - { id: funds, uses: account.funds, with: { market: hk } }
+notify:
+${notify}`;
+
+const byWebhook = (port: number) =>
+  `  - { on: always, with: { webhook: "http://127.0.0.1:${port}/", text: "it is \${{ outcome.state }}" } }\n`;
+
+interface Work extends AsyncDisposable {
+  path: string;
+  ledger: string;
+  env: Record<string, string>;
+  /** Runs a command line with the ledger. */
+  hsgate(...words: string[]): Promise<{ code: number; out: string; err: string }>;
+}
+
+async function work(text: string): Promise<Work> {
+  const stack = new AsyncDisposableStack();
+  const gateway = stack.use(await simulate());
+  const dir = stack.use(await folder());
+  const path = `${dir.path}/eod.yaml`;
+  const ledger = `${dir.path}/l.db`;
+  await Deno.writeTextFile(path, text);
+  const env = { ...envOf(gateway), HSGATE_LEDGER: ledger };
+  return {
+    path,
+    ledger,
+    env,
+    hsgate: (...words) => cli(words, { env, files: { [path]: text } }),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+Deno.test("a notice that cannot be sent is told by run --manual, runs, runs show, notices and doctor, until it is sent", async () => {
+  const port = deadPort();
+  await using at = await work(recipeText(byWebhook(port)));
+  const reason = `Cannot notify by webhook: 127.0.0.1:${port}: it cannot be reached`;
+  const ran = await at.hsgate("run", at.path, "--manual");
+  assertEquals(ran.code, 0);
+  const key = /run key (\S+)/.exec(ran.out)![1]!;
+  const all = '1 notice was not sent: "hsgate notices" lists them and sends them again';
+  assertEquals(ran.err.split("\n").filter((line) => line.includes("warning")), [
+    `hsgate: warning: ${key}: notice 1 by webhook was not sent: ${reason}`,
+    `hsgate: warning: ${all}`,
+  ]);
+
+  assertStringIncludes((await at.hsgate("runs")).err, `hsgate: warning: ${all}`);
+  const shown = await at.hsgate("runs", "show", key);
+  assertStringIncludes(shown.out, `notice 1 by webhook  failed: ${reason}`);
+  const [row] = JSON.parse((await at.hsgate("runs", "show", key, "--json")).out).notices;
+  assertEquals([row.channel, row.state, row.tries, row.error], ["webhook", "failed", 1, reason]);
+
+  const listed = await at.hsgate("notices");
+  assertEquals(listed.code, 0);
+  assert(
+    new RegExp(`^${key} +1 +webhook +failed +1 +2025-\\S+ +${reason}$`, "m").test(listed.out),
+    listed.out,
+  );
+  assertEquals(JSON.parse((await at.hsgate("notices", "--failed", "--json")).out).length, 1);
+  assertEquals(JSON.parse((await at.hsgate("notices", key.slice(0, -3), "--json")).out).length, 1);
+  const found = JSON.parse((await at.hsgate("doctor", "--json")).out).findings;
+  const finding = found.find(({ check }: { check: string }) => check === "notices");
+  assertEquals([finding.state, finding.text], [
+    "warning",
+    `1 not sent, 0 of them given up; the oldest: ${reason}`,
+  ]);
+
+  const again = await at.hsgate("notices", "--send", "--recipes", at.path.replace(/\/[^/]*$/, ""));
+  assertEquals(again.code, 1);
+  assertStringIncludes(again.err, `notice 1 by webhook was not sent: ${reason}`);
+  await using hook = startHook(port);
+  const sent = await at.hsgate("notices", "--send", "--recipes", at.path.replace(/\/[^/]*$/, ""));
+  assertEquals([sent.code, sent.out], [0, `${key}: notice 1 by webhook was sent\n`], sent.err);
+  assertEquals(hook.texts, ["it is ok"]);
+  // The control: nothing is left, and nobody is warned.
+  assertEquals((await at.hsgate("notices")).out, "there are no notices that were not sent\n");
+  assertEquals((await at.hsgate("runs")).err, "");
+  assertStringIncludes((await at.hsgate("runs", "show", key)).out, "notice 1 by webhook  sent");
+  await at.hsgate("notices", "--send", "--recipes", at.path.replace(/\/[^/]*$/, ""));
+  assertEquals(hook.texts.length, 1);
+});
+
+Deno.test("run --manual sends the fallback when the first channel is dead, and says what failed", async () => {
+  await using hook = startHook();
+  const notify = `  - on: always
+    with: { chat: { url: "http://127.0.0.1:${deadPort()}/" } }
+    fallback: { with: { webhook: "http://127.0.0.1:${hook.addr.port}/" } }
+`;
+  await using at = await work(recipeText(notify));
+  const { code, out, err } = await at.hsgate("run", at.path, "--manual", "--json");
+  assertEquals(code, 0, err);
+  assertStringIncludes(err, "notice 1 by chat was not sent: Cannot notify by chat:");
+  const { notices } = JSON.parse(out);
+  assertEquals(
+    notices.map(({ notice, channel, state }: Record<string, unknown>) => `${notice} ${channel} ${state}`),
+    ["1 chat failed", "1 webhook sent"],
+  );
+  assertEquals(hook.texts.length, 1);
+});
+
+Deno.test("a run without a ledger says that it sends no notices", async () => {
+  await using at = await work(recipeText(byWebhook(deadPort())));
+  delete at.env.HSGATE_LEDGER;
+  const { code, err } = await at.hsgate("run", at.path);
+  assertEquals(code, 0);
+  assertStringIncludes(
+    err,
+    'hsgate: warning: "eod" names notices, and a run without a ledger sends none: use --ledger',
+  );
+});
+
+Deno.test("notify --test sends a test by every channel of a recipe, whatever becomes of the others", async () => {
+  await using hook = startHook();
+  const dead = deadPort();
+  const notify = `${byWebhook(hook.addr.port)}  - on: failure
+    with: { webhook: "http://127.0.0.1:${dead}/", chat: { url: "http://127.0.0.1:${hook.addr.port}/" } }
+    fallback: { with: { webhook: "http://127.0.0.1:${hook.addr.port}/" } }
+`;
+  await using at = await work(recipeText(notify));
+  const { code, out } = await at.hsgate("notify", "--test", at.path);
+  assertEquals(code, 1);
+  assertEquals(out.trimEnd().split("\n"), [
+    "notice 1 (always) by webhook  sent",
+    `notice 2 (failure) by webhook  not sent: Cannot notify by webhook: 127.0.0.1:${dead}: it cannot be reached`,
+    "notice 2 (failure) by chat  sent",
+    "notice 2 (failure) by webhook, fallback  sent",
+  ]);
+  const test = (which: string) => `Test of hsgate: notice ${which}. Nothing has happened.`;
+  assertEquals(hook.texts.toSorted(), [
+    test('1 of "eod" by webhook'),
+    test('2 of "eod" by chat'),
+    test('2 of "eod" by webhook (fallback)'),
+  ]);
+  // No ledger was made for it.
+  await assertNoFile(at.ledger);
+  assertEquals((await at.hsgate("notify", at.path)).code, 2);
+});
+
+async function assertNoFile(path: string): Promise<void> {
+  const found = await Deno.stat(path).then(() => true, () => false);
+  assertEquals(found, false, path);
+}

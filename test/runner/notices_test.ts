@@ -1,0 +1,242 @@
+/** Notices: each channel by itself, tried again, given up, and seen. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { measureRuns } from "../../lib/runner/metrics.ts";
+import { deliverNotices } from "../../lib/runner/notify.ts";
+import { countUnsent, noticesOf, retryNotices, unsentNotices, unsentText } from "../../lib/runner/outbox.ts";
+import type { SchedulerEvent } from "../../lib/runner/scheduler.ts";
+import { why } from "../../lib/runner/why.ts";
+import type { CompiledNotice, CompiledStep } from "../../lib/steps/compiled.ts";
+import { compileRecipe } from "../../lib/steps/mod.ts";
+import { type Bench, bench, HOUR, MINUTE, recipe, settle, step } from "./support.ts";
+
+const START = "2025-12-23T08:44Z";
+const KEY = "eod/s1/2025-12-23";
+
+/** A notice with channels of its own. */
+function notice(
+  channels: Record<string, CompiledStep["run"]>,
+  { on = "always", fallbacks = [] }: { on?: CompiledNotice["on"]; fallbacks?: string[] } = {},
+): CompiledNotice {
+  return {
+    on,
+    uses: "notify",
+    with: {},
+    step: step(),
+    channels: Object.entries(channels).map(([name, run]) => ({
+      name,
+      isFallback: fallbacks.includes(name),
+      step: step({ run }),
+    })),
+  };
+}
+
+const tries = ({ told }: Bench) =>
+  told.flatMap((event) => event.type === "notice" ? [`${event.channel} ${event.state} ${event.tries}`] : []);
+
+Deno.test("a channel that hangs keeps no other one waiting, and is given its own time", async () => {
+  const sentAt: number[] = [];
+  let hung = 0;
+  const notify = [notice({
+    webhook: () => {
+      hung++;
+      return new Promise(() => {});
+    },
+    chat: () => Promise.resolve(void sentAt.push(b.host.now())),
+  })];
+  // Both recipes are due at the same time; the second one's channel must not wait for the first one's.
+  const other = recipe({
+    name: "other",
+    notify: [notice({ mail: () => Promise.resolve(void sentAt.push(b.host.now())) })],
+  });
+  using b = bench({ start: START, recipes: [recipe({ notify }), other] });
+  b.scheduler.start();
+  await b.host.pass(MINUTE + 1000);
+  const due = Date.parse("2025-12-23T08:45Z");
+  assertEquals(sentAt.map((at) => at - due), [0, 0]);
+  assertEquals(hung, 1);
+  await b.host.pass(30_000);
+  assertEquals(tries(b).toSorted(), ["chat sent 1", "mail sent 1", "webhook failed 1"]);
+  const [failed] = noticesOf(b.ledger, KEY).filter(({ state }) => state === "failed");
+  assertEquals(failed?.error, "Cannot notify by webhook: no answer within 20 s");
+  await b.scheduler.stop();
+});
+
+Deno.test("a notice that fails is told at once, tried again, given up and told, and sent again on demand", async () => {
+  let isUp = false;
+  let sent = 0;
+  const send = () =>
+    isUp ? Promise.resolve(void sent++) : Promise.reject(new Error("no route to 4711secret"));
+  using b = bench({ start: START, recipes: [recipe({ notify: [notice({ chat: send })] })] });
+  b.redactor.add("4711secret", "a token");
+  b.scheduler.start();
+  await b.host.pass(MINUTE + 1000);
+  const [first] = b.told.filter((event) => event.type === "notice");
+  assertEquals(first, {
+    type: "notice",
+    at: Date.parse("2025-12-23T08:45Z"),
+    runKey: KEY,
+    recipe: "eod",
+    notice: 1,
+    channel: "chat",
+    state: "failed",
+    tries: 1,
+    error: "no route to [secret]",
+    nextTryAt: Date.parse("2025-12-23T08:45:30Z"),
+    traceId: first?.traceId,
+  });
+  assertEquals(countUnsent(b.ledger), { failed: 1, givenUp: 0 });
+  await b.host.pass(10 * HOUR);
+  assertEquals(tries(b).at(-1), "chat given-up 12");
+  assertEquals(countUnsent(b.ledger), { failed: 0, givenUp: 1 });
+  assertStringIncludes(unsentText(countUnsent(b.ledger))!, "1 notice was not sent, and not tried any more");
+  const kinds = b.ledger.all<{ kind: string }>("select kind from event where run_key = ? order by seq", KEY);
+  assertEquals(kinds.filter(({ kind }) => kind.startsWith("notice_")).map(({ kind }) => kind), [
+    ...Array(11).fill("notice_failed"),
+    "notice_given_up",
+  ]);
+  const told = why(b.ledger, recipe(), { date: "2025-12-23", now: b.host.now() });
+  assertStringIncludes(
+    told,
+    "its notice 1 by chat was not sent after 12 tries, and is not tried any more (hsgate notices): no route to [secret]",
+  );
+  // The control: nobody tries it by itself, and a person can.
+  isUp = true;
+  await b.host.pass(5 * HOUR);
+  assertEquals(sent, 0);
+  retryNotices(b.ledger, unsentNotices(b.ledger).map(({ key }) => key), b.host.now());
+  await b.scheduler.deliver();
+  assertEquals([sent, countUnsent(b.ledger)], [1, { failed: 0, givenUp: 0 }]);
+  assertEquals(noticesOf(b.ledger, KEY).map(({ state }) => state), ["sent"]);
+  await b.scheduler.stop();
+});
+
+Deno.test("a fallback is sent as soon as a channel fails, once, and never when all went well", async () => {
+  for (const isUp of [true, false]) {
+    const sent: string[] = [];
+    const first = (name: string) => () =>
+      isUp ? Promise.resolve(void sent.push(name)) : Promise.reject(new Error("down"));
+    const notify = [notice({
+      webhook: first("webhook"),
+      chat: first("chat"),
+      mail: () => Promise.resolve(void sent.push("mail")),
+    }, { fallbacks: ["mail"] })];
+    using b = bench({ start: START, recipes: [recipe({ notify })] });
+    b.scheduler.start();
+    await b.host.pass(MINUTE + 1000);
+    // The fallback begins when the first channels are over, in the same instant.
+    await b.scheduler.deliver();
+    await settle();
+    assertEquals(sent, isUp ? ["webhook", "chat"] : ["mail"]);
+    await b.host.pass(HOUR);
+    assertEquals(sent, isUp ? ["webhook", "chat"] : ["mail"]);
+    await b.scheduler.stop();
+  }
+});
+
+Deno.test("two processes on one ledger send a notice once", async () => {
+  let sent = 0;
+  const notify = [notice({ chat: () => Promise.resolve(void sent++) })];
+  using b = bench({ start: START, recipes: [recipe({ notify })] });
+  const other = b.another("p2");
+  b.scheduler.start();
+  other.start();
+  await b.host.pass(5 * MINUTE);
+  await Promise.all([b.scheduler.stop(), other.stop()]);
+  assertEquals(sent, 1);
+});
+
+Deno.test("notices are counted by recipe, channel and how they went", () => {
+  const counted: unknown[] = [];
+  const counter = (name: string) => ({
+    add: (value: number, attributes: unknown) =>
+      void (name === "hsgate.notice.tries" && counted.push([value, attributes])),
+  });
+  const { onSchedulerEvent } = measureRuns({
+    createHistogram: () => ({ record() {} }),
+    createCounter: counter,
+  });
+  const event: SchedulerEvent = {
+    type: "notice",
+    at: 0,
+    runKey: KEY,
+    recipe: "eod",
+    notice: 1,
+    channel: "mail",
+    state: "given-up",
+    tries: 12,
+  };
+  onSchedulerEvent(event);
+  assertEquals(counted, [[1, { recipe: "eod", channel: "mail", state: "given-up" }]]);
+});
+
+Deno.test("a notice sees every member of the outcome on success, and is sent though its text has none to show", async () => {
+  const texts: string[] = [];
+  await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+    texts.push((await request.json()).text);
+    return new Response();
+  });
+  const url = `http://127.0.0.1:${server.addr.port}/`;
+  const compiled = await compileRecipe(
+    `name: eod
+steps:
+  - { id: one, uses: account.funds, with: { market: hk } }
+notify:
+  - on: success
+    with: { webhook: "${url}", text: "state \${{ outcome.state }}, reason (\${{ outcome.reason }}), step (\${{ outcome.failedStep }}), error (\${{ outcome.error }})" }
+  - on: success
+    with: { webhook: "${url}", text: "session (\${{ session.date }}), funds (\${{ outputs.one.marketValue }})" }
+  - on: success
+    with: { webhook: "${url}", text: "\${{ outputs.one.marketValue }}" }
+`,
+    "eod.yaml",
+  );
+  const runs = compiled.steps.map((each) => ({ ...each, run: () => Promise.resolve({ available: "1.00" }) }));
+  const given = recipe({ notify: compiled.notify, steps: runs });
+  using b = bench({ start: START, recipes: [given] });
+  b.scheduler.start();
+  await b.host.pass(MINUTE + 1000);
+  for (const end = Date.now() + 20_000; texts.length < 3 && Date.now() < end;) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await b.scheduler.stop();
+  assertEquals(texts.toSorted(), [
+    "eod is ok (2025-12-23)",
+    "session (2025-12-23), funds ()",
+    "state ok, reason (), step (), error ()",
+  ]);
+  const log = b.ledger.all<{ text: string }>("select text from log where level = 'warn'");
+  assert(log.some(({ text }) => text.startsWith('left empty: Cannot work out "outputs.one.marketValue"')));
+});
+
+Deno.test("a notice of several ways is compiled into channels that are sent apart, its fallback after them", async () => {
+  const { notify } = await compileRecipe(
+    `name: x
+steps: [{ id: one, uses: account.funds, with: { market: hk } }]
+notify:
+  - on: failure
+    with: { webhook: "http://127.0.0.1:1/", chat: { url: "http://127.0.0.1:2/" }, text: "hello" }
+    fallback: { with: { mail: { to: a@example.com, from: b@example.com, host: mail.example.com } } }
+  - on: failure
+    with: { webhook: "http://127.0.0.1:1/" }
+`,
+    "x.yaml",
+  );
+  assertEquals(
+    notify?.map(({ channels }) => channels?.map(({ name, isFallback }) => `${name}${isFallback ? "?" : ""}`)),
+    [["webhook", "chat", "mail?"], ["webhook"]],
+  );
+});
+
+Deno.test("deliverNotices() leaves to others what it has no channel for", async () => {
+  using b = bench({
+    start: START,
+    recipes: [recipe({ notify: [notice({ chat: () => Promise.reject(new Error("down")) })] })],
+  });
+  b.scheduler.start();
+  await b.host.pass(MINUTE + 1000);
+  await b.scheduler.stop();
+  await b.host.pass(MINUTE);
+  assertEquals(await deliverNotices(b.ledger, () => undefined, b.host), 0);
+  assertEquals(noticesOf(b.ledger, KEY).map(({ tries }) => tries), [1]);
+  assertEquals(await deliverNotices(b.ledger, () => () => Promise.resolve(), b.host), 1);
+});
