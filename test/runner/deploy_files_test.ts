@@ -371,3 +371,45 @@ Deno.test("deployments name the variables of secrets, and cron reads them from a
   ) assertStringIncludes(next.join("\n"), names);
   assert(!crontab([eod], options).files[0]!.text.includes("--env-file"));
 });
+
+Deno.test("no value can add a line, end a comment or continue a setting in what is deployed", () => {
+  const writers: ((recipes: CompiledRecipe[], more: Partial<DeployOptions>) => unknown)[] = [
+    (recipes, more) => crontab(recipes, { ...options, ...more }),
+    (recipes, more) => systemd(recipes, { ...options, forUser: false, runAs: "x", ...more }),
+    (recipes, more) => kubernetes(recipes, { ...options, image: "i", as: "jobs", ...more }),
+    (recipes, more) => denoCron(recipes, { ...options, tickModule: "./t.ts", ...more }),
+  ];
+  for (const write of writers) {
+    write([eod], {}); // the control
+    for (
+      const bad of [
+        "/srv/a\n* * * * * evil",
+        "/srv/\r",
+        "/srv/\0",
+        "/a */ evil() /*",
+        "/srv/a\\",
+        "/a\u2028b",
+      ]
+    ) {
+      for (const option of ["dir", "ledger", "program", "deno", "denoDir", "doubt"] as const) {
+        assertThrows(() => write([eod], { [option]: bad }), TypeError, `Cannot deploy: the ${option} is`);
+      }
+      assertThrows(() => write([eod], { denoFlags: ["-A", bad] }), TypeError, "denoFlags");
+      assertThrows(() => write([eod], { fileOf: () => bad }), TypeError, "file of a recipe");
+      const secret = recipe({ secrets: { x: { env: bad } }, secretNames: ["x"] });
+      assertThrows(() => write([secret], {}), TypeError, "variable of a secret");
+    }
+  }
+  for (const runAs of ["x\nExecStartPre=/evil", "-x", "a b", ""]) {
+    assertThrows(() => systemd([eod], { ...options, forUser: false, runAs }), TypeError, "Cannot deploy: ");
+  }
+  for (const image of ["i\nkind: Pod", "i # x", ""]) {
+    assertThrows(() => kubernetes([eod], { ...options, image, as: "jobs" }), TypeError, "Cannot deploy: ");
+  }
+  const timeline = "x\n */ evil() /*";
+  assertThrows(
+    () => denoCron([trader], { ...options, tickModule: "./t.ts", timeline }),
+    TypeError,
+    "timeline",
+  );
+});

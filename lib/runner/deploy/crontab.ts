@@ -7,6 +7,7 @@ import type { CompiledRecipe } from "../../steps/compiled.ts";
 import { range, sorted } from "./cron_fields.ts";
 import {
   catchesUp,
+  checkDeployValues,
   decidedInside,
   type Deployment,
   type DeployOptions,
@@ -42,6 +43,7 @@ const head = `# Recipes of hsgate, started by cron.
 
 /** Writes a crontab of a user: `crontab FILE` takes it, and replaces the one that was there. */
 export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptions): Deployment {
+  checkDeployValues(recipes, options);
   const log = `${folderOf(options.ledger)}/hsgate.log`;
   const rows: Deployment["rows"] = [];
   const blocks = recipes.map((recipe) => {

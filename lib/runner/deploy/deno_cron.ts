@@ -4,7 +4,13 @@
  * @module
  */
 import type { CompiledRecipe } from "../../steps/compiled.ts";
-import { decidedInside, type Deployment, type DeployOptions, recipeFirings } from "./deployment.ts";
+import {
+  checkDeployValues,
+  decidedInside,
+  type Deployment,
+  type DeployOptions,
+  recipeFirings,
+} from "./deployment.ts";
 
 /** What the program needs beside the rest. */
 export interface DenoCronOptions extends DeployOptions {
@@ -20,6 +26,7 @@ export interface DenoCronOptions extends DeployOptions {
  * @throws {TypeError} When a recipe writes and no timeline is named: each preview branch would trade.
  */
 export function denoCron(recipes: readonly CompiledRecipe[], options: DenoCronOptions): Deployment {
+  checkDeployValues(recipes, options);
   const writers = recipes.filter(({ class: kind }) => kind === "write").map(({ name }) => name);
   if (writers.length > 0 && options.timeline === undefined) {
     throw new TypeError(

@@ -51,6 +51,34 @@ export interface Deployment {
   next: string[];
 }
 
+/**
+ * Refuses values that would end the line, the comment or the setting that they are written into: what follows them
+ * would be read as a command of its own.
+ *
+ * @throws {TypeError} Naming the value.
+ */
+export function checkDeployValues(recipes: readonly CompiledRecipe[], options: DeployOptions): void {
+  const values: [name: string, value: unknown][] = [
+    ...Object.entries(options).flatMap(([name, value]): [string, unknown][] =>
+      Array.isArray(value) ? value.map((each): [string, unknown] => [name, each]) : [[name, value]]
+    ),
+    ...recipes.flatMap((recipe): [string, unknown][] => [
+      ["name of a recipe", recipe.name],
+      ["file of a recipe", options.fileOf(recipe)],
+      ...secretVariables(recipe).map((variable): [string, unknown] => ["variable of a secret", variable]),
+    ]),
+  ];
+  for (const [name, value] of values) {
+    if (typeof value !== "string" || !/\p{Cc}|[\u2028\u2029]|\*\/|\\$/u.test(value)) continue;
+    throw new TypeError(
+      `Cannot deploy: the ${name} is ${
+        JSON.stringify(value)
+      }; expected a text of one line, without "*/" and ` +
+        "without a backslash at its end",
+    );
+  }
+}
+
 /** Returns when to look for new slots of a recipe. @throws {TypeError} When nothing outside can follow its schedule. */
 export function recipeFirings(recipe: CompiledRecipe, now: number): Firing[] {
   try {

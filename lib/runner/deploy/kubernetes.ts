@@ -7,6 +7,7 @@
 import type { CompiledRecipe } from "../../steps/compiled.ts";
 import { range, sorted } from "./cron_fields.ts";
 import {
+  checkDeployValues,
   decidedInside,
   type Deployment,
   type DeployOptions,
@@ -35,6 +36,12 @@ const SPARE_SEC = 300;
 
 /** Writes the manifests, one file for `kubectl apply -f`. */
 export function kubernetes(recipes: readonly CompiledRecipe[], options: KubernetesOptions): Deployment {
+  checkDeployValues(recipes, options);
+  if (!/^[\w./:@-]+$/.test(options.image)) {
+    throw new TypeError(
+      `Cannot deploy: --image is ${JSON.stringify(options.image)}; expected one such as "hsgate:latest"`,
+    );
+  }
   const rows: Deployment["rows"] = [];
   const parts = options.as === "scheduler"
     ? [schedulerOf(recipes, options, rows)]

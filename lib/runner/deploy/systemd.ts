@@ -7,6 +7,7 @@ import type { CompiledRecipe } from "../../steps/compiled.ts";
 import { range } from "./cron_fields.ts";
 import {
   catchesUp,
+  checkDeployValues,
   decidedInside,
   type DeployFile,
   type Deployment,
@@ -36,6 +37,12 @@ const SPARE_SEC = 120;
 
 /** Writes the units. */
 export function systemd(recipes: readonly CompiledRecipe[], options: SystemdOptions): Deployment {
+  checkDeployValues(recipes, options);
+  if (!/^[A-Za-z_][\w.-]{0,31}$/.test(options.runAs)) {
+    throw new TypeError(
+      `Cannot deploy: --run-as is ${JSON.stringify(options.runAs)}; expected the name of a user`,
+    );
+  }
   const rows: Deployment["rows"] = [];
   const files: DeployFile[] = recipes.flatMap((recipe) => {
     const times = recipeFirings(recipe, options.now).map(onCalendar);
