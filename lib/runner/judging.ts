@@ -93,12 +93,7 @@ export function askPerson(
   ledger.event(now, "asked", { recipe }, runKey);
 }
 
-interface Waiting extends Pick<RunRow, "run_key" | "recipe" | "kind" | "reason"> {
-  /** A run of the same recipe goes on. */
-  running: number;
-  /** The run of the same recipe of which it is open what it wrote. */
-  open: string | null;
-}
+type Waiting = Pick<RunRow, "run_key" | "recipe" | "kind" | "reason">;
 
 /**
  * Settles what is due while an earlier run of the same recipe goes on, or has written nobody knows what. Of a recipe
@@ -107,36 +102,49 @@ interface Waiting extends Pick<RunRow, "run_key" | "recipe" | "kind" | "reason">
  */
 export function settleOverlaps(ledger: Ledger, recipes: Recipes, now: number): Skipped[] {
   const rows = ledger.all<Waiting>(
-    `select run_key, recipe, kind, reason,
-      exists (select 1 from run other where other.recipe = run.recipe and other.state = 'running') as running,
-      (select other.run_key from run other where other.recipe = run.recipe and other.class = 'write'
-        and other.state in ('waiting_recovery', 'unknown') order by other.slot_at limit 1) as open
-      from run where state = 'due' and kind in ${scheduledKinds} and due_at <= ? order by due_at, run_key`,
+    `select run_key, recipe, kind, reason from run where state = 'due' and kind in ${scheduledKinds}
+      and due_at <= ? order by due_at, run_key`,
     now,
   );
   const skipped: Skipped[] = [];
   for (const [name, all] of Map.groupBy(rows, (row) => row.recipe)) {
     const recipe = recipes.get(name);
     if (recipe === undefined) continue;
-    const { gone, reason } = passedOver(recipe, all);
-    for (const { run_key: runKey, open } of gone) {
-      if (open !== null) holdRun(ledger, { runKey, because: "recovery", by: open, now });
+    const isRunning = ledger.get(
+      "select 1 as there from run where recipe = ? and state = 'running' limit 1",
+      name,
+    ) !== undefined;
+    const open = unresolvedOf(ledger, name);
+    const { gone, reason } = passedOver(recipe, all, { isRunning, isOpen: open !== undefined });
+    for (const { run_key: runKey } of gone) {
+      if (open !== undefined) holdRun(ledger, { runKey, because: "recovery", by: open, now });
       if (skipRun(ledger, runKey, reason, now)) skipped.push({ runKey, recipe: name, reason });
     }
-    const isRunning = all.some(({ running }) => running === 1);
     if (recipe.overlap === "cancel" && isRunning) askToCancel(ledger, name, "overlap");
   }
   return skipped;
 }
 
+/** Returns the first run of a recipe whose writes have an unknown outcome. */
+function unresolvedOf(ledger: Ledger, recipe: string): string | undefined {
+  // Ordered here: SQLite would rather read the recipe's whole history in order than sort the one or two rows.
+  const [first] = ledger.all<{ run_key: string; slot_at: number }>(
+    `select run_key, slot_at from run where recipe = ? and class = 'write'
+      and state in ('waiting_recovery', 'unknown')`,
+    recipe,
+  ).sort((a, b) => a.slot_at - b.slot_at);
+  return first?.run_key;
+}
+
 function passedOver(
   { class: kind, overlap, misfire }: CompiledRecipe,
   all: readonly Waiting[],
+  { isRunning, isOpen }: { isRunning: boolean; isOpen: boolean },
 ): { gone: readonly Waiting[]; reason: SkipReason } {
   const isWrite = kind === "write";
   // What a person let through is left to that person; what was let through as late may wait as well as what was not.
   const waiting = all.filter((row) => row.kind === "live" || (isWrite && misfire.action !== "ask"));
-  const isBusy = all.some(({ running, open }) => running === 1 || (isWrite && open !== null));
+  const isBusy = isRunning || (isWrite && isOpen);
   const isHeld = isWrite && waiting.some(({ reason }) => heldReason(reason) !== undefined);
   if (overlap === "skip" && isBusy) return { gone: waiting, reason: "overlap" };
   const isOne = overlap === "queue" ? isBusy || isHeld : overlap === "skip" && isHeld;

@@ -81,4 +81,20 @@ export const migrations: readonly (readonly string[])[] = [
     `create index outbox_unsent on outbox (created_at) where sent_at is null`,
     `create index outbox_of_run on outbox (run_key)`,
   ],
+  [
+    // Each question of a tick, of `runs` and of `why` is answered from an index that names the few rows it wants: what
+    // it costs does not grow with the history. A test reads the plans.
+    `drop index run_of_state`,
+    `create index run_of_state on run (recipe, state, slot_at)`,
+    `drop index run_claimable`,
+    `create index run_by_state on run (state, slot_at)`,
+    `create index run_of_day on run (recipe, business_day)`,
+    `create index run_timed on run (recipe, schedule_id, slot_at)
+      where kind = 'live' and state in ('ok', 'failed')`,
+    `create index run_unresolved on run (account, slot_at)
+      where class = 'write' and state in ('waiting_recovery', 'unknown')`,
+    `create index run_by_end on run (finished_at) where state in ('ok', 'failed', 'cancelled', 'skipped')`,
+    `create index artifact_of_run on artifact (run_key)`,
+    `create index event_alone on event (kind, at) where run_key is null`,
+  ],
 ];

@@ -81,7 +81,7 @@ export function resumeRecipe(
     ledger.run("update schedule set paused_reason = null where recipe = ?", recipe.name);
     releaseLogin(ledger, recipe.name, now);
     const since = ledger.get<{ at: number }>(
-      `select max(at) as at from event where kind = 'paused' and data like ? escape '!'`,
+      `select max(at) as at from event where run_key is null and kind = 'paused' and data like ? escape '!'`,
       `{"recipe":${JSON.stringify(recipe.name).replaceAll(/[!%_]/g, "!$&")},%`,
     )?.at ?? now;
     ledger.event(now, "resumed", { recipe: recipe.name, catchUp });

@@ -142,6 +142,30 @@ export function keysBeginning(ledger: Ledger, prefix: string, most: number): str
   ).map(({ run_key }) => run_key);
 }
 
+/** Returns the newest runs, of one recipe or of all, newest slot first. */
+export function latestRuns(
+  ledger: Ledger,
+  { recipe, states, limit }: { recipe?: string; states: readonly RunState[]; limit: number },
+): RunRow[] {
+  // State by state, so that each is read from an index in its order, and no more of it than is asked for.
+  const rows = states.flatMap((state) =>
+    recipe === undefined
+      ? ledger.all<RunRow>(
+        "select * from run where state = ? order by slot_at desc, run_key limit ?",
+        state,
+        limit,
+      )
+      : ledger.all<RunRow>(
+        "select * from run where recipe = ? and state = ? order by slot_at desc, run_key limit ?",
+        recipe,
+        state,
+        limit,
+      )
+  );
+  const byKey = (a: RunRow, b: RunRow) => a.run_key < b.run_key ? -1 : a.run_key > b.run_key ? 1 : 0;
+  return rows.sort((a, b) => b.slot_at - a.slot_at || byKey(a, b)).slice(0, limit);
+}
+
 /** Ends a run that nobody has begun, and tells whether it was still waiting. */
 export function skipRun(ledger: Ledger, runKey: string, reason: SkipReason, now: number): boolean {
   const skipped = ledger.run(

@@ -78,9 +78,11 @@ function whatWasSet(recipe: WhySubject, date: string): string[] {
 function rowsOf(ledger: Ledger, recipe: WhySubject, date: string): RunRow[] {
   const noon = Date.parse(`${date}T12:00:00Z`);
   return ledger.all<RunRow>(
-    "select * from run where recipe = ? and (business_day = ? or slot_at between ? and ?) order by slot_at, run_key",
+    `select * from run where recipe = ? and business_day = ?
+      union select * from run where recipe = ? and slot_at between ? and ? order by slot_at, run_key`,
     recipe.name,
     date,
+    recipe.name,
     noon - 2 * DAY_MS,
     noon + 2 * DAY_MS,
   ).filter((row) => (row.business_day ?? dateAt(row.slot_at, zoneOfRow(ledger, recipe, row))) === date);
@@ -131,7 +133,8 @@ function whatElse(
     ...odd.map(({ finished_at }) => finished_at ?? 0),
   );
   const jumps = ledger.all<{ at: number; data: string }>(
-    "select at, data from event where kind = 'clock_jump' and at between ? and ? order by seq limit 3",
+    `select at, data from event where run_key is null and kind = 'clock_jump' and at between ? and ?
+      order by at, seq limit 3`,
     from,
     until,
   ).map(({ at, data }) => {

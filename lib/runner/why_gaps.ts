@@ -147,7 +147,8 @@ class GapReasons {
       schedule.id,
     );
     this.#goneAt = ledger.get<{ at: number }>(
-      "select at from event where kind = 'recipe_gone' and data = ? order by seq desc limit 1",
+      `select at from event where run_key is null and kind = 'recipe_gone' and data = ?
+        order by at desc, seq desc limit 1`,
       JSON.stringify({ recipe: name }),
     )?.at;
     this.#began = ledger.all<{ at: number; kind: string; data: string }>(

@@ -247,7 +247,8 @@ function pauseBefore(
   { recipe, finished_at }: RunRow,
 ): { at: number; why: string } | undefined {
   const row = ledger.get<{ at: number; data: string }>(
-    `select at, data from event where kind = 'paused' and at <= ? and data like ? escape '!' order by seq desc limit 1`,
+    `select at, data from event where run_key is null and kind = 'paused' and at <= ? and data like ? escape '!'
+      order by at desc, seq desc limit 1`,
     finished_at,
     `{"recipe":${JSON.stringify(recipe).replaceAll(/[!%_]/g, "!$&")},%`,
   );

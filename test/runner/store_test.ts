@@ -2,6 +2,7 @@ import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/a
 import { DatabaseSync } from "node:sqlite";
 import { Ledger, LedgerError } from "../../lib/runner/ledger.ts";
 import { acceptLoss, backupLedger, verifyLedgerFile } from "../../lib/runner/ledger_care.ts";
+import { migrations } from "../../lib/runner/migrations.ts";
 import { cli } from "../cli/support.ts";
 import { killInWrite } from "./store_child.ts";
 import { at, bench, DAY, HOUR, orders, recipe, runsOf, step, temporaryFolder } from "./support.ts";
@@ -120,12 +121,17 @@ Deno.test("a first start, a crash before the mark and a ledger of the version be
   assertEquals(openedAs(path), []);
   assertStringIncludes(Deno.readTextFileSync(`${path}.mark`), '"number": 1');
   // A ledger of an earlier version has neither.
+  const older = `${folder.path}/older.db`;
   {
-    using old = new DatabaseSync(path);
-    old.exec("drop table store; drop table account_write; delete from migration where version > 3");
+    using old = new DatabaseSync(older);
+    old.exec("create table migration (version integer primary key) strict");
+    for (const [index, statements] of migrations.slice(0, 3).entries()) {
+      for (const sql of statements) old.exec(sql);
+      old.exec(`insert into migration (version) values (${index + 1})`);
+    }
   }
-  Deno.removeSync(`${path}.mark`);
-  assertEquals(openedAs(path), []);
+  assertEquals(openedAs(older), []);
+  assertEquals(JSON.parse(Deno.readTextFileSync(`${older}.mark`)).lastWrites, {});
   // A mark that cannot be read shows nothing.
   Deno.writeTextFileSync(`${path}.mark`, "{");
   assertStringIncludes(String(openedAs(path)), "is damaged");

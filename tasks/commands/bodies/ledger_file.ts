@@ -141,10 +141,25 @@ export function ledgerError(path: string, error: unknown): unknown {
   });
 }
 
+/** The recipes that a ledger has seen, by name: one look into the index for each, however many runs it has. */
+function recipeNames(ledger: Ledger): string[] {
+  const names = new Set(
+    ledger.all<{ recipe: string }>("select distinct recipe from schedule").map(({ recipe }) => recipe),
+  );
+  for (let last: string | null | undefined = "";;) {
+    last = ledger.get<{ recipe: string | null }>(
+      "select min(recipe) as recipe from run where recipe > ?",
+      last,
+    )
+      ?.recipe;
+    if (last === null || last === undefined) return [...names].sort();
+    names.add(last);
+  }
+}
+
 /** Refuses a recipe that the ledger has never seen. @throws {UsageError} With the nearest name. */
 export function checkKnown(ledger: Ledger, recipe: string): void {
-  const names = ledger.all<{ recipe: string }>("select recipe from schedule union select recipe from run")
-    .map(({ recipe }) => recipe);
+  const names = recipeNames(ledger);
   if (names.includes(recipe)) return;
   throw new UsageError(
     `Cannot find "${recipe}": the ledger knows no such recipe${didYouMean(recipe, names)}`,

@@ -8,7 +8,7 @@ import type { Ledger } from "../../../lib/runner/ledger.ts";
 import { noticesOf } from "../../../lib/runner/outbox.ts";
 import { logOf } from "../../../lib/runner/run_log.ts";
 import { openWriteAdvice } from "../../../lib/runner/open_write.ts";
-import type { RunRow } from "../../../lib/runner/run_rows.ts";
+import { latestRuns, type RunRow } from "../../../lib/runner/run_rows.ts";
 import { silentAdvice, silentSince } from "../../../lib/runner/silent.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
 import type { StepRow } from "../../../lib/runner/step_rows.ts";
@@ -54,14 +54,7 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
   const columns = columnsAsked(flags);
   using ledger = await openLedger(flags, { host, mustExist: true });
   const recipe = given === undefined ? undefined : await nameInLedger(ledger, given, host);
-  const rows = ledger.all<RunRow>(
-    `select * from run where (? is null or recipe = ?) and state in (${wanted.map(() => "?").join(", ")})
-      order by slot_at desc, run_key limit ?`,
-    recipe,
-    recipe,
-    ...wanted,
-    Number(limit),
-  );
+  const rows = latestRuns(ledger, { recipe, states: [...new Set(wanted)], limit: Number(limit) });
   const now = host.now();
   tellUnsent(ledger, host);
   if (flags.json) host.out(JSON.stringify(rows.map((row) => dataOf(row, now))));
