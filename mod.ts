@@ -25,6 +25,7 @@ export {
   DisplacedError,
   InvalidParamsError,
   LoginExpiredError,
+  LoginRefusedError,
   MarketClosedError,
   OutcomeUnknownError,
   ProtocolError,

@@ -100,6 +100,29 @@ export class DisplacedError extends RejectedError {
   override readonly name: string = "DisplacedError";
 }
 
+/**
+ * The broker refused a login for a reason other than another login (`DisplacedError`). After `password` no login is
+ * tried again by itself, as too many wrong tries lock an account. After `passing`, which is every other reason, one is
+ * tried again after a wait that grows from a minute to an hour.
+ */
+export class LoginRefusedError extends RejectedError {
+  override readonly name: string = "LoginRefusedError";
+  /** Whether the password was refused, or the login for now. */
+  readonly reason: "password" | "passing";
+  /** How long no login is tried by itself, milliseconds; absent after `password`. */
+  readonly retryInMs: number | undefined;
+
+  constructor(
+    message: string,
+    text: string,
+    { reason, retryInMs, ...context }: ErrorContext & { reason: "password" | "passing"; retryInMs?: number },
+  ) {
+    super(message, text, context);
+    this.reason = reason;
+    this.retryInMs = retryInMs;
+  }
+}
+
 /** An order was sent outside the market's hours. */
 export class MarketClosedError extends RejectedError {
   override readonly name: string = "MarketClosedError";

@@ -8,6 +8,7 @@ Deno.test("mod.ts exports these names and no others: a wider public face is a de
     "DisplacedError",
     "InvalidParamsError",
     "LoginExpiredError",
+    "LoginRefusedError",
     "MarketClosedError",
     "OutcomeUnknownError",
     "ProtocolError",

@@ -49,6 +49,12 @@ export interface ClientOptions {
    * @default Date.now
    */
   now?: () => number;
+  /**
+   * Milliseconds of a clock that never jumps; for the waits after a refused login.
+   *
+   * @default performance.now
+   */
+  monotonic?: () => number;
 }
 
 type Optionally<P, O> = Record<never, never> extends P ? [params?: P, options?: O] : [params: P, options?: O];
@@ -192,9 +198,12 @@ class Calls {
   readonly #random: () => number;
   readonly #closed = new AbortController();
 
-  constructor(transport: Transport, { tradePassword, retry = {}, random = Math.random }: ClientOptions) {
+  constructor(
+    transport: Transport,
+    { tradePassword, retry = {}, random = Math.random, monotonic = () => performance.now() }: ClientOptions,
+  ) {
     this.#transport = transport;
-    this.#login = new Login(transport, tradePassword);
+    this.#login = new Login(transport, tradePassword, monotonic);
     this.#keeper = transport.logins ?? this.#login;
     this.#attempts = Math.max(1, retry.attempts ?? 3);
     this.#waitMs = retry.waitMs ?? 200;

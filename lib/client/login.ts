@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { BusyError, LoginExpiredError, RejectedError } from "../errors.ts";
+import { LoginExpiredError } from "../errors.ts";
 import { account } from "../operations/account.ts";
 import type { Result } from "../operations/operation.ts";
+import { LoginRefusals, NoSuccessError } from "../transports/login_refusals.ts";
 import type { CallOptions, LoginKeeper, Transport } from "../transports/transport.ts";
 
 /** Keeps the trade login of one client. */
@@ -14,11 +15,12 @@ export class Login implements LoginKeeper {
   readonly #password: string | undefined;
   #pending: Promise<void> | undefined;
   #generation = 0;
-  #refusal: RejectedError | undefined;
+  readonly #refusals: LoginRefusals;
 
-  constructor(transport: Transport, password: string | undefined) {
+  constructor(transport: Transport, password: string | undefined, monotonic: () => number) {
     this.#transport = transport;
     this.#password = password;
+    this.#refusals = new LoginRefusals(monotonic, "trade password");
   }
 
   /** Whether this client can log in by itself. */
@@ -39,8 +41,9 @@ export class Login implements LoginKeeper {
   /** Logs in, once for all who wait, unless somebody has done so since `generation`. */
   async renew(generation: number): Promise<void> {
     if (generation !== this.#generation) return;
-    // A password that was refused is not tried again by itself: brokers lock accounts after a few attempts.
-    if (this.#refusal !== undefined) throw this.#refusal;
+    // A password that was refused is not tried again by itself, and any other refusal only after a wait.
+    const refusal = this.#refusals.current;
+    if (refusal !== undefined) throw refusal;
     // Not tied to one caller's signal: whoever gives up must not take the login away from the others.
     this.#pending ??= this.logIn(undefined, {}).then(() => {}).finally(() => this.#pending = undefined);
     await this.#pending;
@@ -56,14 +59,16 @@ export class Login implements LoginKeeper {
         transport: this.#transport.name,
       });
     }
-    this.#refusal = undefined;
+    this.#refusals.allowAgain();
     try {
       const answer = await this.#send(plain, options);
       this.#generation++;
+      this.#refusals.succeeded();
       return answer;
     } catch (error) {
-      if (error instanceof RejectedError && !(error instanceof BusyError)) this.#refusal = error;
-      throw error;
+      const told = this.#refusals.refused(error);
+      // Whoever meets a login that is missing, such as the gateway's own, is told so the first time.
+      throw error instanceof LoginExpiredError ? error : told;
     }
   }
 
@@ -78,19 +83,16 @@ export class Login implements LoginKeeper {
   }
 
   /** Some gateways answer with a text alone; a cheap query then tells whether the login holds. */
-  async #confirm(answer: Result<typeof account.login>, options: CallOptions): Promise<void> {
-    if (answer.text === undefined) {
-      throw new LoginExpiredError(
-        "Cannot log in: the broker answered without success; most likely the trade password is wrong",
-        "",
-        {
-          code: "login-failed",
-          operation: account.login.name,
-          transport: this.#transport.name,
-        },
-      );
+  async #confirm({ text }: Result<typeof account.login>, options: CallOptions): Promise<void> {
+    const context = { operation: account.login.name, transport: this.#transport.name };
+    if (text === undefined) throw new NoSuccessError(undefined, context);
+    try {
+      await this.#transport.call(account.funds, { market: "hk" }, options);
+    } catch (error) {
+      throw error instanceof LoginExpiredError
+        ? new NoSuccessError(text, { ...context, cause: error })
+        : error;
     }
-    await this.#transport.call(account.funds, { market: "hk" }, options);
   }
 }
 

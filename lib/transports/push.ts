@@ -5,7 +5,7 @@
  * @see API document 6.1, 6.2
  * @module
  */
-import { BrokerError, BusyError, RejectedError, TransportError } from "../errors.ts";
+import { BrokerError, BusyError, LoginRefusedError, RejectedError, TransportError } from "../errors.ts";
 import { loadEnvelopes } from "../wire/envelope.ts";
 import { backoffMs, longestPause, orAborted, pause, type ReconnectOptions } from "./push_waits.ts";
 import type { ConnectionEvent, GapEvent, TransportEvent } from "./push_events.ts";
@@ -170,7 +170,9 @@ class SourcePushStream implements PushStream {
         if (this.#closing.signal.aborted) break;
         this.#gap ??= { from, reason: error.message };
         // A refusal stays one: whoever displaced this login would be displaced in turn, without end.
-        const isRefused = error instanceof RejectedError && !(error instanceof BusyError);
+        const isPassing = error instanceof BusyError ||
+          error instanceof LoginRefusedError && error.reason === "passing";
+        const isRefused = error instanceof RejectedError && !isPassing;
         if (this.#failures >= attempts || isRefused) throw error;
         this.#failures++;
         await this.#pause("reconnecting", error, this.#failures, this.#closing.signal);

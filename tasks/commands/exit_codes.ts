@@ -34,6 +34,7 @@ const codeByClass: Readonly<Record<string, ExitCode>> = {
   TransportError: 4,
   OutcomeUnknownError: 5,
   LoginExpiredError: 6,
+  LoginRefusedError: 6,
   DisplacedError: 6,
   InterruptedError: 130,
 };

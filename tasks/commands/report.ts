@@ -8,6 +8,7 @@ import {
   DisplacedError,
   InvalidParamsError,
   LoginExpiredError,
+  LoginRefusedError,
   MarketClosedError,
   OutcomeUnknownError,
   ProtocolError,
@@ -102,8 +103,13 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
   if (error instanceof DisplacedError) {
     return "Close the other program or device that uses this account, then log in again";
   }
-  if (error instanceof BrokerError && error.code === "login-failed" && isDirect(error)) {
-    return checkPassword;
+  if (error instanceof LoginRefusedError) {
+    return error.reason === "passing"
+      ? 'Nothing says that the password is wrong: try again later, or ask "deno task hsgate doctor" what is wrong'
+      : isDirect(error)
+      ? checkPassword
+      : 'Check the trade password and its key; "deno task hsgate doctor" looks at both; too many wrong tries can ' +
+        "lock the account";
   }
   if (error instanceof LoginExpiredError && isDirect(error)) {
     if (error.operation === "platform.login" || error.code === "1014") return doctorTells;

@@ -302,7 +302,7 @@ Deno.test("no secret of the direct transport is in what a command writes, whatev
       env: { ...at.env, HSGATE_AUTH_URL: `http://me:${info.loginPassword}@x` },
     }),
   ];
-  assertEquals(outcomes.map(({ code }) => code), [4, 3, 2, 2, 2, 2]);
+  assertEquals(outcomes.map(({ code }) => code), [4, 6, 2, 2, 2, 2]);
   const written = outcomes.map(({ out, err }) => out + err).join("");
   for (const secret of [info.mobile, info.loginPassword, info.tradePassword]) {
     assertEquals(written.includes(secret), false);

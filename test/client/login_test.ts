@@ -1,5 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { connect, DisplacedError, LoginExpiredError, RejectedError } from "../../mod.ts";
+import { connect, DisplacedError, LoginExpiredError, LoginRefusedError, RejectedError } from "../../mod.ts";
+import { loginWaitMs } from "../../lib/transports/login_refusals.ts";
 import { type Arrived, type FarEnd, farEnd, ok, type Reaction, refused } from "../support/far_end.ts";
 
 const tradePasswordKey = "MDEyMzQ1Njc4OWFiY2RlZg==";
@@ -116,11 +117,13 @@ Deno.test("a login that answers with a text alone is confirmed by a query", asyn
     path === "/trade/TradeLogin" ? ok({ data: "done" }) : refused("1012")
   );
   await using other = await connect({ gateway: bad.url, tradePassword: "secret", tradePasswordKey });
-  await assertRejects(() => other.account.login(), LoginExpiredError);
+  const unclear = await assertRejects(() => other.account.login(), LoginRefusedError, "for now (done)");
+  assertEquals(unclear.reason, "passing");
 
   await using empty = farEnd(() => ok({ success: false }));
   await using third = await connect({ gateway: empty.url, tradePassword: "secret", tradePasswordKey });
-  await assertRejects(() => third.account.login(), LoginExpiredError, "without success");
+  const wrong = await assertRejects(() => third.account.login(), LoginRefusedError, "without success");
+  assertEquals(wrong.reason, "password");
 });
 
 Deno.test("a key of the wrong length is refused before anything is sent", async () => {
@@ -135,4 +138,82 @@ Deno.test("a key of the wrong length is refused before anything is sent", async 
     await assertRejects(() => client.account.login(), TypeError, reason);
   }
   assertEquals(end.arrived.length, 0);
+});
+
+/** A gateway that refuses logins with a text until it is told otherwise, and everything else without one. */
+function refusing(text: () => string | undefined): FarEnd {
+  let isIn = false;
+  return farEnd(({ path }) => {
+    const why = text();
+    if (path === "/trade/TradeLogin") {
+      isIn = why === undefined;
+      return why === undefined ? ok({ success: true }) : refused(why);
+    }
+    return isIn ? ok({ enableBalance: "5", data: "77" }) : refused("1012 not logged in");
+  });
+}
+
+Deno.test("a login that is refused for now is tried again after waits that grow to an hour, and by itself", async () => {
+  for (const text of ["system maintenance", "9999", "-1", "", "1006 not authorised", "系统维护中"]) {
+    let [why, now]: [string | undefined, number] = [text, 0];
+    await using end = refusing(() => why);
+    const monotonic = () => now;
+    await using client = await connect({
+      gateway: end.url,
+      tradePassword: "secret",
+      tradePasswordKey,
+      monotonic,
+    });
+    const funds = () => client.account.funds({ market: "us" });
+    for (let count = 1; count <= 6; count++) {
+      const error = await assertRejects(funds, LoginRefusedError, text);
+      assertEquals([text, error.reason], [text, "passing"]);
+      assertEquals([error.retryInMs, logins(end)], [loginWaitMs(count), count]);
+      // Until then nobody asks, neither for a read nor for a write.
+      now += loginWaitMs(count) - 1;
+      const early = await assertRejects(funds, LoginRefusedError, "in 1 s at the earliest");
+      assertEquals([early.reason, logins(end)], ["passing", count]);
+      await assertRejects(() => client.orders.place(order), LoginRefusedError);
+      assertEquals(logins(end), count);
+      now += 1;
+    }
+    // Maintenance is over: nobody has to step in.
+    why = undefined;
+    assertEquals((await funds()).available, "5");
+    assertEquals(logins(end), 7);
+    assertEquals(await client.orders.place(order), { orderId: "77" });
+  }
+  assertEquals([1, 2, 3, 4, 5, 50].map((count) => loginWaitMs(count) / 60_000), [1, 3, 9, 27, 60, 60]);
+});
+
+Deno.test("a refusal that names the password stops logins until a person asks for one", async () => {
+  const texts = [
+    "wrong password",
+    "1008 wrong trade password",
+    "交易密码错误",
+    "account locked",
+    "密碼錯誤次數過多，帳戶已鎖定",
+  ];
+  for (const text of texts) {
+    let [why, now]: [string | undefined, number] = [text, 0];
+    await using end = refusing(() => why);
+    const monotonic = () => now;
+    await using client = await connect({
+      gateway: end.url,
+      tradePassword: "secret",
+      tradePasswordKey,
+      monotonic,
+    });
+    const funds = () => client.account.funds({ market: "us" });
+    for (let tries = 0; tries < 5; tries++) {
+      const error = await assertRejects(funds, LoginRefusedError, "refused the trade password");
+      assertEquals([text, error.reason, logins(end)], [text, "password", 1]);
+      now += 48 * 3_600_000;
+    }
+    why = undefined;
+    await assertRejects(funds, LoginRefusedError);
+    assertEquals(logins(end), 1);
+    await client.account.login();
+    assertEquals((await funds()).available, "5");
+  }
 });

@@ -1,8 +1,9 @@
 /** Logins of the direct way: one for all who wait, none that is fought over, expiry, the states on the way. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { DisplacedError, LoginExpiredError, RejectedError } from "../../lib/errors.ts";
+import { DisplacedError, LoginExpiredError, LoginRefusedError, RejectedError } from "../../lib/errors.ts";
 import type { DirectClient } from "../../lib/client/connect.ts";
 import { describeDirectEvent, type DirectEvent } from "../../lib/transports/direct/events.ts";
+import { loginWaitMs } from "../../lib/transports/login_refusals.ts";
 import { connectDirect, startQuietPlatform } from "../support/direct_client.ts";
 import { startDirectProxy } from "../support/direct_proxy.ts";
 
@@ -309,4 +310,37 @@ Deno.test("deviceId is written as the vendor's client does, and a device that is
   await using other = await connectDirect(platform.info, { deviceId: "AA:BB:CC:00:11:23" });
   const error = await assertRejects(() => other.account.funds({ market: "hk" }), RejectedError);
   assertEquals(error.code, "1006");
+});
+
+Deno.test("a login that is refused for now is tried again after growing waits, the trade login and the platform's", async () => {
+  for (const operation of ["account.login", "platform.login"] as const) {
+    await using platform = await startQuietPlatform();
+    let steady = 0;
+    await using client = await connectDirect(platform.info, {
+      monotonic: () => steady,
+      heartbeatMs: 60_000,
+      keepLoginMs: false,
+    });
+    const { faults } = platform;
+    const call = () => client.account.funds({ market: "hk" });
+    faults.arm({ kind: "busy", operation, code: "9999", text: "system maintenance", times: 3 });
+    for (let count = 1; count <= 3; count++) {
+      const error = await assertRejects(call, LoginRefusedError, "system maintenance");
+      assertEquals([operation, error.reason, error.operation], [operation, "passing", operation]);
+      assertEquals(faults.struck("busy"), count);
+      steady += loginWaitMs(count) - 1000;
+      await assertRejects(call, LoginRefusedError, "in 1 s at the earliest");
+      assertEquals([operation, faults.struck("busy")], [operation, count]);
+      steady += 1000;
+    }
+    await call();
+    // The control: a refusal that names the password is final, whatever time passes.
+    await using wrong = await connectDirect(platform.info, { monotonic: () => steady, heartbeatMs: 60_000 });
+    faults.arm({ kind: "busy", operation, code: "1008", text: "wrong password", times: 9 });
+    for (let count = 0; count < 3; count++) {
+      const error = await assertRejects(() => wrong.account.funds({ market: "hk" }), LoginRefusedError);
+      assertEquals([error.reason, faults.struck("busy")], ["password", 4]);
+      steady += 100 * 3_600_000;
+    }
+  }
 });

@@ -8,6 +8,7 @@ import {
   BusyError,
   DisplacedError,
   LoginExpiredError,
+  LoginRefusedError,
   ProtocolError,
   RejectedError,
   TransportError,
@@ -86,6 +87,13 @@ export class Channel {
     this.#started = true;
     if (this.link !== undefined) return Promise.resolve(this.link);
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
+    // Whoever calls is told at once, and does not wait until the next login is due.
+    const { refusal } = this.#options.session;
+    if (refusal !== undefined) return Promise.reject(refusal);
+    return this.#readyAgain();
+  }
+
+  #readyAgain(): Promise<Link> {
     return this.#opening ??= this.#open().finally(() => this.#opening = undefined);
   }
 
@@ -231,8 +239,7 @@ export class Channel {
     if (this.#stopped !== undefined || !(error instanceof BrokerError)) return;
     if (error instanceof DisplacedError) return this.#options.onDisplaced(error);
     if (isKeyFault(error)) return this.stop(error);
-    const isRefused = error instanceof RejectedError && !(error instanceof BusyError);
-    if (isRefused) return this.tell("stopped", { error });
+    if (isRefusedForGood(error)) return this.tell("stopped", { error });
     this.tell("lost", { error });
     this.#plan(error);
   }
@@ -240,7 +247,9 @@ export class Channel {
   /** Sets the time of the next attempt: at random, so that several programs do not return in step. */
   #plan(error: BrokerError): void {
     const { reconnect, world } = this.#options;
-    const waitMs = backoffMs(++this.#failures, world.random(), reconnect);
+    const pauseMs = backoffMs(++this.#failures, world.random(), reconnect);
+    const loginMs = error instanceof LoginRefusedError ? error.retryInMs ?? 0 : 0;
+    const waitMs = Math.max(pauseMs, loginMs);
     this.#mayOpenAt = world.monotonic() + waitMs;
     this.tell("waiting", { attempt: this.#failures, waitMs, error });
   }
@@ -266,14 +275,19 @@ export class Channel {
     const { attempts = Infinity } = this.#options.reconnect;
     while (this.link === undefined && this.#stopped === undefined && this.#failures <= attempts) {
       try {
-        await this.ready();
+        await this.#readyAgain();
       } catch (error) {
-        const isRefused = error instanceof RejectedError && !(error instanceof BusyError);
         // What is no error of the broker is a fault of ours, and trying again would only repeat it.
-        if (isRefused || !(error instanceof BrokerError)) return;
+        if (isRefusedForGood(error) || !(error instanceof BrokerError)) return;
       }
     }
   }
+}
+
+/** Whether trying again by itself cannot help: not so for a broker that is busy, or that refuses logins for now. */
+function isRefusedForGood(error: unknown): boolean {
+  if (error instanceof LoginRefusedError) return error.reason === "password";
+  return error instanceof RejectedError && !(error instanceof BusyError);
 }
 
 /** Hang-ups in a row after which somebody else is taken to hold the connection. */

@@ -5,7 +5,7 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { BrokerError, BusyError, ProtocolError, RejectedError } from "../../errors.ts";
+import { BrokerError, ProtocolError, RejectedError } from "../../errors.ts";
 import type { AnyOperation, Params } from "../../operations/operation.ts";
 import { platform } from "../../operations/platform.ts";
 import { Mismatch } from "../../operations/types.ts";
@@ -13,6 +13,7 @@ import { decryptSegments, encryptSegments } from "../../wire/cipher.ts";
 import type { PrivateKey, PublicKey } from "../../wire/keys.ts";
 import { type Address, addressOf } from "../address.ts";
 import { describeMismatch } from "../json.ts";
+import { LoginRefusals } from "../login_refusals.ts";
 import { unreadable } from "../outcome.ts";
 import type { World } from "./options.ts";
 import type { PlatformHttp, PostLimits } from "./platform_http.ts";
@@ -72,16 +73,22 @@ export class PlatformSession {
   #madeAt = 0;
   #pending: Promise<Token> | undefined;
   #servers: { generation: number; servers: Promise<Servers> } | undefined;
-  #refusal: BrokerError | undefined;
+  readonly #refusals: LoginRefusals;
 
   constructor(options: PlatformSessionOptions) {
     this.#options = options;
+    this.#refusals = new LoginRefusals(options.world.monotonic, "login password");
+  }
+
+  /** Why no login is tried now; nothing when there is a token, or one may be asked for. */
+  get refusal(): BrokerError | undefined {
+    return this.valid === undefined ? this.#refusals.current : undefined;
   }
 
   /** The token, if there is one that is still good. */
   get valid(): Token | undefined {
     const { world, tokenMs } = this.#options;
-    if (this.#refusal !== undefined || this.#token === undefined) return undefined;
+    if (this.#refusals.isStopped || this.#token === undefined) return undefined;
     const idle = world.monotonic() - this.#usedAt;
     return idle < tokenMs - Math.min(MARGIN_MS, tokenMs / 10) ? this.#token : undefined;
   }
@@ -89,13 +96,14 @@ export class PlatformSession {
   /**
    * Resolves to a token, and logs in for it where that is needed, once for all who wait.
    *
-   * @throws {RejectedError} When the platform refuses; it is not asked again by itself, as accounts get locked.
+   * @throws {LoginRefusedError} When the platform refuses, now or before: the password for good, or for a while.
    * @throws {ProtocolError} When the token is encrypted for another key; neither is it asked again then.
    */
   token(): Promise<Token> {
-    if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
     const { valid } = this;
     if (valid !== undefined) return Promise.resolve(valid);
+    const refusal = this.#refusals.current;
+    if (refusal !== undefined) return Promise.reject(refusal);
     return this.#pending ??= this.#logIn().finally(() => this.#pending = undefined);
   }
 
@@ -121,13 +129,13 @@ export class PlatformSession {
 
   /** Nobody logs in any more: the account is somebody else's now, or the password is wrong. */
   stop(refusal: RejectedError): void {
-    this.#refusal ??= refusal;
+    this.#refusals.stop(refusal);
     this.#token = undefined;
   }
 
   /** A person wants to try again. */
   allowAgain(): void {
-    this.#refusal = undefined;
+    this.#refusals.allowAgain();
   }
 
   /** Resolves to the servers; asked for once for each token. */
@@ -174,10 +182,10 @@ export class PlatformSession {
       };
       text = this.#decryptToken(answer.token);
     } catch (error) {
-      const isRefused = error instanceof RejectedError && !(error instanceof BusyError);
-      if (error instanceof BrokerError && (isRefused || isKeyFault(error))) this.#refusal = error;
-      throw error;
+      if (error instanceof BrokerError && isKeyFault(error)) throw this.#refusals.stop(error);
+      throw this.#refusals.refused(error);
     }
+    this.#refusals.succeeded();
     const token = { text, generation: ++this.#generation };
     this.#token = token;
     this.#usedAt = this.#madeAt = world.monotonic();

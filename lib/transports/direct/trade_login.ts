@@ -6,6 +6,7 @@
 import { LoginExpiredError, RejectedError } from "../../errors.ts";
 import { account } from "../../operations/account.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
+import { LoginRefusals, NoSuccessError } from "../login_refusals.ts";
 import type { TradeLoginState } from "./events.ts";
 import type { Link } from "./link.ts";
 import type { World } from "./options.ts";
@@ -17,7 +18,7 @@ export interface TradeLoginOptions {
   password: string | undefined;
   /** Time between two requests that keep it; `false` for none. */
   keepMs: number | false;
-  world: Pick<World, "timers">;
+  world: Pick<World, "timers" | "monotonic">;
   /** Sends one operation on a connection. */
   send(link: Link, token: Token, operation: AnyOperation, params: unknown): Promise<unknown>;
   /** Resolves to a token that is good. */
@@ -40,7 +41,7 @@ export class TradeLogin implements Disposable {
   #password: string | undefined;
   #made: MadeLogin | undefined;
   #pending: { link: Link; made: Promise<void> } | undefined;
-  #refusal: RejectedError | undefined;
+  readonly #refusals: LoginRefusals;
   #state: TradeLoginState = "none";
   #count = 0;
   #cancelKeeping = () => {};
@@ -48,6 +49,7 @@ export class TradeLogin implements Disposable {
   constructor(options: TradeLoginOptions) {
     this.#options = options;
     this.#password = options.password;
+    this.#refusals = new LoginRefusals(options.world.monotonic, "trade password");
   }
 
   /** Whether it is made by itself. */
@@ -82,11 +84,12 @@ export class TradeLogin implements Disposable {
   /**
    * Logs in where that is wanted and not done, once for all who wait.
    *
-   * @throws {RejectedError} The broker refused; it is not asked again by itself, as accounts get locked.
+   * @throws {LoginRefusedError} The broker refused, now or before: the password for good, or the login for a while.
    */
   async ensure(link: Link, token: Token): Promise<void> {
     if (this.#password === undefined || this.isMade(link, token)) return;
-    if (this.#refusal !== undefined) throw this.#refusal;
+    const refusal = this.#refusals.current;
+    if (refusal !== undefined) throw refusal;
     // A login under way on a connection that is gone by now helps nobody.
     if (this.#pending?.link !== link) {
       const made = this.#logIn(link, token, this.#password);
@@ -101,7 +104,8 @@ export class TradeLogin implements Disposable {
   /** Somebody logged in by hand: this password is used from now on. */
   remember(password: string, link: Link, token: Token): void {
     this.#password = password;
-    this.#refusal = undefined;
+    this.#refusals.allowAgain();
+    this.#refusals.succeeded();
     this.#note(link, token);
     this.#options.onChange();
   }
@@ -128,19 +132,14 @@ export class TradeLogin implements Disposable {
       // Decoded with the operation's own type.
       const answer = await send(link, token, account.login, { password }) as { success: boolean };
       if (!answer.success) {
-        throw new RejectedError("Cannot log in for trading: the broker answered without success", "", {
-          code: "login-failed",
-          operation: account.login.name,
-          transport: "direct",
-        });
+        throw new NoSuccessError(undefined, { operation: account.login.name, transport: "direct" });
       }
     } catch (error) {
-      if (error instanceof RejectedError && !(error instanceof LoginExpiredError)) {
-        this.#refusal = error;
-        this.#state = "refused";
-      }
-      throw error;
+      if (!(error instanceof RejectedError) || error instanceof LoginExpiredError) throw error;
+      this.#state = "refused";
+      throw this.#refusals.refused(error);
     }
+    this.#refusals.succeeded();
     this.#count++;
     this.#note(link, token);
     if (link.isOpen) onChange();
