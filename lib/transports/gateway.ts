@@ -42,7 +42,8 @@ export interface GatewayOptions {
    */
   timeoutMs?: number;
   /**
-   * Largest answer that is read, in bytes.
+   * Largest answer that is read, in bytes; of a write at most 1 MiB is read. A write with a larger answer is an
+   * `OutcomeUnknownError` with the code `too-large`, a read a `ProtocolError`.
    *
    * @default 33554432
    */
@@ -51,6 +52,8 @@ export interface GatewayOptions {
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+/** A write is answered with an id or a few rows; what is longer is no such answer. */
+const MOST_WRITE_ANSWER_BYTES = 1024 * 1024;
 
 function baseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -107,7 +110,9 @@ class GatewayTransport implements Transport {
   ): Promise<unknown> {
     const path = rawPath(group, name);
     const context = rawContext(path, this.name);
-    return openEnvelope(context, await this.#post(context, path, params, options));
+    // Nobody knows how long the answer to an unknown operation may be.
+    const most = this.#maxAnswerBytes;
+    return openEnvelope(context, await this.#post(context, path, params, options, most));
   }
 
   async openPushes(hooks: PushHooks): Promise<PushStream> {
@@ -120,7 +125,13 @@ class GatewayTransport implements Transport {
     return Promise.resolve();
   }
 
-  async #post(context: CallContext, path: string, params: unknown, options: CallOptions): Promise<string> {
+  async #post(
+    context: CallContext,
+    path: string,
+    params: unknown,
+    options: CallOptions,
+    maxBytes = Math.min(this.#maxAnswerBytes, MOST_WRITE_ANSWER_BYTES),
+  ): Promise<string> {
     const timeoutMs = options.timeoutMs ?? this.#timeoutMs;
     options.signal?.throwIfAborted();
     const timeout = AbortSignal.timeout(timeoutMs);
@@ -136,7 +147,7 @@ class GatewayTransport implements Transport {
           path: this.#prefix + path,
           body,
           signal,
-          maxBytes: this.#maxAnswerBytes,
+          maxBytes,
         });
     } catch (error) {
       throw this.#lost(context, error, options, timeout, timeoutMs);

@@ -82,58 +82,140 @@ async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void>
 
 /** Reads until the answer is whole, by its length, its chunks or the end of the connection. */
 async function readAnswer(connection: Deno.Conn, maxBytes: number): Promise<PostAnswer> {
+  const reader = new AnswerReader(maxBytes);
   const chunk = new Uint8Array(16_384);
-  let bytes = new Uint8Array(0);
-  for (;;) {
-    const answer = parseAnswer(bytes, false);
-    if (answer !== undefined) return answer;
-    const count = await connection.read(chunk);
-    if (count === null) break;
-    const grown = new Uint8Array(bytes.length + count);
-    grown.set(bytes);
-    grown.set(chunk.subarray(0, count), bytes.length);
-    bytes = grown;
-    if (bytes.length > maxBytes) throw new TooLargeError(maxBytes);
+  for (let count; (count = await connection.read(chunk)) !== null;) {
+    // The buffer is used again; the reader keeps the bytes.
+    reader.take(chunk.slice(0, count));
+    if (reader.isWhole) return reader.answer();
   }
-  const answer = parseAnswer(bytes, true);
-  if (answer === undefined) throw new Error("connection closed before the answer was whole");
-  return answer;
+  reader.end();
+  return reader.answer();
 }
 
-/** The answer, once it is whole; `ended` tells that no more bytes will come. */
-function parseAnswer(bytes: Uint8Array, ended: boolean): PostAnswer | undefined {
-  const headEnd = indexOfBlankLine(bytes);
-  if (headEnd < 0) return undefined;
-  const head = new TextDecoder("latin1").decode(bytes.subarray(0, headEnd));
-  const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1] ?? NaN);
-  if (Number.isNaN(status)) throw new Error("the answer is not HTTP");
-  const rest = bytes.subarray(headEnd + 4);
-  if (status < 200) return parseAnswer(rest, ended); // an interim answer; the real one follows
-  const body = /^transfer-encoding:.*chunked/im.test(head) ? joinChunks(rest) : wholeBody(head, rest, ended);
-  return body === undefined ? undefined : { status, text: new TextDecoder().decode(body) };
-}
+/** An answer's head is shorter than this. */
+const MOST_HEAD_BYTES = 65_536;
 
-function wholeBody(head: string, rest: Uint8Array, ended: boolean): Uint8Array | undefined {
-  const length = /^content-length: *(\d+)/im.exec(head)?.[1];
-  if (length === undefined) return ended ? rest : undefined;
-  return rest.length >= Number(length) ? rest.subarray(0, Number(length)) : undefined;
-}
+/** Reads an answer piece by piece; each byte is looked at once, however many pieces there are. */
+class AnswerReader {
+  readonly #maxBytes: number;
+  #bytes = 0;
+  /** Bytes of a head, or of a line between chunks, that are not used yet. */
+  #rest = new Uint8Array(0);
+  #status: number | undefined;
+  /** How the body ends. */
+  #end: "length" | "chunks" | "close" = "close";
+  /** Bytes that are still to come: of the body, or of the chunk that is being read. */
+  #left = 0;
+  /** The line end behind a chunk is still to come. */
+  #isBehindChunk = false;
+  readonly #body: Uint8Array<ArrayBuffer>[] = [];
+  /** The last byte was read. */
+  isWhole = false;
 
-/** Joins chunks of a chunked body; `undefined` until the last one is there. */
-function joinChunks(bytes: Uint8Array): Uint8Array | undefined {
-  const parts: Uint8Array[] = [];
-  for (let at = 0;;) {
-    const lineEnd = bytes.indexOf(13, at);
-    if (lineEnd < 0) return undefined;
-    const size = parseInt(new TextDecoder("latin1").decode(bytes.subarray(at, lineEnd)), 16);
-    if (Number.isNaN(size)) throw new Error("the answer's chunks cannot be read");
-    const start = lineEnd + 2;
-    if (bytes.length < start + size + 2) return undefined;
-    if (size === 0) break;
-    parts.push(bytes.subarray(start, start + size));
-    at = start + size + 2;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
-  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+
+  /** Takes the next piece. @throws {TooLargeError} @throws {Error} When it is not HTTP. */
+  take(piece: Uint8Array<ArrayBuffer>): void {
+    this.#bytes += piece.length;
+    if (this.#bytes > this.#maxBytes) throw new TooLargeError(this.#maxBytes);
+    let next: Uint8Array<ArrayBuffer> | undefined = piece;
+    while (next !== undefined && !this.isWhole) {
+      next = this.#status === undefined
+        ? this.#takeHead(next)
+        : this.#end === "chunks"
+        ? this.#takeChunk(next)
+        : this.#takeBody(next);
+    }
+  }
+
+  /** The connection has ended. @throws {Error} When the answer is not whole. */
+  end(): void {
+    if (this.#status === undefined || this.#end !== "close") {
+      throw new Error("connection closed before the answer was whole");
+    }
+    this.isWhole = true;
+  }
+
+  answer(): PostAnswer {
+    // Only a whole answer is asked for, and it has a status.
+    return { status: this.#status!, text: new TextDecoder().decode(join(this.#body)) };
+  }
+
+  /** Returns what is left of a piece; nothing when it is used up. */
+  #takeHead(piece: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | undefined {
+    // The blank line may lie across two pieces.
+    const from = Math.max(0, this.#rest.length - 3);
+    const bytes = join([this.#rest, piece]);
+    const end = indexOfBlankLine(bytes, from);
+    if (end < 0) {
+      if (bytes.length > MOST_HEAD_BYTES) throw new Error("the answer is not HTTP");
+      this.#rest = bytes;
+      return undefined;
+    }
+    this.#rest = new Uint8Array(0);
+    const head = new TextDecoder("latin1").decode(bytes.subarray(0, end));
+    const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1] ?? NaN);
+    if (Number.isNaN(status)) throw new Error("the answer is not HTTP");
+    const rest = bytes.subarray(end + 4);
+    if (status < 200) return rest; // an interim answer; the real one follows
+    this.#status = status;
+    const length = /^content-length: *(\d+)/im.exec(head)?.[1];
+    if (/^transfer-encoding:.*chunked/im.test(head)) this.#end = "chunks";
+    else if (length !== undefined) {
+      this.#end = "length";
+      this.#left = Number(length);
+      if (this.#left > this.#maxBytes) throw new TooLargeError(this.#maxBytes);
+      this.isWhole = this.#left === 0;
+    }
+    return rest;
+  }
+
+  #takeBody(piece: Uint8Array<ArrayBuffer>): undefined {
+    const own = this.#end === "length" ? piece.subarray(0, this.#left) : piece;
+    this.#body.push(own);
+    if (this.#end !== "length") return;
+    this.#left -= own.length;
+    this.isWhole = this.#left === 0;
+  }
+
+  #takeChunk(piece: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | undefined {
+    if (this.#left > 0) {
+      const own = piece.subarray(0, this.#left);
+      this.#body.push(own);
+      this.#left -= own.length;
+      this.#isBehindChunk = this.#left === 0;
+      return own.length < piece.length ? piece.subarray(own.length) : undefined;
+    }
+    const line = join([this.#rest, piece]);
+    const end = line.indexOf(10);
+    if (end < 0) {
+      if (line.length > MOST_HEAD_BYTES) throw new Error("the answer's chunks cannot be read");
+      this.#rest = line;
+      return undefined;
+    }
+    this.#rest = new Uint8Array(0);
+    const rest = line.subarray(end + 1);
+    const text = new TextDecoder("latin1").decode(line.subarray(0, end)).trim();
+    if (this.#isBehindChunk && text === "") {
+      this.#isBehindChunk = false;
+      return rest;
+    }
+    if (this.#isBehindChunk || !/^[\da-f]{1,8}(?![\da-f])/i.test(text)) {
+      throw new Error("the answer's chunks cannot be read");
+    }
+    this.#left = parseInt(text, 16);
+    this.isWhole = this.#left === 0;
+    return rest;
+  }
+}
+
+function join(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
+  const [first = new Uint8Array(0), ...others] = parts.filter(({ length }) => length > 0);
+  if (others.length === 0) return first;
+  const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {
     joined.set(part, at);
@@ -142,8 +224,8 @@ function joinChunks(bytes: Uint8Array): Uint8Array | undefined {
   return joined;
 }
 
-function indexOfBlankLine(bytes: Uint8Array): number {
-  for (let at = bytes.indexOf(13); at >= 0; at = bytes.indexOf(13, at + 1)) {
+function indexOfBlankLine(bytes: Uint8Array, from: number): number {
+  for (let at = bytes.indexOf(13, from); at >= 0; at = bytes.indexOf(13, at + 1)) {
     if (bytes[at + 1] === 10 && bytes[at + 2] === 13 && bytes[at + 3] === 10) return at;
   }
   return -1;

@@ -251,6 +251,76 @@ Deno.test("an answer above the size limit is not read, announced or not", async 
   }
 });
 
+/** How an answer of many bytes is sent: its body is made of pieces, by its length, its chunks or the end. */
+const largeHeads = {
+  "with a length": (size: number) => `content-length: ${size}\r\n\r\n`,
+  "in chunks": () => "transfer-encoding: chunked\r\n\r\n",
+  "until the connection ends": () => "connection: close\r\n\r\n",
+};
+
+for (const [how, headOf] of Object.entries(largeHeads)) {
+  Deno.test(`a huge answer to a write, sent ${how}, is not read to its end and blocks nothing`, async () => {
+    const size = 24 * 1024 * 1024;
+    const piece = new TextEncoder().encode(" ".repeat(16_384));
+    let sent = 0;
+    let connections = 0;
+    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const serving = (async () => {
+      for await (const connection of listener) {
+        connections++;
+        await connection.read(piece.slice());
+        await connection.write(new TextEncoder().encode(`HTTP/1.1 200 OK\r\n${headOf(size)}`));
+        try {
+          while (sent < size) {
+            if (how === "in chunks") await connection.write(new TextEncoder().encode("4000\r\n"));
+            for (let at = 0; at < piece.length;) at += await connection.write(piece.subarray(at));
+            if (how === "in chunks") await connection.write(new TextEncoder().encode("\r\n"));
+            sent += piece.length;
+          }
+        } catch {
+          // The client has hung up, as it should.
+        }
+        connection.close();
+      }
+    })();
+    let longest = 0;
+    let last = performance.now();
+    const lag = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 10);
+    await using client = await connect({ gateway: { url: `http://127.0.0.1:${listener.addr.port}` } });
+    const error = await assertRejects(
+      () => client.orders.place(order),
+      OutcomeUnknownError,
+      "more than 1048576 bytes",
+    );
+    clearInterval(lag);
+    listener.close();
+    await serving;
+    assertEquals([error.code, connections], ["too-large", 1]);
+    assert(sent < size, `the client has read all ${sent} bytes`);
+    assert(longest < 3_000, `nothing else went on for ${Math.round(longest)} ms`);
+  });
+}
+
+Deno.test("a long answer to a write is read when it is short enough, however it is cut into pieces", async () => {
+  const body = JSON.stringify({ ok: true, err: "", data: "1234567", note: "x".repeat(900_000) });
+  const half = body.length >> 1;
+  const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+  const chunked = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunk(body.slice(0, half))}${
+    chunk(body.slice(half))
+  }0\r\n\r\n`;
+  const interim =
+    `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  for (const reaction of [json(body), { send: chunked }, { send: interim }]) {
+    await withClient(() => reaction, async (client, arrived) => {
+      assertEquals(await client.orders.place(order), { orderId: "1234567" });
+      assertEquals(arrived.length, 1);
+    });
+  }
+});
+
 Deno.test("a redirect is not followed", async () => {
   await using other = farEnd(() => ok({ data: "1" }));
   const moved = {
