@@ -213,9 +213,9 @@ Deno.test("call ends with 6 without a login, and says how to make one", async ()
 
 Deno.test("call ends with 130 when it is interrupted", async () => {
   await using gateway = await simulate();
-  gateway.faults.arm({ kind: "delay", operation: "quotes.latest", ms: 400, when: "request" });
-  const process = spawned(["quote", "00700.HK"], { env: envOf(gateway), interruptAfterMs: 300 });
-  const { code, out, err } = await process;
+  gateway.faults.arm({ kind: "delay", operation: "quotes.latest", ms: 9_000, when: "request" });
+  const interruptWhen = () => gateway.faults.struck("delay") === 1;
+  const { code, out, err } = await spawned(["quote", "00700.HK"], { env: envOf(gateway), interruptWhen });
   assertEquals({ code, out, err }, { code: 130, out: "", err: "hsgate: interrupted\n" });
 });
 

@@ -120,10 +120,10 @@ function taskFlags(): string[] {
   return config.tasks.hsgate.command.split(" ").filter((word) => word.startsWith("--"));
 }
 
-/** Runs the command line as a process of its own. */
+/** Runs the command line as a process of its own; it is interrupted once `interruptWhen` is so. */
 export async function spawned(
   words: readonly string[],
-  world: Pick<World, "env" | "stdin"> & { interruptAfterMs?: number } = {},
+  world: Pick<World, "env" | "stdin"> & { interruptWhen?: () => boolean } = {},
 ): Promise<Outcome> {
   const process = start(words, world);
   if (world.stdin !== undefined) {
@@ -131,12 +131,14 @@ export async function spawned(
     await writer.write(new TextEncoder().encode(world.stdin));
     await writer.close();
   }
-  const { interruptAfterMs } = world;
-  const timer = interruptAfterMs === undefined
-    ? undefined
-    : setTimeout(() => process.kill("SIGINT"), interruptAfterMs);
+  const { interruptWhen } = world;
+  const timer = interruptWhen === undefined ? undefined : setInterval(() => {
+    if (!interruptWhen()) return;
+    clearInterval(timer);
+    process.kill("SIGINT");
+  }, 10);
   const { code, stdout, stderr } = await process.output();
-  clearTimeout(timer);
+  clearInterval(timer);
   const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
   return { code, out: text(stdout), err: text(stderr) };
 }
