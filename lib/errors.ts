@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { shownText } from "./shown_text.ts";
 
 /** Where an error came from, and what is known about it. */
 export interface ErrorContext {
@@ -27,7 +28,8 @@ export class BrokerError extends Error {
   readonly transport: string | undefined;
 
   constructor(message: string, context: ErrorContext = {}) {
-    super(message, context.cause === undefined ? undefined : { cause: context.cause });
+    // A broker's words may stand in it, and whoever prints an error prints them.
+    super(shownText(message), context.cause === undefined ? undefined : { cause: context.cause });
     this.code = context.code;
     this.operation = context.operation;
     this.transport = context.transport;

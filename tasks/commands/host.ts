@@ -43,6 +43,8 @@ export interface Host {
   readonly signal: AbortSignal;
   /** Unix milliseconds. */
   now(): number;
+  /** Takes a secret out of everything that is shown from here on. */
+  hide?(secret: string): void;
 }
 
 const encoder = new TextEncoder();

@@ -7,10 +7,12 @@ import { type Command, sharedFlags } from "./command.ts";
 import { exitCodeOf, UsageError } from "./exit_codes.ts";
 import { helpOf, overview } from "./help.ts";
 import type { Host } from "./host.ts";
+import { shownHost } from "./shown_host.ts";
 import { commands } from "./table.ts";
 
 /** Runs a command line and resolves to the exit code; never rejects. */
-export async function main(words: readonly string[], host: Host): Promise<number> {
+export async function main(words: readonly string[], world: Host): Promise<number> {
+  const host = shownHost(world);
   let command: Command | undefined;
   try {
     const [first, ...others] = words = flagsLast(words);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { shownLine } from "../../lib/shown_text.ts";
 import { didYouMean } from "../../lib/client/nearest.ts";
 import { UsageError } from "./exit_codes.ts";
 import { wrap } from "./help.ts";
@@ -60,8 +61,9 @@ export function widthOf(text: string): number {
   return width;
 }
 
+/** Codes of the colours that {@linkcode paint} writes, and no others. */
 // deno-lint-ignore no-control-regex -- the codes of colours begin with one
-const COLOR_CODE = /\x1b\[\d+m/g;
+export const COLOR_CODE = /\x1b\[(?:1|2|22|3[123]|39)m/g;
 
 /** Columns that a line takes on a screen, whatever its colours. */
 export const shownWidth = (line: string): number => widthOf(line.replace(COLOR_CODE, ""));
@@ -70,11 +72,8 @@ export const shownWidth = (line: string): number => widthOf(line.replace(COLOR_C
 export const rowsTaken = (widths: readonly number[], columns: number): number =>
   widths.reduce((sum, width) => sum + Math.max(1, Math.ceil(width / columns)), 0);
 
-/** Control characters would let an answer write anywhere on the screen. */
-export function plain(text: string): string {
-  // deno-lint-ignore no-control-regex -- these are the characters to take out
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ");
-}
+/** A text from elsewhere as one line of a screen. */
+export { shownLine as plain };
 
 /** Cuts a text to so many columns, with an ellipsis in place of what is left out. */
 export function fit(text: string, width: number): string {
@@ -130,7 +129,7 @@ export function table<Row>(
 ): Table {
   const columns = chosen === undefined ? all.filter(({ extra }) => !extra) : chooseColumns(all, chosen);
   const width = host.isTerminal && chosen === undefined ? host.size().columns : Infinity;
-  const cells = rows.map((row) => columns.map((column) => plain(column.of(row))));
+  const cells = rows.map((row) => columns.map((column) => shownLine(column.of(row))));
   const natural = columns.map(({ title }, index) => longest([title, ...cells.map((row) => row[index]!)]));
   const widths = natural.map((each, index) =>
     width === Infinity || columns[index]!.id ? each : Math.min(WIDEST, each)
@@ -219,7 +218,7 @@ export function wrapped(host: Pick<Host, "isTerminal" | "size">, text: string, i
 export function list(host: Host, rows: readonly (readonly [string, string])[]): string[] {
   const width = Math.max(0, ...rows.map(([name]) => widthOf(name)));
   return rows.map(([name, value]) =>
-    `${paint(host, "dim", pad(name, width, undefined))}  ${plain(value)}`.trimEnd()
+    `${paint(host, "dim", pad(name, width, undefined))}  ${shownLine(value)}`.trimEnd()
   );
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Client } from "../../lib/client/client.ts";
-import { type LoadedSettings, loadSettings, type Settings } from "../../lib/client/settings.ts";
+import { type LoadedSettings, loadSettings, secretsOf, type Settings } from "../../lib/client/settings.ts";
 import type { DirectOptions } from "../../lib/transports/direct.ts";
 import type { FlagValues, sharedFlags } from "./command.ts";
 import { UsageError } from "./exit_codes.ts";
@@ -26,7 +26,7 @@ export async function settingsOf(flags: Shared, host: Host): Promise<LoadedSetti
 /** Loads the settings and says nothing, for whoever needs one of them and does not connect. */
 export async function loadSettingsOf(flags: Shared, host: Host): Promise<LoadedSettings> {
   const named = flags.config ?? host.env("HSGATE_CONFIG");
-  return await loadSettings({
+  const loaded = await loadSettings({
     flags: {
       ...flags.gateway !== undefined && { gatewayUrl: flags.gateway },
       ...flags.push !== undefined && { pushAddress: flags.push },
@@ -40,6 +40,8 @@ export async function loadSettingsOf(flags: Shared, host: Host): Promise<LoadedS
     path: named ?? DEFAULT_FILE,
     required: named !== undefined,
   });
+  for (const [, secret] of secretsOf(loaded.settings)) host.hide?.(secret);
+  return loaded;
 }
 
 /** Reads seconds as milliseconds; the setting's own rule says which are allowed. */

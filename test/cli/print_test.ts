@@ -169,6 +169,7 @@ Deno.test("shortCount() writes large numbers short", () => {
 /** What each command that prints a list is called with, and two of its columns. */
 const lists: Record<string, [words: string[], columns: string, header: RegExp]> = {
   "runs": [["runs"], "trace,key", /^trace +key$/],
+  "notices": [["notices"], "state,channel", /^state +channel$/],
   "next": [["next", "recipes"], "schedule,utc", /^schedule +utc$/],
   "call": [["call", "account.holdings", '{"market":"hk"}'], "quantity,symbol", /^quantity +symbol$/],
   "quote": [["quote", "00700.HK"], "time,symbol", /^time +symbol$/],
@@ -192,6 +193,10 @@ Deno.test("every command that prints a list takes --columns, and refuses columns
     made.run(
       `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, due_at, state, recipe_sha, trace_id)
         values ('a/m/1', 'a', '', 'manual', 'read', 0, 0, 'ok', '00', '1')`,
+    );
+    made.run(
+      `insert into outbox (dedupe_key, channel, body, next_try, run_key, created_at)
+        values ('a/m/1/0', 'mail', '{"notice":0,"place":0}', 0, 'a/m/1', 0)`,
     );
   }
   const env = { ...envOf(gateway), HSGATE_LEDGER: ledger };

@@ -1,0 +1,83 @@
+/** A broker's words cannot write on the screen, turn the writing round, or bring a secret into what is shown. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { connect } from "../../mod.ts";
+import { shownJson, shownLine, shownText } from "../../lib/shown_text.ts";
+import { cli, folder, KEY } from "./support.ts";
+
+const PASSWORD = "Tr4de-pass";
+const EVIL = `\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\u200b\r ${PASSWORD}`;
+// deno-lint-ignore no-control-regex -- these are the characters that must not arrive
+const SHOWN_WRONG = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
+
+/** A gateway that puts its words wherever a text can stand, and answers reads or refuses everything. */
+function gateway(isOk: boolean): { url: string } & AsyncDisposable {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => {
+    const row = { stockCode: EVIL, stockName: EVIL, currentAmount: "5", status: EVIL, exchangeType: EVIL };
+    return Response.json(
+      isOk ? { ok: true, err: "", data: { data: [row], holdsList: [row], success: true } } : {
+        ok: false,
+        err: `9999 ${EVIL}`,
+        data: null,
+      },
+    );
+  });
+  return { url: `http://127.0.0.1:${server.addr.port}`, [Symbol.asyncDispose]: () => server.shutdown() };
+}
+
+for (const isOk of [true, false]) {
+  Deno.test(`no command shows control characters or a secret of a gateway that ${isOk ? "answers" : "refuses"}`, async () => {
+    await using at = gateway(isOk);
+    await using dir = await folder();
+    const env = {
+      HSGATE_GATEWAY_URL: at.url,
+      HSGATE_PUSH_ADDRESS: "127.0.0.1:1",
+      HSGATE_TRADE_PASSWORD: PASSWORD,
+      HSGATE_TRADE_PASSWORD_KEY: KEY,
+    };
+    const lines = [
+      ["doctor"],
+      ["login"],
+      ["call", "account.funds", '{"market":"hk"}'],
+      ["call", "account.holdings", '{"market":"hk"}'],
+      ["call", "orders.today", '{"market":"hk"}', "--all"],
+      ["call", "fills.today", '{"market":"hk"}', "--wire"],
+      ["call", "orders.cancel", '{"market":"hk","orderId":"1"}'],
+      ["quote", "00700.HK"],
+      ["export", "day-book", "--markets", "hk", "--out", `${dir.path}/out`],
+    ];
+    for (const words of lines) {
+      for (const world of [{ env }, { env, columns: 100 }]) {
+        for (const more of [[], ["--json"]]) {
+          const { out, err } = await cli([...words, ...more], world);
+          const said = `${words.join(" ")}: ${JSON.stringify(out + err)}`;
+          assert(!SHOWN_WRONG.test(out + err), said);
+          assert(!(out + err).includes(PASSWORD), said);
+          assert((out + err).length > 0, said);
+        }
+      }
+    }
+  });
+}
+
+Deno.test("an error's message holds no control characters, and its text is the broker's own", async () => {
+  await using at = gateway(false);
+  await using client = await connect({ gateway: { url: at.url }, retry: { attempts: 1 } });
+  const error = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] }).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  assert(error instanceof Error);
+  assert(!SHOWN_WRONG.test(error.message), JSON.stringify(error.message));
+  if ("text" in error) assertStringIncludes(String(error.text), "\x1b]0;owned");
+});
+
+Deno.test("shownText() keeps lines and every script, and shownJson() every character", () => {
+  const fine = "騰訊控股 100 – naïve 🙂\n\tשלום";
+  assertEquals(shownText(fine), fine);
+  assertEquals(shownLine(fine), fine.replaceAll(/[\n\t]/g, " "));
+  assertEquals(shownText("a\x1bb\u202ec\u{e0041}d"), "a b c d");
+  const value = { text: `${EVIL}\u{e0041}` };
+  const json = shownJson(JSON.stringify(value));
+  assert(!SHOWN_WRONG.test(json));
+  assertEquals(JSON.parse(json), value);
+});
