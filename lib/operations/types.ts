@@ -24,14 +24,20 @@ export class Mismatch extends Error {
 export class InexactNumber extends Error {}
 
 /**
+ * What is known of a text: a decimal or a whole number kept as text, a date `2025-08-15`, an instant
+ * `2025-08-15T02:00:00Z`, the code of a listing or the number of an order, or something that is none of these.
+ */
+export type TextForm = "decimal" | "whole" | "date" | "instant" | "code" | "other";
+
+/**
  * What a value that was read looks like, for whoever reads its members by name: expressions of recipes, columns of
  * reports.
  */
 export type Shape =
-  /** Text; `digits` says that it is a number kept as text, and `names` which names a code table gives it. */
+  /** Text, of a form where one is known; `names` are those of its code table. */
   | {
     readonly kind: "text";
-    readonly digits?: "decimal" | "whole";
+    readonly form?: TextForm;
     readonly names?: readonly string[];
   }
   | { readonly kind: "number" }
@@ -43,7 +49,10 @@ export type Shape =
   | { readonly kind: "map"; readonly of: Shape };
 
 const textShape: Shape = { kind: "text" };
-const decimalShape: Shape = { kind: "text", digits: "decimal" };
+const decimalShape: Shape = { kind: "text", form: "decimal" };
+const dateShape: Shape = { kind: "text", form: "date" };
+const timeShape: Shape = { kind: "text", form: "other" };
+const codeShape: Shape = { kind: "text", form: "code" };
 const numberShape: Shape = { kind: "number" };
 
 /** One type of value, as the catalogue uses it. `Z` tells whether an absent member has a value of its own. */
@@ -144,9 +153,9 @@ function numberOf(value: unknown): number {
   return number;
 }
 
-function textLike(name: string, expected: string, pattern: RegExp, proto: readonly string[] = ["string"]) {
+function textLike(name: string, expected: string, pattern: RegExp, shape?: Shape) {
   const accepts = (value: unknown) => typeof value === "string" && pattern.test(value);
-  return scalar<string>({ name, expected, proto, accepts, decode: textOf });
+  return scalar<string>({ name, expected, proto: ["string"], accepts, decode: textOf, shape });
 }
 
 /** Free text that is not empty. */
@@ -157,6 +166,7 @@ export const listingCode: ValueType<string, false> = textLike(
   "listing code",
   'a listing code such as "00700.HK" or "AAPL"',
   /^[\w.&/-]{1,40}$/,
+  codeShape,
 );
 
 /** An order number. Text, also where a server sends digits. */
@@ -164,6 +174,7 @@ export const orderId: ValueType<string, false> = textLike(
   "order id",
   "an order number as text",
   /^\S{1,64}$/,
+  codeShape,
 );
 
 /** Text that must never be shown. */
@@ -258,7 +269,7 @@ export function wholeText(min: number, max: number): ValueType<number, false> {
 export const int64: ValueType<string, true> = scalarWithZero<string>({
   name: "64-bit whole number",
   expected: "a whole number as text",
-  shape: { kind: "text", digits: "whole" },
+  shape: { kind: "text", form: "whole" },
   proto: ["int64", "uint64", "int32"],
   accepts: (value) => typeof value === "string" && /^-?\d{1,20}$/.test(value),
   // JSON writes them as numbers; beyond the exact range of a double only text keeps the digits.
@@ -333,6 +344,7 @@ function dateType(
   return scalar<string>({
     name,
     expected: 'a date that exists, such as "2025-08-15"',
+    shape: dateShape,
     proto,
     accepts: isDate,
     encode,
@@ -365,6 +377,7 @@ export const dateDash: ValueType<string, false> = dateType("date", ["string"], (
 export const timeOfDay: ValueType<string, false> = scalar<string>({
   name: "time of day",
   expected: 'a time of day such as "09:30:05"',
+  shape: timeShape,
   proto: ["string"],
   accepts: (value) => typeof value === "string" && /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/.test(value),
   encode: (value) => value.replaceAll(":", ""),
@@ -378,6 +391,7 @@ export const timeOfDay: ValueType<string, false> = scalar<string>({
 export const dateTime: ValueType<string, false> = scalar<string>({
   name: "date and time",
   expected: 'a date that exists with a time, such as "2025-08-15 09:30:05"',
+  shape: timeShape,
   proto: ["string"],
   accepts: (value) =>
     typeof value === "string" && isDate(value.slice(0, 10)) &&
@@ -393,7 +407,7 @@ function coded<Name extends string, T extends string>(
   return {
     name: table.wire,
     expected: allowed.length === 0 ? "a code" : `one of ${allowed.map((name) => `"${name}"`).join(", ")}`,
-    shape: { kind: "text", names: table.names },
+    shape: { kind: "text", form: "other", names: allowed },
     proto: table.type === "int" ? ["int32"] : ["string"],
     accepts,
     encode: (value) => table.encode(value as unknown as Name),

@@ -19,8 +19,10 @@ import { isHole, readTemplate, secretOf, type Template } from "./templates.ts";
 import {
   ANY,
   describe,
+  describeWhole,
   FLAG,
   mayBe,
+  mayTake,
   recordOf,
   type Type,
   typeAt,
@@ -101,7 +103,9 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     ...checkHoles(types, maker.params, early),
     ...maker.checkTypes?.(early, typeOf) ?? [],
   ];
-  const missing = around.sessions === "none" && wrong.length === 0 ? maker.needsSession?.(early) : undefined;
+  // Parameters of another form would break what reads them.
+  const isSound = wrong.length === 0;
+  const missing = around.sessions === "none" && isSound ? maker.needsSession?.(early) : undefined;
   if (missing !== undefined) {
     const message = `${missing.instead}: no schedule of this recipe follows an exchange`;
     found.push(expected(["with", ...missing.path], message));
@@ -110,14 +114,14 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
   const known = await otherRecipe(source, { around, early, types }, found);
   const { effect } = maker;
   const asOfNow = known?.steps === undefined
-    ? maker.asOfNow?.(given)
+    ? isSound ? maker.asOfNow?.(given) : undefined
     : nestedAsOfNow(String(given.recipe), known.steps);
   if (source.fresh && effect !== "read" && effect !== "write") {
     found.push(
       expected(["fresh"], "not fresh: only a step that reads can be run again when a run is resumed"),
     );
   }
-  const mostEveryMs = maker.mostEveryMs?.(early);
+  const mostEveryMs = isSound ? maker.mostEveryMs?.(early) : undefined;
   const fill = async (context: StepContext) => {
     const leaveEmpty = (error: unknown) => {
       context.log("warn", `left empty: ${error instanceof Error ? error.message : String(error)}`);
@@ -186,7 +190,9 @@ function typeOfExpression(
 ): Type {
   const { outputs, sessions, isNotice } = around;
   const params = Object.fromEntries(
-    Object.entries(around.params).map(([name, each]) => [name, each === undefined ? ANY : typeOfParam(each)]),
+    Object.entries(around.params).map((
+      [name, each],
+    ) => [name, each === undefined ? ANY : typeOfParam(each, each.value)]),
   );
   const { type, problems } = expression.typed({ params, outputs, sessions, isNotice });
   const { source: part } = expression;
@@ -211,10 +217,14 @@ function checkHoles(types: Holes, params: Type, early: unknown): Found[] {
   return [...types].flatMap(([key, type]) => {
     const path: Found["path"] = JSON.parse(key); // written by `typesOf`
     const wanted = mayDiffer(valueAt(early, path)) ? typeAt(params, path) : undefined;
-    return wanted === undefined || mayBe(type, wanted)
-      ? []
-      : [expected(path, `${describe(wanted)}, and the expression is ${describe(type)}`)];
+    return wanted === undefined || mayTake(wanted, type) ? [] : [expected(path, misfit(wanted, type))];
   });
+}
+
+function misfit(wanted: Type, given: Type): string {
+  const [least, most] = [describe, describeWhole].map((show) => [show(wanted), show(given)] as const);
+  const [take, has] = least![0] === least![1] ? most! : least!;
+  return `${take}, and the expression is ${has}`;
 }
 
 /** Says which value a mistake is about where an expression has it from the recipe's parameters. */
@@ -315,11 +325,8 @@ function checkGiven(
   const found = [...types].flatMap(([key, type]) => {
     const [member, own, ...deeper]: Found["path"] = JSON.parse(key); // written by `typesOf`
     const wanted = member === "params" && deeper.length === 0 ? paramTypes[String(own)] : undefined;
-    return wanted === undefined || mayBe(type, typeOfParam(wanted)) ? [] : [
-      expected(
-        [...path, String(own)],
-        `${describe(typeOfParam(wanted))}, and the expression is ${describe(type)}`,
-      ),
+    return wanted === undefined || mayTake(typeOfParam(wanted), type) ? [] : [
+      expected([...path, String(own)], misfit(typeOfParam(wanted), type)),
     ];
   });
   try {

@@ -9,7 +9,7 @@ import { didYouMean } from "../client/nearest.ts";
 import type { StepScope } from "./compiled.ts";
 import { Budget, childrenOf, type Meter, meterNodes, wrongPattern } from "./expression_budget.ts";
 import { infer, type Inferred, Overloads } from "./infer.ts";
-import { FLAG, NULL, oneOf, recordOf, TEXT, type Type } from "./value_types.ts";
+import { DATE, FLAG, INSTANT, NULL, oneOf, recordOf, TEXT, type Type } from "./value_types.ts";
 
 /** An expression that was checked. */
 export interface Expression {
@@ -68,7 +68,7 @@ const outcome = {
 } satisfies Record<keyof NonNullable<StepScope["outcome"]>, Type>;
 
 const session = recordOf(
-  { date: TEXT, open: TEXT, close: TEXT, halfDay: FLAG } satisfies Record<
+  { date: DATE, open: INSTANT, close: INSTANT, halfDay: FLAG } satisfies Record<
     keyof NonNullable<StepScope["session"]>,
     Type
   >,
@@ -81,7 +81,7 @@ function variableTypes({ params, outputs, sessions, isNotice }: Known): Readonly
     recipe: TEXT,
     runKey: TEXT,
     scheduleId: oneOf([TEXT, NULL]),
-    slot: TEXT,
+    slot: INSTANT,
     session: ofSlot,
     previousSession: ofSlot,
     params: recordOf(params),

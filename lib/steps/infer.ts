@@ -6,11 +6,14 @@
  */
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import { didYouMean } from "../client/nearest.ts";
+import { isDate } from "../calendars/check_data.ts";
 import { isDecimal } from "../decimal.ts";
 import {
   ANY,
+  DATE,
   describe,
   FLAG,
+  isNumberText,
   mayBe,
   memberNames,
   memberOf,
@@ -105,9 +108,7 @@ function celName(type: Type): string {
     case "null":
       return "null";
     case "list":
-      return ["text", "number", "whole", "flag"].includes(type.of.kind)
-        ? `list<${celName(type.of)}>`
-        : "list";
+      return `list<${celName(type.of)}>`;
     case "record":
     case "map":
       return "map";
@@ -165,6 +166,19 @@ const decimalFunctions: Readonly<Record<string, string>> = {
   "*": "decimalMultiply",
   "/": "decimalDivide",
 };
+
+/** What the texts that functions take stand for. */
+const wants: Readonly<Record<string, readonly ("number" | "date")[]>> = {
+  decimalCompare: ["number", "number"],
+  decimalAdd: ["number", "number"],
+  decimalSubtract: ["number", "number"],
+  decimalMultiply: ["number", "number"],
+  decimalDivide: ["number", "number"],
+  decimalRound: ["number"],
+  daysBefore: ["date"],
+};
+
+const neverNumbers: ReadonlySet<string> = new Set(["date", "instant", "other"]);
 
 class Reader {
   readonly #input: string;
@@ -334,8 +348,8 @@ class Reader {
   #equality(node: Binary, left: Type, right: Type): Type {
     const { op, args: [leftNode, rightNode] } = node;
     if (mayBe(left, NULL) || mayBe(right, NULL)) return FLAG;
-    const isAmount = ({ kind, digits }: { kind: string; digits?: string }) =>
-      kind === "text" && digits === "decimal";
+    const isAmount = ({ kind, form }: { kind: string; form?: string }) =>
+      kind === "text" && form === "decimal";
     const [leftAmount, rightAmount] = [left, right].map((type) => variantsOf(type).every(isAmount));
     if (
       (leftAmount && (rightAmount || isDigitsLiteral(rightNode) || isNumber(right))) ||
@@ -379,7 +393,25 @@ class Reader {
     const types = args.map((each) => this.typeOf(each, scope));
     if (name === "dyn") return ANY;
     const result = this.#overloads.resultOf((names) => `${name}(${names.join(", ")})`, types);
+    const wanted = wants[name] ?? [];
+    for (const [index, arg] of args.entries()) this.#expectText(arg, types[index]!, wanted[index]);
+    if (name === "daysBefore" && result !== undefined) return DATE;
     return result ?? this.#wrongCall({ name, node, args, types });
+  }
+
+  /** Expects text that can be a number, or a date. */
+  #expectText(node: ASTNode, type: Type, wanted: "number" | "date" | undefined): void {
+    const isNever = wanted === "number"
+      ? node.op === "value" && typeof node.args === "string" && !isDecimal(node.args) ||
+        variantsOf(type).every((each) => each.kind === "text" && neverNumbers.has(each.form ?? ""))
+      : wanted === "date" && node.op === "value" && typeof node.args === "string"
+      ? !isDate(node.args.slice(0, 10))
+      : wanted === "date" &&
+        variantsOf(type).every((each) =>
+          isNumberText(each) || each.kind === "text" && (each.form === "code" || each.names !== undefined)
+        );
+    const what = wanted === "number" ? 'a number as text, such as "12.50"' : 'a date such as "2025-08-15"';
+    if (isNever) this.#wrong(node, `expected ${what}, and ${this.#textOf(node)} is none`);
   }
 
   #method(node: Extract<ASTNode, { op: "rcall" }>, scope: Scope): Type {
@@ -467,8 +499,7 @@ const absent: Readonly<Record<string, string>> = {
 const isNamed = (name: string) => name === "outputs" || name === "params";
 const isMap = ({ kind }: Type) => kind === "map";
 const isNumber = (type: Type) => variantsOf(type).every(({ kind }) => kind === "number" || kind === "whole");
-const isDigits = (type: Type) =>
-  variantsOf(type).every((each) => each.kind === "text" && each.digits !== undefined);
+const isDigits = (type: Type) => variantsOf(type).every(isNumberText);
 const isDigitsLiteral = (node: ASTNode) => node.op === "value" && isDecimal(node.args);
 
 /** Numbers of outputs and parameters are no counts: 7 may be 7.5 tomorrow. */

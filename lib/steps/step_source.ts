@@ -7,7 +7,7 @@ import { didYouMean } from "../client/nearest.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import { findOperation, operations } from "../operations/mod.ts";
 import { answerShape, type AnyOperation, normalizeParams } from "../operations/operation.ts";
-import type { FieldsInfo } from "../operations/types.ts";
+import type { FieldsInfo, ValueType } from "../operations/types.ts";
 import { type AsOfNow, asOfNowOf } from "./as_of_now.ts";
 import { callOperation } from "./call_operation.ts";
 import type { StepContext, StepEffect } from "./compiled.ts";
@@ -102,7 +102,9 @@ function kindMaker(kind: AnyStepKind): StepMaker {
     },
     ...kind.asOfNow !== undefined && { asOfNow: (given) => kind.asOfNow!(given) },
     check(given, mayDiffer) {
-      const found = checkSchema(kind.params, given).filter(({ path }) => !mayDiffer(valueAt(given, path)));
+      const found = checkSchema(kind.params, given).filter(({ path, isName }) =>
+        isName || !mayDiffer(valueAt(given, path))
+      );
       kind.checkWritten?.(given, (path, text) => found.push(expected(path, text)));
       if (found.length > 0) return found;
       const parsed = kind.params.safeParse(given);
@@ -154,18 +156,18 @@ function operationMaker(operation: AnyOperation): StepMaker {
     asOfNow: (given) => asOfNowOf(operation, normalizeParams(fields, given)),
     check(given, mayDiffer) {
       const params = normalizeParams(fields, given);
-      return issuesOf(params).filter(({ path }) => !mayDiffer(valueAt(params, path))).map(
-        ({ path, expected: text }) => {
+      return issuesOf(params).flatMap(
+        ({ path, expected: text }): Found[] => {
           const isName = path.length === 1 && typeof path[0] === "string" && !Object.hasOwn(fields, path[0]);
-          if (!isName) return expected(path, text);
+          if (!isName) return mayDiffer(valueAt(params, path)) ? [] : [expected(path, text)];
           const names = Object.keys(fields);
-          return {
+          return [{
             path,
             message: `no such member${
               didYouMean(String(path[0]), names) || `; there are ${names.join(", ") || "none"}`
             }`,
             isName,
-          };
+          }];
         },
       );
     },
@@ -181,14 +183,21 @@ function givenType(fields: FieldsInfo): Type {
   const members = Object.entries(fields).flatMap(([name, { wire, type }]) => {
     const { shape, fields: inner } = type;
     const own = inner === undefined
-      // Under a name that both spellings share a number may stand for its text, and the other way round.
-      ? name === wire && shape.kind !== "list" ? oneOf([shape, TEXT, NUMBER, FLAG]) : shape
+      ? name === wire && shape.kind !== "list" ? eitherSpelling(type) : shape
       : shape.kind === "list"
       ? { kind: "list" as const, of: givenType(inner) }
       : givenType(inner);
     return name === wire ? [[name, own] as const] : [[name, own] as const, [wire, ANY] as const];
   });
   return recordOf(Object.fromEntries(members));
+}
+
+/** Under a name that both spellings share a number may stand for its text, a code for its name, and the reverse. */
+function eitherSpelling({ shape, dictionary }: ValueType<unknown>): Type {
+  if (shape.kind !== "text" || shape.names === undefined) return oneOf([shape, TEXT, NUMBER, FLAG]);
+  const codes = dictionary?.entries.map(({ code }) => code) ?? [];
+  const text = { ...shape, names: [...shape.names, ...codes] };
+  return dictionary?.type === "int" ? oneOf([text, NUMBER]) : text;
 }
 
 async function ownMaker(uses: string, folder: URL | undefined): Promise<StepMaker | Found> {
@@ -218,7 +227,7 @@ async function ownMaker(uses: string, folder: URL | undefined): Promise<StepMake
     output: about.outputs === undefined ? ANY : recordOf({ ok: FLAG, ...typesOf(about.outputs) }),
     needsAccount: () => about.effect !== "local",
     check: (given, mayDiffer) =>
-      checkOwn(types, given).filter(({ path }) => !mayDiffer(valueAt(given, path))),
+      checkOwn(types, given).filter(({ path, isName }) => isName || !mayDiffer(valueAt(given, path))),
     async run(given, context) {
       const [first] = checkOwn(types, given);
       if (first !== undefined) {

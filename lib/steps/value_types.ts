@@ -5,13 +5,19 @@
  * @module
  */
 import * as z from "zod";
+import { isDate } from "../calendars/check_data.ts";
+import { isDecimal } from "../decimal.ts";
 import type { Issue } from "../errors.ts";
-import type { Shape } from "../operations/types.ts";
+import type { Shape, TextForm } from "../operations/types.ts";
 import type { ParamType } from "./compiled.ts";
 
 /** What is known of a value before the run. */
 export type Type =
-  | Exclude<Shape, { kind: "list" | "record" | "map" }>
+  | Exclude<Shape, { kind: "text" | "list" | "record" | "map" }>
+  | Extract<Shape, { kind: "text" }> & {
+    /** Regular expression of the texts that a parameter takes. */
+    readonly pattern?: string;
+  }
   | { readonly kind: "list"; readonly of: Type }
   | { readonly kind: "record"; readonly members: Readonly<Record<string, Type>> }
   | { readonly kind: "map"; readonly of: Type }
@@ -50,25 +56,36 @@ export function oneOf(types: readonly Type[]): Type {
 /** Returns the types that a value may be of. */
 export const variantsOf = (type: Type): readonly Type[] => type.kind === "union" ? type.of : [type];
 
+/** A date. */
+export const DATE: Type = { kind: "text", form: "date" };
+/** An instant, ISO 8601. */
+export const INSTANT: Type = { kind: "text", form: "instant" };
+
 const ofParams: Readonly<Record<ParamType["type"], Type>> = {
   text: TEXT,
   number: NUMBER,
   integer: NUMBER,
   boolean: FLAG,
-  decimal: { kind: "text", digits: "decimal" },
-  date: TEXT,
+  decimal: { kind: "text", form: "decimal" },
+  date: DATE,
   list: { kind: "list", of: ANY },
 };
 
-/** Returns the type of a parameter of a recipe, or of a member that a step of one's own declares. */
-export function typeOfParam({ type }: Pick<ParamType, "type">): Type {
-  return ofParams[type];
+/**
+ * Returns the type of a parameter of a recipe, or of a member that a step of one's own declares.
+ *
+ * @param value Its default: text that is no number now is none in the run of a schedule.
+ */
+export function typeOfParam({ type }: Pick<ParamType, "type">, value?: unknown): Type {
+  if (type !== "text" || typeof value !== "string" || isDecimal(value)) return ofParams[type];
+  return { kind: "text", form: isDate(value) ? "date" : "other" };
 }
 
 /** The parts of a JSON Schema that say what a value looks like. */
 interface Schema {
   type?: string | readonly string[];
   format?: string;
+  pattern?: string;
   enum?: readonly unknown[];
   const?: unknown;
   anyOf?: readonly Schema[];
@@ -104,7 +121,9 @@ function ofSchema(schema: Schema): Type {
       const texts = names?.filter((name) => typeof name === "string");
       return {
         kind: "text",
-        ...schema.format === "decimal" && { digits: "decimal" },
+        ...schema.format === "decimal" && { form: "decimal" },
+        ...schema.format === "date" && { form: "date" },
+        ...schema.pattern !== undefined && { pattern: schema.pattern },
         ...texts !== undefined && { names: texts },
         ...typeof schema.const === "string" && { names: [schema.const] },
       };
@@ -183,11 +202,15 @@ export function memberNames(type: Type): string[] {
   ];
 }
 
+/** Tells whether a value is a number kept as text. */
+export const isNumberText = (type: Type): boolean =>
+  type.kind === "text" && (type.form === "decimal" || type.form === "whole");
+
 /** Says in words what a value is. */
 export function describe(type: Type): string {
   switch (type.kind) {
     case "text":
-      return type.digits === undefined ? "text" : "a number kept as text";
+      return isNumberText(type) ? "a number kept as text" : "text";
     case "number":
       return "a number";
     case "whole":
@@ -210,15 +233,101 @@ export function describe(type: Type): string {
   }
 }
 
+/** Says in words what a value is, with what is known of its text, its items and its members. */
+export function describeWhole(type: Type): string {
+  switch (type.kind) {
+    case "text": {
+      const { names = [] } = type;
+      if (names.length > 0) {
+        const shown = names.slice(0, 6).map((name) => JSON.stringify(name)).join(", ");
+        return `one of ${shown}${names.length > 6 ? " and others" : ""}`;
+      }
+      if (type.pattern !== undefined) return "text of another form";
+      return type.form === "date"
+        ? 'a date such as "2025-08-15"'
+        : type.form === "code"
+        ? "a code"
+        : describe(type);
+    }
+    case "list":
+      return type.of.kind === "any" ? "a list" : `a list, each item ${describeWhole(type.of)}`;
+    case "record": {
+      const names = Object.keys(type.members);
+      return `a map of members${
+        names.length === 0 ? "" : `: ${names.slice(0, 6).join(", ")}${names.length > 6 ? ", …" : ""}`
+      }`;
+    }
+    case "union":
+      return [...new Set(type.of.map(describeWhole))].join(", or ");
+    default:
+      return describe(type);
+  }
+}
+
 /** What kinds of values there are, as JSON has them. */
 const plainKinds: Partial<Record<Type["kind"], string>> = { whole: "number", map: "record" };
 
-/** Tells whether a value of one type can be one of another. */
+/** Tells whether a value of one type can be one of another, by what kind of value each is. */
 export function mayBe(given: Type, wanted: Type): boolean {
+  return variantsOf(given).some((each) => variantsOf(wanted).some((other) => isAlike(each, other)));
+}
+
+function isAlike(given: Type, wanted: Type): boolean {
   const plain = ({ kind }: Type) => plainKinds[kind] ?? kind;
+  return given.kind === "any" || wanted.kind === "any" || given.kind === "other" ||
+    plain(given) === plain(wanted);
+}
+
+/** Tells whether a parameter can take a value, as far as both are known: its members, its items, its text. */
+export function mayTake(wanted: Type, given: Type): boolean {
   return variantsOf(given).some((each) =>
-    variantsOf(wanted).some((other) =>
-      each.kind === "any" || other.kind === "any" || each.kind === "other" || plain(each) === plain(other)
-    )
+    variantsOf(wanted).some((other) => isAlike(each, other) && takesInside(other, each))
   );
+}
+
+function takesInside(wanted: Type, given: Type): boolean {
+  if (wanted.kind === "list" && given.kind === "list") return mayTake(wanted.of, given.of);
+  if (wanted.kind === "map" && given.kind === "record") {
+    return Object.values(given.members).every((each) => mayTake(wanted.of, each));
+  }
+  if (wanted.kind === "record" && given.kind === "record") {
+    const entries = Object.entries(given.members);
+    // Members of a row may be absent, but hardly all of those that a parameter does not have.
+    const shared = entries.filter(([name]) => Object.hasOwn(wanted.members, name));
+    return (entries.length === 0 || shared.length > 0) &&
+      shared.every(([name, each]) => mayTake(wanted.members[name]!, each));
+  }
+  return wanted.kind !== "text" || given.kind !== "text" || takesText(wanted, given);
+}
+
+type Text = Extract<Type, { kind: "text" }>;
+
+/** Texts of each form; those of others are known by their names, or not at all. */
+const examples: Readonly<Partial<Record<TextForm, readonly string[]>>> = {
+  decimal: ["1.5", "100", "-1"],
+  whole: ["1", "100"],
+  date: ["2025-08-15"],
+  instant: ["2025-08-15T02:00:00Z", "2025-08-15T09:30:00+08:00"],
+  code: ["00700.HK", "AAPL", "600000", "1", "HSI2512", "TSLA250919C300000"],
+};
+
+function takesText({ form, names, pattern }: Text, given: Text): boolean {
+  const texts = given.names ?? examples[given.form ?? "other"];
+  if (names !== undefined) return texts === undefined || texts.some((text) => names.includes(text));
+  if (pattern !== undefined && texts !== undefined) {
+    const expression = new RegExp(pattern, "u");
+    return texts.some((text) => expression.test(text));
+  }
+  switch (form) {
+    case "decimal":
+    case "whole":
+      return given.form === undefined || given.form === "code" || isNumberText(given);
+    case "date":
+      return given.form === undefined || given.form === "date";
+    case "code":
+      return given.form === undefined || given.form === "code" ||
+        given.form === "other" && given.names === undefined;
+    default:
+      return true;
+  }
 }
