@@ -34,7 +34,7 @@ export {
   UnmappedError,
 } from "./lib/errors.ts";
 
-export type { Client, ClientOptions, RetryOptions } from "./lib/client/client.ts";
+export type { Client, ClientOptions, RetryOptions, WriteUnderWay } from "./lib/client/client.ts";
 export type { ConnectOptions, DirectClient, DirectConnectOptions } from "./lib/client/connect.ts";
 export type { Page, Paged, PagingOptions } from "./lib/client/paging.ts";
 export type { WatchOptions } from "./lib/client/watch.ts";

@@ -7,6 +7,7 @@ import { BusyError, InvalidParamsError, type Issue, TransportError } from "../er
 import { account } from "../operations/account.ts";
 import { quotes } from "../operations/quotes.ts";
 import { catalogue } from "../operations/mod.ts";
+import { whereToLook } from "../operations/proof.ts";
 import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
 import type { TransportEvent } from "../transports/push_events.ts";
 import { unanswered } from "../transports/outcome.ts";
@@ -55,6 +56,19 @@ export interface ClientOptions {
    * @default performance.now
    */
   monotonic?: () => number;
+  /**
+   * Called right before a write is sent. What it returns is called once its answer has come, or nobody waits for it
+   * any more.
+   */
+  onWrite?: (write: WriteUnderWay) => () => void;
+}
+
+/** A write that was sent, and whose answer has not come. */
+export interface WriteUnderWay {
+  /** Our name of the operation; the broker's own path for one that the catalogue does not know. */
+  operation: string;
+  /** Says where its outcome shows: `look in orders.today`. */
+  look: string;
 }
 
 type Optionally<P, O> = Record<never, never> extends P ? [params?: P, options?: O] : [params: P, options?: O];
@@ -122,7 +136,12 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
   const base: ClientBase = {
     transport,
     call: (operation, params, callOptions = {}) => calls.call(operation, params, callOptions),
-    raw: (group, name, params = {}, callOptions = {}) => transport.raw(group, name, params, callOptions),
+    raw: (group, name, params = {}, callOptions = {}) =>
+      calls.underWay(
+        { name: `${group}/${name}` },
+        params,
+        () => transport.raw(group, name, params, callOptions),
+      ),
     watch: (watchOptions = {}) => watches.watch(watchOptions),
     close,
     [Symbol.asyncDispose]: close,
@@ -196,11 +215,13 @@ class Calls {
   readonly #attempts: number;
   readonly #waitMs: number;
   readonly #random: () => number;
+  readonly #onWrite: ClientOptions["onWrite"];
   readonly #closed = new AbortController();
 
   constructor(
     transport: Transport,
-    { tradePassword, retry = {}, random = Math.random, monotonic = () => performance.now() }: ClientOptions,
+    { tradePassword, retry = {}, random = Math.random, monotonic = () => performance.now(), onWrite }:
+      ClientOptions,
   ) {
     this.#transport = transport;
     this.#login = new Login(transport, tradePassword, monotonic);
@@ -208,6 +229,7 @@ class Calls {
     this.#attempts = Math.max(1, retry.attempts ?? 3);
     this.#waitMs = retry.waitMs ?? 200;
     this.#random = random;
+    this.#onWrite = onWrite;
   }
 
   async call<P, R>(operation: Operation<P, R>, params: P, options: CallOptions): Promise<R> {
@@ -251,11 +273,26 @@ class Calls {
       await this.#keeper.ensure();
     }
     if (operation.effect === "write") options.beforeWrite?.();
-    const answer = await this.#transport.call(operation, params, options);
+    const send = () => this.#transport.call(operation, params, options);
+    const answer = await (operation.effect === "write" ? this.underWay(operation, params, send) : send());
     const left = operation.unmentioned?.(params, answer) ?? [];
     if (left.length === 0) return answer;
     const context = { operation, transport: this.#transport.name, params };
     throw unanswered(context, `the answer does not mention ${left.join(", ")}`, "not-mentioned");
+  }
+
+  /** Does the sending of a write, and tells when it begins and ends. */
+  async underWay<T>(
+    operation: Pick<AnyOperation, "name" | "provenBy">,
+    params: unknown,
+    send: () => Promise<T>,
+  ): Promise<T> {
+    const ended = this.#onWrite?.({ operation: operation.name, look: whereToLook(operation, params) });
+    try {
+      return await send();
+    } finally {
+      ended?.();
+    }
   }
 
   async #read(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {

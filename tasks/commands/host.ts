@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { WriteUnderWay } from "../../lib/client/client.ts";
 import { InterruptedError } from "./exit_codes.ts";
 
 /** A file, and who may read it. */
@@ -41,6 +42,8 @@ export interface Host {
   readFile(path: string): Promise<FileText | undefined>;
   /** Fires at Ctrl-C. */
   readonly signal: AbortSignal;
+  /** Writes whose answers have not come; a program that ends meanwhile says so. */
+  readonly writes?: Set<WriteUnderWay>;
   /** Unix milliseconds. */
   now(): number;
   /** Takes a secret out of everything that is shown from here on. */
@@ -75,11 +78,14 @@ function terminalSize(): { columns: number; rows: number } {
 export function processHost(): Host {
   const isTerminal = Deno.stdout.isTerminal();
   const [out, err] = [writerTo(Deno.stdout), writerTo(Deno.stderr)];
-  let signal: AbortSignal | undefined;
+  const writes = new Set<WriteUnderWay>();
+  const note = (line: string) => err(`${line}\n`);
+  let made: AbortSignal | undefined;
+  const signal = () => made ??= interruption({ writes, note });
   return {
     env: (name) => Deno.env.get(name) || undefined,
     out: (line) => out(`${line}\n`),
-    note: (line) => err(`${line}\n`),
+    note,
     ...Deno.stderr.isTerminal() && {
       errTerminal: {
         draw: err,
@@ -93,12 +99,13 @@ export function processHost(): Host {
     // What goes into a file or a pipe is not cut.
     size: () => isTerminal ? terminalSize() : { columns: 1000, rows: 24 },
     // At a prompt nothing has begun, so Ctrl-C needs no care: whoever waits is simply let go.
-    ask: (question) => orAborted(ask(question), signal ??= interruption()),
-    readStdin: () => orAborted(new Response(Deno.stdin.readable).text(), signal ??= interruption()),
+    ask: (question) => orAborted(ask(question), signal()),
+    readStdin: () => orAborted(new Response(Deno.stdin.readable).text(), signal()),
     readFile,
     get signal() {
-      return signal ??= interruption();
+      return signal();
     },
+    writes,
     now: () => Date.now(),
   };
 }
@@ -129,22 +136,48 @@ async function readFile(path: string): Promise<FileText | undefined> {
   }
 }
 
+/** After so long a write that goes on after the first Ctrl-C is named. */
+const PATIENCE_MS = 300;
+
 /**
- * The first Ctrl-C lets a command end in order; the second one ends it where it stands. So does a terminal that is
- * closed, for whatever has one: what was started with `nohup` has none, and is to go on.
+ * The first Ctrl-C lets a command end in order; the second one ends it where it is, unless a write is on its way: then
+ * the second one says so, and the third one ends it. So does a terminal that is closed, for whatever has one: what was
+ * started with `nohup` has none, and is to go on.
  */
-function interruption(): AbortSignal {
+function interruption(
+  { writes, note }: { writes: ReadonlySet<WriteUnderWay>; note: (line: string) => void },
+): AbortSignal {
   const controller = new AbortController();
+  let times = 0;
+  const waiting = () => {
+    for (const { operation } of writes) {
+      note(`hsgate: stopping; ${operation} was sent, and its answer is waited for`);
+    }
+  };
   const stop = () => {
-    if (controller.signal.aborted) Deno.exit(130);
-    controller.abort(new InterruptedError("interrupted"));
+    times++;
+    if (times === 1) {
+      controller.abort(new InterruptedError("interrupted"));
+      Deno.unrefTimer(setTimeout(waiting, PATIENCE_MS));
+      return;
+    }
+    if (writes.size === 0) Deno.exit(130);
+    for (const { operation, look } of writes) {
+      note(
+        times === 2
+          ? `hsgate: ${operation} is on its way, and its answer is waited for; a third Ctrl-C ends this at once, and ` +
+            `then nobody knows whether it happened: ${look} before you send it again`
+          : `hsgate: ended while ${operation} was on its way, and it may have happened: ${look} before you send it again`,
+      );
+    }
+    if (times > 2) Deno.exit(5);
   };
   Deno.addSignalListener("SIGINT", stop);
   if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", stop);
   const hasTerminal = [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal());
   if (hasTerminal && Deno.build.os !== "windows") {
     // It comes from the shell and from the system: the second one is none of a person's.
-    Deno.addSignalListener("SIGHUP", () => controller.signal.aborted || stop());
+    Deno.addSignalListener("SIGHUP", () => times > 0 || stop());
   }
   return controller.signal;
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Client } from "../../lib/client/client.ts";
+import type { Client, WriteUnderWay } from "../../lib/client/client.ts";
 import { type LoadedSettings, loadSettings, secretsOf, type Settings } from "../../lib/client/settings.ts";
 import type { DirectOptions } from "../../lib/transports/direct.ts";
 import type { FlagValues, sharedFlags } from "./command.ts";
@@ -80,7 +80,16 @@ export async function clientOf(
       "hsgate: warning: a trade password is set and its key is not (HSGATE_TRADE_PASSWORD_KEY), so there is no login",
     );
   }
-  return await connect(options);
+  const { writes } = host;
+  return await connect({
+    ...options,
+    ...writes !== undefined && {
+      onWrite(write: WriteUnderWay) {
+        writes.add(write);
+        return () => writes.delete(write);
+      },
+    },
+  });
 }
 
 /**

@@ -1,0 +1,77 @@
+/** What a second and a third Ctrl-C do while a write is on its way. */
+import { assert, assertEquals } from "@std/assert";
+import type { SimulatedGateway } from "../../lib/simulator/gateway/mod.ts";
+import { cli, envOf, simulate } from "./support.ts";
+
+const SENT = "hsgate: stopping; orders.place was sent, and its answer is waited for\n";
+const WAITING =
+  "hsgate: orders.place is on its way, and its answer is waited for; a third Ctrl-C ends this at once, and " +
+  "then nobody knows whether it happened: look in orders.today";
+
+/** Starts the program against a gateway whose answer takes its time, and resolves once it has asked. */
+async function asking(kind: "write" | "read", gateway: SimulatedGateway, answerMs: number) {
+  assertEquals((await cli(["login"], { env: envOf(gateway) })).code, 0);
+  const operation = kind === "write" ? "orders.place" : "quotes.latest";
+  gateway.faults.arm({ kind: "delay", operation, ms: answerMs, when: "answer" });
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", new URL("interrupt_child.ts", import.meta.url).pathname, kind],
+    env: { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl },
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let err = "";
+  const seen = async (text: string) => {
+    while (!err.includes(text)) {
+      const { value, done } = await reader.read();
+      if (done) throw new Error(`it ended without "${text}": ${err}`);
+      err += value;
+    }
+  };
+  for (const end = Date.now() + 60_000; gateway.faults.struck("delay") === 0;) {
+    assert(Date.now() < end, "it never asked");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  const ended = async () => {
+    for (let each; !(each = await reader.read()).done;) err += each.value;
+    const out = await new Response(child.stdout).text();
+    return { code: (await child.status).code, out, err };
+  };
+  return { child, seen, ended };
+}
+
+Deno.test("a second Ctrl-C during a write says so and waits for the answer", async () => {
+  await using gateway = await simulate();
+  const { child, seen, ended } = await asking("write", gateway, 4_000);
+  child.kill("SIGINT");
+  await seen(SENT);
+  child.kill("SIGINT");
+  await seen(WAITING);
+  const { code, out } = await ended();
+  assertEquals([code, out], [0, "answered\n"]);
+});
+
+Deno.test("a third Ctrl-C during a write ends at once with 5, and says where to look", async () => {
+  await using gateway = await simulate();
+  const { child, seen, ended } = await asking("write", gateway, 50_000);
+  child.kill("SIGINT");
+  await seen(SENT);
+  child.kill("SIGINT");
+  await seen(WAITING);
+  child.kill("SIGINT");
+  await seen(
+    "hsgate: ended while orders.place was on its way, and it may have happened: look in orders.today",
+  );
+  const { code, out } = await ended();
+  assertEquals([code, out], [5, ""]);
+});
+
+Deno.test("a second Ctrl-C without a write on its way ends at once with 130, and says nothing", async () => {
+  await using gateway = await simulate();
+  const { child, ended } = await asking("read", gateway, 50_000);
+  child.kill("SIGINT");
+  // Two signals at once would be one to the system.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  child.kill("SIGINT");
+  assertEquals(await ended(), { code: 130, out: "", err: "" });
+});
