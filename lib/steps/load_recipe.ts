@@ -7,7 +7,7 @@ import { BrokerError } from "../errors.ts";
 import { compileText, type RecipeFile } from "./compile_recipe.ts";
 import type { CompiledRecipe } from "./compiled.ts";
 import { fileUrl } from "./file_url.ts";
-import { sha256 } from "./kinds/files.ts";
+import { OwnStepError } from "./own_code.ts";
 import { MOST_BYTES, readRegular, readText } from "./read_text.ts";
 import { type CompileOptions, RecipeError } from "./recipe.ts";
 
@@ -25,27 +25,20 @@ export async function loadFile(path: string, options: CompileOptions): Promise<C
   return await compileText(file, { ...options, findRecipe });
 }
 
-/** Reads a recipe's file; one in TypeScript is run, and hands over its default export. */
+/** Reads a recipe's file; one in TypeScript runs in a process that may reach nothing, for its default export. */
 export async function readFile(path: string): Promise<RecipeFile> {
   const text = await readText(path);
   if (!path.endsWith(".ts")) return { text, fileName: path };
-  const url = fileUrl(path);
-  // Another text is another module, so that a file that was edited is read again.
-  url.search = `?${await sha256(text)}`;
+  const refuse = (message: string) => new RecipeError(path, [{ line: 1, column: 1, path: [], message }]);
+  const { readExport } = await import("./own_step.ts");
   try {
-    const module: { default?: unknown } = await import(url.href);
-    if (module.default !== undefined) return { text, fileName: path, value: module.default };
+    const value = await readExport(fileUrl(path));
+    if (value !== null) return { text, fileName: path, value };
   } catch (error) {
-    const message = error instanceof Error ? error.message.split("\n")[0]! : String(error);
-    throw new RecipeError(path, [{
-      line: 1,
-      column: 1,
-      path: [],
-      message: `it cannot be loaded: ${message}`,
-    }]);
+    if (!(error instanceof OwnStepError)) throw error;
+    throw refuse(`it cannot be loaded: ${error.message.replace(/^Cannot use step "[^"]*": /, "")}`);
   }
-  const message = "expected a default export: export default defineRecipe({ … })";
-  throw new RecipeError(path, [{ line: 1, column: 1, path: [], message }]);
+  throw refuse("expected a default export: export default defineRecipe({ … })");
 }
 
 /** Looks for other recipes in the same folder, by their names; a circle of recipes is refused. */

@@ -3,54 +3,116 @@
  *
  * @module
  */
-import { BrokerError } from "../errors.ts";
 import { findOperation } from "../operations/mod.ts";
 import { callOperation } from "./call_operation.ts";
 import type { StepContext } from "./compiled.ts";
 import type { StepPermissions } from "./define_step.ts";
-import { linesOf } from "./lines.ts";
-import { stepEnvironment } from "./own_step_env.ts";
-import { isParamType, paramTypes } from "./recipe_params.ts";
+import { checkUnchanged, type CodeFiles, codeLimits, findCode, refuseCode, startCode } from "./own_code.ts";
 import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./own_step_messages.ts";
+import { isParamType, paramTypes } from "./recipe_params.ts";
 
-/** A step's file could not be started, or is not a step. */
-export class OwnStepError extends BrokerError {
-  override readonly name: string = "OwnStepError";
+/** What is known of a step's file: what it says of itself, and which files are its code. */
+export interface OwnStep extends StepDescription {
+  code: CodeFiles;
+}
+
+/** How files of code are loaded. */
+export interface LoadOptions {
+  /** The folder of the recipe, which the code must not leave. @default that of the file */
+  folder?: URL;
+  /** How long loading may take, milliseconds. @default 30 s */
+  loadMs?: number;
 }
 
 /**
- * Loads a step's file in a process that may reach nothing, and resolves to what it says of itself.
+ * Loads a step's file in a process that may reach nothing, and resolves to what it says of itself. Its imports are
+ * looked at first, while none of it runs.
  *
- * @throws {OwnStepError} When the file cannot be loaded or is no step.
+ * @throws {OwnStepError} When the file cannot be loaded or is no step, or imports what it may not.
  */
-export async function describeOwnStep(file: URL): Promise<StepDescription> {
-  await using child = await startStep(file, { permissions: {}, loading: true });
-  child.send({ type: "describe" });
-  for await (const message of child.messages) {
-    if (message.type === "described") return checkDescription(message.about, file);
-    if (message.type === "failed") throw refuse(file, message.message);
+export async function describeOwnStep(file: URL, options: LoadOptions = {}): Promise<OwnStep> {
+  const code = await findCode(file, options.folder ?? new URL(".", file));
+  const about = await load(file, options, {
+    main: stepMain(file),
+    order: { type: "describe" },
+    take: (message) => message.type === "described" ? checkDescription(message.about, file) : undefined,
+  });
+  return { ...about, code };
+}
+
+/**
+ * Loads a recipe's file in a process that may reach nothing, and resolves to its default export, `null` for none.
+ *
+ * @throws {OwnStepError} When the file cannot be loaded, or imports what it may not.
+ */
+export async function readExport(file: URL, options: LoadOptions = {}): Promise<unknown> {
+  await findCode(file, options.folder ?? new URL(".", file));
+  const main = `import { hand } from ${ourMain};\n` +
+    `import * as module from ${JSON.stringify(file.href)};\nhand(module.default);\n`;
+  const { value } = await load(file, options, {
+    main,
+    take: (message) => message.type === "exported" ? { value: message.value } : undefined,
+  });
+  return value;
+}
+
+const ourMain = JSON.stringify(import.meta.resolve("./own_step_main.ts"));
+
+// Static imports need no permission to read, so the step gets none that it does not name.
+const stepMain = (file: URL) =>
+  `import { serve } from ${ourMain};\nimport step from ${JSON.stringify(file.href)};\nawait serve(step);\n`;
+
+interface Loading<T> {
+  main: string;
+  order?: ToStep;
+  /** What a message comes to, if it is the one that is waited for. */
+  take(message: FromStep): T | undefined;
+}
+
+async function load<T>(
+  file: URL,
+  { loadMs = codeLimits.loadMs }: LoadOptions,
+  { main, order, take }: Loading<T>,
+): Promise<T> {
+  const limit = AbortSignal.timeout(loadMs);
+  await using child = await startCode(file, { permissions: {}, main, mark: MESSAGE_MARK, signal: limit });
+  if (order !== undefined) child.send(JSON.stringify(order));
+  for await (const line of child.messages) {
+    const message = readMessage(line, file);
+    const taken = take(message);
+    if (taken !== undefined) return taken;
+    if (message.type === "failed") throw refuseCode(file, message.message);
   }
-  throw refuse(file, await child.reason());
+  const reason = await child.reason();
+  throw refuseCode(
+    file,
+    limit.aborted
+      ? `it is not loaded within ${loadMs / 1000} s: what stands at its top level must end`
+      : reason,
+  );
 }
 
 /**
  * Runs a step with parameters that were checked. What it prints is logged, line by line.
  *
- * @throws {OwnStepError} When it fails, or ends without an answer.
+ * @throws {OwnStepError} When it fails, ends without an answer, or is no longer the file that was checked.
  */
 export async function runOwnStep(
   file: URL,
-  { effect, permissions }: StepDescription,
+  { effect, permissions, code }: OwnStep,
   { params, context }: { params: Record<string, unknown>; context: StepContext },
 ): Promise<unknown> {
-  await using child = await startStep(file, {
+  await checkUnchanged(file, code);
+  await using child = await startCode(file, {
     permissions,
-    loading: false,
+    main: stepMain(file),
+    mark: MESSAGE_MARK,
     signal: context.signal,
     onPrinted: (line) => context.log("info", line),
   });
+  const send = (message: ToStep) => child.send(JSON.stringify(message));
   const { recipe, runKey, stepKey, slot, session, previousSession, attempt, out } = context;
-  child.send({
+  send({
     type: "run",
     params,
     context: {
@@ -64,27 +126,52 @@ export async function runOwnStep(
       ...previousSession && { previousSession },
     },
   });
-  for await (const message of child.messages) {
+  const calls = new Set<Promise<void>>();
+  let logs = 0;
+  for await (const line of child.messages) {
+    const message = readMessage(line, file);
     if (message.type === "done") return message.output;
-    if (message.type === "failed") throw refuse(file, message.message);
-    if (message.type === "log") context.log(message.level, message.message, message.data);
+    if (message.type === "failed") throw refuseCode(file, message.message);
+    if (message.type === "log" && ++logs <= codeLimits.lines) {
+      context.log(message.level, message.message.slice(0, codeLimits.line), message.data);
+      if (logs === codeLimits.lines) context.log("warn", "it logs more than is kept: the rest is left out");
+    }
     if (message.type === "progress") context.progress(message.event);
     context.signal.throwIfAborted(); // what it had asked for before it was ended is not done any more
-    if (message.type === "call") void answerCall(message, { child, effect, context });
+    if (message.type === "call") {
+      const call = answerCall(message, { send, effect, context }).finally(() => calls.delete(call));
+      calls.add(call);
+      // More than these are left in the pipe, where the step waits for them.
+      if (calls.size >= MOST_CALLS) await Promise.race(calls);
+    }
   }
   context.signal.throwIfAborted();
-  throw refuse(file, await child.reason());
+  throw refuseCode(file, await child.reason());
+}
+
+/** Calls of a step that are under way at a time. */
+const MOST_CALLS = 32;
+
+/** Reads a message. A step may write what it wants there, and then deceives only its own recipe. */
+function readMessage(line: string, file: URL): FromStep {
+  try {
+    const message: FromStep | null = JSON.parse(line);
+    if (typeof message === "object" && message !== null) return message;
+  } catch {
+    // Below, as for what is no object.
+  }
+  throw refuseCode(file, "it writes what only its process may write, and it cannot be read");
 }
 
 interface Answering {
-  child: Child;
+  send: (message: ToStep) => void;
   effect: StepDescription["effect"];
   context: StepContext;
 }
 
 async function answerCall(
   { id, operation: name, params }: Extract<FromStep, { type: "call" }>,
-  { child, effect, context }: Answering,
+  { send, effect, context }: Answering,
 ): Promise<void> {
   try {
     const operation = findOperation(name);
@@ -95,31 +182,25 @@ async function answerCall(
       );
     }
     const value = await callOperation(operation, params, context);
-    child.send({ type: "answer", id, value });
+    send({ type: "answer", id, value });
   } catch (error) {
-    child.send({ type: "refusal", id, message: error instanceof Error ? error.message : String(error) });
+    send({ type: "refusal", id, message: error instanceof Error ? error.message : String(error) });
   }
-}
-
-const nameOf = (file: URL) => file.pathname.replace(/^.*\//, "");
-
-function refuse(file: URL, reason: string): OwnStepError {
-  return new OwnStepError(`Cannot use step "${nameOf(file)}": ${reason}`, { code: "own-step" });
 }
 
 function checkDescription(about: StepDescription, file: URL): StepDescription {
   if (!["read", "local", "write"].includes(about.effect)) {
-    throw refuse(file, 'its default export is no step: write it with "defineStep"');
+    throw refuseCode(file, 'its default export is no step: write it with "defineStep"');
   }
   for (const [kind, values] of Object.entries(about.permissions)) {
     const isFine = kind in flags && Array.isArray(values) &&
       values.every((value) => typeof value === "string" && value !== "" && !value.includes(","));
-    if (!isFine) throw refuse(file, `its permission "${kind}" is not a list of names`);
+    if (!isFine) throw refuseCode(file, `its permission "${kind}" is not a list of names`);
   }
   for (const [kind, members] of Object.entries({ params: about.params, outputs: about.outputs ?? {} })) {
     for (const [name, { type }] of Object.entries(members)) {
       if (isParamType(type)) continue;
-      throw refuse(file, `the type of "${name}" in its ${kind} is none of ${paramTypes.join(", ")}`);
+      throw refuseCode(file, `the type of "${name}" in its ${kind} is none of ${paramTypes.join(", ")}`);
     }
   }
   return about;
@@ -132,129 +213,3 @@ const flags: Readonly<Record<keyof StepPermissions, true>> = {
   env: true,
   run: true,
 };
-
-/** The process of a step. */
-interface Child extends AsyncDisposable {
-  messages: AsyncIterable<FromStep>;
-  send(message: ToStep): void;
-  /** Why it ended, from what it printed. */
-  reason(): Promise<string>;
-}
-
-interface Starting {
-  permissions: StepPermissions;
-  loading: boolean;
-  signal?: AbortSignal;
-  /** Takes what the step prints. @default nobody does */
-  onPrinted?: (line: string) => void;
-}
-
-/** Lines that are kept to tell why a step ended. */
-const KEPT_LINES = 200;
-
-async function startStep(file: URL, { signal, onPrinted = () => {}, ...starting }: Starting): Promise<Child> {
-  const isThere = await Deno.stat(file).then(({ isFile }) => isFile, () => false);
-  if (!isThere) throw refuse(file, "there is no such file");
-  const folder = await Deno.makeTempDir({ prefix: "hsgate-step-" });
-  let child: Deno.ChildProcess;
-  try {
-    child = await spawnStep(file, folder, starting);
-  } catch (error) {
-    await Deno.remove(folder, { recursive: true });
-    throw refuse(file, `its process does not start: ${error instanceof Error ? error.message : error}`);
-  }
-  const writer = child.stdin.getWriter();
-  const kept: string[] = [];
-  const take = (line: string) => {
-    const text = line.trimEnd();
-    if (text === "") return;
-    if (kept.length < KEPT_LINES) kept.push(text);
-    onPrinted(text);
-  };
-  const printed = (async () => {
-    for await (const line of linesOf(child.stderr)) take(line);
-  })();
-  const kill = () => {
-    try {
-      child.kill("SIGKILL");
-    } catch {
-      // It has ended by itself.
-    }
-  };
-  signal?.addEventListener("abort", kill);
-  if (signal?.aborted) kill(); // while it was being started
-  return {
-    messages: messagesOf(child.stdout, take),
-    send: (message) =>
-      void writer.write(new TextEncoder().encode(`${JSON.stringify(message)}\n`)).catch(() => {}),
-    async reason() {
-      await printed;
-      return (kept.find((line) => /error/i.test(line)) ?? kept[0] ?? "it ended without an answer").trim()
-        .replace(/^error: /, "");
-    },
-    async [Symbol.asyncDispose]() {
-      signal?.removeEventListener("abort", kill);
-      kill();
-      await writer.close().catch(() => {});
-      await Promise.all([child.status, printed]);
-      await Deno.remove(folder, { recursive: true });
-    },
-  };
-}
-
-async function spawnStep(
-  file: URL,
-  folder: string,
-  { permissions, loading }: Pick<Starting, "permissions" | "loading">,
-): Promise<Deno.ChildProcess> {
-  // Static imports need no permission to read, so the step gets none that it does not name.
-  const main = `import { serve } from ${JSON.stringify(import.meta.resolve("./own_step_main.ts"))};\n` +
-    `import step from ${JSON.stringify(file.href)};\nawait serve(step);\n`;
-  await Deno.writeTextFile(`${folder}/main.ts`, main);
-  const config = await findConfig(file);
-  return new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "--quiet",
-      "--no-prompt",
-      ...config === undefined ? ["--no-config"] : ["--config", config],
-      ...Object.entries(permissions).filter(([, names]) => names.length > 0)
-        .map(([kind, names]) => `--allow-${kind}=${names.join(",")}`),
-      `${folder}/main.ts`,
-    ],
-    cwd: new URL(".", file),
-    clearEnv: true,
-    env: stepEnvironment(ownEnvironment(), { permissions, loading }),
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-}
-
-/** What this process may see of its own environment: a step's process gets it from here, as any does. */
-function ownEnvironment(): Record<string, string> {
-  return Deno.permissions.querySync({ name: "env" }).state === "granted" ? Deno.env.toObject() : {};
-}
-
-/** Reads what a step answers; what it wrote to stdout by itself is printed. */
-async function* messagesOf(
-  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
-  take: (line: string) => void,
-): AsyncGenerator<FromStep, void, void> {
-  for await (const line of linesOf(stream)) {
-    if (line.startsWith(MESSAGE_MARK)) yield JSON.parse(line.slice(MESSAGE_MARK.length)); // `serve` writes these
-    else take(line);
-  }
-}
-
-/** The configuration that the step's imports are resolved with: the nearest above it. */
-async function findConfig(file: URL): Promise<string | undefined> {
-  for (let folder = new URL(".", file);; folder = new URL("..", folder)) {
-    for (const name of ["deno.json", "deno.jsonc"]) {
-      const path = new URL(name, folder);
-      const isThere = await Deno.stat(path).then(({ isFile }) => isFile, () => false);
-      if (isThere) return decodeURIComponent(path.pathname);
-    }
-    if (folder.pathname === "/" || new URL("..", folder).pathname === folder.pathname) return undefined;
-  }
-}

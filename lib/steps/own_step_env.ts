@@ -34,22 +34,15 @@ const NEEDED = [
 const PROXIES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"]
   .flatMap((name) => [name, name.toLowerCase()]);
 
-/** Options of {@linkcode stepEnvironment}. */
-export interface StepEnvironmentOptions {
-  permissions: StepPermissions;
-  /** The step is loaded for the first time, so that its packages may have to be fetched. */
-  loading: boolean;
-}
-
 /**
  * Picks from an environment what a step's process gets. Names of the permission may end in `*`, as Deno takes them;
  * what sets up telemetry is never handed on.
  */
 export function stepEnvironment(
   environment: Readonly<Record<string, string>>,
-  { permissions: { env = [], net = [] }, loading }: StepEnvironmentOptions,
+  { env = [], net = [] }: StepPermissions,
 ): Record<string, string> {
-  const exact = new Set([...NEEDED, ...env, ...loading || net.length > 0 ? PROXIES : []]);
+  const exact = new Set([...NEEDED, ...env, ...net.length > 0 ? PROXIES : []]);
   const prefixes = env.filter((name) => name.endsWith("*")).map((name) => name.slice(0, -1));
   const isGiven = (name: string) =>
     !/^OTEL_/i.test(name) && (exact.has(name) || prefixes.some((prefix) => name.startsWith(prefix)));

@@ -4,7 +4,7 @@
  * @module
  */
 import type { OwnStep, StepParam, StepParams } from "./define_step.ts";
-import { linesOf } from "./lines.ts";
+import { type Line, linesOf } from "./lines.ts";
 import { type FromStep, MESSAGE_MARK, type ToStep } from "./own_step_messages.ts";
 
 // Stdout carries the answers; what the step prints goes to stderr, from where the runner logs it.
@@ -16,7 +16,7 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
   const lines = linesOf(Deno.stdin.readable);
   const first = await lines.next();
   if (first.done) return;
-  const order: ToStep = JSON.parse(first.value); // the runner writes nothing else
+  const order: ToStep = JSON.parse(first.value.text); // the runner writes nothing else
   try {
     if (order.type === "describe") {
       const { summary = "", effect, permissions = {}, params = {}, outputs } = step;
@@ -47,14 +47,47 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
 }
 
 async function readAnswers(
-  lines: AsyncIterator<string>,
+  lines: AsyncIterator<Line>,
   waiting: ReadonlyMap<number, PromiseWithResolvers<unknown>>,
 ): Promise<void> {
   for (let next = await lines.next(); !next.done; next = await lines.next()) {
-    const answer: ToStep = JSON.parse(next.value); // the runner writes nothing else
+    const answer: ToStep = JSON.parse(next.value.text); // the runner writes nothing else
     if (answer.type === "answer") waiting.get(answer.id)?.resolve(answer.value);
     if (answer.type === "refusal") waiting.get(answer.id)?.reject(new Error(answer.message));
   }
+  Deno.exit(1); // the runner is gone
+}
+
+/** Hands over what a recipe's file exports, then ends. */
+export function hand(value: unknown): void {
+  const fault = value === undefined ? "nothing" : notPlain(value, []);
+  send(
+    fault === undefined
+      ? { type: "exported", value }
+      : value === undefined
+      ? { type: "exported", value: null }
+      : { type: "failed", message: `its default export holds ${fault}: expected plain data as JSON has it` },
+  );
+  Deno.exit(0); // whatever the file has left running
+}
+
+/** What in a value is no plain data, and where. */
+function notPlain(
+  value: unknown,
+  path: readonly string[],
+  around: readonly object[] = [],
+): string | undefined {
+  const at = path.length === 0 ? "" : ` at "${path.join(".")}"`;
+  if (typeof value === "number" && !Number.isFinite(value)) return `${value}${at}`;
+  if (["function", "bigint", "symbol"].includes(typeof value)) return `a ${typeof value}${at}`;
+  if (typeof value !== "object" || value === null) return undefined;
+  if (around.includes(value)) return `a circle${at}`;
+  if (path.length > 100) return "too many levels";
+  for (const [name, each] of Object.entries(value)) {
+    const fault = notPlain(each, [...path, name], [...around, value]);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
 }
 
 function send(message: FromStep): void {

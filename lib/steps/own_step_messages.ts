@@ -34,6 +34,7 @@ export type FromStep =
   }
   | { type: "progress"; event: { done?: number; total?: number; text: string } }
   | { type: "done"; output: unknown }
+  | { type: "exported"; value: unknown }
   | { type: "failed"; message: string };
 
 /** What is known of a step before it runs. */

@@ -79,7 +79,7 @@ export async function compileRecipe(
 
 /**
  * Reads a recipe's file, YAML, JSON or TypeScript, and makes it ready to run. Recipes of the same folder are known
- * to its steps. TypeScript runs while it is read, with the permissions of this program.
+ * to its steps. TypeScript runs while it is read, in a process that may reach nothing.
  *
  * @throws {RecipeError} With everything that is wrong, each by its place.
  */

@@ -13,6 +13,8 @@ import { callOperation } from "./call_operation.ts";
 import type { StepContext, StepEffect } from "./compiled.ts";
 import type { StepKind } from "./kinds/kind.ts";
 import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
+import { OwnStepError } from "./own_code.ts";
+import type { OwnStep } from "./own_step.ts";
 import type { StepDescription } from "./own_step_messages.ts";
 import { paramFault } from "./recipe_params.ts";
 import { namesSecret } from "./open_addresses.ts";
@@ -208,10 +210,10 @@ async function ownMaker(uses: string, folder: URL | undefined): Promise<StepMake
     return expected(["uses"], "a recipe that is a file, as its step is one beside it");
   }
   const file = new URL(uses, folder);
-  const { describeOwnStep, OwnStepError, runOwnStep } = await import("./own_step.ts");
-  let about: StepDescription;
+  const { describeOwnStep, runOwnStep } = await import("./own_step.ts");
+  let about: OwnStep;
   try {
-    about = await describeOwnStep(file);
+    about = await describeOwnStep(file, { folder });
   } catch (error) {
     if (error instanceof OwnStepError) return { path: ["uses"], message: error.message };
     throw error;

@@ -96,11 +96,10 @@ Deno.test(
       DESK_A: "a",
       DESK_B: "b",
     };
-    const names = (permissions: { env?: string[]; net?: string[] }, loading = false) =>
-      Object.keys(stepEnvironment(environment, { permissions, loading })).sort().join(" ");
+    const names = (permissions: { env?: string[]; net?: string[] }) =>
+      Object.keys(stepEnvironment(environment, permissions)).sort().join(" ");
     assertEquals(names({}), "NO_COLOR PATH");
     assertEquals(names({ net: ["example.com"] }), "HTTPS_PROXY NO_COLOR PATH no_proxy");
-    assertEquals(names({}, true), "HTTPS_PROXY NO_COLOR PATH no_proxy");
     assertEquals(names({ env: ["DESK_*", "OTEL_*", "OTEL_DENO"] }), "DESK_A DESK_B NO_COLOR PATH");
     assertEquals(names({ env: ["HSGATE_TRADE_PASSWORD"] }), "HSGATE_TRADE_PASSWORD NO_COLOR PATH");
   },

@@ -7,7 +7,7 @@ import { createClient } from "../../lib/client/client.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
 import { Redactor } from "../../lib/runner/redact.ts";
 import { Scheduler } from "../../lib/runner/scheduler.ts";
-import { runOwnStep } from "../../lib/steps/own_step.ts";
+import { describeOwnStep, runOwnStep } from "../../lib/steps/own_step.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { every, orders, realHost, step } from "./support.ts";
 
@@ -32,7 +32,8 @@ export function spawnWriter(job: LeaseJob): Deno.ChildProcess {
 
 if (import.meta.main) {
   const job: LeaseJob = JSON.parse(Deno.args[0]!);
-  const description = { summary: "", effect: "write", permissions: {}, params: {} } as const;
+  const file = new URL(job.step);
+  const description = await describeOwnStep(file);
   await using client = createClient(
     gateway({ url: job.gatewayUrl, tradePasswordKey: job.tradePasswordKey }),
     { tradePassword: job.tradePassword },
@@ -44,7 +45,7 @@ if (import.meta.main) {
     window: undefined,
     steps: [step({
       effect: "write",
-      run: (context) => runOwnStep(new URL(job.step), description, { params: {}, context }),
+      run: (context) => runOwnStep(file, description, { params: {}, context }),
     })],
   });
   const scheduler = new Scheduler({

@@ -163,7 +163,7 @@ Deno.test("a step of one's own in a process that was stopped and went on sends n
   });
   const output = child.output();
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-  while (await countOf(broker) === before) await pause(20);
+  for (let left = 60_000; await countOf(broker) === before && left > 0; left -= 20) await pause(20);
   child.kill("SIGSTOP");
   await pause(1_500); // longer than the lease, and the step has asked for its second order
   {
