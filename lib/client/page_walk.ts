@@ -21,6 +21,11 @@ import { isListMissing } from "../operations/wire_rows.ts";
 import type { Page } from "./paging.ts";
 import { type RowKey, SeenRows } from "./seen_rows.ts";
 
+/** Returns whether an answer came without the list that it promises: `null`, or nothing. */
+export function isNoAnswer(error: unknown): error is ProtocolError {
+  return error instanceof ProtocolError && error.code === "no-answer";
+}
+
 /** What a walk is made with. */
 export interface Walk {
   operation: AnyOperation;
@@ -81,16 +86,18 @@ abstract class PageWalk<Row> {
   }
 
   protected async ask(asked: Record<string, unknown>): Promise<Answer<Row>> {
-    const answer = await this.walk.ask({ ...this.walk.params, ...asked }) as Row[] | {
-      rows: Row[];
-      page: number;
-      totalPages?: string | number;
-      isLast?: boolean;
-    };
+    let answer: Row[] | { rows: Row[]; page?: number; totalPages?: string | number; isLast?: boolean };
+    try {
+      answer = await this.walk.ask({ ...this.walk.params, ...asked }) as typeof answer;
+    } catch (error) {
+      // Behind rows that came, some servers send nothing in the place of an empty list. At the start it is an error.
+      if (this.last === undefined || !isNoAnswer(error)) throw error;
+      return { rows: [], hasList: false, page: 0, total: undefined, isMarked: false };
+    }
     const hasList = !isListMissing(answer);
     // Lists come bare, or with counters beside them, as the operation's answer type says.
     if (Array.isArray(answer)) return { rows: answer, hasList, page: 0, total: undefined, isMarked: false };
-    const { rows, page, totalPages, isLast } = answer;
+    const { rows, page = 0, totalPages, isLast } = answer;
     // A member at zero is left out by some servers, so zero says nothing.
     const total = this.walk.operation.paging?.last === "total" ? Number(totalPages) || undefined : undefined;
     return { rows, hasList, page, total, isMarked: isLast === true };

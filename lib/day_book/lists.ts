@@ -5,6 +5,7 @@
  */
 import type { Client } from "../client/client.ts";
 import { isListChanged, type Page, type Paged, type PagingOptions } from "../client/paging.ts";
+import { isNoAnswer } from "../client/page_walk.ts";
 import { fillFields, fills } from "../operations/fills.ts";
 import { fundJournal, journalFields } from "../operations/fund_journal.ts";
 import { futures, futuresOrderFields } from "../operations/futures.ts";
@@ -124,7 +125,33 @@ export function sourceOf(
     params: Object.fromEntries(names.map((name) => [name, given[name]])),
     options,
   };
-  return operation.paging === undefined ? whole(asked) : walk(asked);
+  return orNothing(operation.paging === undefined ? whole(asked) : walk(asked));
+}
+
+/**
+ * Takes an answer without a list for an empty list that nobody has shown to be empty, so that what is kept of the day
+ * is compared with it. A list that breaks off behind its first page is an error.
+ */
+function orNothing({ pages, isComplete, unproven }: Source): Source {
+  let missing: string | undefined;
+  async function* tolerant(): AsyncGenerator<Page<AnyRow>> {
+    let count = 0;
+    try {
+      for await (const page of pages) {
+        count++;
+        yield page;
+      }
+    } catch (error) {
+      if (count > 0 || !isNoAnswer(error)) throw error;
+      missing = `there is no list in the answer (${error.message})`;
+      yield { rows: [], number: 1, isLast: true };
+    }
+  }
+  return {
+    pages: tolerant(),
+    isComplete: () => missing !== undefined || isComplete(),
+    unproven: () => missing ?? unproven(),
+  };
 }
 
 interface Asked {

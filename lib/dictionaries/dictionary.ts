@@ -45,7 +45,8 @@ export class Dictionary<Name extends string = string> {
   readonly closed: boolean;
   /** All rows. */
   readonly entries: readonly DictionaryEntry<Name>[];
-  readonly #byCode = new Map<string, Name>();
+  /** By the code as text, and as a number where it is one. */
+  readonly #byCode = new Map<string | number, Name>();
   readonly #byName = new Map<string, DictionaryEntry<Name>>();
 
   constructor(
@@ -62,6 +63,7 @@ export class Dictionary<Name extends string = string> {
         throw new TypeError(`Cannot build "${init.wire}": "${entry.name}" twice`);
       }
       this.#byCode.set(entry.code, entry.name);
+      if (String(Number(entry.code)) === entry.code) this.#byCode.set(Number(entry.code), entry.name);
       this.#byName.set(entry.name, entry);
     }
   }
@@ -78,8 +80,7 @@ export class Dictionary<Name extends string = string> {
 
   /** Returns our name for a code; a code that the table lacks stays readable and encodes back to itself. */
   decode(code: string | number): Name | Unlisted {
-    const text = typeof code === "string" ? code : String(code);
-    return this.#byCode.get(text) ?? `${UNLISTED}${text}`;
+    return this.#byCode.get(code) ?? `${UNLISTED}${code}`;
   }
 
   /**

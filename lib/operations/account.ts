@@ -10,7 +10,18 @@ import { ClientType, QueryType, RateType } from "../dictionaries/query.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
 import { family, gap, operation } from "./operation.ts";
 import { conditionalTypes } from "./orders.ts";
-import { field, key, listOf, nested, params, record, type RecordOf, rows, single } from "./records.ts";
+import {
+  answerRecord,
+  field,
+  key,
+  listOf,
+  nested,
+  params,
+  record,
+  type RecordOf,
+  rows,
+  single,
+} from "./records.ts";
 import { checkCommon, market, successAnswer, symbol } from "./shared.ts";
 import {
   anyOf,
@@ -171,7 +182,7 @@ export const buyingPowerFields = {
   /** Margin of a short option. */
   optionShortMargin: field("optionShortMarginAmount", decimal, noNumber),
 };
-const buyingPowerRecord = record(buyingPowerFields, ["MaxAvailableAssetVo"]);
+const buyingPowerRecord = answerRecord(buyingPowerFields, ["MaxAvailableAssetVo"]);
 /** The most that can be bought and sold of a listing. */
 export type BuyingPower = RecordOf<typeof buyingPowerFields>;
 
@@ -188,7 +199,7 @@ const wholeQuantity = (message: string) =>
   single(
     record({
       /** Most that can be traded, in shares. */
-      quantity: field("data", int64),
+      quantity: key("data", int64),
     }, [message]),
     "data",
   );
@@ -251,7 +262,7 @@ export const account = family("account", {
     needs: "trade-login",
     source: "API document 2.4, 4.2, 4.8",
     request: params({ market }),
-    response: record(fundsFields, ["TradeQueryMarginFundInfoResponse"]),
+    response: answerRecord(fundsFields, ["TradeQueryMarginFundInfoResponse"]),
     socket: { request: "TradeQueryMarginFundInfoRequest", response: "TradeQueryMarginFundInfoResponse" },
   }),
 
@@ -343,7 +354,7 @@ export const account = family("account", {
       /** Listing code. */
       symbol: field("stockCode", listingCode),
     }),
-    response: record({
+    response: answerRecord({
       /** Whether it can be bought on margin. */
       marginAllowed: field("marginAllow", flagText),
       /** Initial margin ratio. */
@@ -379,7 +390,7 @@ export const account = family("account", {
     response: single(
       record({
         /** Whether extended hours are supported. */
-        supported: field("data", flagText),
+        supported: key("data", flagText),
       }, ["CommonStringResponse"]),
       "data",
     ),
@@ -398,7 +409,7 @@ export const account = family("account", {
     request: params({ market, symbol }, checkCommon),
     response: record({
       /** Whether it can be sold short. */
-      supported: field("supportShort", flagText),
+      supported: key("supportShort", flagText),
       /** Interest rate. */
       interestRate: field("interestRate", decimal),
     }, ["TradeQueryStockShortInfoResponse"]),

@@ -11,7 +11,7 @@ import { SecurityType } from "../dictionaries/security_type.ts";
 import { Side } from "../dictionaries/side.ts";
 import { TradingHours } from "../dictionaries/trading_hours.ts";
 import { family, operation } from "./operation.ts";
-import { field, key, listOf, optional, params, record, type RecordOf } from "./records.ts";
+import { answerRecord, field, key, listOf, optional, params, record, type RecordOf } from "./records.ts";
 import { checkCommon, market, pageCounters, pageNumbers, pageNumbersText } from "./shared.ts";
 import { anyOf, asText, dateTime, decimal, flagText, int64, listingCode, orderId, text } from "./types.ts";
 
@@ -68,9 +68,9 @@ const conditionalOrderRecord = record(conditionalOrderFields, ["CondOrderVo"]);
 export type ConditionalOrder = RecordOf<typeof conditionalOrderFields>;
 
 const page = (message: string) =>
-  record({
+  answerRecord({
     /** Conditional orders of this page. */
-    rows: field("data", listOf(conditionalOrderRecord)),
+    rows: key("data", listOf(conditionalOrderRecord)),
     ...pageCounters,
     /** Pages in all. */
     totalPages: field("totalPages", int64),

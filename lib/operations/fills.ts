@@ -11,7 +11,7 @@ import { checkCommon, cursorPaging, dateRange, fillIdentity, market } from "./sh
 import { completeFees } from "./socket_fees.ts";
 import { decimal } from "./types.ts";
 
-type FeeFields = Record<FeeItem, Field<string, false, "required">>;
+type FeeFields = Record<FeeItem, Field<string, "required">>;
 
 /** The items that the published message has; the other two came later, without numbers. */
 const withoutNumber = new Set(["fare8", "fare9"]);

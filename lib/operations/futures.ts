@@ -14,7 +14,18 @@ import { OrderStatus } from "../dictionaries/order_status.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
 import { Side } from "../dictionaries/side.ts";
 import { family, operation, type Proof } from "./operation.ts";
-import { field, key, listOf, optional, params, record, type RecordOf, rows } from "./records.ts";
+import {
+  answerRecord,
+  commandAnswer,
+  field,
+  key,
+  listOf,
+  optional,
+  params,
+  record,
+  type RecordOf,
+  rows,
+} from "./records.ts";
 import {
   checkCommon,
   dateRange,
@@ -26,7 +37,6 @@ import {
 } from "./shared.ts";
 import {
   anyOf,
-  anyOfInt,
   asInt,
   asText,
   date,
@@ -88,7 +98,7 @@ export const futuresFundsFields = {
   /** Account executive. */
   accountExecutive: field("aeId", text),
 };
-const fundsRecord = record(futuresFundsFields, ["FuturesFundInfoVo"]);
+const fundsRecord = answerRecord(futuresFundsFields, ["FuturesFundInfoVo"]);
 /** Futures funds, in Hong Kong dollars unless named otherwise. */
 export type FuturesFunds = RecordOf<typeof futuresFundsFields>;
 
@@ -190,7 +200,7 @@ export const futuresOrderFields = {
   /** Until when it is good. */
   validUntil: field("validTime", { ...date, encode: (value: string) => value.replaceAll("-", "/") }),
   /** Whether it may trade in the after-hours session. */
-  session: field("orderOptions", asInt(anyOfInt(FuturesOrderOption))),
+  session: field("orderOptions", asInt(anyOf(FuturesOrderOption))),
   /** Position of the row in its list. */
   cursor: field("queryParamStr", text),
 };
@@ -222,9 +232,9 @@ const productRecord = record(futuresProductFields, ["FuturesProductInfoVo"]);
 export type FuturesProduct = RecordOf<typeof futuresProductFields>;
 
 const page = (message: string) =>
-  record({
+  answerRecord({
     /** Orders or fills of this page. */
-    rows: field("data", listOf(orderRecord)),
+    rows: key("data", listOf(orderRecord)),
     ...pageCounters,
     /** @deprecated Pages in all; the broker calls it obsolete. */
     totalPages: field("totalPageNo", int32()),
@@ -280,7 +290,7 @@ export const futures = family("futures", {
     request: params({}),
     response: record({
       /** Funds of the futures account. */
-      funds: field("fundInfo", fundsRecord),
+      funds: key("fundInfo", fundsRecord),
     }, ["FuturesQueryFundInfoResponse"]),
     socket: { request: "FuturesQueryFundInfoRequest", response: "FuturesQueryFundInfoResponse" },
   }),
@@ -294,11 +304,11 @@ export const futures = family("futures", {
     needs: "trade-login",
     source: "API document 2.5, 4.5",
     request: params({}),
-    response: record({
+    response: answerRecord({
       /** Funds of the futures account. */
       funds: field("fundInfo", fundsRecord),
       /** Positions. */
-      holdings: field("holdsList", listOf(holdingRecord)),
+      holdings: key("holdsList", listOf(holdingRecord)),
     }, ["FuturesQueryHoldsListResponse"]),
     socket: { request: "FuturesQueryHoldsListRequest", response: "FuturesQueryHoldsListResponse" },
   }),
@@ -315,9 +325,9 @@ export const futures = family("futures", {
       /** Contract code; Hong Kong codes carry `.HK`. */
       symbol: contract,
     }),
-    response: record({
+    response: answerRecord({
       /** None, long or short. */
-      position: field("positionStatus", asInt(anyOfInt(PositionStatus))),
+      position: field("positionStatus", asInt(anyOf(PositionStatus))),
       /** Most contracts that can be bought. */
       maxBuy: field("maxBuyAmount", int64),
       /** Most contracts that can be sold. */
@@ -486,7 +496,7 @@ export const futures = family("futures", {
       /** The new password. */
       password: field("newPwd", secret),
     }),
-    response: record({}),
+    response: commandAnswer({}),
     socket: { request: "FuturesResetPwdRequest", response: null, responseType: "Common" },
   }),
 });

@@ -13,7 +13,17 @@ import { Side } from "../dictionaries/side.ts";
 import { TradingHours } from "../dictionaries/trading_hours.ts";
 import { RoutingVenue } from "../dictionaries/venue.ts";
 import { family, gap, operation, type Proof } from "./operation.ts";
-import { field, key, listOf, optional, params, record, type RecordOf, rows } from "./records.ts";
+import {
+  answerRecord,
+  field,
+  key,
+  listOf,
+  optional,
+  params,
+  record,
+  type RecordOf,
+  rows,
+} from "./records.ts";
 import {
   checkCommon,
   cursorPaging,
@@ -119,10 +129,15 @@ export const orderFields = {
   cursor: field("queryParamStr", text),
 };
 
+const listedOrderFields = {
+  ...orderFields,
+  /** The broker's order number. */
+  orderId: key("entrustId", orderId),
+};
 /** An order as the lists of orders show it. */
-export const orderRecord = record(orderFields, ["OrderVo"]);
+export const orderRecord = record(listedOrderFields, ["OrderVo"]);
 /** An order as the lists of orders show it. */
-export type Order = RecordOf<typeof orderFields>;
+export type Order = RecordOf<typeof listedOrderFields>;
 
 /** One order that a cancellation of several could not cancel. */
 const cancelFailure = record({
@@ -132,11 +147,11 @@ const cancelFailure = record({
   remark: field("remark", text),
 });
 
-const cancelAnswer = record({
+const cancelAnswer = answerRecord({
   /** Orders that were cancelled. */
-  cancelled: field("successEntrustId", listOf(orderId)),
+  cancelled: key("successEntrustId", listOf(orderId)),
   /** Orders that were not, each with the reason. */
-  failed: field("failCancelEntrust", listOf(cancelFailure)),
+  failed: key("failCancelEntrust", listOf(cancelFailure)),
 });
 
 interface CancelManyParams {

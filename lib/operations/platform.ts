@@ -5,7 +5,7 @@
  */
 import { Country } from "../dictionaries/country.ts";
 import { family, gap, operation } from "./operation.ts";
-import { field, key, params, record } from "./records.ts";
+import { commandAnswer, field, key, params, record } from "./records.ts";
 import { int32, oneOf, secret, text } from "./types.ts";
 
 const overHttp = gap("answered by the platform over HTTP, not by the socket");
@@ -72,7 +72,7 @@ export const platform = family("platform", {
     extra: true,
     source: "vendor Python SDK 1.1.2",
     request: params({ token }),
-    response: record({}),
+    response: commandAnswer({}),
     socket: overHttp,
   }),
 

@@ -10,7 +10,7 @@ import { Side } from "../dictionaries/side.ts";
 import { bookLevelRecord, brokerRecord, quoteRecord, tickRecord } from "./quotes.ts";
 import { field, key, listOf, record, type RecordOf } from "./records.ts";
 import { securityRecord } from "./shared.ts";
-import { anyOf, anyOfInt, date, decimal, orderId, text, timeOfDay, type ValueType } from "./types.ts";
+import { anyOf, date, decimal, orderId, text, timeOfDay, type ValueType } from "./types.ts";
 
 const orderUpdateFields = {
   /** Listing code. */
@@ -79,19 +79,19 @@ const brokerPush = record({
   /** The security. */
   security: field("security", securityRecord),
   /** Sources disagree: the definitions say 0 buy, 1 sell. A 2 arrives as `unlisted:2` and can only mean sell. */
-  side: field("side", anyOfInt(BrokerSide)),
+  side: field("side", anyOf(BrokerSide)),
   /** Places of that side. */
-  brokers: field("brokerList", listOf(brokerRecord)),
+  brokers: key("brokerList", listOf(brokerRecord)),
 }, ["BrokerNotify"]);
 const bookPush = record({
   /** The security. */
   security: field("security", securityRecord),
   /** Side of the book. */
-  side: field("side", anyOfInt(BookSide)),
+  side: field("side", anyOf(BookSide)),
   /** Levels of that side. */
-  levels: field("orderBookList", listOf(bookLevelRecord)),
+  levels: key("orderBookList", listOf(bookLevelRecord)),
   /** Session that it belongs to, US. */
-  session: field("mktTmType", anyOfInt(QuoteSession)),
+  session: field("mktTmType", anyOf(QuoteSession)),
 }, ["OrderBookFullNotify"]);
 
 /** How a push number maps to a typed event. */

@@ -9,10 +9,21 @@ import { PushTopic } from "../dictionaries/push.ts";
 import { YesNo } from "../dictionaries/query.ts";
 import { BrokerItemType, DepthFeed, QuoteSession, TickSide } from "../dictionaries/quote.ts";
 import { family, gap, operation } from "./operation.ts";
-import { field, listOf, optional, params, record, type RecordOf, rows } from "./records.ts";
+import {
+  answerRecord,
+  commandAnswer,
+  field,
+  key,
+  listOf,
+  optional,
+  params,
+  record,
+  type RecordOf,
+  rows,
+} from "./records.ts";
 import { securityParams, securityRecord } from "./shared.ts";
 import {
-  anyOfInt,
+  anyOf,
   asInt,
   asText,
   date as dateType,
@@ -20,12 +31,12 @@ import {
   dateInt,
   dateSlash,
   decimal,
-  double,
   flag,
   int32,
   int64,
   listingCode,
   oneOf,
+  quoteDecimal,
   text,
 } from "./types.ts";
 
@@ -81,32 +92,32 @@ const optionQuoteRecord = record({
   rho: field("rho", decimal),
 }, ["OptionBasicQotExData"]);
 
-/** Fields of a quote. Prices are the wire's floating-point numbers: for looking, not for money. */
+/** Fields of a quote. Prices and amounts are doubles on the wire, and decimal text here. */
 export const quoteFields = {
   /** The security. */
   security: field("security", securityRecord),
   /** Last price. */
-  lastPrice: field("lastPrice", double),
+  lastPrice: field("lastPrice", quoteDecimal),
   /** Opening price. */
-  openPrice: field("openPrice", double),
+  openPrice: field("openPrice", quoteDecimal),
   /** Highest price of the day. */
-  highPrice: field("highPrice", double),
+  highPrice: field("highPrice", quoteDecimal),
   /** Lowest price of the day. */
-  lowPrice: field("lowPrice", double),
+  lowPrice: field("lowPrice", quoteDecimal),
   /** Close of the day before. */
-  previousClose: field("lastClosePrice", double),
+  previousClose: field("lastClosePrice", quoteDecimal),
   /** Smallest step of the price. */
-  priceStep: field("priceSpread", double),
+  priceStep: field("priceSpread", quoteDecimal),
   /** Volume, in shares or contracts. */
   volume: field("volume", int64),
   /** Volume as the server's own text, for callers that lose digits. */
   volumeText: field("volumeStr", text),
   /** Turnover, in the listing's currency. */
-  turnover: field("turnover", double),
+  turnover: field("turnover", quoteDecimal),
   /** Turnover rate, in percent. */
-  turnoverRate: field("turnoverRate", double),
+  turnoverRate: field("turnoverRate", quoteDecimal),
   /** Amplitude, in percent. */
-  amplitude: field("amplitude", double),
+  amplitude: field("amplitude", quoteDecimal),
   /** Whether trading is suspended. */
   isSuspended: field("isSuspended", flag),
   /** State of the security; no source lists the numbers. */
@@ -122,7 +133,7 @@ export const quoteFields = {
   /** Time of the market, `yyyyMMddHHmmss` in the exchange's zone. */
   marketTime: field("marketTime", text),
   /** Session that the quote belongs to, US. */
-  session: field("mktTmType", anyOfInt(QuoteSession)),
+  session: field("mktTmType", anyOf(QuoteSession)),
   /** What a future adds. */
   future: field("futureExData", futureQuoteRecord),
   /** What an option adds. */
@@ -130,6 +141,8 @@ export const quoteFields = {
 };
 /** A quote, on the wire `BasicQot`. */
 export const quoteRecord = record(quoteFields, ["BasicQot"]);
+/** A quote that was asked for: without its security it could be anybody's. */
+const askedQuoteRecord = record({ ...quoteFields, security: key("security", securityRecord) }, ["BasicQot"]);
 /** A quote. */
 export type Quote = RecordOf<typeof quoteFields>;
 
@@ -139,7 +152,7 @@ const brokerFields = {
   /** Broker code, or the level where no broker stands. */
   broker: field("item", text),
   /** What `broker` holds. */
-  kind: field("type", anyOfInt(BrokerItemType)),
+  kind: field("type", anyOf(BrokerItemType)),
   /** Name of the broker. */
   name: field("name", text),
 };
@@ -152,7 +165,7 @@ const bookLevelFields = {
   /** Level, counted from 1. */
   level: field("level", int32()),
   /** Price. */
-  price: field("price", double),
+  price: field("price", quoteDecimal),
   /** Quantity. */
   volume: field("volume", int64),
   /** Orders at this level. */
@@ -171,17 +184,17 @@ const tickFields = {
   /** Time of the trade, Unix milliseconds. */
   timestamp: field("timestamp", int64),
   /** Side that started the trade. */
-  side: field("side", anyOfInt(TickSide)),
+  side: field("side", anyOf(TickSide)),
   /** Price. */
-  price: field("price", double),
+  price: key("price", quoteDecimal),
   /** Quantity. */
   volume: field("volume", int64),
   /** Turnover, in the listing's currency. */
-  turnover: field("turnover", double),
+  turnover: field("turnover", quoteDecimal),
   /** Type of the trade; no source lists the numbers. */
   tickType: field("type", int32()),
   /** Session that it belongs to, US. */
-  session: field("mktTmType", anyOfInt(QuoteSession)),
+  session: field("mktTmType", anyOf(QuoteSession)),
 };
 /** One trade of the market, on the wire `Ticker`. */
 export const tickRecord = record(tickFields, ["Ticker"]);
@@ -196,19 +209,19 @@ const barFields = {
   /** Start of the bar, Unix milliseconds. */
   timestamp: field("timestamp", int64),
   /** Opening price. */
-  openPrice: field("openPrice", double),
+  openPrice: field("openPrice", quoteDecimal),
   /** Highest price. */
-  highPrice: field("highPrice", double),
+  highPrice: field("highPrice", quoteDecimal),
   /** Lowest price. */
-  lowPrice: field("lowPrice", double),
+  lowPrice: field("lowPrice", quoteDecimal),
   /** Closing price. */
-  closePrice: field("closePrice", double),
+  closePrice: key("closePrice", quoteDecimal),
   /** Close of the bar before. */
-  previousClose: field("lastClosePrice", double),
+  previousClose: field("lastClosePrice", quoteDecimal),
   /** Volume. */
   volume: field("volume", int64),
   /** Turnover, in the listing's currency. */
-  turnover: field("turnover", double),
+  turnover: field("turnover", quoteDecimal),
 };
 const barRecord = record(barFields, ["KLine"]);
 /** A bar, on the wire `KLine`. */
@@ -218,15 +231,15 @@ const timeSharePointFields = {
   /** Time of day. */
   time: field("time", text),
   /** Price. */
-  price: field("price", double),
+  price: key("price", quoteDecimal),
   /** Close of the day before. */
-  previousClose: field("lastClosePrice", double),
+  previousClose: field("lastClosePrice", quoteDecimal),
   /** Mean price so far. */
-  averagePrice: field("avgPrice", double),
+  averagePrice: field("avgPrice", quoteDecimal),
   /** Volume of the minute. */
   volume: field("volume", int64),
   /** Turnover of the minute. */
-  turnover: field("turnover", double),
+  turnover: field("turnover", quoteDecimal),
 };
 const timeSharePoint = record(timeSharePointFields, ["TimeShare"]);
 /** One minute of a day's price line. */
@@ -270,7 +283,7 @@ export const quotes = family("quotes", {
       /** Session, US; without it a quote outside hours gives the last close. */
       session,
     }),
-    response: rows("basicQot", quoteRecord, { proto: ["BasicQotResponse"] }),
+    response: rows("basicQot", askedQuoteRecord, { proto: ["BasicQotResponse"] }),
     socket: marketSocket("BasicQot"),
   }),
 
@@ -285,13 +298,13 @@ export const quotes = family("quotes", {
     request: params({ security }, (query, wrong) => {
       if (query.security?.type.startsWith("hk-") === false) wrong("security", "a Hong Kong security");
     }),
-    response: record({
+    response: answerRecord({
       /** The security. */
       security: field("security", securityRecord),
       /** Brokers that sell. */
-      asks: field("brokerAskList", listOf(brokerRecord)),
+      asks: key("brokerAskList", listOf(brokerRecord)),
       /** Brokers that buy. */
-      bids: field("brokerBidList", listOf(brokerRecord)),
+      bids: key("brokerBidList", listOf(brokerRecord)),
     }, ["BrokerResponse"]),
     socket: marketSocket("Broker"),
   }),
@@ -313,15 +326,15 @@ export const quotes = family("quotes", {
     }, (query, wrong) => {
       if (query.security?.type === "us-otc-stock") wrong("security", "a security that is not OTC");
     }),
-    response: record({
+    response: answerRecord({
       /** The security. */
       security: field("security", securityRecord),
       /** Levels that sell, best first. */
-      asks: field("orderBookAskList", listOf(bookLevelRecord)),
+      asks: key("orderBookAskList", listOf(bookLevelRecord)),
       /** Levels that buy, best first. */
-      bids: field("orderBookBidList", listOf(bookLevelRecord)),
+      bids: key("orderBookBidList", listOf(bookLevelRecord)),
       /** Smallest step of the price. */
-      priceStep: field("spreadLevel", double),
+      priceStep: field("spreadLevel", quoteDecimal),
     }, ["OrderBookResponse"]),
     socket: marketSocket("OrderBook"),
   }),
@@ -342,11 +355,11 @@ export const quotes = family("quotes", {
       /** Session, US. */
       session,
     }),
-    response: record({
+    response: answerRecord({
       /** The security. */
       security: field("security", securityRecord),
       /** Ticks, oldest first. */
-      ticks: field("ticker", listOf(tickRecord), { aliases: ["tickerList"] }),
+      ticks: key("ticker", listOf(tickRecord), { aliases: ["tickerList"] }),
     }, ["TickerResponse"]),
     socket: marketSocket("Ticker"),
   }),
@@ -376,11 +389,11 @@ export const quotes = family("quotes", {
         wrong("limit", `at most ${days} days of ${query.interval} bars in one request`);
       }
     }),
-    response: record({
+    response: answerRecord({
       /** The security. */
       security: field("security", securityRecord),
       /** Bars, oldest first. */
-      bars: field("kline", listOf(barRecord)),
+      bars: key("kline", listOf(barRecord)),
     }, ["KLResponse"]),
     socket: marketSocket("KL"),
   }),
@@ -399,11 +412,11 @@ export const quotes = family("quotes", {
       /** Session, US. */
       session,
     }),
-    response: record({
+    response: answerRecord({
       /** The security. */
       security: field("security", securityRecord),
       /** Minutes, oldest first. */
-      points: field("timeShare", listOf(timeSharePoint)),
+      points: key("timeShare", listOf(timeSharePoint)),
     }, ["TimeShareResponse"]),
     socket: marketSocket("TimeShare"),
   }),
@@ -468,7 +481,7 @@ export const quotes = family("quotes", {
     needs: "platform-login",
     source: "API document 4.6, 6.1; the limit of 200 from the community Go SDK",
     request: params(subscription),
-    response: record({}),
+    response: commandAnswer({}),
     socket: { request: "PushsubscribeRequest", response: null, requestType: "HQSubscribe" },
   }),
 
@@ -480,7 +493,7 @@ export const quotes = family("quotes", {
     needs: "platform-login",
     source: "API document 4.6, 6.1",
     request: params(subscription),
-    response: record({}),
+    response: commandAnswer({}),
     socket: { request: "PushunsubscribeRequest", response: null, requestType: "HQUnsubscribe" },
   }),
 });

@@ -4,15 +4,22 @@
  * @module
  */
 import type { Issue } from "../errors.ts";
-import { type FieldInfo, InexactNumber, Mismatch, type Shape, type ValueType } from "./types.ts";
+import {
+  type FieldInfo,
+  type FieldsInfo,
+  InexactNumber,
+  Mismatch,
+  MissingAnswer,
+  type Shape,
+  type ValueType,
+} from "./types.ts";
 
 /** How a field's presence shows in the types: always there, or possibly absent. */
 export type Presence = "required" | "optional";
 
 /** One member of a record. */
-export interface Field<T = unknown, Z extends boolean = boolean, P extends Presence = Presence>
-  extends FieldInfo {
-  readonly type: ValueType<T, Z>;
+export interface Field<T = unknown, P extends Presence = Presence> extends FieldInfo {
+  readonly type: ValueType<T>;
   readonly presence: P;
 }
 
@@ -27,50 +34,51 @@ export interface FieldOptions {
   gap?: string;
 }
 
-/** A member that a request must carry. In an answer, a member that may be absent unless its type has a zero. */
-export function field<T, Z extends boolean>(
+/** A member that a request must carry. In an answer, a member that servers may leave out. */
+export function field<T>(
   wire: string,
-  type: ValueType<T, Z>,
+  type: ValueType<T>,
   options?: FieldOptions,
-): Field<T, Z, "required">;
+): Field<T, "required">;
 /** A member with a fallback, which a request may therefore leave out. */
-export function field<T, Z extends boolean>(
+export function field<T>(
   wire: string,
-  type: ValueType<T, Z>,
+  type: ValueType<T>,
   options: FieldOptions & { fallback: NoInfer<T> },
-): Field<T, Z, "optional">;
-export function field<T, Z extends boolean>(
+): Field<T, "optional">;
+export function field<T>(
   wire: string,
-  type: ValueType<T, Z>,
+  type: ValueType<T>,
   options: FieldOptions & { fallback?: T } = {},
-): Field<T, Z> {
+): Field<T> {
   const isOptional = options.fallback !== undefined;
   return { wire, type, optional: isOptional, presence: isOptional ? "optional" : "required", ...options };
 }
 
 /** A member that a request may leave out. */
-export function optional<T, Z extends boolean>(
+export function optional<T>(
   wire: string,
-  type: ValueType<T, Z>,
+  type: ValueType<T>,
   options: FieldOptions = {},
-): Field<T, Z, "optional"> {
+): Field<T, "optional"> {
   return { wire, type, optional: true, presence: "optional", ...options };
 }
 
-/** A member without which an answer's record makes no sense, so that its absence is an error. */
-export function key<T, Z extends boolean>(
+/**
+ * A member that an answer promises: without it the answer is an error. A list that is left out is an empty list, as
+ * servers leave out members at zero (vendor Go SDK); a list that is `null` is an error like any other member.
+ */
+export function key<T>(
   wire: string,
-  type: ValueType<T, Z>,
+  type: ValueType<T>,
   options: FieldOptions = {},
-): Field<T, Z, "required"> & { readonly key: true } {
+): Field<T, "required"> & { readonly key: true } {
   return { wire, type, optional: false, presence: "required", key: true, ...options };
 }
 
 type Simplify<T> = { [K in keyof T]: T[K] };
-type ValueOf<F> = F extends { readonly type: ValueType<infer T, infer _Z> } ? T : never;
-type MayBeAbsent<F> = F extends { readonly key: true } ? false
-  : F extends { readonly type: ValueType<infer _T, infer Z> } ? (Z extends true ? false : true)
-  : false;
+type ValueOf<F> = F extends { readonly type: ValueType<infer T> } ? T : never;
+type MayBeAbsent<F> = F extends { readonly key: true } ? false : true;
 
 /** Parameters made of such fields. */
 export type ParamsOf<F extends Fields> = Simplify<
@@ -90,6 +98,7 @@ export type RecordOf<F extends Fields> = Simplify<
  */
 export type Refine<T> = (params: Partial<T>, wrong: (path: string, expected: string) => void) => void;
 
+const isNothing = (value: unknown) => value === undefined || value === null || value === "";
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -98,7 +107,7 @@ export function params<F extends Fields>(
   fields: F,
   refine?: Refine<ParamsOf<F>>,
   proto: readonly string[] = [],
-): ValueType<ParamsOf<F>, false> {
+): ValueType<ParamsOf<F>> {
   const entries = Object.entries(fields);
   // Next to a secret, a misspelt or misplaced value may be the secret itself.
   const holdsSecret = entries.some(([, { type }]) => type.secret);
@@ -108,8 +117,6 @@ export function params<F extends Fields>(
     expected: "an object of parameters",
     shape: shapeOf(fields),
     proto,
-    hasZero: false,
-    zero: undefined,
     fields,
     check(value, path, issues) {
       if (!isObject(value)) {
@@ -184,21 +191,18 @@ function decodeParams(entries: [string, FieldInfo][], value: unknown): Record<st
   return out;
 }
 
-/** A record of an answer. One without key members may be wholly absent, as answers of commands are. */
+/** A record of an answer, or within one. */
 export function record<F extends Fields>(
   fields: F,
   proto: readonly string[] = [],
-): ValueType<RecordOf<F>, false> {
+): ValueType<RecordOf<F>> {
   const entries = Object.entries(fields);
-  const hasKey = entries.some(([, each]) => "key" in each);
   let fast: ((value: Record<string, unknown>) => RecordOf<F>) | undefined;
   return {
     name: "record",
     expected: "a record",
     shape: shapeOf(fields),
     proto,
-    hasZero: false,
-    zero: undefined,
     fields,
     check(value, path, issues) {
       if (!isObject(value)) issues.push({ path, value, expected: "a record" });
@@ -210,7 +214,6 @@ export function record<F extends Fields>(
     },
     encode: (value) => encodeFields(entries, value as Record<string, unknown>),
     decode(value) {
-      if ((value === null || value === undefined) && !hasKey) value = {};
       if (!isObject(value)) throw new Mismatch("a record", value);
       fast ??= compileDecoder<RecordOf<F>>(fields);
       try {
@@ -224,13 +227,56 @@ export function record<F extends Fields>(
   };
 }
 
-function locate(entries: [string, FieldInfo & { key?: true }][], value: Record<string, unknown>): void {
+/** The answer of a command, which servers may leave out altogether. */
+export function commandAnswer<F extends Fields>(
+  fields: F,
+  proto: readonly string[] = [],
+): ValueType<RecordOf<F>> {
+  const type = record(fields, proto);
+  return { ...type, decode: (value) => type.decode(value ?? {}) };
+}
+
+/** An answer that is one record. One without any member that the catalogue knows tells nothing, and is an error. */
+export function answerRecord<F extends Fields>(
+  fields: F,
+  proto: readonly string[] = [],
+): ValueType<RecordOf<F>> {
+  const type = record(fields, proto);
+  return {
+    ...type,
+    decode(value) {
+      if (isNothing(value)) throw new MissingAnswer("a record", value);
+      const answer = type.decode(value);
+      // A key list that was left out is empty in ours: what counts is what came.
+      if (isObject(value) && !holdsAny(fields, value)) {
+        throw new Mismatch(`a record with ${membersOf(fields)}`, value);
+      }
+      return answer;
+    },
+  };
+}
+
+function holdsAny(fields: FieldsInfo, value: Record<string, unknown>): boolean {
+  return Object.values(fields).some(({ wire, aliases = [] }) =>
+    [wire, ...aliases].some((name) => value[name] !== undefined && value[name] !== null && value[name] !== "")
+  );
+}
+
+function membersOf(fields: FieldsInfo): string {
+  const [first, ...rest] = Object.values(fields).map(({ wire }) => `"${wire}"`);
+  return rest.length === 0 ? `${first}` : `${first} or another of its members`;
+}
+
+function locate(entries: [string, FieldInfo][], value: Record<string, unknown>): void {
   for (const [, { wire, type, aliases = [], key }] of entries) {
     const member = [wire, ...aliases].find((name) =>
       value[name] !== undefined && value[name] !== null && value[name] !== ""
     );
     if (member !== undefined) within(member, () => type.decode(value[member]));
-    else if (key) within(wire, () => absent(type.expected));
+    else if (key && type.isList) {
+      const given = [wire, ...aliases].find((name) => value[name] !== undefined);
+      if (given !== undefined) within(given, () => type.decode(value[given]));
+    } else if (key) within(wire, () => absent(type.expected));
   }
 }
 
@@ -252,40 +298,36 @@ function within<T>(step: string | number, read: () => T): T {
  * names, which costs about ten times as much, and answers hold thousands of members.
  */
 function compileDecoder<T>(fields: Fields): (value: Record<string, unknown>) => T {
-  const entries = Object.entries(fields) as [string, FieldInfo & { key?: true }][];
+  const entries = Object.entries(fields) as [string, FieldInfo][];
   const lines = entries.map(([name, { wire, aliases = [], type, key }], index) => {
     const target = `out[${JSON.stringify(name)}]`;
     const read = [wire, ...aliases].map((member) => `value[${JSON.stringify(member)}]`).join(" ?? ");
-    const otherwise = key
-      ? ` else absent(types[${index}].expected);`
-      : type.hasZero
-      ? ` else ${target} = zero(types[${index}]);`
-      : "";
+    if (key && type.isList) {
+      const left = [wire, ...aliases].map((member) => `value[${JSON.stringify(member)}] === undefined`).join(
+        " && ",
+      );
+      return `${target} = ${left} ? [] : decode${index}(${read});`;
+    }
+    const otherwise = key ? ` else absent(types[${index}].expected);` : "";
     return `v = ${read}; if (v !== undefined && v !== null && v !== "") ${target} = decode${index}(v);${otherwise}`;
   });
   const decoders = entries.map((_, index) => `const decode${index} = types[${index}].decode;`);
   const body = `${decoders.join("\n")}\nreturn (value) => { const out = {}; let v;\n${
     lines.join("\n")
   }\nreturn out; };`;
-  const build = new Function("types", "absent", "zero", body);
-  return build(entries.map(([, { type }]) => type), absent, zeroOf);
-}
-
-/** An absent list is a new empty list each time, so that no two answers share one. */
-function zeroOf(type: FieldInfo["type"]): unknown {
-  return Array.isArray(type.zero) ? [] : type.zero;
+  const build = new Function("types", "absent", body);
+  return build(entries.map(([, { type }]) => type), absent);
 }
 
 /** A list. A lone item stands for a list of one, as some servers write it. */
-export function listOf<T, Z extends boolean>(type: ValueType<T, Z>, most = Infinity): ValueType<T[], true> {
+export function listOf<T>(type: ValueType<T>, most = Infinity): ValueType<T[]> {
   const expected = `a list of 1 to ${most === Infinity ? "any number of" : most} items`;
   return {
     name: `list of ${type.name}`,
     expected,
     shape: { kind: "list", of: type.shape },
     proto: type.proto,
-    hasZero: true,
-    zero: [],
+    isList: true,
     ...(type.dictionary && { dictionary: type.dictionary }),
     ...(type.fields && { fields: type.fields }),
     check(value, path, issues) {
@@ -295,6 +337,7 @@ export function listOf<T, Z extends boolean>(type: ValueType<T, Z>, most = Infin
     },
     encode: (value) => value.map((item) => type.encode(item)),
     decode(value) {
+      if (isNothing(value)) throw new MissingAnswer("a list", value);
       const items: unknown[] = Array.isArray(value) ? value : [value];
       const out: T[] = new Array(items.length);
       for (let index = 0; index < items.length; index++) {
@@ -321,18 +364,19 @@ export interface RowsOptions {
 
 /**
  * An answer that is a list: under its member, under an alias, bare, one level deeper under `data`, or one row
- * written inline. Nothing at all is an empty list.
+ * written inline. A record without the list is an empty list, as servers leave out empty lists; no answer at all and
+ * `null` in the place of the list are errors.
  */
 export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions = {}): RowsType<T> {
   const list = listOf(type);
   const names = [member, ...options.aliases ?? []];
   // Returns `undefined` where the answer has no list at all.
   const find = (value: unknown): unknown => {
-    if (value === undefined || value === null) return undefined;
     if (Array.isArray(value)) return value;
+    if (isNothing(value)) throw new MissingAnswer("a list", value);
     if (!isObject(value)) throw new Mismatch("a list", value);
     const name = names.find((each) => value[each] !== undefined);
-    if (name !== undefined) return value[name] === null ? undefined : find1(value[name]);
+    if (name !== undefined) return find1(value[name]);
     const inline = Object.keys(type.fields ?? {}).some((each) =>
       value[type.fields![each]!.wire] !== undefined
     );
@@ -348,14 +392,18 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
     proto: options.proto ?? [],
     fields: { rows: { wire: member, type: list, optional: false } },
     encode: (value) => ({ [member]: list.encode(value) }),
-    decode: (value) => within(member, () => list.decode(find(value) ?? [])),
+    decode: (value) =>
+      within(member, () => {
+        const found = find(value);
+        return found === undefined ? [] : list.decode(found);
+      }),
     rows: type,
     wireList: find,
   };
 }
 
 /** An answer that is a list of records. */
-export interface RowsType<T> extends ValueType<T[], true> {
+export interface RowsType<T> extends ValueType<T[]> {
   /** What one row is. */
   readonly rows: ValueType<T>;
   /** Finds the rows as the broker sent them; `undefined` where the answer has no list at all. */
@@ -363,7 +411,7 @@ export interface RowsType<T> extends ValueType<T[], true> {
 }
 
 /** An answer that is one record, under a member or flat, as servers write both. */
-export function nested<T>(member: string, type: ValueType<T, false>, proto: string): ValueType<T, false> {
+export function nested<T>(member: string, type: ValueType<T>, proto: string): ValueType<T> {
   return {
     ...type,
     proto: [proto],
@@ -374,7 +422,7 @@ export function nested<T>(member: string, type: ValueType<T, false>, proto: stri
 }
 
 /** An answer that is one value: under its member, under an alias, or bare, as servers write all three. */
-export function single<T>(type: ValueType<T, false>, member: string): ValueType<T, false> {
+export function single<T>(type: ValueType<T>, member: string): ValueType<T> {
   return { ...type, decode: (value) => type.decode(isObject(value) ? value : { [member]: value }) };
 }
 

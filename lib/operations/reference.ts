@@ -69,8 +69,12 @@ function indexPage(): string {
     "changes the login or the pushes only. A *read* either names its days or answers as of now; its section says which. " +
     "A recipe cannot read what answers as of now for [a slot whose day is over](../runner.md#the-day-of-a-slot).",
     "Decimals and 64-bit whole numbers are text, so that no digit is lost. Dates read `2025-08-15` and times `09:30:05`, " +
-    "in the exchange's zone. In an answer, a member that the broker leaves out is absent, unless it is a number, a flag " +
-    "or a list, which are then zero, false and empty.",
+    "in the exchange's zone.",
+    "In an answer, a member that the broker leaves out or sends as `null` is absent: it is never read as zero. Over the " +
+    "socket, and in pushes, a number or a flag that is left out is zero or false, because the messages say so. A list " +
+    "that is left out is empty, as servers leave out empty lists. A list that is `null`, an answer without any known " +
+    "member, and a row without the members that make it one are errors: `ProtocolError` for a read, " +
+    "`OutcomeUnknownError` for a write.",
     [
       ...families,
       "- [pushes](pushes.md): what the broker sends without being asked",
@@ -198,7 +202,7 @@ function answerTable(place: string, fields: FieldsInfo): string {
     flatten(place, fields).map(({ name, info, meaning }) => [
       `\`${name}\``,
       `\`${info.wire}\``,
-      typeText(info.type, false),
+      typeText(info.type, false) + (info.key ? ", always there" : ""),
       withGap(meaning.replace(/^@deprecated (.*)$/s, "**Deprecated.** $1"), info),
     ]),
   );

@@ -5,8 +5,8 @@
  */
 import { Market } from "../dictionaries/market.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
-import { field, key, params, record, single } from "./records.ts";
-import { anyOfInt, date, flag, int32, int32Text, listingCode, oneOf, orderId, text } from "./types.ts";
+import { commandAnswer, field, key, params, record, single } from "./records.ts";
+import { anyOf, date, flag, int32, int32Text, listingCode, oneOf, orderId, text } from "./types.ts";
 
 /** Market of the listing, or of the account asked about. */
 export const market = field("exchangeType", oneOf(Market));
@@ -74,7 +74,7 @@ export const securityParams = params(
 /** A security as an answer names it. */
 export const securityRecord = record({
   /** What kind of security it is. */
-  type: field("dataType", anyOfInt(SecurityType)),
+  type: field("dataType", anyOf(SecurityType)),
   /** Listing code with its suffix. */
   symbol: key("code", text),
 }, ["Security"]);
@@ -102,8 +102,8 @@ export function checkCommon(
 }
 
 /** An answer that says only that it worked. */
-export const successAnswer = record({
-  /** True when it worked. */
+export const successAnswer = commandAnswer({
+  /** True when it worked; absent when the answer does not say. */
   success: field("success", flag),
   /** A text that some gateways send in its place. */
   text: field("data", text, { gap: "seen from gateways only" }),

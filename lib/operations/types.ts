@@ -6,6 +6,7 @@
 import type { Dictionary, Unlisted } from "../dictionaries/dictionary.ts";
 import { add, type Decimal, isDecimal } from "../decimal.ts";
 import { type Issue, showValue } from "../errors.ts";
+import { doubleText } from "../wire/double.ts";
 import { isLong, longText } from "../wire/long.ts";
 
 /** An answer's value that does not fit its type; the path grows as it travels outwards. */
@@ -15,6 +16,14 @@ export class Mismatch extends Error {
   constructor(readonly expected: string, readonly value: unknown) {
     super(`expected ${expected}, got ${showValue(value)}`);
   }
+}
+
+/** An answer, or the list in it, is not there at all. */
+export class MissingAnswer extends Mismatch {}
+
+/** The code of an error about an answer that does not fit: `no-answer` when there is none. */
+export function codeOfMismatch(error: Mismatch): string {
+  return error instanceof MissingAnswer ? "no-answer" : "unexpected-shape";
 }
 
 /**
@@ -55,8 +64,8 @@ const timeShape: Shape = { kind: "text", form: "other" };
 const codeShape: Shape = { kind: "text", form: "code" };
 const numberShape: Shape = { kind: "number" };
 
-/** One type of value, as the catalogue uses it. `Z` tells whether an absent member has a value of its own. */
-export interface ValueType<T, Z extends boolean = boolean> {
+/** One type of value, as the catalogue uses it. */
+export interface ValueType<T> {
   /** Short name for documentation. */
   readonly name: string;
   /** What is allowed, to end a sentence that starts with "expected". */
@@ -65,16 +74,14 @@ export interface ValueType<T, Z extends boolean = boolean> {
   readonly shape: Shape;
   /** Scalar types of a protobuf field that can carry it; a message name for records. */
   readonly proto: readonly string[];
-  /** Whether a member that the wire leaves out stands for {@linkcode ValueType.zero}. */
-  readonly hasZero: Z;
-  /** What an absent member stands for. */
-  readonly zero: Z extends true ? T : undefined;
   /** The code table behind the value. */
   readonly dictionary?: Dictionary;
   /** Never shown in messages or logs. */
   readonly secret?: true;
   /** Each transport encrypts it in its own way on the way out. */
   readonly encrypt?: "trade-password";
+  /** Whether it is a list. */
+  readonly isList?: true;
   /** Inner fields, for records and lists of records. */
   readonly fields?: FieldsInfo;
   /** Adds an issue for everything that is wrong with a value that somebody wants to send. */
@@ -96,6 +103,8 @@ export interface FieldInfo {
   readonly type: ValueType<unknown>;
   /** May be left out. */
   readonly optional: boolean;
+  /** An answer without it is an error. */
+  readonly key?: true;
   /** What is sent when it is left out. */
   readonly fallback?: unknown;
   /** Other names that servers have been seen to use for it. */
@@ -115,16 +124,9 @@ interface Scalar<T> {
   decode: (value: unknown) => T;
 }
 
-function scalar<T>(init: Scalar<T>): ValueType<T, false> {
-  return { ...base(init), hasZero: false, zero: undefined };
-}
-
-function scalarWithZero<T>(init: Scalar<T>, zero: NoInfer<T>): ValueType<T, true> {
-  // The conditional type of `zero` resolves to T here; TypeScript cannot see that for a free T.
-  return { ...base(init), hasZero: true, zero: zero as ValueType<T, true>["zero"] };
-}
-
-function base<T>({ name, expected, shape = textShape, proto, accepts, encode, decode }: Scalar<T>) {
+function scalar<T>(
+  { name, expected, shape = textShape, proto, accepts, encode, decode }: Scalar<T>,
+): ValueType<T> {
   return {
     name,
     expected,
@@ -159,26 +161,36 @@ function textLike(name: string, expected: string, pattern: RegExp, shape?: Shape
 }
 
 /** Free text that is not empty. */
-export const text: ValueType<string, false> = textLike("text", "text that is not empty", /\S/);
+export const text: ValueType<string> = textLike("text", "text that is not empty", /\S/);
 
 /** A stock, option or future as the broker codes it; Hong Kong codes carry `.HK`. */
-export const listingCode: ValueType<string, false> = textLike(
+export const listingCode: ValueType<string> = textLike(
   "listing code",
   'a listing code such as "00700.HK" or "AAPL"',
   /^[\w.&/-]{1,40}$/,
   codeShape,
 );
 
+function isOrderId(value: unknown): boolean {
+  return typeof value === "string" && /^\S{1,64}$/.test(value);
+}
+
 /** An order number. Text, also where a server sends digits. */
-export const orderId: ValueType<string, false> = textLike(
-  "order id",
-  "an order number as text",
-  /^\S{1,64}$/,
-  codeShape,
-);
+export const orderId: ValueType<string> = scalar<string>({
+  name: "order id",
+  expected: "an order number as text",
+  shape: codeShape,
+  proto: ["string"],
+  accepts: isOrderId,
+  decode: (value) => {
+    const id = textOf(value);
+    if (!isOrderId(id)) throw new Mismatch("an order number as text", value);
+    return id;
+  },
+});
 
 /** Text that must never be shown. */
-export const secret: ValueType<string, false> = {
+export const secret: ValueType<string> = {
   ...scalar<string>({
     name: "secret",
     expected: "text that is not empty",
@@ -193,7 +205,7 @@ export const secret: ValueType<string, false> = {
 };
 
 /** The trade password: plain here, encrypted by each transport in its own way. */
-export const tradePassword: ValueType<string, false> = { ...secret, encrypt: "trade-password" };
+export const tradePassword: ValueType<string> = { ...secret, encrypt: "trade-password" };
 
 /** Writes `1e2`, `+5` and `.5` as `100`, `5` and `0.5`: a broker reads plain digits alone. */
 function plainDigits(value: Decimal): Decimal {
@@ -207,7 +219,7 @@ function decimalOf(value: unknown): Decimal {
 }
 
 /** A decimal number as text, of any sign; exact. */
-export const decimal: ValueType<Decimal, false> = scalar<Decimal>({
+export const decimal: ValueType<Decimal> = scalar<Decimal>({
   name: "decimal",
   expected: 'a decimal as text, such as "12.50"',
   shape: decimalShape,
@@ -221,7 +233,7 @@ const isPositive = (value: unknown) =>
   isDecimal(value) && !value.startsWith("-") && /[1-9]/.test(value.split(/e/i)[0]!);
 
 /** A decimal above zero, for quantities. */
-export const positiveDecimal: ValueType<Decimal, false> = scalar<Decimal>({
+export const positiveDecimal: ValueType<Decimal> = scalar<Decimal>({
   name: "decimal above zero",
   expected: 'a decimal above zero as text, such as "100"',
   shape: decimalShape,
@@ -232,7 +244,7 @@ export const positiveDecimal: ValueType<Decimal, false> = scalar<Decimal>({
 });
 
 /** A decimal of zero or more, for prices (a market order sends `"0"`). */
-export const priceDecimal: ValueType<Decimal, false> = scalar<Decimal>({
+export const priceDecimal: ValueType<Decimal> = scalar<Decimal>({
   name: "decimal of zero or more",
   expected: 'a decimal of zero or more as text, such as "350.20"',
   shape: decimalShape,
@@ -243,30 +255,30 @@ export const priceDecimal: ValueType<Decimal, false> = scalar<Decimal>({
 });
 
 /** A whole number of 32 bits within bounds. */
-export function int32(min = -2_147_483_648, max = 2_147_483_647): ValueType<number, true> {
+export function int32(min = -2_147_483_648, max = 2_147_483_647): ValueType<number> {
   const bounded = min > -2_147_483_648 || max < 2_147_483_647;
-  return scalarWithZero<number>({
+  return scalar<number>({
     name: bounded ? `whole number ${min} to ${max}` : "whole number",
     expected: bounded ? `a whole number from ${min} to ${max}` : "a whole number",
     shape: numberShape,
     proto: ["int32"],
     accepts: (value) => Number.isInteger(value) && Number(value) >= min && Number(value) <= max,
     decode: numberOf,
-  }, 0);
+  });
 }
 
 /** A whole number within bounds that the gateway wants as text. */
-export function int32Text(min: number, max: number): ValueType<number, true> {
+export function int32Text(min: number, max: number): ValueType<number> {
   return { ...int32(min, max), proto: ["int32"], encode: String };
 }
 
 /** A whole number within bounds that the broker's messages carry as text, such as a count of days. */
-export function wholeText(min: number, max: number): ValueType<number, false> {
-  return { ...int32(min, max), proto: ["string"], encode: String, hasZero: false, zero: undefined };
+export function wholeText(min: number, max: number): ValueType<number> {
+  return { ...int32(min, max), proto: ["string"], encode: String };
 }
 
 /** A whole number of 64 bits, as text: exact at any size. */
-export const int64: ValueType<string, true> = scalarWithZero<string>({
+export const int64: ValueType<string> = scalar<string>({
   name: "64-bit whole number",
   expected: "a whole number as text",
   shape: { kind: "text", form: "whole" },
@@ -281,20 +293,30 @@ export const int64: ValueType<string, true> = scalarWithZero<string>({
     if (!/^-?\d+$/.test(digits)) throw new Mismatch("a whole number", value);
     return digits;
   },
-}, "0");
+});
 
-/** A floating-point number of market data, as the wire has it. Not for orders or money. */
-export const double: ValueType<number, true> = scalarWithZero<number>({
-  name: "number",
+/**
+ * A price, amount or ratio of market data: a double on the wire, decimal text here. Text on the wire stays as it is;
+ * of a double it is the shortest text that gives back the same double.
+ */
+export const quoteDecimal: ValueType<Decimal> = scalar<Decimal>({
+  name: "decimal",
   expected: "a number",
-  shape: numberShape,
+  shape: decimalShape,
   proto: ["double"],
-  accepts: Number.isFinite,
-  decode: numberOf,
-}, 0);
+  accepts: isDecimal,
+  encode: Number,
+  decode: (value) => {
+    if (typeof value === "number") {
+      const text = doubleText(value);
+      if (text !== undefined) return text;
+    } else if (isDecimal(value)) return plainDigits(value);
+    throw new Mismatch("a number", value);
+  },
+});
 
 /** Yes or no. */
-export const flag: ValueType<boolean, true> = scalarWithZero<boolean>({
+export const flag: ValueType<boolean> = scalar<boolean>({
   name: "true or false",
   expected: "true or false",
   shape: { kind: "flag" },
@@ -305,17 +327,17 @@ export const flag: ValueType<boolean, true> = scalarWithZero<boolean>({
     if (value === false || value === "false" || value === 0 || value === "0") return false;
     throw new Mismatch("true or false", value);
   },
-}, false);
+});
 
 /** Yes or no, which the wire writes as 1 or 0. */
-export const flagInt: ValueType<boolean, true> = {
+export const flagInt: ValueType<boolean> = {
   ...flag,
   proto: ["int32"],
   encode: (value) => value ? 1 : 0,
 };
 
 /** Yes or no, which the wire writes as `"1"` or `"0"`. */
-export const flagText: ValueType<boolean, true> = {
+export const flagText: ValueType<boolean> = {
   ...flag,
   proto: ["string"],
   encode: (value) => value ? "1" : "0",
@@ -340,7 +362,7 @@ function dateType(
   name: string,
   proto: readonly string[],
   encode: (date: string) => unknown,
-): ValueType<string, false> {
+): ValueType<string> {
   return scalar<string>({
     name,
     expected: 'a date that exists, such as "2025-08-15"',
@@ -353,28 +375,28 @@ function dateType(
 }
 
 /** A date, `2025-08-15` here and `20250815` on the wire. */
-export const date: ValueType<string, false> = dateType(
+export const date: ValueType<string> = dateType(
   "date",
   ["string", "int32"],
   (value) => value.replaceAll("-", ""),
 );
 /** A date that the wire writes as the number 20250815. */
-export const dateInt: ValueType<string, false> = dateType(
+export const dateInt: ValueType<string> = dateType(
   "date",
   ["int64", "int32"],
   (value) => Number(value.replaceAll("-", "")),
 );
 /** A date that the wire writes as `2025/08/15`. */
-export const dateSlash: ValueType<string, false> = dateType(
+export const dateSlash: ValueType<string> = dateType(
   "date",
   ["string"],
   (value) => value.replaceAll("-", "/"),
 );
 /** A date that the wire writes as `2025-08-15`. */
-export const dateDash: ValueType<string, false> = dateType("date", ["string"], (value) => value);
+export const dateDash: ValueType<string> = dateType("date", ["string"], (value) => value);
 
 /** A time of day, `09:30:05` here and `093005` on the wire; anything else stays as it came. */
-export const timeOfDay: ValueType<string, false> = scalar<string>({
+export const timeOfDay: ValueType<string> = scalar<string>({
   name: "time of day",
   expected: 'a time of day such as "09:30:05"',
   shape: timeShape,
@@ -388,7 +410,7 @@ export const timeOfDay: ValueType<string, false> = scalar<string>({
 });
 
 /** A date and time in the exchange's zone, such as `2025-08-15 09:30:05`. */
-export const dateTime: ValueType<string, false> = scalar<string>({
+export const dateTime: ValueType<string> = scalar<string>({
   name: "date and time",
   expected: 'a date that exists with a time, such as "2025-08-15 09:30:05"',
   shape: timeShape,
@@ -420,21 +442,21 @@ function coded<Name extends string, T extends string>(
 }
 
 /** A name from a code table, for sending: closed. `only` narrows the table. */
-export function oneOf<Name extends string>(table: Dictionary<Name>): CodedType<Name, false>;
+export function oneOf<Name extends string>(table: Dictionary<Name>): CodedType<Name>;
 export function oneOf<Name extends string, Only extends Name>(
   table: Dictionary<Name>,
   only: readonly Only[],
-): CodedType<Only, false>;
+): CodedType<Only>;
 export function oneOf<Name extends string>(table: Dictionary<Name>, only: readonly Name[] = table.names) {
   const init = coded<Name, Name>(table, only, (value) => (only as readonly unknown[]).includes(value));
   return { ...scalar<Name>(init), dictionary: init.dictionary };
 }
 
 /** A type with a code table behind it. */
-export type CodedType<T, Z extends boolean> = ValueType<T, Z> & { readonly dictionary: Dictionary };
+export type CodedType<T> = ValueType<T> & { readonly dictionary: Dictionary };
 
 /** A name from a code table, for reading: open. A code that no table lists stays as `"unlisted:9"`. */
-export function anyOf<Name extends string>(table: Dictionary<Name>): CodedType<Name | Unlisted, false> {
+export function anyOf<Name extends string>(table: Dictionary<Name>): CodedType<Name | Unlisted> {
   const isUnlisted = (value: unknown) => typeof value === "string" && value.startsWith("unlisted:");
   const init = coded<Name, Name | Unlisted>(
     table,
@@ -442,13 +464,6 @@ export function anyOf<Name extends string>(table: Dictionary<Name>): CodedType<N
     (value) => table.has(value) || isUnlisted(value),
   );
   return { ...scalar<Name | Unlisted>(init), dictionary: init.dictionary };
-}
-
-/** As {@linkcode anyOf}, for numbers on the wire: an absent member means the code 0. */
-export function anyOfInt<Name extends string>(table: Dictionary<Name>): CodedType<Name | Unlisted, true> {
-  const open = anyOf(table);
-  // As in `scalarWithZero`: the conditional type is not resolved for a free Name.
-  return { ...open, hasZero: true, zero: table.decode(0) as ValueType<Name | Unlisted, true>["zero"] };
 }
 
 /** The same type for a member that the wire writes as text although its code table holds numbers. */
@@ -462,17 +477,24 @@ export function asInt<V extends ValueType<unknown>>(type: V): V {
 }
 
 /** A map of maps of decimals, such as the exchange rates. */
-export const rateMap: ValueType<Record<string, Record<string, Decimal>>, false> = scalar({
+export const rateMap: ValueType<Record<string, Record<string, Decimal>>> = scalar({
   name: "map of maps of decimals",
   expected: "a map of currencies to maps of decimals",
   shape: { kind: "map", of: { kind: "map", of: decimalShape } },
   proto: [],
   accepts: (value) => typeof value === "object" && value !== null,
   decode: (value) => {
-    const inner = (rates: unknown) => mapValues(rates, decimalOf);
-    return mapValues(value, inner);
+    const rates = mapValues(value, (inner) => mapValues(inner, rateOf));
+    if (Object.keys(rates).length === 0) throw new Mismatch("a map of currencies to maps of decimals", value);
+    return rates;
   },
 });
+
+function rateOf(value: unknown): Decimal {
+  const rate = decimalOf(value);
+  if (!isDecimal(rate)) throw new Mismatch("a decimal", value);
+  return rate;
+}
 
 function mapValues<T>(value: unknown, change: (value: unknown) => T): Record<string, T> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Mismatch("a map", value);

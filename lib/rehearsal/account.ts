@@ -6,6 +6,8 @@
  */
 import { type Session, sessionsBetween } from "../calendars/mod.ts";
 import { multiply, round } from "../decimal.ts";
+import type { Result } from "../operations/operation.ts";
+import type { quotes } from "../operations/quotes.ts";
 import type { Broker } from "../simulator/broker/broker.ts";
 
 const MINUTE_MS = 60_000;
@@ -35,12 +37,11 @@ function trade(broker: Broker, isPurchase: boolean): void {
 }
 
 function place(broker: Broker, side: "buy" | "sell", factor: string): void {
-  // The answer of this operation, whose price is a double on the wire.
   const [quote] = broker.call("quotes.latest", {
     securities: [{ type: "hk-stock", symbol: SYMBOL }],
-  }) as { lastPrice?: number }[];
+  }) as Result<typeof quotes.latest>;
   // A whole price stands on the grid of every price that this share has had.
-  const price = round(multiply(String(quote?.lastPrice ?? 0), factor), 0, "down");
+  const price = round(multiply(quote?.lastPrice ?? "0", factor), 0, "down");
   broker.call("orders.place", {
     market: "hk",
     symbol: SYMBOL,

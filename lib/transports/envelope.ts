@@ -8,7 +8,7 @@
 import { RejectedError, UnmappedError } from "../errors.ts";
 import { findOperation } from "../operations/mod.ts";
 import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
-import { Mismatch } from "../operations/types.ts";
+import { codeOfMismatch, Mismatch } from "../operations/types.ts";
 import { rememberMissingList, rememberWire } from "../operations/wire_rows.ts";
 import { decodeExactly, describeMismatch, parseAsWritten, parseWithDigits } from "./json.ts";
 import { type CallContext, type Refused, rejection, unanswered, unreadable } from "./outcome.ts";
@@ -105,7 +105,7 @@ export function readAnswer(
     return answer;
   } catch (error) {
     if (!(error instanceof Mismatch)) throw error;
-    throw unreadable(context, describeMismatch(error), "unexpected-shape", error);
+    throw unreadable(context, describeMismatch(error), codeOfMismatch(error), error);
   }
 }
 

@@ -141,18 +141,18 @@ Deno.test("tableLines() keeps the column that must be seen, and says that others
 });
 
 Deno.test("priceText() shows the digits of a price and not the tail of a double", () => {
-  assertEquals(priceText(590), "590.00");
-  assertEquals(priceText(117.475), "117.475");
-  assertEquals(priceText(0.1 + 0.2), "0.30");
-  assertEquals(priceText(25836.5), "25836.50");
+  assertEquals(priceText("590"), "590.00");
+  assertEquals(priceText("117.475"), "117.475");
+  assertEquals(priceText("0.30000000000000004"), "0.30");
+  assertEquals(priceText("25836.5"), "25836.50");
 });
 
 Deno.test("changePercent() rounds away from zero and knows when there is nothing to compare with", () => {
-  const quote = (lastPrice: number, previousClose: number) => ({ lastPrice, previousClose }) as Quote;
-  assertEquals(changePercent(quote(588.5, 590)), "-0.25");
-  assertEquals(changePercent(quote(595.5, 590)), "0.93");
-  assertEquals(changePercent(quote(10, 0)), undefined);
-  assertEquals(changePercent(quote(0, 10)), undefined);
+  const quote = (lastPrice: string, previousClose: string): Quote => ({ lastPrice, previousClose });
+  assertEquals(changePercent(quote("588.5", "590")), "-0.25");
+  assertEquals(changePercent(quote("595.5", "590")), "0.93");
+  assertEquals(changePercent(quote("10", "0")), undefined);
+  assertEquals(changePercent(quote("0", "10")), undefined);
 });
 
 Deno.test("shortCount() writes large numbers short", () => {

@@ -25,7 +25,7 @@ Deno.test("watch writes each push as one line of JSON, and takes its subscriptio
     type === "quote"
   );
   assertEquals(quote.data.security, { type: "hk-stock", symbol: "00700.HK" });
-  assertEquals(typeof quote.data.quote.lastPrice, "number");
+  assertEquals(typeof quote.data.quote.lastPrice, "string");
   assertEquals(gateway.state().subscriptions, 0);
   for (let tries = 0; gateway.state().pushConnections > 0 && tries < 100; tries++) {
     await new Promise((resolve) => setTimeout(resolve, 10)); // the far end sees a moment later that we have gone

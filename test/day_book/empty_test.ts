@@ -40,6 +40,20 @@ for (const [what, answer] of Object.entries(broken)) {
   });
 }
 
+Deno.test("exportDayBook() calls no day final whose lists are not in their answers, and names the answer", async () => {
+  for (const [answer, got] of [["null", "data.data"], ['{"data":null}', "data.data"]] as const) {
+    await using book = openBook({});
+    book.broker.answer = ({ key }) =>
+      key.startsWith("TradeQueryHistoryDeliverList") ? okText(answer) : undefined;
+    const { days: [day] } = await book.again();
+    assertEquals(day?.status, "provisional");
+    assertStringIncludes(day!.provisionalBecause.join(), `${got}: expected a list, got null`);
+    // It is not done with: the next export asks again.
+    book.broker.answer = () => undefined;
+    assertEquals((await book.again()).days[0]?.status, "final");
+  }
+});
+
 Deno.test("exportDayBook() believes in an empty day when the lists around it show other days, whatever the funds", async () => {
   await using book = openBook(bookOf("hk", 5, { day: BEFORE }));
   book.broker.answer = ({ key }) => key.startsWith("TradeQueryMarginFundInfo") ? okText("null") : undefined;

@@ -90,9 +90,9 @@ Deno.test("exportDayBook() writes fills as CSV with each fee in its column, and 
       "optionRegulatoryFee,optionClearingFee,platformFee,reservedFee,auditTrailFee,disputeCouncilLevy," +
       "settlementFee,total\r\n" +
       'hk/2025-08-15/fills/#/1,hk,HKD,00700.HK,"Tencent, ""HK""",0017,buy,limit,,,,350.20,100,,35020.00,' +
-      "2025-08-15,,09:30:05,,,false,false,,,,,3.00,36.00,1.98,0.95,,,15.00,,,0.05,2.00,58.98\r\n" +
+      "2025-08-15,,09:30:05,,,,,,,,,3.00,36.00,1.98,0.95,,,15.00,,,0.05,2.00,58.98\r\n" +
       'hk/2025-08-15/fills/#/2,hk,HKD,00700.HK,"Tencent, ""HK""",0017,buy,limit,,,,350.20,100,,35020.00,' +
-      "2025-08-15,,09:30:05,,,false,false,,,,,3.00,36.00,1.98,0.95,,,15.00,,,0.05,2.00,58.98\r\n",
+      "2025-08-15,,09:30:05,,,,,,,,,3.00,36.00,1.98,0.95,,,15.00,,,0.05,2.00,58.98\r\n",
   );
   assertEquals(result.differences, []);
   assertEquals([result.ok, result.rows, result.days[0]?.status], [true, 6, "final"]);
@@ -394,7 +394,7 @@ Deno.test("exportDayBook() names futures that the broker refuses, and adds them 
     withoutDigests(Deno.readTextFileSync(`${folder.path}/${DAY}/futures_fills.csv`)),
     "rowKey,symbol,name,orderId,side,orderType,orderTypeText,price,quantity,fillPrice,filledQuantity,date,orderTime," +
       "fillTime,status,statusText,canCancel,canAmend,isValid,validity,validityText,validUntil,session\r\n" +
-      "futures/2025-08-15/futures_fills/#/1,HSI2508.HK,,9,buy,,,,,25000,1,2025-08-15,,,,,false,false,false,,,,default\r\n",
+      "futures/2025-08-15/futures_fills/#/1,HSI2508.HK,,9,buy,,,,,25000,1,2025-08-15,,,,,,,,,,,\r\n",
   );
 });
 

@@ -59,7 +59,7 @@ export async function simulated(options: Partial<GatewayOptions> & { at?: number
 export async function buyOnce({ simulator, client, clock }: Simulated): Promise<string> {
   const order = { market: "hk", symbol: "00700.HK", quantity: "100", side: "buy" } as const;
   const quote = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
-  const price = String(Math.floor(quote[0]!.lastPrice! * 1.01));
+  const price = String(Math.floor(Number(quote[0]!.lastPrice) * 1.01));
   const { orderId } = await client.orders.place({ ...order, price, orderType: "enhanced-limit" });
   clock.advance(60_000);
   simulator.round();

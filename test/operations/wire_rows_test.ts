@@ -6,7 +6,8 @@ import { orders } from "../../lib/operations/orders.ts";
 import { eachUnknown, wireOf } from "../../lib/operations/wire_rows.ts";
 import { memory } from "../../lib/transports/memory.ts";
 
-const row = '{"stockCode":"AAPL","entrustBs":"1","entrustPrice":12345678901234567890.50,"matchNo":7}';
+const row =
+  '{"stockCode":"AAPL","entrustBs":"1","entrustId":"8","entrustPrice":12345678901234567890.50,"matchNo":7}';
 const params = { market: "us", from: "2025-08-15", to: "2025-08-15", limit: 3, cursor: "0" } as const;
 
 /** A client whose every answer has this data. */

@@ -202,15 +202,24 @@ Deno.test("quote, ticks, line of the day and bars agree at one instant", pure, (
   }
 });
 
-Deno.test("views fit the records of the catalogue, so that a front door only adds the security", pure, () => {
+/** The market's doubles are texts in the catalogue. */
+type WithDoubles<Row, Name extends keyof Row> = Omit<Row, Name> & Partial<Record<Name, number>>;
+type QuoteDoubles = Extract<
+  keyof Quote,
+  `${string}Price` | "previousClose" | "priceStep" | "turnover" | "turnoverRate" | "amplitude"
+>;
+type BarDoubles = Extract<keyof Bar, `${string}Price` | "previousClose" | "turnover">;
+
+Deno.test("views fit the records of the catalogue but for their doubles", pure, () => {
   const at = ny("2025-08-15T11:00:00");
   // The annotations are the test: `deno check` fails when a name or a type differs.
-  const quote: Omit<Quote, "security"> = market.quote(OPTION, at);
-  const [bar]: Bar[] = market.bars("AAPL", { interval: "5m", at });
-  const [tick]: Tick[] = market.ticks("AAPL", at, 1);
-  const [level]: BookLevel[] = market.orderBook("AAPL", at).asks;
+  const quote: WithDoubles<Omit<Quote, "security">, QuoteDoubles> = market.quote(OPTION, at);
+  const [bar]: WithDoubles<Bar, BarDoubles>[] = market.bars("AAPL", { interval: "5m", at });
+  const [tick]: WithDoubles<Tick, "price" | "turnover">[] = market.ticks("AAPL", at, 1);
+  const [level]: WithDoubles<BookLevel, "price">[] = market.orderBook("AAPL", at).asks;
   const [place]: BrokerPlace[] = market.brokers("00700.HK", at).asks;
-  const [point]: TimeSharePoint[] = market.timeShare("AAPL", at);
+  const [point]: WithDoubles<TimeSharePoint, "price" | "previousClose" | "averagePrice" | "turnover">[] =
+    market.timeShare("AAPL", at);
   assert(quote && bar && tick && level && place && point);
   assertEquals([quote.session, tick.session], ["regular", "regular"]);
 });

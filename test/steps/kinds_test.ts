@@ -59,7 +59,7 @@ Deno.test("wait-for orderDone, price and session end when it is so, and fail whe
   const { client } = broker;
   const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
   const place = async (factor: number) => {
-    const price = String(Math.floor(quote!.lastPrice! * factor));
+    const price = String(Math.floor(Number(quote!.lastPrice) * factor));
     const order = {
       market: "hk",
       symbol: "00700.HK",
@@ -107,7 +107,7 @@ Deno.test("cancel-open-orders looks again after an answer that was lost, and nev
     orderType: "enhanced-limit",
   } as const;
   const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
-  const price = String(Math.floor(quote!.lastPrice! * 0.9));
+  const price = String(Math.floor(Number(quote!.lastPrice) * 0.9));
   const taken = (await client.orders.place({ ...order, price })).orderId;
   const untouched = (await client.orders.place({ ...order, price })).orderId;
   // The answer of one cancellation is lost after it was taken, the other never arrives.
@@ -152,7 +152,7 @@ Deno.test("watch records pushes of a span of time, one file for each kind", asyn
     quote: lines.length,
   }]);
   const { security, quote } = JSON.parse(lines[0]!);
-  assertEquals([security.symbol, typeof quote.lastPrice], ["00700.HK", "number"]);
+  assertEquals([security.symbol, typeof quote.lastPrice], ["00700.HK", "string"]);
   assertEquals(noted.artifacts.map(({ dataset, businessDay }) => [dataset, businessDay]), [[
     "pushes/quote",
     "2025-08-15",

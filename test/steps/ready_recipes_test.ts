@@ -238,7 +238,7 @@ Deno.test("recipes/cancel_at_close.yaml cancels what is open, once each, and sho
   } as const;
   const quote = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
   // Far below the market, so that nothing is filled.
-  const price = String(Math.floor(quote[0]!.lastPrice! * 0.9));
+  const price = String(Math.floor(Number(quote[0]!.lastPrice) * 0.9));
   const ids = [
     (await client.orders.place({ ...order, price })).orderId,
     (await client.orders.place({ ...order, price })).orderId,

@@ -663,6 +663,37 @@ steps:
   );
 });
 
+Deno.test("runRecipe() compares the prices of a quote, an order book and bars as decimals", async () => {
+  const security = '{ type: hk-stock, symbol: "00700.HK" }';
+  const recipe = await compileRecipe(
+    `name: prices
+steps:
+  - { id: quotes, uses: quotes.latest, with: { securities: [${security}] } }
+  - { id: book, uses: quotes.orderBook, with: { security: ${security} } }
+  - { id: low, uses: quotes.ticks, if: 'decimalCompare(outputs.quotes[0].lastPrice, "1.5") < 0', with: { security: ${security} } }
+  - id: high
+    uses: quotes.ticks
+    if: decimalCompare(outputs.quotes[0].lastPrice, "1.5") > 0 && decimalCompare(outputs.book.priceStep, "0") > 0
+    with: { security: ${security} }
+  - id: sum
+    uses: quotes.ticks
+    if: decimalCompare(outputs.high.ticks[0].turnover, outputs.high.ticks[0].price) > 0
+    with: { security: ${security} }
+`,
+    "prices.yaml",
+  );
+  await using broker = await simulated({ at: Date.parse("2025-08-15T10:30:00+08:00") });
+  const now = () => broker.clock.now();
+  const { steps } = await runRecipe(recipe, { client: broker.client, now });
+  assertEquals(steps.map(({ id, skipped }) => [id, skipped === true]), [
+    ["quotes", false],
+    ["book", false],
+    ["low", true],
+    ["high", false],
+    ["sum", false],
+  ]);
+});
+
 Deno.test("lastSessions() counts days on which one of the markets has opened", () => {
   // 4 July 2025 is a Friday: Hong Kong trades, New York does not.
   const at = (time: string) => Date.parse(time);

@@ -76,7 +76,7 @@ Deno.test("numbers beyond a double's reach arrive digit by digit", async () => {
   await withClient(() => json(body), async (client) => {
     const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
     assertEquals(quote?.volume, "9223372036854775807");
-    assertEquals(quote?.lastPrice, 350.2);
+    assertEquals(quote?.lastPrice, "350.2");
   });
 });
 

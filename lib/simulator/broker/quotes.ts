@@ -5,7 +5,9 @@
  */
 import type { BarInterval } from "../../dictionaries/bar.ts";
 import { SecurityType } from "../../dictionaries/security_type.ts";
+import type { Decimal } from "../../decimal.ts";
 import { listings } from "../../facts/listings.ts";
+import { doubleText } from "../../wire/double.ts";
 import type { Handlers } from "../contract.ts";
 import type { BarQuery, Instrument } from "../market/mod.ts";
 import { invalid, refused } from "./checks.ts";
@@ -48,6 +50,16 @@ interface Security {
   symbol: string;
 }
 
+/** Returns a view of the market with some of its doubles as the decimal texts that an answer has. */
+function withTexts<View extends object, Name extends keyof View>(
+  view: View,
+  ...names: Name[]
+): Omit<View, Name> & Record<Name, Decimal> {
+  const texts = Object.fromEntries(names.map((name) => [name, doubleText(Number(view[name]))]));
+  // The same members, each of the names with its text.
+  return { ...view, ...texts } as Omit<View, Name> & Record<Name, Decimal>;
+}
+
 /** Makes the handlers of the family. */
 export function quoteHandlers(state: State): Handlers<Names> {
   const { market } = state;
@@ -66,7 +78,18 @@ export function quoteHandlers(state: State): Handlers<Names> {
     "quotes.latest": ({ securities }) =>
       securities.map((security) => {
         const { lotSize } = find(security);
-        const quote = market.quote(security.symbol, state.now);
+        const quote = withTexts(
+          market.quote(security.symbol, state.now),
+          "openPrice",
+          "highPrice",
+          "lowPrice",
+          "lastPrice",
+          "previousClose",
+          "priceStep",
+          "turnover",
+          "turnoverRate",
+          "amplitude",
+        );
         return { security: named(security), ...quote, lotSize: quote.lotSize ?? lotSize };
       }),
     "quotes.brokers": ({ security }) => ({
@@ -76,22 +99,31 @@ export function quoteHandlers(state: State): Handlers<Names> {
     "quotes.orderBook": ({ security, feed }) => {
       const answer = named(security);
       const options = feed === undefined ? {} : { feed };
-      return { security: answer, ...market.orderBook(security.symbol, state.now, options) };
+      const book = withTexts(market.orderBook(security.symbol, state.now, options), "priceStep");
+      const [asks, bids] = [book.asks, book.bids].map((side) =>
+        side.map((level) => withTexts(level, "price"))
+      );
+      return { security: answer, ...book, asks: asks!, bids: bids! };
     },
     "quotes.ticks": ({ security, limit = MOST_TICKS }) => ({
       security: named(security),
-      ticks: market.ticks(security.symbol, state.now, Math.min(limit, MOST_TICKS)),
+      ticks: market.ticks(security.symbol, state.now, Math.min(limit, MOST_TICKS))
+        .map((tick) => withTexts(tick, "price", "turnover")),
     }),
     "quotes.bars": ({ security, start, direction = "newer", adjustment = "none", interval, limit }) => {
       if (!hasBars(interval)) throw refused(`bars of "${interval}" are not available`);
       return {
         security: named(security),
-        bars: market.bars(security.symbol, { interval, at: state.now, start, direction, limit, adjustment }),
+        bars: market.bars(security.symbol, { interval, at: state.now, start, direction, limit, adjustment })
+          .map((bar) =>
+            withTexts(bar, "openPrice", "highPrice", "lowPrice", "closePrice", "previousClose", "turnover")
+          ),
       };
     },
     "quotes.timeShare": ({ security }) => ({
       security: named(security),
-      points: market.timeShare(security.symbol, state.now),
+      points: market.timeShare(security.symbol, state.now)
+        .map((point) => withTexts(point, "price", "previousClose", "averagePrice", "turnover")),
     }),
     "quotes.optionExpiries": ({ underlying }) => market.optionExpiries(underlying, state.now),
     "quotes.optionCodes": ({ underlying, expiry, moneyness, optionType }) =>

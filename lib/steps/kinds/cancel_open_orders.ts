@@ -144,14 +144,15 @@ async function ordersOfToday(client: Client, given: Params, signal: AbortSignal)
   const found = new Map<string, OrderOfToday>();
   for (const market of given.markets) {
     for await (const order of client.orders.today({ market }, { signal })) {
-      if (order.orderId === undefined) continue;
       if (given.side !== undefined && order.side !== given.side) continue;
       if (given.symbols !== undefined && !given.symbols.includes(order.symbol)) continue;
       const { orderId, symbol, side, price, quantity, unfilledQuantity, canCancel, status } = order;
       // One list of the mainland exchanges may show the orders of both, and each is cancelled once.
       const own = Market.has(order.market) ? order.market : market;
       const row = { market: own, orderId, symbol, side, price, quantity, unfilledQuantity, status };
-      found.set(orderId, { ...row, canCancel: canCancel === true });
+      // A server that leaves the flag out leaves out a no, or does not know it: then the state tells.
+      const isOpen = canCancel ?? (status === undefined || !overStates.includes(status));
+      found.set(orderId, { ...row, canCancel: isOpen });
     }
   }
   return [...found.values()];

@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { add, compare, isDecimal } from "../../decimal.ts";
+import { add, compare, isZero } from "../../decimal.ts";
 import { BrokerError } from "../../errors.ts";
 import { orders } from "../../operations/orders.ts";
 import { quotes } from "../../operations/quotes.ts";
@@ -193,9 +193,8 @@ async function lookAtPrice(
   const [quote] = await client.call(quotes.latest, { securities: [securityFrom(named)] }, {
     signal: context.signal,
   });
-  // A quote's price is a double on the wire; its shortest text is what the broker shows.
-  const price = quote?.lastPrice === undefined ? undefined : String(quote.lastPrice);
-  if (price === undefined || !isDecimal(price) || price === "0") {
+  const price = quote?.lastPrice;
+  if (price === undefined || isZero(price)) {
     return { done: false, seen: { price: null } };
   }
   const done = (atLeast !== undefined && compare(price, atLeast) >= 0) ||

@@ -7,7 +7,7 @@ import { RequestType, ResponseType } from "../../dictionaries/message_type.ts";
 import { ProtocolError, UnmappedError } from "../../errors.ts";
 import { type AnyOperation, encodeParams, type SocketMapping } from "../../operations/operation.ts";
 import { platform } from "../../operations/platform.ts";
-import { Mismatch } from "../../operations/types.ts";
+import { codeOfMismatch, Mismatch } from "../../operations/types.ts";
 import { rememberWire } from "../../operations/wire_rows.ts";
 import { readSessionKey } from "../../wire/cipher.ts";
 import type { Payload, Response } from "../../wire/envelope.ts";
@@ -152,13 +152,13 @@ export function decodeAnswer(
     if (payload.name !== expected) {
       throw unreadable(context, `it holds "${payload.name}" instead of "${expected}"`, "unexpected-payload");
     }
-    const data = messages.decode(expected, payload.bytes);
-    const answer = complete(operation.response.decode(data));
-    if (keepWire !== undefined) rememberWire(operation, answer, data);
+    // Read as it is: in a message a member that is absent stands for its default, which a plain object leaves out.
+    const answer = complete(operation.response.decode(messages.reader(expected)(payload.bytes)));
+    if (keepWire !== undefined) rememberWire(operation, answer, messages.decode(expected, payload.bytes));
     return answer;
   } catch (error) {
     if (error instanceof Mismatch) {
-      throw unreadable(context, describeMismatch(error), "unexpected-shape", error);
+      throw unreadable(context, describeMismatch(error), codeOfMismatch(error), error);
     }
     // A damaged message has an error of its own; for a write it leaves the outcome open like any other.
     if (error instanceof ProtocolError && error.operation === undefined) {
@@ -186,12 +186,12 @@ export function readInit(
   }
   try {
     const answer = platform.openConnection.response.decode(messages.decode(name, bytes));
-    const { sessionKey, heartbeatIntervalSec: seconds } = answer;
+    const { sessionKey, heartbeatIntervalSec: seconds = 0 } = answer;
     const isUsable = seconds >= 1 && seconds <= 3600;
     return { key: readSessionKey(sessionKey), heartbeatMs: isUsable ? seconds * 1000 : undefined };
   } catch (error) {
     if (error instanceof Mismatch) {
-      throw unreadable(context, describeMismatch(error), "unexpected-shape", error);
+      throw unreadable(context, describeMismatch(error), codeOfMismatch(error), error);
     }
     throw error;
   }

@@ -112,7 +112,8 @@ export function lineOf(event: TransportEvent): string | undefined {
       if (quote === undefined) return undefined;
       const change = changePercent(quote);
       const sign = change === undefined ? "" : ` ${change.startsWith("-") ? "" : "+"}${change}%`;
-      return `${security?.symbol}  ${priceText(quote.lastPrice)}${sign}  volume ${shortCount(quote.volume)}`;
+      const volume = quote.volume === undefined ? "" : `  volume ${shortCount(quote.volume)}`;
+      return `${security?.symbol}  ${priceText(quote.lastPrice) || "no price"}${sign}${volume}`;
     }
     case "tick": {
       const { tick, security } = event.data;
@@ -121,7 +122,7 @@ export function lineOf(event: TransportEvent): string | undefined {
     }
     case "book": {
       const best = event.data.levels[0];
-      const price = best === undefined ? "empty" : `${priceText(best.price)} x ${best.volume}`;
+      const price = best === undefined ? "empty" : `${priceText(best.price)} x ${best.volume ?? ""}`;
       return `${event.data.security?.symbol}  best ${event.data.side} ${price}`;
     }
     case "brokers": {

@@ -95,7 +95,7 @@ async function callOnce(
 
 /** An answer in the broker's spelling; the rows of several pages stand in one list. */
 function wireForm(operation: AnyOperation, answer: unknown): unknown {
-  const isRows = Array.isArray(answer) && !Array.isArray(operation.response.zero);
+  const isRows = Array.isArray(answer) && operation.response.isList !== true;
   return operation.response.encode(isRows ? { rows: answer } : answer);
 }
 

@@ -3,20 +3,23 @@
  *
  * @module
  */
-import { type Decimal, divide, multiply, round, subtract } from "../../../lib/decimal.ts";
+import { compare, type Decimal, divide, multiply, round, subtract } from "../../../lib/decimal.ts";
 import type { Quote } from "../../../lib/operations/quotes.ts";
 import type { Color, Column } from "../print.ts";
 
-/** Writes a number of market data without the tail of a double. */
-export function priceText(value: number): Decimal {
-  return round(String(value), Number.isInteger(value) ? 2 : 4, "half-even").replace(/(\.\d\d\d*?)0+$/, "$1");
+/** Writes a price with two to four decimals; nothing for one that is absent. */
+export function priceText(value: Decimal | undefined): string {
+  return value === undefined ? "" : round(value, 4, "half-even").replace(/(\.\d\d\d*?)0+$/, "$1");
 }
 
 /** The change since the close of the day before, in percent; nothing without such a close. */
 export function changePercent({ lastPrice, previousClose }: Quote): Decimal | undefined {
-  if (!(previousClose > 0) || !(lastPrice > 0)) return undefined;
-  const [last, before] = [String(lastPrice), String(previousClose)];
-  return divide(multiply(subtract(last, before), "100"), before, 2, "half-up");
+  if (!isAboveZero(previousClose) || !isAboveZero(lastPrice)) return undefined;
+  return divide(multiply(subtract(lastPrice, previousClose), "100"), previousClose, 2, "half-up");
+}
+
+function isAboveZero(price: Decimal | undefined): price is Decimal {
+  return price !== undefined && compare(price, "0") > 0;
 }
 
 /** Colour of a change: up is green and down is red, as the account's own app has it by default. */
@@ -26,8 +29,9 @@ function colorOf(quote: Quote): Color | undefined {
   return change.startsWith("-") ? "red" : "green";
 }
 
-/** Writes large numbers short: 12.3M. */
-export function shortCount(text: string): string {
+/** Writes large numbers short: 12.3M; nothing for one that is absent. */
+export function shortCount(text: string | undefined): string {
+  if (text === undefined) return "";
   const value = Number(text);
   if (!Number.isFinite(value) || value === 0) return text;
   const units = [[1e9, "B"], [1e6, "M"], [1e3, "K"]] as const;

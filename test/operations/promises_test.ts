@@ -1,0 +1,138 @@
+/** What an answer promises: what did not come is an error or absent, over both ways, and never a zero. */
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { createClient } from "../../lib/client/client.ts";
+import { OutcomeUnknownError, ProtocolError } from "../../lib/errors.ts";
+import { account } from "../../lib/operations/account.ts";
+import { gatewayOperations, operations } from "../../lib/operations/mod.ts";
+import type { AnyOperation } from "../../lib/operations/operation.ts";
+import { orders } from "../../lib/operations/orders.ts";
+import { quotes } from "../../lib/operations/quotes.ts";
+import type { FieldInfo } from "../../lib/operations/types.ts";
+import { decodeAnswer, responseNumber } from "../../lib/transports/direct/payloads.ts";
+import { memory } from "../../lib/transports/memory.ts";
+import { loadMessages } from "../../lib/wire/messages.ts";
+
+/** Asks over the gateway's way, which answers with this envelope; nothing of the parameters matters here. */
+async function ask(operation: AnyOperation, envelope: string): Promise<unknown> {
+  await using transport = memory(() => envelope);
+  return await transport.call({ ...operation, request: noParams }, {}, {});
+}
+const noParams = { ...account.logout.request };
+const withData = (data: string) => `{"ok":true,"err":"","data":${data}}`;
+
+/** Members that an answer must bring, by their names on the wire. */
+const promised = ({ response }: AnyOperation): FieldInfo[] =>
+  Object.values(response.fields ?? {}).filter((each) => "key" in each);
+
+const reads = gatewayOperations.filter(({ effect }) => effect === "read");
+const writes = gatewayOperations.filter(({ effect }) => effect === "write");
+
+for (const operation of reads) {
+  const { name, response } = operation;
+  Deno.test(`${name} takes no answer for an error, and not for nothing`, async () => {
+    const envelopes = [withData("null"), '{"ok":true,"err":""}', withData('""')];
+    for (const envelope of envelopes) {
+      const error = await assertRejects(() => ask(operation, envelope), ProtocolError);
+      assert(error.code === "no-answer" || error.code === "unexpected-shape", error.code);
+      assertStringIncludes(error.message, `Cannot read the answer of ${name}: data`);
+    }
+    // A list that is empty is left out by servers that leave out members at zero; everything else must have something.
+    if ("rows" in response) assertEquals(await ask(operation, withData("{}")), []);
+    else await assertRejects(() => ask(operation, withData("{}")), ProtocolError);
+  });
+
+  const members = "rows" in response ? Object.values(response.fields ?? {}) : promised(operation);
+  for (const { wire } of members) {
+    Deno.test(`${name} names "${wire}" when it is null`, async () => {
+      const error = await assertRejects(() => ask(operation, withData(`{"${wire}":null}`)), ProtocolError);
+      assertStringIncludes(error.message, `data.${wire}: expected `);
+    });
+  }
+
+  Deno.test(`${name} makes up no value for a member that did not come`, async () => {
+    // Every member is null or left out but one text that has no meaning of its own.
+    const fields = Object.values(response.fields ?? {});
+    if ("rows" in response || fields.length === 0) return;
+    const spare = fields.find(({ type }) => type.name === "text" || type.name === "decimal");
+    if (spare === undefined || promised(operation).some(({ type }) => !type.isList)) return;
+    const answer = await ask(operation, withData(`{"${spare.wire}":"7"}`));
+    const values = Object.values(answer as Record<string, unknown>);
+    assertEquals(values.filter((each) => !Array.isArray(each)), ["7"]);
+  });
+}
+
+for (const operation of writes) {
+  Deno.test(`${operation.name} leaves its outcome unknown when the answer holds nothing`, async () => {
+    const broken = ["null", "{}", '""', '{"data":null}', '{"data":""}', '{"orderId":null}', '{"data":" "}'];
+    for (const data of broken) {
+      await assertRejects(() => ask(operation, withData(data)), OutcomeUnknownError);
+    }
+  });
+}
+
+Deno.test("rows without their key members are errors that name row and member", async () => {
+  const cases: [AnyOperation, string, string][] = [
+    [orders.today, '{"data":[{"stockCode":"AAPL","entrustBs":"1"}]}', "data.data.0.entrustId"],
+    [account.holdings, '{"holdsList":[{"currentAmount":"100"}]}', "data.holdsList.0.stockCode"],
+    [quotes.latest, '{"basicQot":[{"lastPrice":12.5}]}', "data.basicQot.0.security"],
+    [quotes.ticks, '{"ticker":[{"price":1},{}]}', "data.ticker.1.price"],
+    [quotes.bars, '{"kline":[{"date":"2025-08-15"}]}', "data.kline.0.closePrice"],
+  ];
+  for (const [operation, data, path] of cases) {
+    const error = await assertRejects(() => ask(operation, withData(data)), ProtocolError);
+    assertStringIncludes(error.message, `${path}: expected `);
+  }
+});
+
+Deno.test("account.funds without an answer is an error, and its members are absent one by one", async () => {
+  await using client = createClient(memory(() => withData('{"assetBalance":"12.50","enableBalance":null}')));
+  assertEquals(await client.account.funds({ market: "hk" }), { totalAssets: "12.50" });
+  for (const data of ["null", "{}", '{"assetBalance":null}', '{"strange":1}']) {
+    await using broken = createClient(memory(() => withData(data)));
+    await assertRejects(
+      () => broken.account.funds({ market: "hk" }),
+      ProtocolError,
+      "expected a record",
+    );
+  }
+});
+
+Deno.test("over the socket a member that is left out has its default, and texts that are left out are absent", async () => {
+  const messages = await loadMessages();
+  const read = (operation: AnyOperation, name: string, plain: Record<string, unknown>) =>
+    decodeAnswer({ operation, transport: "direct" }, {
+      type: responseNumber(operation),
+      id: "1",
+      time: 0,
+      code: "0000",
+      text: "",
+      payload: { name, bytes: messages.encode(name, plain) },
+    }, { messages });
+  assertEquals(read(account.maxBuy, "CommonIntResponse", {}), { quantity: "0" });
+  assertEquals(read(orders.today, "TradeQueryRealEntrustListResponse", {}), []);
+  const row = { stockCode: "AAPL", entrustBs: "1", entrustId: "8" };
+  assertEquals(read(orders.today, "TradeQueryRealEntrustListResponse", { data: [row] }), [
+    { symbol: "AAPL", side: "buy", orderId: "8", canCancel: false, canAmend: false },
+  ]);
+  assertThrows(() => read(account.funds, "TradeQueryMarginFundInfoResponse", {}), ProtocolError);
+  assertThrows(() => read(orders.place, "CommonStringResponse", {}), OutcomeUnknownError);
+});
+
+Deno.test("every read that answers with one record or one value refuses an empty one", () => {
+  // What the loop above leaves to the platform's own operations, which the gateway does not have.
+  for (const operation of operations.values()) {
+    if (operation.effect !== "read" || "rows" in operation.response) continue;
+    for (const nothing of [null, undefined, {}]) {
+      assert(refuses(operation, nothing), `${operation.name} takes ${JSON.stringify(nothing)}`);
+    }
+  }
+});
+
+function refuses({ response }: AnyOperation, data: unknown): boolean {
+  try {
+    response.decode(data);
+    return false;
+  } catch {
+    return true;
+  }
+}
