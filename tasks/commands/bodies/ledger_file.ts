@@ -5,6 +5,7 @@
  */
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { Ledger, LedgerError, type LedgerOptions } from "../../../lib/runner/ledger.ts";
+import { whyNoAccess } from "../../../lib/runner/ledger_access.ts";
 import { markPath } from "../../../lib/runner/ledger_mark.ts";
 import { type Doubt, doubtAbout } from "../../../lib/runner/ledger_place.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
@@ -99,7 +100,8 @@ function resolved(path: string): string {
     try {
       return `${Deno.realPathSync(folder)}${name}`;
     } catch (error) {
-      if (!(error instanceof Deno.errors.NotFound)) throw error;
+      const isMissing = error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory;
+      if (!isMissing) throw error;
     }
   }
   return path; // whoever opens it says that the folder is missing
@@ -131,9 +133,18 @@ export function readable<T>(path: string, work: () => T): T {
   }
 }
 
-/** An error of SQLite in our own form; others as they are. */
+/** An error of SQLite, or of the system about the ledger's files, in our own form; others as they are. */
 export function ledgerError(path: string, error: unknown): unknown {
   const isOfSqlite = error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR";
+  const isOfSystem = error instanceof Error && /\(os error \d+\)/.test(error.message);
+  const mayBeAccess = isOfSystem ||
+    isOfSqlite && /unable to open|readonly database|disk I\/O|is full/.test(error.message);
+  const isFull = isOfSqlite && error.message.includes("is full");
+  const why = (mayBeAccess ? whyNoAccess(path) : undefined) ??
+    (isFull ? "its disk is full; make room on it" : undefined);
+  if (why !== undefined) {
+    return new LedgerError(`Cannot use the ledger "${path}": ${why}`, { code: "no-access", cause: error });
+  }
   if (!isOfSqlite) return error;
   return new LedgerError(`Cannot use the ledger "${path}": ${error.message}`, {
     code: "sqlite",

@@ -1,0 +1,93 @@
+/** A ledger that cannot be opened: the true cause, the path, and what to do. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { cli, folder } from "./support.ts";
+
+const RECIPE =
+  "name: x\nconnect: simulator\nsteps: [{ id: funds, uses: account.funds, with: { market: hk } }]\n";
+
+/** Runs a command line with a ledger, and returns what it says. */
+async function said(words: readonly string[], recipe: string, ledger: string) {
+  const { code, err } = await cli([...words, "--ledger", ledger], {
+    files: { [recipe]: RECIPE },
+    now: Date.now,
+  });
+  return { code, err };
+}
+
+const cannot = (ledger: string, why: string) => ({
+  code: 1,
+  err: `hsgate: Cannot use the ledger "${ledger}": ${why}\n`,
+});
+
+Deno.test("a ledger in a folder that is missing, or that is no file, says so and what to do", async () => {
+  await using dir = await folder();
+  const recipe = `${dir.path}/x.yaml`;
+  await Deno.writeTextFile(recipe, RECIPE);
+  const run = ["run", recipe];
+  assertEquals(
+    await said(run, recipe, `${dir.path}/none/l.db`),
+    cannot(
+      `${dir.path}/none/l.db`,
+      `its folder "${dir.path}/none" does not exist; make the folder, or name another ledger with --ledger`,
+    ),
+  );
+  assertEquals(
+    await said(run, recipe, dir.path),
+    cannot(dir.path, "it is a folder; name a file with --ledger"),
+  );
+  assertEquals(
+    await said(run, recipe, `${recipe}/l.db`),
+    cannot(`${recipe}/l.db`, `"${recipe}" is no folder; name another ledger with --ledger`),
+  );
+  // The control: the same run with a ledger that can be made.
+  const { code, err } = await said(run, recipe, `${dir.path}/l.db`);
+  assertEquals([code, err.includes("Cannot")], [0, false]);
+});
+
+/** Mounts a small file system; only the system's administrator may. */
+function mount(options: string, path: string): boolean {
+  try {
+    const args = ["-t", "tmpfs", "-o", options, "tmpfs", path];
+    return new Deno.Command("mount", { args, stderr: "null" }).outputSync().success;
+  } catch {
+    return false; // no such program
+  }
+}
+
+Deno.test("a ledger on a read-only or a full disk says so and what to do", async () => {
+  await using dir = await folder();
+  const disk = `${dir.path}/disk`;
+  await Deno.mkdir(disk);
+  if (!mount("size=2m", disk)) return; // no right to mount
+  try {
+    const recipe = `${disk}/x.yaml`;
+    await Deno.writeTextFile(recipe, RECIPE);
+    const ledger = `${disk}/l.db`;
+    const run = ["run", recipe];
+    const readOnly = (path: string) => `the disk of "${path}" is read-only; mount it for writing`;
+    mount("remount,ro", disk);
+    const fresh = await said(run, recipe, ledger);
+    assertEquals(fresh.code, 1);
+    assertStringIncludes(fresh.err, `Cannot use the ledger "${ledger}": ${readOnly(disk)}`);
+    mount("remount,rw", disk);
+    assertEquals((await said(run, recipe, ledger)).code, 0);
+    mount("remount,ro", disk);
+    for (const words of [run, ["runs"]]) {
+      const { code, err } = await said(words, recipe, ledger);
+      assertEquals(code, 1);
+      assertStringIncludes(err, `Cannot use the ledger "${ledger}": ${readOnly(ledger)}`);
+    }
+    mount("remount,rw", disk);
+    using file = Deno.openSync(`${disk}/fill`, { write: true, create: true });
+    try {
+      for (;;) file.writeSync(new Uint8Array(4096));
+    } catch {
+      // It is full now.
+    }
+    const full = await said(run, recipe, `${disk}/n.db`);
+    assertEquals(full.code, 1);
+    assertStringIncludes(full.err, "is full; make room on it");
+  } finally {
+    new Deno.Command("umount", { args: [disk] }).outputSync();
+  }
+});
