@@ -108,7 +108,7 @@ function celName(type: Type): string {
     case "null":
       return "null";
     case "list":
-      return `list<${celName(type.of)}>`;
+      return type.of.kind === "any" ? "list" : `list<${celName(type.of)}>`;
     case "record":
     case "map":
       return "map";
@@ -324,7 +324,11 @@ class Reader {
     // Texts are compared and joined letter by letter: "9" would be more than "10".
     const isOrdered = ORDER.has(op) && (isDigits(left) || isDigits(right));
     if (isMoney || isOrdered) return this.#wrong(node, this.#decimalAdvice(node as Binary, left, right));
-    return this.#resultOf(([a, b]) => `${a} ${op} ${b}`, [left, right]) ??
+    // The items of lists that are joined may differ.
+    const [a, b] = [left, right].map((type) =>
+      oneOf(variantsOf(type).map((each) => each.kind === "list" ? LIST : each))
+    );
+    return this.#resultOf((names) => names.join(` ${op} `), [a!, b!]) ??
       this.#wrong(node, `"${op}" does not go with ${describe(left)} and ${describe(right)}`);
   }
 

@@ -49,8 +49,7 @@ export function readRecipeText(text: string): RecipeText {
   };
   const placeOf: RecipeText["placeOf"] = (path, isName = false, within) => {
     const start = offsetOf(document.contents, path, isName);
-    const part = within === undefined ? -1 : text.indexOf(within.part, start);
-    return placeAt(within === undefined || part < 0 ? start : part + within.offset);
+    return placeAt(within === undefined ? start : offsetWithin(text, start, within) ?? start);
   };
   // After the first mistake in the text itself the reader stumbles over what it caused.
   const [broken] = document.errors;
@@ -88,6 +87,26 @@ export function readRecipeText(text: string): RecipeText {
     return { value: undefined, placeOf, issues: [...issues, { ...placeAt(offset), message }] };
   }
   return { value: document.toJS({ maxAliasCount: -1 }), placeOf, issues };
+}
+
+/** Finds a place within a part of a text, as it is written: over several lines, and with quotes escaped. */
+function offsetWithin(text: string, start: number, { part, offset }: Within): number | undefined {
+  const pattern = (piece: string) =>
+    piece.split(/(\s+|["'\\])/).map((each) =>
+      /^\s+$/.test(each)
+        ? "\\s+"
+        : each === '"'
+        ? '\\\\?"'
+        : each === "'"
+        ? "''?"
+        : each === "\\"
+        ? "\\\\{1,2}"
+        : RegExp.escape(each)
+    ).join("");
+  const found = new RegExp(`(${pattern(part.slice(0, offset))})${pattern(part.slice(offset))}`).exec(
+    text.slice(start),
+  );
+  return found === null ? undefined : start + found.index + found[1]!.length; // the group is always there
 }
 
 function parseText(text: string, lineCounter: LineCounter) {

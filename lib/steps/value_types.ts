@@ -123,6 +123,7 @@ function ofSchema(schema: Schema): Type {
         kind: "text",
         ...schema.format === "decimal" && { form: "decimal" },
         ...schema.format === "date" && { form: "date" },
+        ...schema.format === "code" && { form: "code" },
         ...schema.pattern !== undefined && { pattern: schema.pattern },
         ...texts !== undefined && { names: texts },
         ...typeof schema.const === "string" && { names: [schema.const] },

@@ -309,3 +309,21 @@ Deno.test("check and next show seconds, and what is shorter, where a slot has th
   assertEquals(await of("a"), ["Tue 2025-12-23 04:00:01", "Tue 2025-12-23 04:00:02"]);
   assertEquals(await of("d"), ["Tue 2025-12-23 04:01", "Tue 2025-12-23 04:02"]);
 });
+
+Deno.test("run warns of a column that no row of a report has, writes the report, and ends with 7", async () => {
+  await using dir = await folder({ "rows.csv": "symbol,price\r\n00700.HK,350.20\r\n" });
+  const path = `${dir.path}/report.yaml`;
+  const files = {
+    [path]: `name: report
+params: { columns: [symbol, prise] }
+steps:
+  - { id: table, uses: convert-report, with: { from: rows.csv, to: table.md, columns: "\${{ params.columns }}" } }
+`,
+  };
+  const { code, err } = await cli(["run", path, "--out", dir.path], { files });
+  assertEquals(code, 7, err);
+  assertStringIncludes(err, 'table: warn: no row has the column "prise"; did you mean "price"?');
+  assertStringIncludes(await Deno.readTextFile(`${dir.path}/table.md`), "| 00700.HK |  |");
+  const sound = await cli(["run", path, "--out", dir.path, "--param", "columns=symbol,price"], { files });
+  assertEquals(sound.code, 0, sound.err);
+});

@@ -260,6 +260,23 @@ Deno.test("a check finds wrong names in the texts of notices, where the run is o
   assertEquals(await problemsOf(notice("outputs.funds.available")), []);
 });
 
+Deno.test("a check finds the place of a mistake over several lines and among escaped quotes", async () => {
+  const line = STEPS.split("\n").length;
+  const folded = `${STEPS}  - id: last
+    uses: futures.funds
+    if: >-
+      decimalCompare(outputs.funds.available,
+      outputs.funds.totalAsets) < 0
+`;
+  assertEquals(await problemsOf(folded), [
+    `${line + 4}:21: steps.6.if: outputs.funds has no "totalAsets"; did you mean "totalAssets"?`,
+  ]);
+  const quoted = `${STEPS}  - { id: last, uses: futures.funds, if: "outputs[\\"book\\"].okk" }\n`;
+  assertEquals(await problemsOf(quoted), [
+    `${line}:61: steps.6.if: outputs["book"] has no "okk"; did you mean "ok"?`,
+  ]);
+});
+
 Deno.test("a check knows whether a slot has a session", async () => {
   const recipe = (schedule: string, text: string) =>
     problemsOf(

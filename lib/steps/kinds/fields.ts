@@ -36,7 +36,7 @@ export const exactCsv = z.boolean().default(false).meta({
 
 /** A security by its code alone, or with its kind where the code does not tell. */
 export const security = z.union([
-  z.string().refine(isCode, 'a code such as "00700.HK" or "AAPL"'),
+  z.string().refine(isCode, 'a code such as "00700.HK" or "AAPL"').meta({ format: "code" }),
   z.strictObject({
     // A code table is never empty.
     type: z.enum(SecurityType.names as [SecurityType, ...SecurityType[]]),

@@ -93,6 +93,9 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
         ...flags.out !== undefined && { out: flags.out },
         onProgress(event) {
           if (asLines) tellLine(lineOf(event));
+          else if (event.type === "log" && (event.level === "warn" || event.level === "error")) {
+            show.line(redactor.text(`hsgate: ${event.step}: ${event.level}: ${event.message}`));
+          }
           // The redactor changes texts and no shape.
           const known = redactor.data(eventsOf(run, event, kept)) as TreeEvent[];
           if (!isOfDayBook(event)) return known.forEach(take);
