@@ -51,6 +51,12 @@ export interface Settings {
   ledger?: string;
   /** Lets recipes that write begin though the ledger may not outlive the process; for trials and tests. */
   volatileLedger?: "allow" | "refuse";
+  /** Days for which the ledger keeps runs that have ended. */
+  keepRunsDays: number;
+  /** Days for which the ledger keeps the logs of runs. */
+  keepLogDays: number;
+  /** Least level of log lines that are written and kept. */
+  logLevel: "debug" | "info" | "warn" | "error";
   /** File of the user's own trading days and hours. */
   calendars?: string;
   /** Address that a dead-man service, such as Healthchecks, wants to be pinged at; whoever knows it can ping. */
@@ -168,6 +174,24 @@ const table: Readonly<Record<SettingName, Setting>> = {
     expected: '"allow" or "refuse"',
     accepts: (text) => text === "allow" || text === "refuse",
   },
+  keepRunsDays: {
+    env: "HSGATE_KEEP_RUNS_DAYS",
+    expected: "days from 30 to 36500",
+    accepts: (text) => isWholeNumber(text, 30, 36_500),
+    fallback: "400",
+  },
+  keepLogDays: {
+    env: "HSGATE_KEEP_LOG_DAYS",
+    expected: "days from 1 to 36500",
+    accepts: (text) => isWholeNumber(text, 1, 36_500),
+    fallback: "90",
+  },
+  logLevel: {
+    env: "HSGATE_LOG_LEVEL",
+    expected: '"debug", "info", "warn" or "error"',
+    accepts: (text) => ["debug", "info", "warn", "error"].includes(text),
+    fallback: "debug",
+  },
   calendars: { env: "HSGATE_CALENDARS", expected: "a file", accepts: anyText },
   pingUrl: {
     env: "HSGATE_PING_URL",
@@ -183,6 +207,10 @@ const table: Readonly<Record<SettingName, Setting>> = {
     fallback: "10000",
   },
 };
+
+function isWholeNumber(text: string, least: number, most: number): boolean {
+  return /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most;
+}
 
 /** Names of all settings, in the order in which they are shown. */
 // The table has exactly these keys.
@@ -276,6 +304,8 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
       ...values,
       timeoutMs: Number(values.timeoutMs),
       pushIdleMs: Number(values.pushIdleMs),
+      keepRunsDays: Number(values.keepRunsDays),
+      keepLogDays: Number(values.keepLogDays),
     } as Settings,
     origins,
     ...file !== undefined && { file: sources.path },

@@ -84,9 +84,9 @@ export const migrations: readonly (readonly string[])[] = [
   [
     // Each question of a tick, of `runs` and of `why` is answered from an index that names the few rows it wants: what
     // it costs does not grow with the history. A test reads the plans.
-    `drop index run_of_state`,
+    `drop index if exists run_of_state`,
     `create index run_of_state on run (recipe, state, slot_at)`,
-    `drop index run_claimable`,
+    `drop index if exists run_claimable`,
     `create index run_by_state on run (state, slot_at)`,
     `create index run_of_day on run (recipe, business_day)`,
     `create index run_timed on run (recipe, schedule_id, slot_at)
@@ -96,5 +96,9 @@ export const migrations: readonly (readonly string[])[] = [
     `create index run_by_end on run (finished_at) where state in ('ok', 'failed', 'cancelled', 'skipped')`,
     `create index artifact_of_run on artifact (run_key)`,
     `create index event_alone on event (kind, at) where run_key is null`,
+  ],
+  [
+    // Until when runs were removed: slots before it have no row, and nobody missed them.
+    `alter table store add column pruned_before integer`,
   ],
 ];

@@ -34,7 +34,7 @@ import { whyNoWrites } from "./write_guard.ts";
 import { whyOutside } from "./write_window.ts";
 
 /** What runs stand on. */
-export interface Surroundings extends Pick<TellingOptions, "tracer" | "onEvent"> {
+export interface Surroundings extends Pick<TellingOptions, "tracer" | "onEvent" | "logLevel"> {
   ledger: Ledger;
   host: Host;
   /** Folder for files. */

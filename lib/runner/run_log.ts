@@ -1,14 +1,20 @@
 /**
- * The log of a run in the ledger: what its steps said, and how far they were. Bounded for each run, and kept for a
- * while, so that the ledger does not grow without end.
+ * The log of a run in the ledger: what its steps said, and how far they were. Bounded for each run.
  *
  * @module
  */
 import type { Ledger } from "./ledger.ts";
 import type { RunEvent } from "./run_events.ts";
 
+/** How much a line matters, least first. */
+export const logLevels = ["debug", "info", "warn", "error"] as const;
+
 /** How much a line matters. */
-export type LogLevel = "debug" | "info" | "warn" | "error";
+export type LogLevel = typeof logLevels[number];
+
+/** Whether a line of a level is kept or shown where the least level is another. */
+export const matters = (level: LogLevel, least: LogLevel): boolean =>
+  logLevels.indexOf(level) >= logLevels.indexOf(least);
 
 /** A line of a run's log. */
 export interface LogLine {
@@ -27,21 +33,20 @@ const MOST_SEVERE_LINES = 1_200;
 const MOST_CHARACTERS = 2_000;
 /** Of its progress a step keeps a line this often, and the last one. */
 const PROGRESS_EVERY_MS = 10_000;
-/** How long lines are kept. */
-export const KEEP_LOG_DAYS = 90;
-/** Lines that are deleted at a time, so that nobody waits long for the ledger. */
-const PRUNE_AT_A_TIME = 5_000;
 
 /** Writes the log of one run. */
 export class RunLog {
   readonly #ledger: Ledger;
   readonly #runKey: string;
+  readonly #least: LogLevel;
   #count: number;
   readonly #progressAt = new Map<string, number>();
 
-  constructor(ledger: Ledger, runKey: string) {
+  /** @param least Lines below this level are not kept. */
+  constructor(ledger: Ledger, runKey: string, least: LogLevel = "debug") {
     this.#ledger = ledger;
     this.#runKey = runKey;
+    this.#least = least;
     const row = ledger.get<{ n: number }>("select count(*) as n from log where run_key = ?", runKey);
     this.#count = row?.n ?? 0;
   }
@@ -66,6 +71,7 @@ export class RunLog {
 
   /** Keeps a line while there is room. */
   add({ at, level, step, text }: LogLine): void {
+    if (!matters(level, this.#least)) return;
     const most = level === "warn" || level === "error" ? MOST_SEVERE_LINES : MOST_LINES;
     if (this.#count > most) return;
     const isFull = this.#count === MOST_LINES;
@@ -87,13 +93,4 @@ export class RunLog {
 /** Returns the log of a run, oldest line first. */
 export function logOf(ledger: Ledger, runKey: string): LogLine[] {
   return ledger.all<LogLine>("select at, level, step, text from log where run_key = ? order by seq", runKey);
-}
-
-/** Deletes some of the lines that are too old, and returns how many; call it again while there are any. */
-export function pruneLog(ledger: Ledger, now: number): number {
-  return ledger.run(
-    "delete from log where seq in (select seq from log where at < ? order by at limit ?)",
-    now - KEEP_LOG_DAYS * 86_400_000,
-    PRUNE_AT_A_TIME,
-  );
 }

@@ -8,7 +8,7 @@ import type { Ledger } from "./ledger.ts";
 import { isBusy } from "./ledger_damage.ts";
 import type { Redactor } from "./redact.ts";
 import type { BareRunEvent, RunEvent } from "./run_events.ts";
-import { RunLog } from "./run_log.ts";
+import { type LogLevel, RunLog } from "./run_log.ts";
 import type { RunRow } from "./run_rows.ts";
 import { showInstant } from "./slots.ts";
 import { type OpenSpan, type RunTracer, type StepAbout, untraced } from "./tracing.ts";
@@ -18,6 +18,8 @@ export interface TellingOptions {
   ledger: Ledger;
   host: Pick<Host, "now">;
   redactor: Redactor;
+  /** Lines below this level are not kept in the ledger. @default "debug" */
+  logLevel?: LogLevel;
   tracer?: RunTracer;
   onEvent?(event: RunEvent): void;
 }
@@ -34,7 +36,7 @@ export class RunTelling {
   constructor(row: RunRow, options: TellingOptions) {
     this.#options = options;
     this.#row = row;
-    this.#log = new RunLog(options.ledger, row.run_key);
+    this.#log = new RunLog(options.ledger, row.run_key, options.logLevel);
     this.#traceId = row.trace_id;
   }
 

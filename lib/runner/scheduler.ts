@@ -21,7 +21,7 @@ import { noticeChannel } from "./notice_step.ts";
 import { RecipeSet } from "./recipe_set.ts";
 import { executeRun, type Surroundings } from "./run.ts";
 import type { RunOutcome } from "./outcome.ts";
-import { pruneLog } from "./run_log.ts";
+import { defaultRetention, pruneLedger, type Retention } from "./retention.ts";
 import { findRun, type NewRun, ownedKinds, type SkipReason } from "./run_rows.ts";
 
 /** What a scheduler needs; times in milliseconds. */
@@ -43,6 +43,8 @@ export interface SchedulerOptions extends Omit<Surroundings, "runRecipe" | "onEn
   tickMs?: number;
   /** How soon to look again when something is due and cannot be claimed. @default 1 s */
   pollMs?: number;
+  /** How long the ledger keeps what has ended. @default 400 days, of logs 90 */
+  retention?: Retention;
   calendarVersion?(mic: Mic): string | undefined;
   /** Channels that stand before the steps that recipes name for their notices. */
   channels?: Readonly<Record<string, Channel>>;
@@ -68,6 +70,9 @@ export type SchedulerEvent =
   );
 
 const DAY_MS = 86_400_000;
+/** Runs that are removed in one tick: a few milliseconds. */
+const PRUNE_AT_A_TIME = 200;
+const PRUNE_EVERY_MS = 3_600_000;
 /** While the ledger is locked for long, this often says so. */
 const BUSY_AGAIN_MS = 60_000;
 
@@ -84,6 +89,7 @@ export class Scheduler implements AsyncDisposable {
   #cancelTimer: () => void = () => {};
   #started = false;
   #fullAt = -Infinity;
+  #pruneAt = -Infinity;
   /** When it was last told that the ledger is locked; nothing while it is free. */
   #busyToldAt: number | undefined;
 
@@ -156,7 +162,7 @@ export class Scheduler implements AsyncDisposable {
     for (const recipe of gone) this.#tell({ type: "gone", at: now, recipe });
     if (whole) {
       this.#fullAt = host.monotonic();
-      pruneLog(ledger, now);
+      this.#prune(now);
     }
     for (const each of [...skipped, ...skippedAtOnce(listed)]) {
       this.#tell({ type: "skipped", at: now, ...each });
@@ -189,6 +195,14 @@ export class Scheduler implements AsyncDisposable {
     this.#tell({ type: "reloaded", at: now, recipes: recipes.length });
     if (this.#started) this.#turn();
     else this.tick();
+  }
+
+  /** Removes a part of what is too old, until nothing is left of it; then looks again after an hour. */
+  #prune(now: number): void {
+    const { ledger, host, retention = defaultRetention } = this.#options;
+    if (host.monotonic() < this.#pruneAt) return;
+    const { runs, logLines } = pruneLedger(ledger, { ...retention, now, limit: PRUNE_AT_A_TIME });
+    if (runs + logLines === 0) this.#pruneAt = host.monotonic() + PRUNE_EVERY_MS;
   }
 
   /** What another process, or this one before it was started anew, had from files that are gone, or back. */

@@ -10,6 +10,7 @@ import type { ScheduleRow } from "./listing.ts";
 import { dateAt, tradingDay } from "./moments.ts";
 import { GONE, pauseOf } from "./paused.ts";
 import { calendarOf, zoneOf } from "./plan_run.ts";
+import { prunedBefore } from "./retention.ts";
 import { runKeyOf } from "./run_key.ts";
 import type { RunRow } from "./run_rows.ts";
 import { eachSlot, type Slot } from "./slots.ts";
@@ -138,9 +139,11 @@ class GapReasons {
   readonly #began: readonly { at: number; kind: string }[];
   readonly #zone: string;
   readonly #goneAt: number | undefined;
+  readonly #prunedBefore: number | undefined;
 
   constructor(ledger: Ledger, { name }: WhySubject, schedule: CompiledSchedule) {
     this.#zone = zoneOf(schedule);
+    this.#prunedBefore = prunedBefore(ledger);
     this.#row = ledger.get<ScheduleRow>(
       "select * from schedule where recipe = ? and schedule_id = ?",
       name,
@@ -162,6 +165,13 @@ class GapReasons {
 
   /** `isOpen` when a row is still to come. */
   of({ at }: Slot): { text: string; isOpen: boolean } {
+    if (this.#prunedBefore !== undefined && at < this.#prunedBefore) {
+      const until = showTime(this.#prunedBefore, this.#zone);
+      return {
+        text: `the ledger has removed runs that ended before ${until}, as they were too old`,
+        isOpen: false,
+      };
+    }
     if (this.#row === undefined) {
       return {
         text: "no scheduler has seen this schedule yet, and one begins with what comes after it",

@@ -66,6 +66,13 @@ export const pushIdle = {
   text: "replace a push connection that is silent for so long; 0 for never (300)",
 } as const satisfies Flag;
 
+/** Which lines of logs matter. */
+export const logLevel = {
+  type: "string",
+  value: "LEVEL",
+  text: "least level of log lines: debug, info, warn or error (debug)",
+} as const satisfies Flag;
+
 /** Which columns of a list are shown. */
 export const columns = {
   type: "string",

@@ -1,11 +1,12 @@
 /** Description of `hsgate schedule`. @module */
 import { command, type Flags, type Input } from "./command.ts";
-import { newLedger, out } from "./flags.ts";
+import { logLevel, newLedger, out } from "./flags.ts";
 
 const flags = {
   ledger: newLedger,
   out,
   once: { type: "boolean", text: "run what is due now, then end" },
+  "log-level": logLevel,
   text: { type: "boolean", text: "write lines for people even where nobody watches" },
 } as const satisfies Flags;
 /** What it is given. */

@@ -8,13 +8,17 @@ import { type LoadedSettings, loadSettings, secretsOf, type Settings } from "../
 import type { DirectOptions } from "../../lib/transports/direct.ts";
 import type { FlagValues, sharedFlags } from "./command.ts";
 import { UsageError } from "./exit_codes.ts";
-import type { pushIdle } from "./flags.ts";
+import type { logLevel, pushIdle } from "./flags.ts";
 import type { Host } from "./host.ts";
 
 /** Settings file that is read when none is named. */
 const DEFAULT_FILE = "hsgate.yaml";
 
-type Shared = FlagValues<typeof sharedFlags> & FlagValues<{ "push-idle": typeof pushIdle }>;
+type Shared =
+  & FlagValues<typeof sharedFlags>
+  & FlagValues<
+    { "push-idle": typeof pushIdle; "log-level": typeof logLevel; keep: { type: "string"; text: string } }
+  >;
 
 /** Loads the settings and shows warnings on stderr. */
 export async function settingsOf(flags: Shared, host: Host): Promise<LoadedSettings> {
@@ -34,6 +38,8 @@ export async function loadSettingsOf(flags: Shared, host: Host): Promise<LoadedS
       ...flags.transport !== undefined && { transport: flags.transport },
       ...flags.timeout !== undefined && { timeoutMs: millis("timeout", flags.timeout) },
       ...flags["push-idle"] !== undefined && { pushIdleMs: millis("push-idle", flags["push-idle"]) },
+      ...flags["log-level"] !== undefined && { logLevel: flags["log-level"] },
+      ...flags.keep !== undefined && { keepRunsDays: flags.keep },
     },
     env: host.env,
     readFile: host.readFile,

@@ -28,6 +28,7 @@ import { notices } from "./notices.ts";
 import { notify } from "./notify.ts";
 import { operations } from "./operations.ts";
 import { pause } from "./pause.ts";
+import { prune } from "./prune.ts";
 import { quote } from "./quote.ts";
 import { rerun } from "./rerun.ts";
 import { resume } from "./resume.ts";
@@ -66,6 +67,7 @@ export const commands: readonly Command[] = [
   ledgerBackup,
   ledgerVerify,
   ledgerAccept,
+  prune,
   exportDayBook,
   call,
   quote,

@@ -70,6 +70,31 @@ Deno.test("schedule writes JSON lines with level, run key and trace where nobody
   );
 });
 
+Deno.test("schedule leaves out log lines below its level, by flag and by setting", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  for (
+    const [flags, env, expected] of [
+      [[], {}, ["debug", "info", "warn"]],
+      [["--log-level", "info"], {}, ["info", "warn"]],
+      [[], { HSGATE_LOG_LEVEL: "warn" }, ["warn"]],
+      [["--log-level", "error"], { HSGATE_LOG_LEVEL: "warn" }, []],
+    ] as const
+  ) {
+    await using dir = await folder({ "beat.yaml": beat });
+    const ledger = `${dir.path}/ledger.db`;
+    const words = ["schedule", dir.path, "--ledger", ledger, "--once", "--json", ...flags];
+    const world = { env: { ...envOf(gateway), ...env } };
+    await cli(words, world);
+    wind(ledger, "2025-08-14T00:00:00Z");
+    const { code, out } = await cli(words, world);
+    assertEquals(code, 0);
+    const levels = out.trim().split("\n").filter(Boolean).map((line) => String(JSON.parse(line).level));
+    assertEquals([...new Set(levels)].sort(), [...expected]);
+  }
+  const wrong = await cli(["schedule", "--log-level", "loud"]);
+  assertEquals([wrong.code, wrong.err.includes('"debug", "info", "warn" or "error"')], [2, true], wrong.err);
+});
+
 type Attributes = { key: string; value: Record<string, unknown> }[];
 interface Exported {
   spans: {

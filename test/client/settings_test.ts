@@ -32,12 +32,18 @@ Deno.test("loadSettings() knows where a gateway usually listens", async () => {
   assertEquals(loaded.settings, {
     gatewayUrl: "http://127.0.0.1:11111",
     pushIdleMs: 300_000,
+    keepRunsDays: 400,
+    keepLogDays: 90,
+    logLevel: "debug",
     timeoutMs: 10_000,
     transport: "gateway",
   });
   assertEquals(loaded.origins, {
     gatewayUrl: "default",
     pushIdleMs: "default",
+    keepRunsDays: "default",
+    keepLogDays: "default",
+    logLevel: "default",
     timeoutMs: "default",
     transport: "default",
   });
@@ -57,6 +63,9 @@ Deno.test("loadSettings() prefers flags to the environment and the environment t
     gatewayUrl: "flag",
     pushAddress: "HSGATE_PUSH_ADDRESS",
     pushIdleMs: "default",
+    keepRunsDays: "default",
+    keepLogDays: "default",
+    logLevel: "default",
     timeoutMs: "hsgate.yaml",
     transport: "default",
   });
@@ -94,6 +103,9 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
     gatewayUrl: "http://127.0.0.1:4001",
     pushAddress: "127.0.0.1:4002",
     pushIdleMs: 300_000,
+    keepRunsDays: 400,
+    keepLogDays: 90,
+    logLevel: "debug",
     tradePassword: "sim-1",
     tradePasswordKey: KEY,
     authUrl: "http://127.0.0.1:4003",
@@ -228,7 +240,7 @@ Deno.test("loadSettings() warns of a key that is nothing like a setting", async 
   assertEquals(warnings, [
     '"hsgate.yaml" has "colour", which is no setting; there are transport, gatewayUrl, pushAddress, ' +
     "pushIdleMs, tradePassword, tradePasswordKey, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
-    "platformPublicKey, parameterStyle, caCerts, leaseFolder, ledger, volatileLedger, calendars, pingUrl, timeoutMs, " +
+    "platformPublicKey, parameterStyle, caCerts, leaseFolder, ledger, volatileLedger, keepRunsDays, keepLogDays, logLevel, calendars, pingUrl, timeoutMs, " +
     "tradePasswordFile, tradePasswordKeyFile, mobileFile, loginPasswordFile, developerPrivateKeyFile, " +
     "platformPublicKeyFile, caCertsFile, pingUrlFile",
   ]);

@@ -2,9 +2,9 @@ import { DatabaseSync } from "node:sqlite";
 import { assertEquals } from "@std/assert";
 import { verifyLedger } from "../../lib/runner/ledger_care.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
-import { logOf, MOST_LINES, pruneLog, RunLog } from "../../lib/runner/run_log.ts";
+import { logOf, MOST_LINES, RunLog } from "../../lib/runner/run_log.ts";
 import { addManualRun } from "../../lib/runner/starts.ts";
-import { bench, DAY, MINUTE, recipe, runsOf, step, temporaryFolder } from "./support.ts";
+import { bench, MINUTE, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
 Deno.test("executeRun() keeps what a step says and its milestones, without secrets", async () => {
   const talker = step({
@@ -49,15 +49,16 @@ Deno.test("RunLog keeps a bounded number of lines and says so, errors a little l
   assertEquals(logOf(ledger, key).length, MOST_LINES + 2);
 });
 
-Deno.test("pruneLog() deletes lines that are older than 90 days, and no others", () => {
-  using ledger = new Ledger(":memory:");
-  const key = addManualRun(ledger, recipe(), { id: "1", now: 0, drawTraceId: () => "1" });
-  const log = new RunLog(ledger, key);
-  const now = 200 * DAY;
-  for (const age of [91, 90, 1]) log.add({ at: now - age * DAY, level: "info", step: null, text: `${age}` });
-  assertEquals([pruneLog(ledger, now), pruneLog(ledger, now)], [1, 0]);
-  assertEquals(logOf(ledger, key).map(({ text }) => text), ["90", "1"]);
-  assertEquals(runsOf(ledger), ["eod/m/1 due manual"]);
+Deno.test("RunLog keeps no line below its least level", () => {
+  for (const [least, kept] of [["debug", "diwe"], ["warn", "we"], ["error", "e"]] as const) {
+    using ledger = new Ledger(":memory:");
+    const key = addManualRun(ledger, recipe(), { id: "1", now: 0, drawTraceId: () => "1" });
+    const log = new RunLog(ledger, key, least);
+    for (const level of ["debug", "info", "warn", "error"] as const) {
+      log.add({ at: 0, level, step: null, text: level[0]! });
+    }
+    assertEquals(logOf(ledger, key).map(({ text }) => text).join(""), kept);
+  }
 });
 
 /** The tables of the first version as they were written then, by hand. */

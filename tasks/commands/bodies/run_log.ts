@@ -5,6 +5,7 @@
  */
 import { tellHeld } from "../../../lib/runner/held.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
+import { type LogLevel, matters } from "../../../lib/runner/run_log.ts";
 import type { NoticeEvent } from "../../../lib/runner/notify.ts";
 import type { SchedulerEvent } from "../../../lib/runner/scheduler.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
@@ -20,11 +21,11 @@ export interface LogOptions {
   /** One object each, for programs. */
   json: boolean;
   redact: (text: string) => string;
+  /** Lines below this level are left out. @default "debug" */
+  least?: LogLevel;
   /** Zone of the times, for a person who watches; UTC in full without it. */
   zone?: string;
 }
-
-type Level = "debug" | "info" | "warn" | "error";
 
 /** Of its progress a step shows a line this often, and the last one. */
 const PROGRESS_EVERY_MS = 5_000;
@@ -34,7 +35,7 @@ const WIDEST_KEY = 48;
 /** Writes events down; what they hold has passed the redactor, but for errors. */
 export function eventLogger(
   host: Pick<Host, "out" | "color">,
-  { json, redact, zone }: LogOptions,
+  { json, redact, least = "debug", zone }: LogOptions,
 ): (event: AnyEvent) => void {
   const progressAt = new Map<string, number>();
   const isNews = (event: AnyEvent) => {
@@ -52,7 +53,7 @@ export function eventLogger(
   const lines = new LineWriter(host, zone);
   const files = new HeldFiles();
   return (event) => {
-    if (!isNews(event)) return;
+    if (!matters(levelOf(event), least) || !isNews(event)) return;
     if (!json && event.type === "artifact") return files.add(event.runKey, event.step, event);
     if (!json && "runKey" in event) {
       const { step, lines: told } = files.take(event.runKey) ?? { lines: [] };
@@ -75,7 +76,7 @@ function dataOf(event: AnyEvent, message: string) {
   return { at: showInstant(at), level: levelOf(event), type, message, ...data };
 }
 
-function levelOf(event: AnyEvent): Level {
+function levelOf(event: AnyEvent): LogLevel {
   switch (event.type) {
     case "log":
       return event.level;

@@ -63,6 +63,7 @@ export class RunQueue implements AsyncDisposable {
       host: runnerHost(host),
       out: flags.out ?? "",
       redactor,
+      logLevel: settings.logLevel,
       client: connections.of,
       timeOf: connections.timeOf,
       secret: secretReader([...recipes.values()], host),

@@ -71,6 +71,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     host: machine,
     out: flags.out ?? "",
     redactor,
+    logLevel: connections.settings.logLevel,
     client: connections.of,
     timeOf: connections.timeOf,
     secret,

@@ -31,6 +31,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   for (const recipe of recipes) connections.check(recipe); // refuses a contradiction before anything begins
   let current = recipes;
   let secret = secretReader(recipes, host);
+  const { settings } = await loadSettingsOf(flags, host);
   const redactor = redactorFor(host);
   const json = flags.json ?? (!flags.text && !host.isTerminal);
   const zone = commonZone(recipes);
@@ -50,12 +51,13 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   const log = eventLogger(target, {
     json,
     redact: (text) => redactor.text(text),
+    least: settings.logLevel,
     ...host.isTerminal && { zone },
   });
   const machine = runnerHost(host);
   const ends: string[] = [];
   await using observers = await observe({
-    settings: (await loadSettingsOf(flags, host)).settings,
+    settings,
     host: machine,
     redactor,
     recipeOf: (name) => current.find((recipe) => recipe.name === name),
@@ -82,6 +84,8 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
     timeOf: connections.timeOf,
     accountOf: connections.accountOf,
     secret: (name) => secret(name),
+    logLevel: settings.logLevel,
+    retention: { runsDays: settings.keepRunsDays, logDays: settings.keepLogDays },
     calendarVersion,
     tracer: observers.tracer,
     onEvent: (event: RunEvent) => {
