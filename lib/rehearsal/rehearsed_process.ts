@@ -172,6 +172,7 @@ export class RehearsedProcess implements Stage {
       retry: { waitMs: 1 },
       random: numbersFrom(seed),
       now: () => machine.wallTime,
+      monotonic: () => this.#process.monotonic(),
     });
     this.#clients.add(client);
     return client;

@@ -8,6 +8,7 @@ import { asksBroker, displacedBy } from "./displaced.ts";
 import type { Recipes } from "./judging.ts";
 import { leaseHolder, takeLease } from "./leases.ts";
 import type { Ledger } from "./ledger.ts";
+import { refusedLoginOn } from "./refused_login.ts";
 import { type Because, findRun, holdRun, isOwned, ownedKinds, type RunRow, skipRun } from "./run_rows.ts";
 import { whyNoWrites } from "./write_guard.ts";
 
@@ -18,6 +19,8 @@ export interface Claimer {
   leaseMs: number;
   /** The account that a recipe acts on; the mutex of its trade login is named after it. */
   accountOf(recipe: CompiledRecipe): string;
+  /** A mark of the password that a recipe logs in with, made with a salt; see `markPassword`. @default none */
+  passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
   /** Told once for each thing that stands in the way of a run that is due. */
   onHeld?(held: Held): void;
 }
@@ -125,7 +128,7 @@ function tryClaim(
   ledger: Ledger,
   recipe: CompiledRecipe,
   row: RunRow,
-  { holder, leaseMs, accountOf, onHeld }: Claimer,
+  { holder, leaseMs, accountOf, passwordMarkOf, onHeld }: Claimer,
   now: number,
 ): Claim | Refusal {
   if (row.deadline_at !== null && now > row.deadline_at) {
@@ -147,6 +150,11 @@ function tryClaim(
   };
   const displaced = asksBroker(recipe) ? displacedBy(ledger, account) : undefined;
   if (displaced !== undefined) return hold("displaced", displaced);
+  const markOf = (salt: string) => passwordMarkOf?.(recipe, salt);
+  const refused = asksBroker(recipe)
+    ? refusedLoginOn(ledger, account, { now, needsAccount: recipe.needsAccount, markOf })
+    : undefined;
+  if (refused !== undefined) return hold(refused.because, refused.by);
   if (recipe.class === "write") {
     const open = unsettledOn(ledger, account);
     if (open !== undefined) return hold("recovery", open);

@@ -43,19 +43,19 @@ export function displacedBy(ledger: Ledger, account: string): string | undefined
   )?.holder;
 }
 
-/** Tells whether a recipe is the one that found a login taken over. */
+/** Returns whether a recipe is the one that found a login taken over, or refused. */
 export function holdsLogin(ledger: Ledger, recipe: string): boolean {
   return ledger.get(
     `select 1 as there from lease join run on run_key = lease.holder
-      where name like 'displaced:%' and until > 0 and recipe = ?`,
+      where (name like 'displaced:%' or name like 'login:%') and until > 0 and recipe = ?`,
     recipe,
   ) !== undefined;
 }
 
-/** Lets an account be used again when this recipe found out; tells whether it was held. */
+/** Lets an account be used again when this recipe found its login taken over or refused; returns whether it was held. */
 export function releaseLogin(ledger: Ledger, recipe: string, now: number): boolean {
   const freed = ledger.run(
-    `update lease set until = 0 where name like 'displaced:%' and until > 0
+    `update lease set until = 0 where (name like 'displaced:%' or name like 'login:%') and until > 0
       and exists (select 1 from run where run_key = lease.holder and recipe = ?)`,
     recipe,
   );

@@ -22,6 +22,12 @@ export function tellHeld({ because, by }: Hindrance): string {
       return by === undefined ? "another run has the account" : `"${by}" has the account`;
     case "unsafe":
       return `writing is not safe here: ${by}`;
+    case "password":
+      return `the broker refused the password, as "${by}" found; no login is tried until it is changed or a person ` +
+        `allows it: hsgate resume ${by?.split("/")[0]}`;
+    case "login":
+      return `the broker refused the login for now, as "${by}" found; it is tried again by itself, within an hour at ` +
+        `the latest, or at once after: hsgate resume ${by?.split("/")[0]}`;
     case "displaced":
       return `another device took over the login, as "${by}" found; when it may be taken back: hsgate resume ${
         by?.split("/")[0]

@@ -27,6 +27,8 @@ export interface Ending {
   whenStopped: "due" | "cancelled";
   /** Another device took the login over. */
   isDisplaced: boolean;
+  /** The broker refused a login. @default false */
+  isLoginRefused?: boolean;
   /** Why a step did not write though everything before it went well. */
   withheld: "window" | "unsafe" | undefined;
 }
@@ -34,7 +36,7 @@ export interface Ending {
 /** Decides how a run ended; what may have been written comes before everything else. */
 export function outcomeOf(
   steps: readonly Pick<CompiledStep, "id" | "effect">[],
-  { states, halt, whenStopped, isDisplaced, withheld }: Ending,
+  { states, halt, whenStopped, isDisplaced, isLoginRefused = false, withheld }: Ending,
 ): RunOutcome {
   const all = [...states.values()];
   if (all.includes("unknown")) return { state: "unknown", reason: "write" };
@@ -56,7 +58,7 @@ export function outcomeOf(
     }
   }
   if (isDisplaced) return { state: "failed", reason: "displaced" };
-  if (all.includes("failed")) return { state: "failed", reason: "step" };
+  if (all.includes("failed")) return { state: "failed", reason: isLoginRefused ? "login" : "step" };
   // An order that was not placed must not look as if all were well.
   if (withheld !== undefined) return { state: "failed", reason: withheld };
   const isEmpty = all.length > 0 && all.every((state) => state === "skipped");

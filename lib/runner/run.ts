@@ -5,7 +5,7 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
-import { BrokerError, DisplacedError } from "../errors.ts";
+import { BrokerError, DisplacedError, LoginRefusedError } from "../errors.ts";
 import type { RunDay } from "../steps/as_of_now.ts";
 import type { CompiledRecipe, CompiledStep, StepScope } from "../steps/compiled.ts";
 import { refusingGuard, tellSent, WriteGuard } from "../steps/guarded_client.ts";
@@ -22,6 +22,7 @@ import { WRITE_SENT } from "./open_write.ts";
 import { outcomeOf, type RunOutcome } from "./outcome.ts";
 import { pauseRecipe } from "./pausing.ts";
 import type { Redactor } from "./redact.ts";
+import { holdRefusedLogin, loginRefusalIn, noteLoginWorked, PASSWORD_REFUSED } from "./refused_login.ts";
 import type { BareRunEvent, StepState } from "./run_events.ts";
 import { findRun, type RunRow } from "./run_rows.ts";
 import { isWorthRetrying, mayHaveWritten, retryWait, runOnce } from "./run_step.ts";
@@ -46,6 +47,8 @@ export interface Surroundings extends Pick<TellingOptions, "tracer" | "onEvent" 
   timeOf?(recipe: CompiledRecipe): (() => number) | undefined;
   /** The value of a secret by its reference. */
   secret(name: string): Promise<string>;
+  /** A mark of the password that a recipe logs in with, made with a salt; see `markPassword`. @default none */
+  passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
   /** What becomes of a run that is stopped while it reads: whoever looks next goes on with it, or it is over. @default "due" */
   whenStopped?: "due" | "cancelled";
   /** The day of the run that these runs are steps of. @default none: each has its own */
@@ -95,6 +98,8 @@ class Execution {
   /** Why a step did not write though everything before it went well. */
   #withheld: "window" | "unsafe" | undefined;
   #displaced = false;
+  /** The login that the broker refused, if it did. */
+  #loginRefusal: ReturnType<typeof loginRefusalIn>;
 
   constructor(recipe: CompiledRecipe, claim: Claim, around: Surroundings, stop?: AbortSignal) {
     this.#recipe = recipe;
@@ -143,6 +148,7 @@ class Execution {
         halt: halt instanceof Halt ? halt : undefined,
         whenStopped: this.#around.whenStopped ?? "due",
         isDisplaced: this.#displaced,
+        isLoginRefused: this.#loginRefusal !== undefined,
         withheld: this.#withheld,
       });
       return await this.#whenFree(() => this.#end(outcome));
@@ -278,7 +284,7 @@ class Execution {
       return undefined;
     } catch (error) {
       if (error instanceof LeaseLostError) throw error;
-      if (error instanceof DisplacedError) this.#displaced = true;
+      this.#noteLogin(error);
       // A step of one's own says in its own words what its call has thrown.
       const unknown = step.effect === "write" && (mayHaveWritten(error) || guard.isOpen);
       const errorName = error instanceof Error ? error.name : "unknown";
@@ -295,8 +301,10 @@ class Execution {
   }
 
   #guardFor(step: CompiledStep): WriteGuard {
-    if (step.effect !== "write") return refusingGuard(step);
+    const onError = (error: unknown) => this.#noteLogin(error);
+    if (step.effect !== "write") return refusingGuard(step, { onError });
     const guard = new WriteGuard({
+      onError,
       check: () => this.#checkWrite(),
       // Before the write itself, so that whoever looks after a kill knows where to look.
       onSend: ({ operation, lists }) => {
@@ -372,10 +380,12 @@ class Execution {
     const warnings = ledger.transaction(() => {
       endRun(ledger, this.#claim, { state, reason, now });
       if (this.#displaced) this.#holdLogin(now);
+      const refused = this.#noteRefusedLogin(state, now);
       // Whoever stopped it knows.
       if (state === "due" || (state === "cancelled" && reason === "stopped")) return [];
       const row = findRun(ledger, this.#row.run_key)!; // it is still there
       const found = [
+        refused,
         noteSlowness(ledger, this.#recipe, row, now),
         noteLoginEnd(ledger, this.#recipe, row, now),
       ];
@@ -387,6 +397,31 @@ class Execution {
     }
     for (const message of warnings) if (message !== undefined) this.#tell({ type: "warning", message });
     return this.#ended({ state, reason });
+  }
+
+  /** Keeps what an error of a call says about the login, also when the step goes on after it. */
+  #noteLogin(error: unknown): void {
+    if (error instanceof DisplacedError) this.#displaced = true;
+    this.#loginRefusal ??= loginRefusalIn(error);
+  }
+
+  /** Every process of the ledger waits after a refused login; returns what to tell of it. */
+  #noteRefusedLogin(state: RunOutcome["state"], now: number): string | undefined {
+    const { ledger, host, passwordMarkOf } = this.#around;
+    const account = this.#row.account ?? "default";
+    const error = this.#loginRefusal;
+    if (error === undefined) {
+      if (state === "ok" && this.#recipe.needsAccount) noteLoginWorked(ledger, account);
+      return undefined;
+    }
+    const runKey = this.#row.run_key;
+    const markOf = (salt: string) => passwordMarkOf?.(this.#recipe, salt);
+    const told = holdRefusedLogin(ledger, error, { account, runKey, now, salt: host.id(), markOf });
+    if (told !== undefined && error instanceof LoginRefusedError && error.reason === "password") {
+      const { name, schedules } = this.#recipe;
+      pauseRecipe(ledger, name, { why: PASSWORD_REFUSED, now, schedules });
+    }
+    return told;
   }
 
   /** Whatever becomes of this run: whoever asks next would log in again, and fight for the login. */

@@ -180,7 +180,7 @@ export function skipRun(ledger: Ledger, runKey: string, reason: SkipReason, now:
 }
 
 /** Why a run that is due is held back. */
-export type Because = "recovery" | "account" | "unsafe" | "displaced";
+export type Because = "recovery" | "account" | "unsafe" | "displaced" | "password" | "login";
 
 /**
  * Writes down that something stands in the way of a run that is due, once for each thing, and tells whether that is

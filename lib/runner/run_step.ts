@@ -3,7 +3,13 @@
  *
  * @module
  */
-import { BrokerError, DisplacedError, InvalidParamsError, UnmappedError } from "../errors.ts";
+import {
+  BrokerError,
+  DisplacedError,
+  InvalidParamsError,
+  LoginRefusedError,
+  UnmappedError,
+} from "../errors.ts";
 import { PastSlotError } from "../steps/as_of_now.ts";
 import { mayHaveHappened } from "../steps/guarded_client.ts";
 import type { CompiledStep, StepContext } from "../steps/compiled.ts";
@@ -67,7 +73,7 @@ function givenUp(signal: AbortSignal, graceMs: number, host: Host, done: AbortSi
 /** Tells whether another attempt could end otherwise. */
 export function isWorthRetrying(error: unknown): boolean {
   return !(error instanceof Halt || error instanceof InvalidParamsError || error instanceof UnmappedError ||
-    error instanceof DisplacedError || error instanceof PastSlotError);
+    error instanceof DisplacedError || error instanceof LoginRefusedError || error instanceof PastSlotError);
 }
 
 /** How long to wait after an attempt: twice as long each time. */

@@ -95,8 +95,8 @@ export class Scheduler implements AsyncDisposable {
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
-    const { holder, leaseMs = 30_000, accountOf = () => "default" } = options;
-    this.#claimer = { holder, leaseMs, accountOf };
+    const { holder, leaseMs = 30_000, accountOf = () => "default", passwordMarkOf } = options;
+    this.#claimer = { holder, leaseMs, accountOf, passwordMarkOf };
     this.#set = new RecipeSet(options.recipes, options.host.now());
     this.#clock = new ClockWatch(options.host);
     const { ledger, host, channels, redactor } = options;

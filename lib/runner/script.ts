@@ -38,7 +38,7 @@ export interface ScriptResult {
 
 const ASK_MS = 500;
 /** What only a person can put right, however long that takes. */
-const forPeople: readonly Refusal[] = ["recovery", "unsafe", "displaced"];
+const forPeople: readonly Refusal[] = ["recovery", "unsafe", "displaced", "password", "login"];
 const LONGEST_WAIT_MS = 60_000;
 
 /**

@@ -30,6 +30,7 @@ export const skipReasons: Readonly<Record<string, string>> = {
 const failures: Readonly<Record<string, string>> = {
   timeout: "it took longer than it may",
   displaced: "another device took over the login",
+  login: "the broker refused the login",
   window: "its window was not open any more when it was to write",
   unsafe: "writing was not safe any more",
 };
@@ -42,6 +43,8 @@ const cancellations: Readonly<Record<string, string>> = {
   recovery: "it was open what an earlier run had written on the account",
   unsafe: "writing was not safe there",
   displaced: "another device had taken over the login",
+  password: "the broker had refused the password",
+  login: "the broker had refused the login a short while before",
   deadline: "its deadline had passed",
 };
 

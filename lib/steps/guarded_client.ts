@@ -28,6 +28,8 @@ export interface WriteGuardOptions {
   check?: () => void;
   /** Called right before a write is sent; what it throws keeps the write from being sent. */
   onSend?: (write: SentWrite) => void;
+  /** Told of each error of a call, whatever the step does with it; not of the pages of lists. */
+  onError?: (error: unknown) => void;
 }
 
 /**
@@ -91,18 +93,33 @@ export class WriteGuard {
 
   /** Returns a client whose writes are checked and kept; its reads, logins and pushes are those of the client within. */
   guard(client: Client): Client {
+    const noting = async <T>(work: Promise<T>): Promise<T> => {
+      try {
+        return await work;
+      } catch (error) {
+        this.#options.onError?.(error);
+        throw error;
+      }
+    };
     const call = (operation: AnyOperation, params: unknown, options: CallOptions = {}) =>
-      operation.effect === "write"
-        ? this.#write(client, operation, { params, options })
-        : client.call(operation, params, options);
+      noting(
+        operation.effect === "write"
+          ? this.#write(client, operation, { params, options })
+          : client.call(operation, params, options),
+      );
     const families = Object.entries(catalogue).map(([name, family]) => {
-      const own = client[name as keyof typeof catalogue]; // the name comes from there
-      const writes = Object.entries<AnyOperation>(family).filter(([, { effect }]) => effect === "write")
+      // The name comes from there; each method takes parameters and options.
+      const own = client[name as keyof typeof catalogue] as Readonly<
+        Record<string, (...args: unknown[]) => Promise<unknown>>
+      >;
+      const guarded = Object.entries<AnyOperation>(family).filter(([, { paging }]) => paging === undefined)
         .map(([key, operation]) => [
           key,
-          (params: unknown = {}, options: CallOptions = {}) => call(operation, params, options),
+          operation.effect === "write"
+            ? (params: unknown = {}, options: CallOptions = {}) => call(operation, params, options)
+            : (...args: unknown[]) => noting(own[key]!(...args)),
         ]);
-      return [name, { ...own, ...Object.fromEntries(writes) }];
+      return [name, { ...own, ...Object.fromEntries(guarded) }];
     });
     const raw: Client["raw"] = (group, name, params, options) =>
       this.#raw(`${group}/${name}`, () => client.raw(group, name, params, options));
@@ -189,8 +206,12 @@ export class WriteGuard {
 }
 
 /** A guard for a step that does not say that it writes: each write is refused before it is sent. */
-export function refusingGuard({ id, effect }: { id: string; effect: string }): WriteGuard {
+export function refusingGuard(
+  { id, effect }: { id: string; effect: string },
+  options: Pick<WriteGuardOptions, "onError"> = {},
+): WriteGuard {
   return new WriteGuard({
+    ...options,
     check() {
       throw new BrokerError(
         `Cannot write in step "${id}": it says that its effect is "${effect}"; a step that writes says "write"`,

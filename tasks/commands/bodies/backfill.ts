@@ -116,7 +116,7 @@ async function runSlots(
       host.out(`${slot.day}  ${key}  ${paint(host, color, text)}${cause}  ${place}`);
     }
     // Every further day would ask under a login that is not ours any more.
-    if (result.outcome.reason === "displaced") break;
+    if (["displaced", "login", "password"].includes(result.outcome.reason ?? "")) break;
   }
   return done;
 }

@@ -6,6 +6,7 @@
 import { type Client, createClient } from "../../../lib/client/client.ts";
 import { directOptionsOf } from "../../../lib/client/direct_settings.ts";
 import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
+import { markPassword } from "../../../lib/runner/refused_login.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import type { FlagValues, sharedFlags } from "../command.ts";
 import { UsageError } from "../exit_codes.ts";
@@ -42,6 +43,8 @@ export class Connections implements AsyncDisposable {
   readonly #connected = new Map<string, Promise<Connected>>();
   readonly #clocks = new Map<string, { now(): number }>();
   readonly #told = new Set<string>();
+  /** Marks that were made; each takes some time, and is asked for again and again. */
+  readonly #marks = new Map<string, string>();
   readonly #flags: Shared;
   readonly #host: Host;
   readonly #loaded: LoadedSettings;
@@ -119,6 +122,20 @@ export class Connections implements AsyncDisposable {
     if (connection.to === "gateway") return `gateway ${addressOf(connection.url)}`;
     // A simulator is this process's own, so that no other one need wait for it.
     return connection.to === "direct" ? this.#directAccount : `${keyOf(connection)} of process ${Deno.pid}`;
+  };
+
+  /** A mark of the passwords that a recipe logs in with; nothing for a simulator, whose password never changes. */
+  readonly passwordMarkOf = (recipe: CompiledRecipe, salt: string): string | undefined => {
+    const { to } = this.check(recipe);
+    const { loginPassword, tradePassword } = this.#loaded.settings;
+    const passwords = to === "direct" ? [loginPassword, tradePassword] : [tradePassword];
+    if (to === "simulator" || passwords.every((each) => each === undefined)) return undefined;
+    const text = JSON.stringify(passwords);
+    const known = this.#marks.get(salt + text);
+    if (known !== undefined) return known;
+    const mark = markPassword(text, salt);
+    this.#marks.set(salt + text, mark);
+    return mark;
   };
 
   /** What time it is for the steps of a recipe: that of its simulator where the recipe names one. */

@@ -67,8 +67,8 @@ export function notRunLines(
   const manual = `"deno task hsgate run ${name} --manual" runs the recipe all the same${within}`;
   if (state === "refused") {
     if (host.signal.aborted) return [`${runKey} was not run: the waiting was ended`];
-    const why = reason === "recovery" || reason === "unsafe" || reason === "displaced"
-      ? `: ${forPerson[reason]}`
+    const why = reason !== undefined && reason in forPerson
+      ? `: ${forPerson[reason as keyof typeof forPerson]}`
       : `: it waited for ${inTheWay({ ledger, recipe, reason: reason as Refusal }, connections, now)}`;
     return [`${runKey} was not run${why}`, `  -> ${show}; --wait SECONDS waits longer`];
   }
@@ -106,6 +106,9 @@ const forPerson = {
   recovery: "it is open what an earlier run wrote, and nothing more is written before somebody has looked",
   unsafe: "nothing may be written now",
   displaced: "another device has taken the trade login over",
+  password:
+    "the broker refused the password, and no login is tried until it is changed or a person allows it",
+  login: "the broker refused the login a short while ago, and the next one is not due yet",
 } as const;
 
 /** The exit code of a run; `ifNew` says that coming second is no failure. */

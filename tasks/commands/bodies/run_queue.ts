@@ -54,7 +54,8 @@ export class RunQueue implements AsyncDisposable {
     this.#connections = connections;
     this.#stop = host.signal;
     this.#note = host.note;
-    this.#claimer = { holder: holderName(), leaseMs: 30_000, accountOf: connections.accountOf };
+    const { accountOf, passwordMarkOf } = connections;
+    this.#claimer = { holder: holderName(), leaseMs: 30_000, accountOf, passwordMarkOf };
     const redactor = redactorFor(host);
     learnSettings(redactor, settings);
     const redact = (value: unknown) => redactor.json(value);
@@ -66,6 +67,7 @@ export class RunQueue implements AsyncDisposable {
       logLevel: settings.logLevel,
       client: connections.of,
       timeOf: connections.timeOf,
+      passwordMarkOf,
       secret: secretReader([...recipes.values()], host),
       onEvent: (event) => onEvent?.(event),
       onEnd: (ended, row) => void queueNotices(ledger, ended, row, { now: host.now(), redact }),
@@ -124,7 +126,9 @@ export class RunQueue implements AsyncDisposable {
 export function exitOf(results: readonly ScriptResult[], stopped: boolean): number {
   if (stopped) return 130;
   const states = results.map(({ outcome: { state } }) => state);
-  if (results.some(({ outcome }) => outcome.reason === "displaced")) return 6;
+  if (results.some(({ outcome }) => ["displaced", "login", "password"].includes(outcome.reason ?? ""))) {
+    return 6;
+  }
   if (states.some((state) => ["failed", "cancelled", "lost"].includes(state))) return 1;
   return states.some((state) => ["refused", "running", "due"].includes(state)) ? 4 : 0;
 }

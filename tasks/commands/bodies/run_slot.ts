@@ -54,7 +54,8 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const recipes = await neighboursOf(recipe, { host, now });
   const redactor = redactorFor(connections);
   using ledger = await openLedger(flags, { host, mustExist: false });
-  const claimer = { holder: holderName(), leaseMs: 30_000, accountOf: connections.accountOf };
+  const { accountOf, passwordMarkOf } = connections;
+  const claimer = { holder: holderName(), leaseMs: 30_000, accountOf, passwordMarkOf };
   const redact = (value: unknown) => redactor.json(value);
   const asLines = flags.json === true && flags.events === true;
   const said = (line: string) => asLines ? redact(noteEvent(line, now())) : line;
@@ -74,6 +75,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     logLevel: connections.settings.logLevel,
     client: connections.of,
     timeOf: connections.timeOf,
+    passwordMarkOf,
     secret,
     onEnd: (recipe, row) => void queueNotices(ledger, recipe, row, { now: now(), redact }),
   };

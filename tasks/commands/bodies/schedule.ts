@@ -68,7 +68,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
     },
     note: (text) => host.note(`hsgate: ${text}`),
   });
-  const renewed = renewedClients(ledger, connections);
+  const renewed = renewedClients(ledger, connections, host.now);
   const options: SchedulerOptions = {
     ledger,
     host: machine,
@@ -83,6 +83,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
     client: renewed.client,
     timeOf: connections.timeOf,
     accountOf: connections.accountOf,
+    passwordMarkOf: connections.passwordMarkOf,
     secret: (name) => secret(name),
     logLevel: settings.logLevel,
     retention: { runsDays: settings.keepRunsDays, logDays: settings.keepLogDays },
@@ -93,7 +94,8 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
         // A run that was lost in a write is as open as one whose answer was.
         ends.push(event.state === "lost" && event.reason === "write" ? "unknown" : event.state);
         const recipe = current.find(({ name }) => name === event.recipe);
-        if (event.reason === "displaced" && recipe !== undefined) renewed.onDisplaced(recipe);
+        const isOut = event.reason === "displaced" || event.reason === "login";
+        if (isOut && recipe !== undefined) renewed.onLoginLost(recipe);
       }
       observers.onEvent(event);
     },

@@ -1,0 +1,239 @@
+/** Refused logins under the runner: told apart, told, kept for every process, and tried again without a person. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { createClient } from "../../lib/client/client.ts";
+import { account } from "../../lib/operations/account.ts";
+import { Ledger } from "../../lib/runner/ledger.ts";
+import { pauseRecipe, resumeRecipe } from "../../lib/runner/pausing.ts";
+import { markPassword } from "../../lib/runner/refused_login.ts";
+import { runLatestSlot } from "../../lib/runner/script.ts";
+import { why } from "../../lib/runner/why.ts";
+import type { StepContext } from "../../lib/steps/compiled.ts";
+import { gateway } from "../../lib/transports/gateway.ts";
+import { farEnd, ok, refused } from "../support/far_end.ts";
+import {
+  type Bench,
+  bench,
+  DAY,
+  every,
+  HOUR,
+  MINUTE,
+  recipe,
+  runsOf,
+  step,
+  temporaryFolder,
+} from "./support.ts";
+
+const tradePasswordKey = "MDEyMzQ1Njc4OWFiY2RlZg==";
+
+/** A broker that refuses logins with a text while there is one, and knows who is logged in. */
+function broker() {
+  const state: { refusal?: string; isIn: boolean } = { isIn: false };
+  const end = farEnd(({ path }) => {
+    if (path === "/trade/TradeLogin") {
+      state.isIn = state.refusal === undefined;
+      return state.refusal === undefined ? ok({ success: true }) : refused(state.refusal);
+    }
+    return state.isIn ? ok({ enableBalance: "5" }) : refused("1012 not logged in");
+  });
+  return {
+    state,
+    logins: () => end.arrived.filter(({ path }) => path === "/trade/TradeLogin").length,
+    /** A client of one process. */
+    connect: (monotonic: () => number) =>
+      createClient(gateway({ url: end.url, tradePasswordKey }), { tradePassword: "secret", monotonic }),
+    [Symbol.asyncDispose]: () => end[Symbol.asyncDispose](),
+  };
+}
+
+const askFunds = async ({ client }: Pick<StepContext, "client">) =>
+  await (await client()).call(account.funds, { market: "hk" });
+
+/** A recipe that asks for the funds every ten minutes. */
+const asking = (given: Parameters<typeof recipe>[0] = {}) =>
+  recipe({
+    name: "ask",
+    needsAccount: true,
+    schedules: [every(10 * MINUTE)],
+    misfire: { graceMs: 10 * MINUTE, action: "skip", max: 1 },
+    steps: [step({ run: askFunds })],
+    ...given,
+  });
+
+const warningsOf = (b: Bench) => b.events.flatMap((event) => event.type === "warning" ? [event.message] : []);
+const listing = (now: number) => ({ now, loadedAt: now, lookbackMs: 14 * DAY, drawTraceId: () => "1" });
+
+/** Lets real sockets work while virtual minutes go by. */
+async function pass(b: Bench, minutes: number): Promise<void> {
+  for (let minute = 0; minute < minutes; minute++) {
+    await b.host.pass(MINUTE);
+    for (let turn = 0; turn < 400 && b.scheduler.running.length > 0; turn++) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    assertEquals(b.scheduler.running, []);
+  }
+}
+
+Deno.test("a login that is refused for now: told, tried again after growing waits, and no person steps in", async () => {
+  for (const text of ["system maintenance", "9999", "-1"]) {
+    await using far = broker();
+    far.state.refusal = text;
+    const notify = [{ on: "failure" as const, uses: "mail", with: {}, step: step() }];
+    const b: Bench = bench({
+      start: "2025-12-22T00:05Z",
+      recipes: [asking({ notify })],
+      client: () => Promise.resolve(client),
+    });
+    const client = far.connect(() => b.host.monotonic());
+    using _ = b;
+    b.scheduler.start();
+    await pass(b, 2 * 60); // slots at 00:10, 00:20 and so on
+    const tries = far.logins();
+    // At 00:10, 00:20 (1 min), 00:30 (3 min), 00:40 (9 min), then after 27 minutes and an hour.
+    assert(tries >= 4 && tries <= 6, `${tries} logins in two hours`);
+    const states = runsOf(b.ledger);
+    assertEquals(states[0], "ask/s1/2025-12-22T00:10:00Z failed login live");
+    assertEquals(states.filter((line) => line.includes(" failed login ")).length, tries);
+    assertEquals(warningsOf(b).length, tries);
+    assertStringIncludes(warningsOf(b)[0]!, "the broker refused the login for now (refusal 1 in a row)");
+    assertEquals(b.ledger.get("select count(*) as n from outbox where channel = 'mail'"), { n: tries });
+    assertEquals(b.ledger.get("select count(*) as n from schedule where paused_reason is not null"), {
+      n: 0,
+    });
+    const held = b.told.flatMap((event) => event.type === "held" ? [event.because] : []);
+    assert(held.length > 0 && held.every((because) => because === "login"), held.join());
+    // Maintenance is over: within the longest wait everything runs again, and nothing of it is left.
+    far.state.refusal = undefined;
+    await pass(b, 75);
+    const after = runsOf(b.ledger).filter((line) => line.includes(" ok "));
+    assert(after.length >= 1, runsOf(b.ledger).join("\n"));
+    assertEquals(far.logins(), tries + 1);
+    await b.scheduler.stop();
+  }
+});
+
+Deno.test("a wrong password: one login in all, by a scheduler, another process and each start of a crontab line", async () => {
+  await using far = broker();
+  far.state.refusal = "wrong trade password";
+  using folder = temporaryFolder();
+  const file = `${folder.path}/ledger.db`;
+  const marks = new Map<string, string>(); // as the command line does: each takes its time
+  const markOf = (password: string) => (_recipe: unknown, salt: string) => {
+    const mark = marks.get(password + salt) ?? markPassword(password, salt);
+    marks.set(password + salt, mark);
+    return mark;
+  };
+  const passwordMarkOf = markOf("secret");
+  const misfire = { graceMs: HOUR, action: "latest", max: 1 } as const;
+  const eod = asking({ name: "eod", schedules: [every(HOUR)], misfire });
+  const quiet = asking({ name: "quiet", needsAccount: false, schedules: [every(HOUR)], steps: [step()] });
+  const b: Bench = bench({
+    start: "2025-12-22T00:05Z",
+    recipes: [asking(), eod, quiet],
+    ledger: new Ledger(file),
+    client: () => Promise.resolve(client),
+    passwordMarkOf,
+  });
+  const client = far.connect(() => b.host.monotonic());
+  using _ = b;
+  b.scheduler.start();
+  await pass(b, 70);
+  assertEquals(far.logins(), 1);
+  assertEquals(warningsOf(b).length, 1);
+  assertStringIncludes(warningsOf(b)[0]!, "the broker refused the password: no login is tried");
+  assertStringIncludes(warningsOf(b)[0]!, "hsgate resume ask");
+  assertEquals(runsOf(b.ledger).slice(0, 2), [
+    "ask/s1/2025-12-22T00:10:00Z failed login live",
+    "ask/s1/2025-12-22T00:20:00Z skipped paused live",
+  ]);
+  assert(runsOf(b.ledger).includes("quiet/s1/2025-12-22T01:00:00Z ok live"), "what needs no login goes on");
+  const told = why(b.ledger, eod, { date: "2025-12-22", now: b.host.now() });
+  assertStringIncludes(told, 'the broker refused the password, as "ask/s1/2025-12-22T00:10:00Z" found');
+  await b.scheduler.stop();
+
+  // Each start of a crontab line is a process of its own, with a client that knows nothing.
+  const start = async (password: string) => {
+    using ledger = new Ledger(file);
+    await using fresh = far.connect(() => b.host.monotonic());
+    const mark = markOf(password);
+    const surroundings = {
+      ledger,
+      host: b.host,
+      out: "",
+      redactor: b.redactor,
+      client: () => Promise.resolve(fresh),
+      secret: () => Promise.reject(new TypeError("none")),
+      passwordMarkOf: mark,
+    };
+    const claimer = {
+      holder: crypto.randomUUID(),
+      leaseMs: 30_000,
+      accountOf: () => "default",
+      passwordMarkOf: mark,
+    };
+    return (await runLatestSlot(eod, { surroundings, claimer }))?.outcome;
+  };
+  for (let count = 0; count < 5; count++) {
+    b.host.jump(HOUR);
+    assertEquals(await start("secret"), { state: "refused", reason: "password" });
+  }
+  assertEquals(far.logins(), 1);
+  // What is kept says nothing about the password.
+  const kept = await Deno.readTextFile(file).catch(() => "") +
+    JSON.stringify(b.ledger.all("select * from event")) + JSON.stringify(b.ledger.all("select * from lease"));
+  assert(!kept.includes('"secret"'), "the password is in the ledger");
+  const { data } = b.ledger.get<{ data: string }>("select data from event where kind = 'login_refused'")!;
+  assertEquals(JSON.parse(data).mark.length, 2);
+
+  // Another password is tried by itself.
+  far.state.refusal = undefined;
+  b.host.jump(HOUR);
+  const another = ["other", "third"].find((each) => {
+    const { salt, mark } = JSON.parse(data);
+    return markPassword(each, salt) !== mark;
+  })!;
+  assertEquals(await start(another), { state: "ok", reason: undefined });
+  assertEquals(far.logins(), 2);
+});
+
+Deno.test("a person allows a login again: the recipe that found out is resumed, and no other one", async () => {
+  await using far = broker();
+  far.state.refusal = "密码错误";
+  const eod = asking({ name: "eod", schedules: [every(HOUR)] });
+  let client = undefined as ReturnType<typeof far.connect> | undefined;
+  const b: Bench = bench({
+    start: "2025-12-22T00:05Z",
+    recipes: [asking(), eod],
+    client: () => Promise.resolve(client ??= far.connect(() => b.host.monotonic())),
+  });
+  using _ = b;
+  b.scheduler.start();
+  await pass(b, 10);
+  assertEquals(far.logins(), 1);
+  far.state.refusal = undefined;
+  client = undefined;
+  pauseRecipe(b.ledger, "eod", { why: "away", now: b.host.now() });
+  resumeRecipe(b.ledger, eod, { ...listing(b.host.now()), catchUp: false });
+  await pass(b, 60);
+  assertEquals(far.logins(), 1);
+  resumeRecipe(b.ledger, asking(), { ...listing(b.host.now()), catchUp: false });
+  await pass(b, 12);
+  assertEquals(far.logins(), 2);
+  assert(runsOf(b.ledger).some((line) => line.startsWith("ask") && line.includes(" ok ")));
+  await b.scheduler.stop();
+});
+
+Deno.test("a step that catches the refusal of a login hides it from nobody", async () => {
+  await using far = broker();
+  far.state.refusal = "wrong password";
+  const b: Bench = bench({
+    start: "2025-12-22T00:05Z",
+    recipes: [asking({ steps: [step({ run: (context) => askFunds(context).catch(() => "fine") })] })],
+    client: () => Promise.resolve(client),
+  });
+  const client = far.connect(() => b.host.monotonic());
+  using _ = b;
+  b.scheduler.start();
+  await pass(b, 40);
+  await b.scheduler.stop();
+  assertEquals([far.logins(), warningsOf(b).length], [1, 1]);
+});
