@@ -119,6 +119,28 @@ export function retryNotices(ledger: Ledger, keys: readonly string[], now: numbe
   });
 }
 
+/** Takes notices that were not sent off the list, by the keys of their rows; an event of each run keeps the reason. */
+export function dismissNotices(
+  ledger: Ledger,
+  keys: readonly string[],
+  { actor, now }: { actor: string; now: number },
+): void {
+  ledger.transaction(() => {
+    for (const key of keys) {
+      const row = ledger.get<Stored>("select * from outbox where dedupe_key = ? and sent_at is null", key);
+      if (row === undefined) continue; // another process has sent it meanwhile
+      const { channel, tries, last_error: error, run_key } = row;
+      ledger.run("delete from outbox where dedupe_key = ?", key);
+      ledger.event(
+        now,
+        "notice_dismissed",
+        { dedupeKey: key, channel, tries, error, actor },
+        run_key ?? undefined,
+      );
+    }
+  });
+}
+
 function rowOf(row: Stored): NoticeRow {
   const { dedupe_key: key, channel, tries, sent_at, given_up_at, last_error, created_at } = row;
   const { run, notice } = bodyOf(row.body);

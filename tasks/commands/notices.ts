@@ -1,10 +1,12 @@
 /** Description of `hsgate notices`. @module */
-import { columns, keyText, ledger, servedRecipes } from "./flags.ts";
+import { by, columns, keyText, ledger, servedRecipes } from "./flags.ts";
 import { command, type Flags, type Input } from "./command.ts";
 
 const flags = {
   failed: { type: "boolean", text: "only those that were tried and not sent" },
   send: { type: "boolean", text: "send them now, also those that were given up" },
+  dismiss: { type: "boolean", text: "take them off the list: nobody tries or warns any more" },
+  by,
   ledger,
   recipes: servedRecipes,
   columns,
@@ -24,7 +26,8 @@ notice is given up. The command lists what is waiting, what failed and what was 
 with the reason. KEY keeps to the notices of one run. ${keyText}
 
 --send tries all of them now, here, whether given up or not. Exit code 1 says that
-one of them was not sent.`,
+one of them was not sent. --dismiss is for those that nobody needs any more; the run keeps
+a note of it.`,
   flags,
   exits: [],
   examples: ["notices", "notices --failed --json", "notices --send"],

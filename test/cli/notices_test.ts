@@ -102,6 +102,20 @@ Deno.test("a notice that cannot be sent is told by run --manual, runs, runs show
   assertEquals(hook.texts.length, 1);
 });
 
+Deno.test("notices --dismiss takes notices off the list for good, and the run keeps a note of it", async () => {
+  await using at = await work(recipeText(byWebhook(deadPort())));
+  const ran = await at.hsgate("run", at.path, "--manual");
+  const key = /run key (\S+)/.exec(ran.out)![1]!;
+  assertEquals((await at.hsgate("notices", "--send", "--dismiss")).code, 2);
+  const { code, out } = await at.hsgate("notices", "--failed", "--dismiss", "--by", "ann");
+  assertEquals([code, out], [0, "1 notice was taken off the list\n"]);
+  assertEquals((await at.hsgate("runs")).err, "");
+  assertEquals((await at.hsgate("notices", "--json")).out, "[]\n");
+  const { events } = JSON.parse((await at.hsgate("runs", "show", key, "--json")).out);
+  const note = events.find(({ kind }: { kind: string }) => kind === "notice_dismissed");
+  assertEquals([note.data.channel, note.data.actor], ["webhook", "ann"]);
+});
+
 Deno.test("run --manual sends the fallback when the first channel is dead, and says what failed", async () => {
   await using hook = startHook();
   const notify = `  - on: always

@@ -6,13 +6,20 @@
 import type { Ledger } from "../../../lib/runner/ledger.ts";
 import { noticeChannel } from "../../../lib/runner/notice_step.ts";
 import { deliverNotices, type NoticeEvent } from "../../../lib/runner/notify.ts";
-import { type NoticeRow, noticesOf, retryNotices, unsentNotices } from "../../../lib/runner/outbox.ts";
+import {
+  dismissNotices,
+  type NoticeRow,
+  noticesOf,
+  retryNotices,
+  unsentNotices,
+} from "../../../lib/runner/outbox.ts";
 import { showInstant } from "../../../lib/runner/slots.ts";
 import type { Surroundings } from "../../../lib/runner/run.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
+import { UsageError } from "../exit_codes.ts";
 import type { NoticesInput } from "../notices.ts";
 import { type Column, columnsAsked, plain, tableLines } from "../print.ts";
-import { runOf } from "./decide.ts";
+import { actorOf, runOf } from "./decide.ts";
 import { openLedger } from "./ledger_file.ts";
 import { failedLine, noticeColors, noticeRowData } from "./notice_lines.ts";
 import { learnSettings, redactorFor } from "./observers.ts";
@@ -27,8 +34,17 @@ export async function run(input: NoticesInput): Promise<number> {
   const columns = columnsAsked(flags);
   using ledger = await openLedger(flags, { host, mustExist: true });
   const runKey = given === undefined ? undefined : runOf(ledger, given, "list the notices of").run_key;
+  if (flags.send && flags.dismiss) {
+    throw new UsageError("Cannot use --send with --dismiss: notices are sent or taken off the list");
+  }
   if (flags.send) return await sendAgain(ledger, runKey, input);
   const rows = wanted(ledger, runKey, flags.failed ?? false);
+  if (flags.dismiss) {
+    dismissNotices(ledger, rows.map(({ key }) => key), { actor: actorOf(flags, host), now: host.now() });
+    if (flags.json) host.out(JSON.stringify({ dismissed: rows.map(noticeRowData) }));
+    else host.out(`${rows.length} ${rows.length === 1 ? "notice was" : "notices were"} taken off the list`);
+    return 0;
+  }
   if (flags.json) host.out(JSON.stringify(rows.map(noticeRowData)));
   else if (rows.length === 0) host.out("there are no notices that were not sent");
   else for (const line of tableLines(host, columnsOf, rows, { columns })) host.out(line);
