@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import type { Mic } from "../calendars/mod.ts";
-import { durationExpected, durationPattern } from "./durations.ts";
+import { durationExpected, durationPattern, readDuration } from "./durations.ts";
 import { explainAt, mics, readAt, spanExpected } from "./moments.ts";
 import { holdsToken, secretAddress } from "./open_addresses.ts";
 
@@ -22,6 +22,12 @@ export const duration = z.string({
 }).regex(durationPattern, durationExpected).meta({
   description: "A span of time: 45m, 1h30m, 90s",
 });
+
+/** A span of time that is not nothing. */
+export const someTime = duration.refine(
+  (text) => readDuration(text) !== 0,
+  'more than nothing, such as "1m"',
+);
 
 /** A calendar by its market identifier code. */
 // The list holds every code, and at least one.
@@ -71,6 +77,8 @@ const everyForm = z.strictObject({
   jitter: duration.optional().meta({ description: "Most that a slot is moved" }),
 }).meta({ description: "Again and again, aligned to the epoch" });
 
+const SEED = "a whole number from 0 to 4294967295";
+
 const schedule = z.union([calendarForm, cronForm, everyForm]);
 
 const paramType = z.enum(["text", "number", "integer", "boolean", "decimal", "date", "list"]);
@@ -117,7 +125,7 @@ const stepSchema = z.strictObject({
     attempts: z.int().min(1).max(10),
     wait: duration.optional(),
   }).optional().meta({ description: "For steps that only read" }),
-  timeout: duration.optional(),
+  timeout: someTime.optional(),
   fresh: z.boolean().optional()
     .meta({
       description: "Run again when a run is resumed, instead of reusing the stored output; reads alone",
@@ -151,8 +159,8 @@ export const recipeSchema = z.strictObject({
   ]).optional().meta({ description: "What happens to slots that were missed" }),
   overlap: z.enum(["skip", "queue", "cancel", "parallel"]).optional()
     .meta({ description: "What happens when the run before still runs" }),
-  timeout: duration.optional(),
-  deadline: duration.optional().meta({
+  timeout: someTime.optional(),
+  deadline: someTime.optional().meta({
     description: "After the slot; a run that has not begun by then is skipped",
   }),
   window: span.optional().meta({
@@ -165,7 +173,13 @@ export const recipeSchema = z.strictObject({
         .optional(),
     }),
     z.strictObject({
-      simulator: z.strictObject({ seed: z.int().optional(), at: z.string().optional() }),
+      simulator: z.strictObject({
+        seed: z.int().min(0, SEED).max(4_294_967_295, SEED).optional(),
+        at: z.string().refine(
+          (at) => /T.*(Z|[+-]\d{2}:\d{2})$/.test(at) && !Number.isNaN(Date.parse(at)),
+          'a time with its offset, such as "2025-08-15T10:00:00+08:00"',
+        ).optional(),
+      }),
     }),
   ]).optional().meta({ description: "The way to the broker; that of the settings by default" }),
   params: z.record(z.string().regex(/^[a-zA-Z_]\w*$/, "a name of letters, digits and underscores"), param)

@@ -108,7 +108,7 @@ Deno.test("run refuses flags that contradict a recipe before anything is sent", 
     [["direct.yaml"], "Cannot use the direct transport: "],
     [["gateway.yaml", "--transport", "direct"], "--transport says otherwise"],
     [["gateway.yaml", "--gateway", "http://127.0.0.1:1"], "--gateway says otherwise"],
-    [["seed.yaml"], "its seed must be a whole number from 0 to 4294967295"],
+    [["seed.yaml"], "connect.simulator.seed: expected a whole number from 0 to 4294967295"],
     [["at.yaml"], "write a time with its offset"],
   ];
   for (const [words, reason] of cases) {

@@ -346,9 +346,17 @@ Deno.test("a check says what to write for a span without its unit, a secret with
         'ping: "${secret:nope}"',
         '2:7: ping: there is no secret "nope": secrets: { nope: { env: NAME } } says where it comes from',
       ],
+      ["timeout: 0s", '2:10: timeout: expected more than nothing, such as "1m"'],
+      ["deadline: 0m", '2:11: deadline: expected more than nothing, such as "1m"'],
+      [
+        "connect: { simulator: { at: tomorrow, seed: -1 } }",
+        '2:29: connect.simulator.at: expected a time with its offset, such as "2025-08-15T10:00:00+08:00"',
+        "2:45: connect.simulator.seed: expected a whole number from 0 to 4294967295",
+      ],
       // Controls.
       ["timeout: 30s"],
       ["secrets: { pw: { env: PW } }"],
+      ["connect: { simulator: { at: 2025-08-15T10:00:00+08:00, seed: 7 } }"],
       [cron("Asia/Hong_Kong")],
       [cron("UTC")],
       [cron("Etc/GMT-8")],

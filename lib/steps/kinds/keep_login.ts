@@ -7,7 +7,7 @@ import * as z from "zod";
 import { BrokerError, DisplacedError, LoginExpiredError } from "../../errors.ts";
 import { account } from "../../operations/account.ts";
 import { durationOf, readDuration } from "../durations.ts";
-import { duration } from "../recipe_schema.ts";
+import { someTime } from "../recipe_schema.ts";
 import { market } from "./fields.ts";
 import { stepKind } from "./kind.ts";
 
@@ -15,7 +15,7 @@ const LIFE = "3h";
 
 const params = z.strictObject({
   market: market.default("hk").meta({ description: "Market whose funds are asked for" }),
-  life: duration.default(LIFE).meta({ description: "Shortest life of the login; run it at a third of this" }),
+  life: someTime.default(LIFE).meta({ description: "Shortest life of the login; run it at a third of this" }),
 });
 
 const output = z.strictObject({

@@ -11,14 +11,14 @@ import { quotes } from "../../operations/quotes.ts";
 import { type AsOfNow, asOfNowOf, refusePast } from "../as_of_now.ts";
 import type { StepContext } from "../compiled.ts";
 import { durationOf, showDuration } from "../durations.ts";
-import { duration } from "../recipe_schema.ts";
+import { someTime } from "../recipe_schema.ts";
 import { day, decimalText, market, markets, security, securityFrom } from "./fields.ts";
 import { stepKind } from "./kind.ts";
 import { instantOf, pause, sessionMoment } from "./times.ts";
 
 const often = {
-  every: duration.default("30s").meta({ description: "Time between two looks" }),
-  atMost: duration.default("30m").meta({ description: "How long; then the step fails" }),
+  every: someTime.default("30s").meta({ description: "Time between two looks" }),
+  atMost: someTime.default("30m").meta({ description: "How long; then the step fails" }),
 };
 
 const params = z.strictObject({

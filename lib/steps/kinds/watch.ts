@@ -11,7 +11,7 @@ import type { TransportEvent } from "../../transports/push_events.ts";
 import { type AsOfNow, refusePast } from "../as_of_now.ts";
 import type { StepContext } from "../compiled.ts";
 import { durationOf } from "../durations.ts";
-import { duration } from "../recipe_schema.ts";
+import { someTime } from "../recipe_schema.ts";
 import { folder, security, securityFrom } from "./fields.ts";
 import { pathIn, sha256 } from "./files.ts";
 import { stepKind } from "./kind.ts";
@@ -22,7 +22,7 @@ const params = z.strictObject({
   // A code table is never empty.
   topics: z.array(z.enum(PushTopic.names as [PushTopic, ...PushTopic[]])).min(1).default(["quote"]),
   orders: z.boolean().default(true).meta({ description: "Whether changes of orders are recorded too" }),
-  for: duration.optional().meta({ description: "How long; or until" }),
+  for: someTime.optional().meta({ description: "How long; or until" }),
   until: sessionMoment.optional().meta({ description: "A moment of the session of this run" }),
   out: folder.default("out/pushes"),
 });

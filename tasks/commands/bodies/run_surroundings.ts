@@ -27,8 +27,7 @@ export function runnerHost(host: Pick<Host, "now">): RunnerHost {
 export const holderName = (): string => `${Deno.pid} ${crypto.randomUUID()}`;
 
 /**
- * Makes the reader of secrets from what the recipes tell of their origins; a recipe that tells nothing has them in the
- * environment, `mail-password` as `HSGATE_SECRET_MAIL_PASSWORD`.
+ * Makes the reader of secrets from the origins that the recipes name.
  *
  * @throws {UsageError} When two recipes tell different origins of one name.
  */
@@ -49,7 +48,10 @@ export function secretReader(
     }
   }
   return async (name) => {
-    const origin = origins.get(name) ?? { env: `HSGATE_SECRET_${name.toUpperCase().replaceAll("-", "_")}` };
+    const origin = origins.get(name);
+    if (origin === undefined) {
+      throw new TypeError(`Cannot read secret "${name}": no recipe says under secrets where it comes from`);
+    }
     const value = await readSecret(origin, host);
     if (value !== undefined && value !== "") return value;
     const where = "env" in origin
