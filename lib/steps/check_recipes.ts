@@ -42,6 +42,8 @@ export interface NamedClockChange {
 export interface CheckOptions {
   /** The time, Unix milliseconds. */
   now: () => number;
+  /** Ends the loading of steps and recipes in TypeScript, which are then reported as not loaded. */
+  signal?: AbortSignal;
   /** The next slots of a schedule, those between at which there is nothing to do included. @default none are listed */
   nextSlots?: (schedule: CompiledSchedule, after: number, count: number) => readonly NamedSlot[];
   /** The slots of a schedule that meet a change of the clocks. @default none are listed */
@@ -93,7 +95,7 @@ export async function checkAll(files: readonly CheckedFile[], options: CheckOpti
 
 async function checkFile({ path, text }: CheckedFile, options: CheckOptions): Promise<FileReport> {
   const nothing = { path, issues: [], next: [], clockChanges: [] };
-  const compileOptions: CompileOptions = { now: options.now };
+  const compileOptions: CompileOptions = { now: options.now, signal: options.signal };
   try {
     const recipe = text === undefined
       ? await loadFile(path, compileOptions)

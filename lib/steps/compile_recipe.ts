@@ -104,6 +104,7 @@ async function compileValue(
     connect,
     folder,
     ...options.findRecipe !== undefined && { findRecipe: options.findRecipe },
+    ...options.signal !== undefined && { signal: options.signal },
   };
   const steps: NonNullable<StepResult["step"]>[] = [];
   const earlier: string[] = [];

@@ -50,6 +50,8 @@ export interface StepSurroundings {
   connect: RecipeConnection | undefined;
   /** The recipe's folder. */
   folder: URL | undefined;
+  /** Ends the loading of steps in files. */
+  signal?: AbortSignal;
   /** What another recipe may do; absent when nobody can tell. */
   findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
 }
@@ -78,7 +80,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
   }
   const types = typesOf(template, around, found);
   if (condition !== undefined) checkCondition(condition, around, found);
-  const maker = await findMaker(uses, around.folder);
+  const maker = await findMaker(uses, around);
   if ("message" in maker) return { found: [...found, maker] };
   for (const path of maker.secretParams) {
     const value = valueAt(given, path);
@@ -147,6 +149,7 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     written: given,
     secretNames: new Set(template.secrets.map(({ name }) => name)),
     ...maker.keepAlive && { keepAlive: true },
+    ...maker.files !== undefined && { files: maker.files },
     ...mostEveryMs !== undefined && { mostEveryMs },
     ...source.timeout !== undefined && { timeoutMs: durationOf(source.timeout) },
     ...source.retry !== undefined && {

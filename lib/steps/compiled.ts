@@ -189,6 +189,8 @@ export interface CompiledStep {
   reads?: readonly string[];
   /** Its parameters as they are written, holes and all. */
   written?: unknown;
+  /** Files whose code it runs, for a step of one's own. */
+  files?: readonly string[];
   /** Whether to run, from what is known before it. */
   condition?: (scope: StepScope) => boolean;
   /**

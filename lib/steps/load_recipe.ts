@@ -20,19 +20,19 @@ export function mayBeRecipe(name: string): boolean {
 
 /** Reads and compiles a file; recipes of the same folder are known to its steps. */
 export async function loadFile(path: string, options: CompileOptions): Promise<CompiledRecipe> {
-  const file = await readFile(path);
+  const file = await readFile(path, options.signal);
   const findRecipe = options.findRecipe ?? neighbours(path, options, [path]);
   return await compileText(file, { ...options, findRecipe });
 }
 
 /** Reads a recipe's file; one in TypeScript runs in a process that may reach nothing, for its default export. */
-export async function readFile(path: string): Promise<RecipeFile> {
+export async function readFile(path: string, signal?: AbortSignal): Promise<RecipeFile> {
   const text = await readText(path);
   if (!path.endsWith(".ts")) return { text, fileName: path };
   const refuse = (message: string) => new RecipeError(path, [{ line: 1, column: 1, path: [], message }]);
   const { readExport } = await import("./own_step.ts");
   try {
-    const value = await readExport(fileUrl(path));
+    const value = await readExport(fileUrl(path), { signal });
     if (value !== null) return { text, fileName: path, value };
   } catch (error) {
     if (!(error instanceof OwnStepError)) throw error;
@@ -55,7 +55,11 @@ function neighbours(
       if (stack.includes(other)) throw new RangeError(ringText(name, [...stack, other]));
       try {
         const findRecipe = neighbours(other, options, [...stack, other]);
-        return await compileText(await readFile(other), { ...options, params: undefined, findRecipe });
+        return await compileText(await readFile(other, options.signal), {
+          ...options,
+          params: undefined,
+          findRecipe,
+        });
       } catch (error) {
         const ring = error instanceof RecipeError
           ? error.issues.find(({ message }) => message.includes(RING))

@@ -54,6 +54,9 @@ export interface CodeFiles {
 
 const nameOf = (file: URL) => decodeURIComponent(file.pathname).replace(/^.*\//, "");
 
+/** Why a file is not loaded when the program is to end. */
+export const STOPPED = "it was stopped while it was loaded";
+
 /** Says why a file cannot be used; a recipe's file says it in words of its own. */
 export function refuseCode(file: URL, reason: string): OwnStepError {
   return new OwnStepError(`Cannot use step "${nameOf(file)}": ${reason}`, { code: "own-step" });
@@ -180,7 +183,7 @@ async function graphOf(file: URL, signal?: AbortSignal): Promise<ReadonlyMap<str
     signal: limit,
   });
   const { stdout, stderr } = await child.output();
-  signal?.throwIfAborted();
+  if (signal?.aborted) throw refuseCode(file, STOPPED);
   const text = new TextDecoder().decode(stdout);
   try {
     const { modules }: { modules: Module[] } = JSON.parse(text); // Deno writes nothing else

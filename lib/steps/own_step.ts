@@ -7,7 +7,15 @@ import { findOperation } from "../operations/mod.ts";
 import { callOperation } from "./call_operation.ts";
 import type { StepContext } from "./compiled.ts";
 import type { StepPermissions } from "./define_step.ts";
-import { checkUnchanged, type CodeFiles, codeLimits, findCode, refuseCode, startCode } from "./own_code.ts";
+import {
+  checkUnchanged,
+  type CodeFiles,
+  codeLimits,
+  findCode,
+  refuseCode,
+  startCode,
+  STOPPED,
+} from "./own_code.ts";
 import { type FromStep, MESSAGE_MARK, type StepDescription, type ToStep } from "./own_step_messages.ts";
 import { isParamType, paramTypes } from "./recipe_params.ts";
 
@@ -22,6 +30,8 @@ export interface LoadOptions {
   folder?: URL;
   /** How long loading may take, milliseconds. @default 30 s */
   loadMs?: number;
+  /** Ends the loading. */
+  signal?: AbortSignal;
 }
 
 /**
@@ -31,7 +41,7 @@ export interface LoadOptions {
  * @throws {OwnStepError} When the file cannot be loaded or is no step, or imports what it may not.
  */
 export async function describeOwnStep(file: URL, options: LoadOptions = {}): Promise<OwnStep> {
-  const code = await findCode(file, options.folder ?? new URL(".", file));
+  const code = await findCode(file, options.folder ?? new URL(".", file), options.signal);
   const about = await load(file, options, {
     main: stepMain(file),
     order: { type: "describe" },
@@ -46,7 +56,7 @@ export async function describeOwnStep(file: URL, options: LoadOptions = {}): Pro
  * @throws {OwnStepError} When the file cannot be loaded, or imports what it may not.
  */
 export async function readExport(file: URL, options: LoadOptions = {}): Promise<unknown> {
-  await findCode(file, options.folder ?? new URL(".", file));
+  await findCode(file, options.folder ?? new URL(".", file), options.signal);
   const main = `import { hand } from ${ourMain};\n` +
     `import * as module from ${JSON.stringify(file.href)};\nhand(module.default);\n`;
   const { value } = await load(file, options, {
@@ -71,11 +81,12 @@ interface Loading<T> {
 
 async function load<T>(
   file: URL,
-  { loadMs = codeLimits.loadMs }: LoadOptions,
+  { loadMs = codeLimits.loadMs, signal: stop }: LoadOptions,
   { main, order, take }: Loading<T>,
 ): Promise<T> {
   const limit = AbortSignal.timeout(loadMs);
-  await using child = await startCode(file, { permissions: {}, main, mark: MESSAGE_MARK, signal: limit });
+  const signal = stop === undefined ? limit : AbortSignal.any([limit, stop]);
+  await using child = await startCode(file, { permissions: {}, main, mark: MESSAGE_MARK, signal });
   if (order !== undefined) child.send(JSON.stringify(order));
   for await (const line of child.messages) {
     const message = readMessage(line, file);
@@ -84,6 +95,7 @@ async function load<T>(
     if (message.type === "failed") throw refuseCode(file, message.message);
   }
   const reason = await child.reason();
+  if (stop?.aborted) throw refuseCode(file, STOPPED);
   throw refuseCode(
     file,
     limit.aborted

@@ -56,14 +56,19 @@ export async function readRegular(
   if (!info.isFile) return { refused: `it is ${kindOf(info)}: expected a regular file` };
   if (info.size > mostBytes) return { refused: tooLarge(mostBytes) };
   using file = await Deno.open(path);
-  const chunk = new Uint8Array(mostBytes + 1); // a file may grow, or say that it is empty and have no end
+  // A file may grow while it is read, or say that it is empty and have no end.
+  let bytes = new Uint8Array(info.size + 1);
   let size = 0;
-  while (size < chunk.length) {
-    const count = await file.read(chunk.subarray(size));
-    if (count === null) return chunk.slice(0, size);
+  for (;;) {
+    const count = await file.read(bytes.subarray(size));
+    if (count === null) return bytes.slice(0, size);
     size += count;
+    if (size > mostBytes) return { refused: tooLarge(mostBytes) };
+    if (size < bytes.length) continue;
+    const larger = new Uint8Array(bytes.length * 2);
+    larger.set(bytes);
+    bytes = larger;
   }
-  return { refused: tooLarge(mostBytes) };
 }
 
 /** Says that a file is larger than it may be. */

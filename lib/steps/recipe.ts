@@ -55,6 +55,8 @@ export interface CompileOptions {
    * What another recipe may do, for the step `run`. Without it the runner alone refuses one that writes.
    */
   findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
+  /** Ends the loading of steps and recipes in TypeScript, which are then reported as not loaded. */
+  signal?: AbortSignal;
 }
 
 /** What is known of another recipe. */

@@ -40,6 +40,8 @@ export interface StepMaker {
   name: string;
   effect: StepEffect;
   keepAlive?: true;
+  /** Files whose code it runs. */
+  files?: readonly string[];
   /** The longest time between two runs at which it still does its work, ms. */
   mostEveryMs?(given: Readonly<Record<string, unknown>>): number | undefined;
   /** Members that must be references to secrets. */
@@ -62,13 +64,21 @@ export interface StepMaker {
   plan?(given: Readonly<Record<string, unknown>>, context: StepContext): Promise<unknown>;
 }
 
+/** Where the files of steps are looked for. */
+interface FileSurroundings {
+  /** The recipe's folder. */
+  folder: URL | undefined;
+  /** Ends their loading. */
+  signal?: AbortSignal;
+}
+
 /**
  * Finds what a step uses.
  *
- * @param folder The recipe's folder, where steps of one's own lie; absent for a recipe that has no file.
+ * @param around Where steps of one's own are; a recipe that has no file has none.
  */
-export async function findMaker(uses: string, folder: URL | undefined): Promise<StepMaker | Found> {
-  if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, folder);
+export async function findMaker(uses: string, around: FileSurroundings): Promise<StepMaker | Found> {
+  if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, around);
   const kind = stepKinds.get(uses);
   if (kind !== undefined) return kindMaker(kind);
   const operation = findOperation(uses);
@@ -202,7 +212,7 @@ function eitherSpelling({ shape, dictionary }: ValueType<unknown>): Type {
   return dictionary?.type === "int" ? oneOf([text, NUMBER]) : text;
 }
 
-async function ownMaker(uses: string, folder: URL | undefined): Promise<StepMaker | Found> {
+async function ownMaker(uses: string, { folder, signal }: FileSurroundings): Promise<StepMaker | Found> {
   if (!/^\.\/(?!.*\.\.\/).+\.ts$/.test(uses)) {
     return expected(["uses"], 'a TypeScript file beside the recipe, such as "./my_step.ts"');
   }
@@ -213,7 +223,7 @@ async function ownMaker(uses: string, folder: URL | undefined): Promise<StepMake
   const { describeOwnStep, runOwnStep } = await import("./own_step.ts");
   let about: OwnStep;
   try {
-    about = await describeOwnStep(file, { folder });
+    about = await describeOwnStep(file, { folder, signal });
   } catch (error) {
     if (error instanceof OwnStepError) return { path: ["uses"], message: error.message };
     throw error;
@@ -224,6 +234,7 @@ async function ownMaker(uses: string, folder: URL | undefined): Promise<StepMake
   return {
     name: uses,
     effect: about.effect,
+    files: about.code.files,
     secretParams: Object.keys(types).filter(namesSecret).map((name) => [name]),
     params: recordOf(typesOf(types)),
     output: about.outputs === undefined ? ANY : recordOf({ ok: FLAG, ...typesOf(about.outputs) }),

@@ -81,6 +81,57 @@ Deno.test("schedule goes on after kill -9 where it was, each slot once", async (
   assertEquals(new Set(rows.map(({ run_key }) => run_key)).size, rows.length);
 });
 
+Deno.test("code that never ends holds neither the scheduler nor its other runs, and SIGTERM ends it", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  const ids = `[${Array.from({ length: 1000 }, (_, at) => at).join(", ")}]`;
+  const all = "params.ids.all(a, params.ids.all(b, params.ids.all(c, a + b + c >= 0)))";
+  await using dir = await folder({
+    "beat.yaml": beat,
+    "hog.yaml":
+      "name: hog\nschedule: { every: 1s }\nmisfire: { action: skip, grace: 1h }\noverlap: skip\nsteps:\n" +
+      "  - { id: hog, uses: ./hog_step.ts, timeout: 3s }\n",
+    "hog_step.ts": `import { defineStep } from "hsgate/recipes";
+export default defineStep({
+  effect: "read",
+  run(_params, { log }) {
+    log("info", "pid " + Deno.pid);
+    while (true);
+  },
+});
+`,
+    "sum.yaml":
+      `name: sum\nschedule: { every: 1s }\nmisfire: { action: skip, grace: 1h }\nparams: { ids: ${ids} }\n` +
+      `steps: [{ id: sum, uses: orders.today, with: { market: hk }, if: "${all}" }]\n`,
+  });
+  const ledger = `${dir.path}/ledger.db`;
+  const process = start(["schedule", dir.path, "--ledger", ledger, "--json"], { env: envOf(gateway) });
+  const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  const beats = (text: string) =>
+    text.match(/run-ended[^\n]*"runKey":"beat|"runKey":"beat[^\n]*run-ended/g)?.length ?? 0;
+  const text = await until(
+    reader,
+    (text) =>
+      text.includes("it took more than 3000 ms") && text.includes("5000000 steps") && beats(text) >= 3,
+  );
+  assertStringIncludes(text, 'of step \\"sum\\": it takes more than 5000000 steps of evaluation');
+  // Files that never end are read while it goes on.
+  assertEquals((await new Deno.Command("mkfifo", { args: [`${dir.path}/pipe.yaml`] }).output()).code, 0);
+  await Deno.writeTextFile(`${dir.path}/endless.ts`, "while (true);\nexport default {};\n");
+  await until(reader, (text) => beats(text) >= 8);
+  process.kill("SIGTERM");
+  let rest = "";
+  for (let chunk; !(chunk = await reader.read()).done;) rest += chunk.value;
+  assertEquals((await process.status).code, 0);
+  await process.stderr.cancel();
+  const pids = [...`${text}${rest}`.matchAll(/pid (\d+)/g)].map(([, pid]) => pid!);
+  assert(pids.length > 0);
+  const alive = await new Deno.Command("ps", { args: ["-o", "pid=", "-p", pids.join(",")] }).output();
+  assertEquals(new TextDecoder().decode(alive.stdout), "", "the processes of the steps are ended");
+  const hogs = rowsOf(ledger).filter(({ run_key }) => run_key.startsWith("hog/"));
+  assert(hogs.every(({ attempt }) => attempt <= 2), "its lease was renewed while it ran");
+  assert(hogs.some(({ state }) => state === "failed"), JSON.stringify(hogs));
+});
+
 Deno.test("schedule --once ends with 1 when a run fails, and shows the reason", async () => {
   await using dir = await folder({ "beat.yaml": beat.replace("30s }", "1h }") });
   const words = ["schedule", dir.path, "--ledger", `${dir.path}/ledger.db`, "--once"];
@@ -111,14 +162,15 @@ Deno.test("schedule begins nothing when a recipe is wrong or wants another way t
   );
 });
 
-Deno.test("schedule takes up an edited step beside its recipe, and the second Ctrl-C ends it at once", async () => {
-  const stepText = (word: string) =>
-    `import { defineStep } from "hsgate/recipes";
+Deno.test("schedule takes up an edited file that a step imports from a folder below, and the second Ctrl-C ends it at once", async () => {
+  const word = (text: string) => `export const word: string = "${text}";\n`;
+  const stepText = `import { defineStep } from "hsgate/recipes";
+import { word } from "./more/word.ts";
 export default defineStep({
   effect: "read",
   async run(_params, { log }) {
-    log("info", "${word}");
-    await new Promise((resolve) => setTimeout(resolve, "${word}" === "slow" ? 60_000 : 0));
+    log("info", word);
+    await new Promise((resolve) => setTimeout(resolve, word === "slow" ? 60_000 : 0));
     return {};
   },
 });
@@ -126,11 +178,10 @@ export default defineStep({
   await using dir = await folder({
     "beat.yaml":
       "name: beat\nschedule: { every: 1s }\nmisfire: { grace: 30s }\nsteps: [{ id: word, uses: ./word_step.ts }]\n",
-    "word_step.ts": stepText("first"),
-    "deno.json": JSON.stringify({
-      imports: { "hsgate/recipes": new URL("../../lib/steps/mod.ts", import.meta.url).href },
-    }),
+    "word_step.ts": stepText,
   });
+  await Deno.mkdir(`${dir.path}/more`);
+  await Deno.writeTextFile(`${dir.path}/more/word.ts`, word("first"));
   // A service that takes its time is waited for, but not by somebody in a hurry.
   const answer = Promise.withResolvers<Response>();
   await using server = Deno.serve(
@@ -141,7 +192,7 @@ export default defineStep({
   const process = start(["schedule", dir.path, "--ledger", `${dir.path}/ledger.db`], { env });
   const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   await until(reader, (text) => text.includes('"message":"first"'));
-  await Deno.writeTextFile(`${dir.path}/word_step.ts`, stepText("slow"));
+  await Deno.writeTextFile(`${dir.path}/more/word.ts`, word("slow"));
   await until(reader, (text) => text.includes('"type":"reloaded"') && text.includes('"message":"slow"'));
   process.kill("SIGINT");
   await new Promise((resolve) => setTimeout(resolve, 500));

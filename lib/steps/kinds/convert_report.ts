@@ -8,6 +8,7 @@ import { parse } from "@std/csv";
 import { plainCells } from "../../csv_text.ts";
 import { BrokerError } from "../../errors.ts";
 import { didYouMean } from "../../client/nearest.ts";
+import { readRegular } from "../read_text.ts";
 import { valueAt } from "../schema_issues.ts";
 import { ANY, memberNames, memberOf, type Type, typeAt } from "../value_types.ts";
 import { exactCsv } from "./fields.ts";
@@ -60,7 +61,7 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
   },
   async run({ from, rows: given, to, columns, title, exactCsv }, context, typeOf) {
     const path = pathIn(context, from ?? "");
-    const rows = given ?? readRows(path, await Deno.readTextFile(path));
+    const rows = given ?? readRows(path, await readReport(path));
     const chosen = columns === undefined ? rows : rows.map((row) => pick(row, columns));
     const file = await writeWhole(
       pathIn(context, to),
@@ -87,6 +88,15 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
     return { ok: missing.length === 0, path: file.path, rows: chosen.length, missing };
   },
 });
+
+/** Largest file that is converted, bytes: its rows are held in memory. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+async function readReport(path: string): Promise<string> {
+  const bytes = await readRegular(path, MOST_BYTES);
+  if (bytes instanceof Uint8Array) return new TextDecoder().decode(bytes);
+  throw new BrokerError(`Cannot convert "${path}": ${bytes.refused}`, { code: "bad-report" });
+}
 
 function readRows(path: string, text: string): Row[] {
   try {

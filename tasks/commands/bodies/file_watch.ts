@@ -10,8 +10,8 @@ import { recipeFiles, RECIPES } from "./recipe_files.ts";
 /** What watching needs. */
 export interface FileWatchOptions {
   host: Pick<Host, "note" | "signal">;
-  /** Files beside the recipes. */
-  others: readonly string[];
+  /** Files that are not beside the recipes, such as those that steps import. */
+  others(): readonly string[];
   /** Called when a file is new, edited or gone. */
   onChange(): Promise<void>;
   /** Called after each look. */
@@ -25,11 +25,11 @@ const BESIDE = /\.(ya?ml|jsonc?|ts)$/;
 /** Looks at the files now and then, and calls back when something changed; resolves at the signal. */
 export async function watchFiles(paths: readonly string[], options: FileWatchOptions): Promise<void> {
   const { host, others, onChange, onLook } = options;
-  let seen = await signatureOf(paths, others);
+  let seen = await signatureOf(paths, others());
   while (await pause(LOOK_MS, host.signal)) {
     const before = seen;
     try {
-      const found = await signatureOf(paths, others);
+      const found = await signatureOf(paths, others());
       if (found !== seen) {
         seen = found;
         await onChange();

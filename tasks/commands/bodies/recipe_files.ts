@@ -57,9 +57,9 @@ export function issueLines({ files }: CheckReport): string[] {
 /** Compiles recipes; what is wrong with others is told on stderr. */
 export async function loadRecipes(
   paths: readonly string[],
-  { host, now }: { host: Pick<Host, "note">; now: () => number },
+  { host, now, signal }: { host: Pick<Host, "note">; now: () => number; signal?: AbortSignal },
 ): Promise<{ recipes: CompiledRecipe[]; report: CheckReport }> {
-  const report = await checkRecipes(await recipeFiles(paths), { now });
+  const report = await checkRecipes(await recipeFiles(paths), { now, signal });
   for (const line of issueLines(report)) host.note(`hsgate: ${line}`);
   const fine = report.files.filter(({ issues }) => issues.length === 0);
   return { recipes: fine.flatMap(({ recipe }) => recipe === undefined ? [] : [recipe]), report };

@@ -25,7 +25,7 @@ import { commonZone, ScheduleLines } from "./schedule_lines.ts";
 
 /** Runs recipes until it is told to stop, or once what is due. */
 export async function run({ args, flags, host }: ScheduleInput): Promise<number> {
-  const { recipes, report } = await loadRecipes(args, { host, now: host.now });
+  const { recipes, report } = await loadRecipes(args, { host, now: host.now, signal: host.signal });
   if (!report.ok) return 2;
   await using connections = await Connections.open(flags, host);
   for (const recipe of recipes) connections.check(recipe); // refuses a contradiction before anything begins
@@ -106,12 +106,14 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   tellUnsent(ledger, host);
   lines.start();
   scheduler.start();
+  const calendars = await calendarsPath(flags, host);
   const watching = watchFiles(args, {
     host: { note: host.note, signal },
-    others: [await calendarsPath(flags, host)],
+    others: () => [calendars, ...current.flatMap(({ steps }) => steps.flatMap(({ files = [] }) => files))],
     onChange: async () => {
       await takeUpCalendars(flags, host);
-      const { recipes, report } = await loadRecipes(args, { host, now: host.now });
+      const { recipes, report } = await loadRecipes(args, { host, now: host.now, signal });
+      if (signal.aborted) return;
       if (!report.ok) return host.note("hsgate: a recipe is wrong, so the old ones go on");
       for (const recipe of recipes) connections.check(recipe);
       secret = secretReader(recipes, host);
