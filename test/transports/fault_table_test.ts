@@ -39,6 +39,34 @@
  * - gateway: none: as above, a transport keeps nothing that a kill could tear
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
  *
+ * F08 to F12 are about orders whose outcome is unknown. What is shown here is that the lists which the error names tell
+ * the outcome, and that nothing is sent again. Matching an intent to its orders by itself comes with the order desk.
+ *
+ * F08 an order that fills before the first look
+ * - all: conformance/lost_orders_test.ts "an order that fills before the first look is in no list of open orders, and is found"
+ * - all: conformance/lost_orders_test.ts "a conditional order whose answer was lost is in its own list, and not among today's orders"
+ *
+ * F09 an order that the broker splits, a part of which is gone. Telling a part that was rejected from one that a person
+ * cancelled is left to the order desk.
+ * - all: conformance/lost_orders_test.ts "an order that the broker splits is found as the sum of its parts, and a part that is gone is missed"
+ *
+ * F10 an amendment that is lost and leaves the old and the new order
+ * - memory: none: what the step does is the same over each way, and is shown over the gateway
+ * - gateway: steps/lost_cancels_test.ts "an amendment that is lost and leaves two orders: both are seen, and a cancellation means both"
+ * - direct: none: as above, the step knows no transport
+ *
+ * F11 a cancellation that races a fill, or comes for an order that is over
+ * - memory: none: what the step does is the same over each way, and is shown over the gateway
+ * - gateway: steps/lost_cancels_test.ts "a cancellation that comes after the fill: the list says so, and it is asked for once"
+ * - gateway: steps/lost_cancels_test.ts "a cancellation whose answer is lost stays unknown while no list says that the order is over"
+ * - direct: none: as above, the step knows no transport
+ *
+ * F12 a batch cancel that times out with 60 of 100 done
+ * - memory: none: what the step does is the same over each way, and is shown over the gateway
+ * - gateway: steps/lost_cancels_test.ts "a batch cancel that times out with 60 of 100 done: what is left is asked for, and no more"
+ * - gateway: transports/outcome_test.ts "a batch cancel leaves open what its answer does not mention"
+ * - direct: none: the message of the batch cancel is not published
+ *
  * F13 login lost in a batch, a page walk, a login, under 100 callers
  * - all: conformance/login_test.ts "a lost login under 100 reads: all are answered, after one login"
  * - all: conformance/login_test.ts "a lost login in the middle of a page walk: every row comes once"
@@ -132,6 +160,11 @@ Deno.test("the table of faults names a test or a reason for each transport, and 
     "F04",
     "F05",
     "F06",
+    "F08",
+    "F09",
+    "F10",
+    "F11",
+    "F12",
     "F13",
     "F14",
     "F15",

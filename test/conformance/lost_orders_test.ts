@@ -1,0 +1,103 @@
+/** Orders whose answer was lost are found through the lists that their error names, over every way. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import type { Client } from "../../lib/client/client.ts";
+import { OutcomeUnknownError } from "../../mod.ts";
+import { conformance, type Desk, ORDER, TENCENT } from "./house.ts";
+
+type Listed = { orderId?: string; quantity?: string; filledQuantity?: string; status?: string };
+
+/** What the named lists of today show of Hong Kong, by list. */
+async function look(client: Client, lists: readonly string[]): Promise<Map<string, Listed[]>> {
+  const market = { market: "hk" } as const;
+  const readers: Record<string, () => Promise<Listed[]>> = {
+    "orders.today": () => client.orders.today(market).toArray(),
+    "fills.today": () => client.fills.today(market).toArray(),
+    "conditionalOrders.today": () => client.conditionalOrders.today(market).toArray(),
+  };
+  const found = new Map<string, Listed[]>();
+  for (const list of lists) found.set(list, await readers[list]!());
+  return found;
+}
+
+/** Numbers of orders in a list that were not there before. */
+function newOrders(list: string, before: Map<string, Listed[]>, after: Map<string, Listed[]>): Listed[] {
+  const known = new Set(before.get(list)!.map(({ orderId }) => orderId));
+  return after.get(list)!.filter(({ orderId }) => !known.has(orderId));
+}
+
+/** Places an order whose answer, or with `lost-request` the order itself, is lost. */
+async function lose(
+  { client, simulator: { faults } }: Desk,
+  kind: "lost-answer" | "lost-request",
+  order: Parameters<Client["orders"]["place"]>[0],
+): Promise<OutcomeUnknownError> {
+  faults.arm({ kind, operation: "orders.place" });
+  const error = await assertRejects(() => client.orders.place(order), OutcomeUnknownError);
+  assertEquals(faults.struck(kind), 1);
+  return error;
+}
+
+conformance(
+  "an order that fills before the first look is in no list of open orders, and is found",
+  async (desk) => {
+    const { client, clock } = desk;
+    const [quote] = await client.quotes.latest({ securities: [TENCENT] });
+    const price = String(Math.floor(Number(quote!.lastPrice) * 1.02));
+    const before = await look(client, ["orders.today", "fills.today"]);
+    const { lists } = await lose(desk, "lost-answer", { ...ORDER, price, orderType: "enhanced-limit" });
+    clock.advance(60_000);
+    desk.round();
+    const after = await look(client, lists);
+    const made = newOrders("orders.today", before, after);
+    const fills = newOrders("fills.today", before, after);
+    assertEquals(made.map(({ status, quantity }) => [status, quantity]), [["filled", "100"]]);
+    assertEquals(fills.map(({ orderId }) => orderId), [made[0]!.orderId]);
+    // The control: an order that never arrived is in none of the lists.
+    desk.simulator.faults.clear();
+    const still = await look(client, lists);
+    await lose(desk, "lost-request", { ...ORDER, price, orderType: "enhanced-limit" });
+    clock.advance(60_000);
+    desk.round();
+    const none = await look(client, lists);
+    for (const list of lists) assertEquals([list, newOrders(list, still, none)], [list, []]);
+  },
+);
+
+conformance(
+  "an order that the broker splits is found as the sum of its parts, and a part that is gone is missed",
+  async (desk) => {
+    const { client } = desk;
+    const sumOf = (rows: Listed[]) => rows.reduce((sum, { quantity }) => sum + Number(quantity), 0);
+    const before = await look(client, ["orders.today"]);
+    // A Hong Kong order may have 3,000 lots.
+    const { lists } = await lose(desk, "lost-answer", { ...ORDER, quantity: "800000", price: "1.00" });
+    assert(lists.includes("orders.today"));
+    const parts = newOrders("orders.today", before, await look(client, ["orders.today"]));
+    assertEquals(parts.map(({ quantity }) => quantity).sort(), ["200000", "300000", "300000"]);
+    assertEquals(sumOf(parts), 800_000);
+    const { orderId = "" } = parts[1]!;
+    await client.orders.cancel({ market: "hk", symbol: "00700.HK", orderId });
+    const left = newOrders("orders.today", before, await look(client, ["orders.today"]))
+      .filter(({ status }) => status !== "cancelled");
+    assert(sumOf(left) < 800_000 && left.length === 2, JSON.stringify(left));
+    // The control: an order within the limit is one.
+    const whole = await look(client, ["orders.today"]);
+    desk.simulator.faults.clear();
+    await client.orders.place({ ...ORDER, quantity: "300000", price: "1.00" });
+    assertEquals(newOrders("orders.today", whole, await look(client, ["orders.today"])).length, 1);
+  },
+);
+
+conformance(
+  "a conditional order whose answer was lost is in its own list, and not among today's orders",
+  async (desk) => {
+    const { client } = desk;
+    const before = await look(client, ["orders.today", "conditionalOrders.today"]);
+    const terms = { orderType: "take-profit-limit", triggerValue: "560", validDays: 1 } as const;
+    const { lists } = await lose(desk, "lost-answer", { ...ORDER, ...terms });
+    assertEquals(lists, ["conditionalOrders.today"]);
+    const after = await look(client, ["orders.today", "conditionalOrders.today"]);
+    assertEquals(newOrders("conditionalOrders.today", before, after).length, 1);
+    assertEquals(newOrders("orders.today", before, after), []);
+  },
+);
