@@ -12,7 +12,6 @@ import { recoverExpired, settleRun } from "./recovery.ts";
 import { ClockWatch } from "./clock_watch.ts";
 import { noteFiles, pauseGone, type Served, takeBack } from "./gone.ts";
 import { drawTraceId } from "./host.ts";
-import { isBusy } from "./ledger_damage.ts";
 import { judgeDue, settleOverlaps, type Skipped } from "./judging.ts";
 import { type ListingOptions, listSchedule } from "./listing.ts";
 import { runNested } from "./nested.ts";
@@ -73,8 +72,8 @@ const DAY_MS = 86_400_000;
 /** Runs that are removed in one tick: a few milliseconds. */
 const PRUNE_AT_A_TIME = 200;
 const PRUNE_EVERY_MS = 3_600_000;
-/** While the ledger is locked for long, this often says so. */
-const BUSY_AGAIN_MS = 60_000;
+/** While a turn fails for the same reason, such as a full disk, it is said this often. */
+const ERROR_AGAIN_MS = 60_000;
 
 /** Runs recipes when they are due. */
 export class Scheduler implements AsyncDisposable {
@@ -90,8 +89,8 @@ export class Scheduler implements AsyncDisposable {
   #started = false;
   #fullAt = -Infinity;
   #pruneAt = -Infinity;
-  /** When it was last told that the ledger is locked; nothing while it is free. */
-  #busyToldAt: number | undefined;
+  /** Why turns fail, and when that was last told; nothing while they do not. */
+  #failing: { reason: string; toldAt: number } | undefined;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
@@ -254,20 +253,20 @@ export class Scheduler implements AsyncDisposable {
       this.#deliver();
       this.#settle();
       waitMs = this.#untilNext();
-      this.#busyToldAt = undefined;
+      this.#failing = undefined;
     } catch (error) {
       this.#tellError(error);
     }
     this.#cancelTimer = host.setTimer(waitMs, () => this.#turn());
   }
 
-  /** A ledger that is locked is asked again and again; that is said now and then. */
+  /** A turn that fails is tried again and again; why it fails is said now and then. */
   #tellError(error: unknown): void {
     const { host } = this.#options;
-    if (isBusy(error)) {
-      if (host.monotonic() - (this.#busyToldAt ?? -Infinity) < BUSY_AGAIN_MS) return;
-      this.#busyToldAt = host.monotonic();
-    }
+    const reason = error instanceof Error ? error.message : String(error);
+    const now = host.monotonic();
+    if (this.#failing?.reason === reason && now - this.#failing.toldAt < ERROR_AGAIN_MS) return;
+    this.#failing = { reason, toldAt: now };
     this.#tell({ type: "error", at: host.now(), error });
   }
 

@@ -4,26 +4,46 @@
  * @module
  */
 import { Ledger } from "../../lib/runner/ledger.ts";
+import type { CompiledRecipe } from "../../lib/steps/compiled.ts";
 import { bench, orders, step } from "./support.ts";
 
-/** Starts the process; it ends by SIGKILL in the write of 2025-12-22, after `reads` runs that only read. */
-export async function killInWrite(path: string): Promise<void> {
+/** Starts the process; it ends by SIGKILL in the write of 2025-12-22. */
+export const killInWrite = (path: string): Promise<void> => kill(path, "in-write");
+
+/** Starts the process; it ends by SIGKILL on 2025-12-22 after its sells and before its buys, a line in `sent` for each. */
+export const killBetween = (path: string): Promise<void> => kill(path, "between");
+
+async function kill(path: string, where: "in-write" | "between"): Promise<void> {
   const { signal } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-check", "-A", import.meta.filename!, path],
+    args: ["run", "--no-check", "-A", import.meta.filename!, path, where],
     stdout: "null",
     stderr: "inherit",
   }).output();
   if (signal !== "SIGKILL") throw new Error("Cannot use the ledger: the process was not killed in its write");
 }
 
+/** Sells and then buys; each leg leaves a line in the file `sent` beside the ledger. */
+export function rebalance(path: string, between: () => void): CompiledRecipe {
+  const leg = (id: string, needs: string[]) =>
+    step({
+      id,
+      effect: "write",
+      needs,
+      run: () => Promise.resolve(Deno.writeTextFileSync(`${path}.sent`, `${id}\n`, { append: true })),
+    });
+  const look = step({ id: "look", needs: ["sell"], run: () => Promise.resolve(between()) });
+  return orders([], { steps: [leg("sell", []), look, leg("buy", ["look"])] });
+}
+
 if (import.meta.main) {
+  const end = () => Deno.kill(Deno.pid, "SIGKILL");
   const ledger = new Ledger(Deno.args[0]!);
   const recipes = [
-    orders([], {
+    Deno.args[1] === "between" ? rebalance(Deno.args[0]!, end) : orders([], {
       steps: [step({
         id: "place",
         effect: "write",
-        run: () => Promise.resolve(Deno.kill(Deno.pid, "SIGKILL")),
+        run: () => Promise.resolve(end()),
       })],
     }),
   ];
