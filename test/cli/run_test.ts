@@ -109,7 +109,7 @@ Deno.test("run refuses flags that contradict a recipe before anything is sent", 
     [["gateway.yaml", "--transport", "direct"], "--transport says otherwise"],
     [["gateway.yaml", "--gateway", "http://127.0.0.1:1"], "--gateway says otherwise"],
     [["seed.yaml"], "connect.simulator.seed: expected a whole number from 0 to 4294967295"],
-    [["at.yaml"], "write a time with its offset"],
+    [["at.yaml"], "connect.simulator.at: expected a time with its offset"],
   ];
   for (const [words, reason] of cases) {
     for (const more of [[], ["--ledger", `${dir.path}/l.db`], ["--dry-run"]]) {
