@@ -11,7 +11,7 @@ export const exitCodes = {
   2: "wrong usage, parameters or settings; nothing was sent",
   3: "the broker said no",
   4: "no answer: gateway or platform not reachable, busy or too slow; nothing was changed",
-  5: "sent, and the outcome is unknown: look at today's orders before anything else",
+  5: "sent, and the outcome is unknown: first look in the lists that the error names",
   6: "the login is missing, has run out, or was refused",
   7: "done, and checks found differences",
   75: "stopped before everything had ended; the ledger knows what is left",
