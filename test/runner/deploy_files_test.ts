@@ -332,7 +332,19 @@ Deno.test("kubernetes() writes several jobs for several minutes, and one replica
   assertEquals([deployment.spec.replicas, deployment.spec.strategy], [1, { type: "Recreate" }]);
   const long = recipe({ name: "a".repeat(50) });
   assertThrows(() => kube([long]), TypeError, "Kubernetes takes 52 characters");
-  assertThrows(() => kube([recipe({ name: "eod-" })]), TypeError, "the last one a letter or a digit");
+  const odd = recipe({ name: "eod-" });
+  assertThrows(() => kube([odd]), TypeError, "has to end with a letter or a digit");
+  // With several jobs their names end with a number, and the label ends as the recipe's name does.
+  const oddTwice = recipe({
+    name: "eod-",
+    schedules: [close45, { ...close45, id: "s2", at: { time: "09:20" } }],
+  });
+  assertThrows(() => kube([oddTwice]), TypeError, 'with the label "eod-"');
+  const labels = documents(kube([twice])).slice(1).flatMap(({ metadata, spec }) => [
+    metadata.labels["hsgate/recipe"],
+    spec.jobTemplate.spec.template.metadata.labels["hsgate/recipe"],
+  ]);
+  assertEquals(labels, ["eod", "eod", "eod", "eod"]);
 });
 
 Deno.test("denoCron() refuses to trade on every timeline", () => {

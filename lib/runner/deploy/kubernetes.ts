@@ -106,10 +106,11 @@ function cronJobsOf(
   const limitSec = Math.ceil((recipe.timeoutMs + recipe.misfire.graceMs + jitterMs) / 1000) + SPARE_SEC;
   return times.map(({ cron, zone }, index) => {
     const name = `hsgate-${recipe.name}${times.length === 1 ? "" : `-${index + 1}`}`;
-    if (name.length > LONGEST_NAME || name.endsWith("-")) {
+    // A label holds the recipe's own name, so that has to end like one too.
+    if (name.length > LONGEST_NAME || recipe.name.endsWith("-")) {
       throw new TypeError(
-        `Cannot name a CronJob "${name}": Kubernetes takes ${LONGEST_NAME} characters, the last one a letter or a ` +
-          "digit; give the recipe another name",
+        `Cannot name a CronJob "${name}" with the label "${recipe.name}": Kubernetes takes ${LONGEST_NAME} ` +
+          "characters, and each has to end with a letter or a digit; give the recipe another name",
       );
     }
     return `# ${recipe.name}: looks for a new slot at every time that can be right. Decided inside: ${
@@ -126,7 +127,7 @@ metadata:
   name: ${name}
   labels:
     app.kubernetes.io/name: hsgate
-    hsgate/recipe: ${JSON.stringify(recipe.name.slice(0, 63))}
+    hsgate/recipe: ${JSON.stringify(recipe.name)}
 spec:
   schedule: ${JSON.stringify(cron)}
   timeZone: ${zone === "UTC" ? "Etc/UTC" : zone}
@@ -143,7 +144,7 @@ spec:
         metadata:
           labels:
             app.kubernetes.io/name: hsgate
-            hsgate/recipe: ${JSON.stringify(recipe.name.slice(0, 63))}
+            hsgate/recipe: ${JSON.stringify(recipe.name)}
         spec:
           restartPolicy: Never
 ${podSpec(runWords(recipe, options), options, 10)}`;

@@ -106,6 +106,9 @@ function levelOf(event: AnyEvent): LogLevel {
   }
 }
 
+/** Digits of a trace id, which is never cut: it is looked up elsewhere. */
+const TRACE_DIGITS = 32;
+
 /** Lines for people: in columns, with the day where it changes when a person watches. */
 class LineWriter {
   readonly #host: Pick<Host, "out" | "color">;
@@ -122,10 +125,10 @@ class LineWriter {
     const host = this.#host;
     const key = "runKey" in event ? event.runKey : "";
     if (key.length <= WIDEST_KEY) this.#width = Math.max(this.#width, key.length);
-    const trace = "traceId" in event && event.traceId !== undefined ? event.traceId.slice(0, 8) : "";
+    const trace = "traceId" in event && event.traceId !== undefined ? event.traceId : "";
     const columns = this.#zone === undefined
       ? [key, trace].filter((each) => each !== "")
-      : [key.padEnd(this.#width), paint(host, "dim", trace.padEnd(8))];
+      : [key.padEnd(this.#width), paint(host, "dim", trace.padEnd(TRACE_DIGITS))];
     host.out([paint(host, "dim", this.#time(event.at)), ...columns, paint(host, color, text)].join("  "));
   }
 
