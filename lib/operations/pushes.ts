@@ -10,7 +10,7 @@ import { Side } from "../dictionaries/side.ts";
 import { bookLevelRecord, brokerRecord, quoteRecord, tickRecord } from "./quotes.ts";
 import { field, key, listOf, record, type RecordOf } from "./records.ts";
 import { securityRecord } from "./shared.ts";
-import { anyOf, date, decimal, orderId, text, timeOfDay, type ValueType } from "./types.ts";
+import { anyOf, date, decimal, int32, orderId, text, timeOfDay, type ValueType } from "./types.ts";
 
 const orderUpdateFields = {
   /** Listing code. */
@@ -80,6 +80,8 @@ const brokerPush = record({
   security: field("security", securityRecord),
   /** Sources disagree: the definitions say 0 buy, 1 sell. A 2 arrives as `unlisted:2` and can only mean sell. */
   side: field("side", anyOf(BrokerSide)),
+  /** The number that the broker sent for the side. */
+  sideCode: field("side", int32()),
   /** Places of that side. */
   brokers: key("brokerList", listOf(brokerRecord)),
 }, ["BrokerNotify"]);
@@ -88,6 +90,8 @@ const bookPush = record({
   security: field("security", securityRecord),
   /** Side of the book. */
   side: field("side", anyOf(BookSide)),
+  /** The number that the broker sent for the side; the API document names both 0 or 1 and 1 or 2. */
+  sideCode: field("side", int32()),
   /** Levels of that side. */
   levels: key("orderBookList", listOf(bookLevelRecord)),
   /** Session that it belongs to, US. */

@@ -19,8 +19,18 @@ interface Remembering {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Remembers for each row of an answer what the broker sent. `data` is what the answer was decoded from. */
+const answers = new WeakMap<object, unknown>();
+
+/** Returns an answer as the broker sent it; `undefined` when the call did not ask for it. */
+export function wireAnswerOf(answer: unknown): unknown {
+  return typeof answer === "object" && answer !== null ? answers.get(answer) : undefined;
+}
+
+/**
+ * Remembers what the broker sent of an answer and of each of its rows. `data` is what the answer was decoded from.
+ */
 export function rememberWire(operation: AnyOperation, answer: unknown, data: unknown): void {
+  if (typeof answer === "object" && answer !== null) answers.set(answer, data);
   const ours = listOf(isRecord(answer) ? answer.rows : answer);
   const theirs = listOf(wireListOf(operation, data));
   if (ours.length !== theirs.length) return;
@@ -101,7 +111,25 @@ export function eachUnknown(
       if (!isNothing(value)) found(within + name, value);
     } else {
       const inner = names.get(name);
-      if (inner !== undefined && isRecord(value)) eachUnknown(inner, value, found, `${within}${name}.`);
+      if (inner === undefined) continue;
+      for (const each of Array.isArray(value) ? value : [value]) {
+        if (isRecord(each)) eachUnknown(inner, each, found, `${within}${name}.`);
+      }
     }
   }
+}
+
+/** Counts the members of an answer, as the broker sent it, that the catalogue does not know; by their paths. */
+export function unknownMembers(operation: AnyOperation, data: unknown): Map<string, number> {
+  const counts = new Map<string, number>();
+  const count = (path: string) => counts.set(path, (counts.get(path) ?? 0) + 1);
+  const { response } = operation;
+  const fields = response.fields ?? {};
+  const { record } = fields;
+  const isList = "wireList" in response;
+  const inner = record !== undefined && isRecord(data) ? data[record.wire] : undefined;
+  const rows = isList ? listOf(wireListOf(operation, data)) : [isRecord(inner) ? inner : data];
+  const known = isList ? fields.rows?.type.fields : record?.type.fields ?? response.fields;
+  if (known !== undefined) { for (const row of rows) if (isRecord(row)) eachUnknown(known, row, count); }
+  return counts;
 }

@@ -20,7 +20,7 @@ export interface CallOptions {
   /** Told when the answer comes after the call was given up; only some transports can tell. */
   onLateAnswer?: (late: LateAnswer) => void;
   /**
-   * Remembers each row of the answer as the broker sent it, for `wireOf`. With `digits` numbers keep their text,
+   * Remembers the answer and each of its rows as the broker sent them, for `wireAnswerOf` and `wireOf`. With `digits` numbers keep their text,
    * which costs a second parse.
    */
   keepWire?: "members" | "digits";

@@ -8,6 +8,7 @@ import type * as protobuf from "protobufjs";
 import { ProtocolError } from "../errors.ts";
 import { definitionFiles, fileOfMessage, importsOf } from "./definitions.ts";
 import { checkMessage } from "./message_check.ts";
+import { isLong, longText } from "./long.ts";
 import { plainOf } from "./message_plain.ts";
 
 /** A message as the library reads it: members that were absent show their default. */
@@ -31,6 +32,13 @@ export interface Messages {
    * @throws {ProtocolError} When the bytes are damaged.
    */
   decode(name: string, bytes: Uint8Array): Record<string, unknown>;
+  /**
+   * As `decode`, with the fields that no definition lists: `#17` holds the text of field 17, the number where it is a
+   * whole one, or else its bytes in Base64. A field that comes several times is a list.
+   *
+   * @throws {ProtocolError} When the bytes are damaged.
+   */
+  decodeAll(name: string, bytes: Uint8Array): Record<string, unknown>;
   /**
    * Returns a quick reader of one message, for streams. 64-bit numbers are `Long` halves and `bytes` members are
    * views of the input.
@@ -99,8 +107,55 @@ function createMessages(library: typeof protobuf): Messages {
       const raw = reader(name)(bytes);
       return plainOf(find(name), raw);
     },
+    decodeAll(name, bytes) {
+      const type = find(name);
+      try {
+        const input = library.Reader.create(bytes);
+        input.discardUnknown = false;
+        const unknownOf = (raw: RawMessage) => unknownFields(library, raw);
+        return plainOf(type, type.decode(input) as unknown as RawMessage, unknownOf); // as in `reader`
+      } catch (cause) {
+        throw damaged(name, cause);
+      }
+    },
     reader,
   };
+}
+
+/** The fields of a message that its definition does not list, by their numbers. */
+function unknownFields(library: typeof protobuf, raw: RawMessage): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  // The library keeps each as bytes, its tag first.
+  for (const bytes of (raw.$unknowns ?? []) as readonly Uint8Array[]) {
+    const input = library.Reader.create(bytes);
+    const tag = input.uint32();
+    const member = `#${tag >>> 3}`;
+    const value = unknownValue(input, tag & 7, bytes);
+    const before = found[member];
+    found[member] = before === undefined
+      ? value
+      : Array.isArray(before)
+      ? [...before, value]
+      : [before, value];
+  }
+  return found;
+}
+
+function unknownValue(input: protobuf.Reader, wireType: number, bytes: Uint8Array): string {
+  if (wireType === 0) {
+    const value = input.uint64();
+    return isLong(value) ? longText(value) : String(value);
+  }
+  if (wireType !== 2) return bytes.subarray(input.pos).toBase64();
+  const content = input.bytes();
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(content);
+    // deno-lint-ignore no-control-regex -- a message within this one begins with control characters
+    if (!/[\u0000-\u001f]/.test(text)) return text;
+  } catch {
+    // no text
+  }
+  return content.toBase64();
 }
 
 /** The library throws RangeError, TypeError or Error, by what is damaged. */

@@ -4,7 +4,10 @@ import { columns } from "./flags.ts";
 
 const flags = {
   all: { type: "boolean", text: "walk all pages of a list that comes in pages" },
-  wire: { type: "boolean", text: "print the answer in the broker's spelling" },
+  wire: {
+    type: "boolean",
+    text: "print the answer as the broker sent it, members that we do not know included",
+  },
   "dry-run": { type: "boolean", text: "check the parameters, show what would be sent, send nothing" },
   yes: { type: "boolean", short: "y", text: "do not ask before something that changes the account" },
   columns,

@@ -331,3 +331,31 @@ Deno.test("call at Ctrl-C in the middle of a write ends with 5, as nobody knows 
     'Do not repeat it: first read "deno task hsgate call orders.today --all"',
   );
 });
+
+Deno.test("call says which members this version does not know, and shows them with --wire, digit by digit", async () => {
+  const data = '{"assetBalance":"1.00","bonus":12345678901234567890.50,"tier":{"level":3}}';
+  const server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen() {} },
+    () => new Response(`{"ok":true,"err":"","data":${data}}`),
+  );
+  const env = { HSGATE_GATEWAY_URL: `http://127.0.0.1:${server.addr.port}` };
+  const words = ["call", "account.funds", '{"market":"hk"}', "--json"];
+  try {
+    const ours = await cli(words, { env });
+    assertEquals(JSON.parse(ours.out), { totalAssets: "1.00" });
+    assertEquals(
+      ours.err,
+      "hsgate: the answer has 2 members that this version does not know: bonus, tier; " +
+        "--wire shows everything that the broker sent\n",
+    );
+    const wire = await cli([...words, "--wire"], { env });
+    assertEquals(wire.out.trim(), data);
+    assertEquals(wire.err, "hsgate: the answer has 2 members that this version does not know: bonus, tier\n");
+  } finally {
+    await server.shutdown();
+  }
+  // The control: the simulator sends nothing that is unknown.
+  await using gateway = await simulate();
+  const { code, err } = await cli(words, { env: envOf(gateway) });
+  assertEquals([code, err], [0, ""]);
+});

@@ -2,8 +2,13 @@ import { assertEquals } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { fillFields } from "../../lib/operations/fills.ts";
 import { futures } from "../../lib/operations/futures.ts";
+import { account } from "../../lib/operations/account.ts";
+import type { AnyOperation } from "../../lib/operations/operation.ts";
 import { orders } from "../../lib/operations/orders.ts";
-import { eachUnknown, wireOf } from "../../lib/operations/wire_rows.ts";
+import { quotes } from "../../lib/operations/quotes.ts";
+import { decodeAnswer, responseNumber } from "../../lib/transports/direct/payloads.ts";
+import { loadMessages } from "../../lib/wire/messages.ts";
+import { eachUnknown, unknownMembers, wireAnswerOf, wireOf } from "../../lib/operations/wire_rows.ts";
 import { memory } from "../../lib/transports/memory.ts";
 
 const row =
@@ -51,4 +56,62 @@ Deno.test("eachUnknown() names members that no field has, inner ones by their pa
   };
   eachUnknown(fillFields, wire, (path, value) => found.push([path, value]));
   assertEquals(found, [["fareVo.fare10", "2.00"], ["matchNo", 7], ["tags", ["a"]]]);
+});
+
+Deno.test("wireAnswerOf() returns the whole answer, and unknownMembers() counts what the catalogue does not know", async () => {
+  const cases: [AnyOperation, string, [string, number][]][] = [
+    [orders.history, `{"data":[${row},${row}],"next":5}`, [["matchNo", 2]]],
+    [account.funds, '{"assetBalance":"1.00","bonus":"2.00","empty":""}', [["bonus", 1]]],
+    [account.buyingPower, '{"data":{"longOpenAvailable":"3","leverage":"2"}}', [["leverage", 1]]],
+    [quotes.ticks, '{"ticker":[{"price":1.50,"seq":7},{"price":2,"seq":8}],"delay":1}', [
+      ["ticker.seq", 2],
+      ["delay", 1],
+    ]],
+    // The control: nothing that is unknown.
+    [account.maxSell, '{"data":7}', []],
+  ];
+  for (const [operation, data, expected] of cases) {
+    await using transport = memory(() => `{"ok":true,"err":"","data":${data}}`);
+    const request = account.logout.request;
+    const answer = await transport.call({ ...operation, request }, {}, { keepWire: "digits" });
+    assertEquals(JSON.stringify(wireAnswerOf(answer)), data);
+    assertEquals([...unknownMembers(operation, wireAnswerOf(answer))], expected);
+    const plain = await transport.call({ ...operation, request }, {}, {});
+    assertEquals(wireAnswerOf(plain), undefined);
+  }
+});
+
+Deno.test("over the socket, fields without a definition are kept under their numbers", async () => {
+  const messages = await loadMessages();
+  const known = messages.encode("OrderVo", { stockCode: "AAPL", entrustBs: "1", entrustId: "8" });
+  // Field 90 is a text, 91 the whole number 300, 92 a double; 92 comes twice.
+  const double = new Uint8Array([0xe1, 0x05, ...new Uint8Array(new Float64Array([1.5]).buffer)]);
+  const unknown = new Uint8Array([0xd2, 0x05, 2, 0x68, 0x69, 0xd8, 0x05, 0xac, 0x02, ...double, ...double]);
+  const order = new Uint8Array([...known, ...unknown]);
+  const name = "TradeQueryRealEntrustListResponse";
+  const bytes = new Uint8Array([0x0a, order.length, ...order]);
+  const response = {
+    type: responseNumber(orders.today),
+    id: "1",
+    time: 0,
+    code: "0000",
+    text: "",
+    payload: { name, bytes },
+  };
+  const context = { operation: orders.today, transport: "direct" };
+  const answer = decodeAnswer(context, response, { messages, keepWire: "members" });
+  const text = new Uint8Array(new Float64Array([1.5]).buffer).toBase64();
+  assertEquals(wireAnswerOf(answer), {
+    data: [{
+      stockCode: "AAPL",
+      entrustBs: "1",
+      entrustId: "8",
+      "#90": "hi",
+      "#91": "300",
+      "#92": [text, text],
+    }],
+  });
+  assertEquals([...unknownMembers(orders.today, wireAnswerOf(answer))], [["#90", 1], ["#91", 1], ["#92", 1]]);
+  // Who does not ask for them does not pay for them.
+  assertEquals(wireAnswerOf(decodeAnswer(context, response, { messages })), undefined);
 });

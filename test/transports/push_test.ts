@@ -158,7 +158,12 @@ Deno.test("events() yields each kind of push as a typed event", async () => {
     {
       type: "brokers",
       sentAt: at,
-      data: { security: tencent, side: "sell", brokers: [{ level: 1, broker: "6824", kind: "broker" }] },
+      data: {
+        security: tencent,
+        side: "sell",
+        sideCode: 1,
+        brokers: [{ level: 1, broker: "6824", kind: "broker" }],
+      },
     },
     {
       type: "book",
@@ -166,6 +171,7 @@ Deno.test("events() yields each kind of push as a typed event", async () => {
       data: {
         security: tencent,
         side: "buy",
+        sideCode: 0,
         levels: [{ level: 1, price: "350", volume: "300", orderCount: 4 }],
         session: "pre-market",
       },

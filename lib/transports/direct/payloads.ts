@@ -154,7 +154,7 @@ export function decodeAnswer(
     }
     // Read as it is: in a message a member that is absent stands for its default, which a plain object leaves out.
     const answer = complete(operation.response.decode(messages.reader(expected)(payload.bytes)));
-    if (keepWire !== undefined) rememberWire(operation, answer, messages.decode(expected, payload.bytes));
+    if (keepWire !== undefined) rememberWire(operation, answer, messages.decodeAll(expected, payload.bytes));
     return answer;
   } catch (error) {
     if (error instanceof Mismatch) {

@@ -15,6 +15,8 @@ import {
   normalizeParams,
 } from "../../../lib/operations/operation.ts";
 import type { FieldsInfo } from "../../../lib/operations/types.ts";
+import { unknownMembers, wireAnswerOf, wireOf } from "../../../lib/operations/wire_rows.ts";
+import type { CallOptions } from "../../../lib/transports/transport.ts";
 import type { CallInput } from "../call.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
@@ -54,8 +56,13 @@ export async function run({ args, flags, host }: CallInput): Promise<number> {
     }
   }
   await using client = await clientOf(flags, host, { command: `call ${operation.name}`, loaded });
-  const answer = await callOnce(client, operation, params, { all: flags.all === true, isOwnLogin, host });
-  printAnswer(inWireForm ? wireForm(operation, answer) : answer, {
+  // Tables show numbers as JSON reads them; what a program reads has every digit.
+  const keepWire = inWireForm && (flags.json === true || !host.isTerminal) ? "digits" : "members";
+  const all = flags.all === true;
+  const answer = await callOnce(client, operation, params, { all, isOwnLogin, host, keepWire });
+  const sent = wireForm(operation, answer);
+  tellUnknown(operation, sent, inWireForm, host);
+  printAnswer(inWireForm ? sent : answer, {
     operation,
     params,
     isWhole: flags.all === true,
@@ -71,9 +78,14 @@ async function callOnce(
   client: Client,
   operation: AnyOperation,
   params: unknown,
-  { all, isOwnLogin, host }: { all: boolean; isOwnLogin: boolean; host: Host },
+  { all, isOwnLogin, host, keepWire }: {
+    all: boolean;
+    isOwnLogin: boolean;
+    host: Host;
+    keepWire: NonNullable<CallOptions["keepWire"]>;
+  },
 ): Promise<unknown> {
-  const options = { signal: host.signal };
+  const options = { signal: host.signal, keepWire };
   // `check` has seen that these are parameters; a login knows its own password.
   const given = params as Given;
   if (operation.name === account.login.name) {
@@ -93,10 +105,32 @@ async function callOnce(
   return rows;
 }
 
-/** An answer in the broker's spelling; the rows of several pages stand in one list. */
+/** An answer as the broker sent it; the rows of several pages stand in one list. */
 function wireForm(operation: AnyOperation, answer: unknown): unknown {
-  const isRows = Array.isArray(answer) && operation.response.isList !== true;
-  return operation.response.encode(isRows ? { rows: answer } : answer);
+  const sent = wireAnswerOf(answer);
+  if (sent !== undefined) return sent;
+  const { rows } = operation.response.fields ?? {};
+  if (Array.isArray(answer) && rows !== undefined) {
+    return { [rows.wire]: answer.map((row) => wireOf(row) ?? row) };
+  }
+  return operation.response.encode(answer);
+}
+
+/** Says which members of an answer this version does not know. */
+function tellUnknown(operation: AnyOperation, sent: unknown, isShown: boolean, host: Host): void {
+  const counts = unknownMembers(operation, sent);
+  if (counts.size === 0) return;
+  const named = [...counts].map(([path, count]) => count === 1 ? path : `${path} (${count} times)`).join(
+    ", ",
+  );
+  const what = counts.size === 1
+    ? "1 member that this version does not know"
+    : `${counts.size} members that this version does not know`;
+  host.note(
+    `hsgate: the answer has ${what}: ${named}${
+      isShown ? "" : "; --wire shows everything that the broker sent"
+    }`,
+  );
 }
 
 function check(operation: AnyOperation, params: unknown): void {
