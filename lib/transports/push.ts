@@ -112,7 +112,7 @@ class SourcePushStream implements PushStream {
   #failures = 0;
   #lastByteAt: number;
   /** Start of a gap that is still open, and what broke. */
-  #gap: { from: number; reason: string } | undefined;
+  #gap: { from: number; reason: string; silent?: true } | undefined;
 
   constructor(source: PushSource, options: PushHooks) {
     this.#source = source;
@@ -168,7 +168,9 @@ class SourcePushStream implements PushStream {
       while (!this.#closing.signal.aborted) {
         const { error, from } = await this.#once(handlers);
         if (this.#closing.signal.aborted) break;
-        this.#gap ??= { from, reason: error.message };
+        this.#gap ??= { from, reason: error.message, ...error.code === "idle" && { silent: true as const } };
+        // What breaks after a silence is a break.
+        if (error.code !== "idle") delete this.#gap.silent;
         // A refusal stays one: whoever displaced this login would be displaced in turn, without end.
         const isPassing = error instanceof BusyError ||
           error instanceof LoginRefusedError && error.reason === "passing";
@@ -273,6 +275,7 @@ class SourcePushStream implements PushStream {
         from: this.#gap.from,
         to: this.#options.now(),
         reason: this.#gap.reason,
+        ...this.#gap.silent && { silent: true as const },
       };
       this.#gap = undefined;
       this.#options.onGap?.(gap);

@@ -18,6 +18,8 @@ export interface GapEvent {
   to: number;
   /** What broke. */
   reason: string;
+  /** The connection had not ended: nothing came for too long, as on a dead connection and in a market without news. */
+  silent?: true;
 }
 
 /** A change of the connection. */

@@ -13,6 +13,8 @@ export interface SilentProxy extends AsyncDisposable {
   accepted: number;
   /** Swallows every byte of the connections that are open now; later ones pass. */
   fallSilent(): void;
+  /** Closes the connections that are open now. */
+  cut(): void;
 }
 
 /** Starts a proxy in front of an address, `host:port`. */
@@ -51,6 +53,9 @@ export function startSilentProxy(target: string): SilentProxy {
     accepted: 0,
     fallSilent() {
       for (const conn of open) silent.add(conn);
+    },
+    cut() {
+      for (const conn of open) close(conn);
     },
     async [Symbol.asyncDispose]() {
       listener.close();

@@ -85,6 +85,7 @@
  * - memory: none: there is no far end; a door that never answers is conformance/limits_test.ts's timeout
  * - gateway: transports/fault_half_open_test.ts "a gateway that is stopped: a read times out, a write is of unknown outcome and stands at most once"
  * - gateway: transports/fault_half_open_test.ts "a push port that is stopped is noticed by its silence, where a limit is set"
+ * - gateway: client/silent_push_test.ts "connect() replaces a silent push connection, says from when to when, and orders come again"
  * - direct: transports/fault_half_open_test.ts "a platform that is stopped: a write is refused by the probe, sent by nobody, and the link is made anew"
  * - direct: transports/fault_half_open_test.ts "a platform that is stopped under an idle link is noticed after three silent intervals"
  *

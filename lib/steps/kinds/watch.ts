@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { SecurityType } from "../../dictionaries/security_type.ts";
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../private_files.ts";
 import * as z from "zod";
 import { PushTopic } from "../../dictionaries/push.ts";
@@ -15,6 +16,7 @@ import { someTime } from "../recipe_schema.ts";
 import { folder, security, securityFrom } from "./fields.ts";
 import { pathIn, sha256 } from "./files.ts";
 import { stepKind } from "./kind.ts";
+import { tradedMs } from "./trading_hours.ts";
 import { instantOf, pause, sessionMoment } from "./times.ts";
 
 const params = z.strictObject({
@@ -35,7 +37,13 @@ const output = z.strictObject({
   /** Pushes of each kind. */
   counts: z.record(z.string(), z.number()),
   /** Breaks of the connection: pushes may be missing between these instants. */
-  gaps: z.array(z.strictObject({ from: z.string(), to: z.string(), reason: z.string() })),
+  gaps: z.array(z.strictObject({
+    from: z.string(),
+    to: z.string(),
+    reason: z.string(),
+    /** Nothing came, and the securities were hardly trading: nothing is known to be missing. */
+    quiet: z.literal(true).optional(),
+  })),
   /** Ticks that were thrown away because the disk was too slow. */
   dropped: z.number(),
   files: z.array(z.string()),
@@ -80,7 +88,8 @@ export const watch = stepKind<Params, Recorded>({
         orders: given.orders,
         signal,
       });
-      for await (const event of events) await record(event, { files, result, context });
+      const types = given.securities.map((each) => securityFrom(each).type);
+      for await (const event of events) await record(event, { files, result, context, types });
     } finally {
       ending.abort();
       await timer;
@@ -88,7 +97,7 @@ export const watch = stepKind<Params, Recorded>({
     }
     context.signal.throwIfAborted();
     await nameArtifacts(result, context);
-    result.ok = result.gaps.length === 0 && result.dropped === 0;
+    result.ok = result.gaps.every(({ quiet }) => quiet) && result.dropped === 0;
     return result;
   },
   // It goes on for a part of the day, which nobody wants of a dry run.
@@ -110,9 +119,11 @@ interface Recording {
   files: PushFiles;
   result: Recorded;
   context: StepContext;
+  /** Kinds of the securities. */
+  types: readonly SecurityType[];
 }
 
-async function record(event: TransportEvent, { files, result, context }: Recording): Promise<void> {
+async function record(event: TransportEvent, { files, result, context, types }: Recording): Promise<void> {
   const at = Temporal.Instant.fromEpochMilliseconds(context.now()).toString();
   switch (event.type) {
     case "connection":
@@ -127,7 +138,10 @@ async function record(event: TransportEvent, { files, result, context }: Recordi
       const [from, to] = [event.from, event.to].map((ms) =>
         Temporal.Instant.fromEpochMilliseconds(ms).toString()
       );
-      result.gaps.push({ from: from!, to: to!, reason: event.reason });
+      // A quiet market and a dead connection look the same; while the exchanges trade it is taken for the second.
+      const quiet = event.silent && tradedMs(types, event.from, event.to) < (event.to - event.from) / 2;
+      context.log("warn", `pushes may be missing from ${from} to ${to}: ${event.reason}`);
+      result.gaps.push({ from: from!, to: to!, reason: event.reason, ...quiet && { quiet } });
       await files.add("gap", { at, from, to, reason: event.reason });
       return;
     }
