@@ -384,6 +384,25 @@ Deno.test("deployments name the variables of secrets, and cron reads them from a
   assert(!crontab([eod], options).files[0]!.text.includes("--env-file"));
 });
 
+Deno.test("deployments name the command that fetches the packages, into the cache that the starts have", () => {
+  const fetch =
+    "/usr/bin/deno install --quiet --frozen --config /opt/hsgate/deno.json --entrypoint /opt/hsgate/tasks/hsgate.ts";
+  const configured = { ...options, denoFlags: [...options.denoFlags, "--config", "/opt/hsgate/deno.json"] };
+  const linesOf = ({ next }: { next: string[] }) => next.filter((line) => line.includes(" install "));
+  const note = "   # once: fetches the packages, so that no start waits for them";
+  assertEquals(linesOf(crontab([eod], configured)), [`${fetch}${note}`]);
+  assertEquals(linesOf(crontab([eod], { ...configured, denoDir: "/var/my deno" })), [
+    `env 'DENO_DIR=/var/my deno' ${fetch}${note}`,
+  ]);
+  assertEquals(linesOf(systemd([eod], { ...configured, forUser: true, runAs: "x" })), [`${fetch}${note}`]);
+  const units = systemd([eod], { ...configured, forUser: false, runAs: "trader" });
+  assertEquals(linesOf(units), [
+    "sudo install -d -o trader /var/cache/hsgate",
+    `sudo -u trader env DENO_DIR=/var/cache/hsgate ${fetch}${note}`,
+  ]);
+  assertStringIncludes(units.files[0]!.text, "Environment=DENO_DIR=/var/cache/hsgate");
+});
+
 Deno.test("no value can add a line, end a comment or continue a setting in what is deployed", () => {
   const writers: ((recipes: CompiledRecipe[], more: Partial<DeployOptions>) => unknown)[] = [
     (recipes, more) => crontab(recipes, { ...options, ...more }),

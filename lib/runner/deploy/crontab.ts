@@ -11,6 +11,8 @@ import {
   decidedInside,
   type Deployment,
   type DeployOptions,
+  fetchLine,
+  fetchNote,
   folderOf,
   missedInWords,
   recipeFirings,
@@ -80,6 +82,7 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
     files: [{ name: "hsgate.crontab", text: `${text}\n` }],
     rows,
     next: [
+      `${fetchLine(options, options.denoDir)}${fetchNote}`,
       "(crontab -l; cat hsgate.crontab) | crontab -   # once; take lines of an earlier time out before",
       `settings: cron has no environment of yours; they, and the files of secrets, are named in ${options.dir}/hsgate.yaml`,
       ...secretsLeft(recipes, `${environmentFile(options)} (mode 600)`),

@@ -116,6 +116,22 @@ export function denoWords({ deno, denoFlags, program }: DeployOptions): string[]
   return [deno, "run", ...denoFlags, program];
 }
 
+/**
+ * The command that fetches the packages of the program, so that the first start neither waits for them nor fails
+ * where there is no way to the registry.
+ *
+ * @param denoDir Folder of Deno's cache. @default the usual one
+ */
+export function fetchLine({ deno, denoFlags, program }: DeployOptions, denoDir?: string): string {
+  const config = denoFlags.indexOf("--config");
+  const configured = config < 0 ? [] : denoFlags.slice(config, config + 2);
+  const words = [deno, "install", "--quiet", "--frozen", ...configured, "--entrypoint", program];
+  return shellLine(denoDir === undefined ? words : ["env", `DENO_DIR=${denoDir}`, ...words]);
+}
+
+/** What the command is for, as a comment behind it. */
+export const fetchNote = "   # once: fetches the packages, so that no start waits for them";
+
 /** Tells what a recipe decides once it is started, as no system outside can. */
 export function decidedInside(recipe: CompiledRecipe): string {
   const parts: string[] = [];

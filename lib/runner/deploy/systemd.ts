@@ -12,12 +12,15 @@ import {
   type DeployFile,
   type Deployment,
   type DeployOptions,
+  fetchLine,
+  fetchNote,
   folderOf,
   missedInWords,
   recipeFirings,
   runWords,
   scheduleWords,
   secretsLeft,
+  shellLine,
 } from "./deployment.ts";
 import type { Firing } from "./firings.ts";
 import { runsOf, spell, twoDigits } from "./numbers.ts";
@@ -69,6 +72,7 @@ function nextOf(
         quiet(folderOf(options.ledger))
       }`,
     ],
+    ...forUser ? [`${fetchLine(options, options.denoDir)}${fetchNote}`] : fetchAs(runAs, options),
     `${forUser ? "mkdir -p" : "sudo mkdir -p"} ${folder} && ${
       forUser ? "cp" : "sudo cp"
     } hsgate-*.service hsgate-*.timer ${folder}/`,
@@ -230,5 +234,15 @@ CapabilityBoundingSet=
 }
 
 /** Deno's cache of a service of the machine; a user has one already. */
+const CACHE = "/var/cache/hsgate";
 const cache = (forUser: boolean): string =>
-  forUser ? "# Deno's cache is yours." : "CacheDirectory=hsgate\nEnvironment=DENO_DIR=/var/cache/hsgate";
+  forUser ? "# Deno's cache is yours." : `CacheDirectory=hsgate\nEnvironment=DENO_DIR=${CACHE}`;
+
+/** Fetches the packages into the cache of the units, as the user that they run as. */
+function fetchAs(runAs: string, options: Omit<SystemdOptions, "forUser" | "runAs">): string[] {
+  const { denoDir = CACHE } = options;
+  return [
+    `sudo install -d -o ${runAs} ${shellLine([denoDir])}`,
+    `sudo -u ${runAs} ${fetchLine(options, denoDir)}${fetchNote}`,
+  ];
+}
