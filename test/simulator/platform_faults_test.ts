@@ -431,6 +431,11 @@ Deno.test("socket faults of pages change the cursor and the length", async () =>
   assertEquals((await page("0")).at(-1), "");
   faults.arm({ kind: "short-page" });
   assertEquals((await page("0")).length, 3);
+  faults.arm({ kind: "empty-page" });
+  assertEquals(await page("0"), []);
+  faults.arm({ kind: "insert-row" });
+  assertEquals(await page("3"), ["4", "5", "6", "7", "8", "9"]);
+  assertEquals(faults.struck("insert-row"), 1);
 });
 
 Deno.test("socket faults drop-push, duplicate-push and reorder-push change what arrives", async () => {
