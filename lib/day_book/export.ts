@@ -6,7 +6,7 @@
  *
  * A day is final when every list was read to its proven end from the broker's history, every fill has its total of
  * fees, the session is over and everything adds up; a market without any row needs something
- * besides its lists that confirms it. Anything else is provisional, and the next export reads it again. Final days are kept as they are, except
+ * besides its lists that confirms it, and the clocks of this machine and of the broker must agree. Anything else is provisional, and the next export reads it again. Final days are kept as they are, except
  * the last session's: the broker may still book something on its evening, so it is read again.
  *
  * A reading replaces a day only when it has everything that was read of the day before. Otherwise both stay, the
@@ -15,6 +15,7 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
+import { BrokerClock, describeDifference } from "../client/broker_clock.ts";
 import { isDate } from "../calendars/check_data.ts";
 import { Market } from "../dictionaries/market.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
@@ -100,12 +101,14 @@ class Export {
   readonly #settings: Settings;
   readonly #signal: AbortSignal;
   readonly #result: DayBookResult;
+  readonly #clock: BrokerClock;
   #day: string | undefined;
 
   constructor(client: Client, options: DayBookOptions) {
     const { accounts = accountNames, formats = formatNames, wire = false } = options;
     this.#client = client;
     this.#options = options;
+    this.#clock = new BrokerClock(options.now);
     this.#settings = {
       markets: accounts.includes("securities") ? inOrder(Market.names, options.markets) : [],
       accounts: inOrder(accountNames, accounts),
@@ -138,7 +141,7 @@ class Export {
       });
     }
     const { days, differenceCount } = this.#result;
-    this.#result.ok = differenceCount === 0 &&
+    this.#result.ok = differenceCount === 0 && this.#clock.wrong === undefined &&
       days.every(({ incomplete, beside }) => incomplete.length === 0 && beside.length === 0);
     this.#tell({ type: "done", result: this.#result });
     return this.#result;
@@ -217,12 +220,14 @@ class Export {
       [folder, reading] = await this.#read(shelf, day, at = later);
     }
     this.#onStage(day)("read");
+    this.#tellClock();
     const place = await placeReading({
       shelf,
       folder,
       day,
       markets: at,
       settings: this.#settings,
+      isClockWrong: this.#clock.wrong !== undefined,
       ...reading,
       ...known,
       onStage: this.#onStage(day),
@@ -250,6 +255,7 @@ class Export {
         exactCsv: this.#options.exactCsv ?? false,
         concurrency: this.#options.concurrency ?? 4,
         signal: this.#signal,
+        onBrokerTime: this.#clock.take,
         differences: contradictions,
         onRows: (rows) => this.#tell({ type: "rows", day, ...rows }),
       });
@@ -284,6 +290,16 @@ class Export {
       provisionalBecause: [...provisionalBecause, ...contradicted],
       incomplete,
     };
+  }
+
+  #tellClock(): void {
+    const { wrong } = this.#clock;
+    if (wrong === undefined) return;
+    const isNew = this.#result.clockDifferenceMs === undefined;
+    this.#result.clockDifferenceMs = wrong.ms;
+    if (!isNew) return;
+    const message = `${describeDifference(wrong)} (${wrong.source}): no day that is read now becomes final`;
+    this.#tell({ type: "clock-differs", differenceMs: wrong.ms, message });
   }
 
   #onStage(day: string): (stage: DayStage) => void {

@@ -25,6 +25,8 @@ export interface DayParts extends DayReading {
   day: string;
   markets: readonly MarketDay[];
   settings: Settings;
+  /** This machine's clock and the broker's differ, so whether a session is over is not known. */
+  isClockWrong: boolean;
   /** Checks between the lists, as {@linkcode checksBetween} makes them. */
   between: readonly Between[];
   /** What readings of the day have to say against each other. */
@@ -43,7 +45,7 @@ const rowChecks: readonly RowCheck[] = ["fees", "amounts", "values"];
 
 /** Decides what is final and what is not, and why. */
 export async function judgeDay(options: DayParts): Promise<Judgement> {
-  const { markets, parts, others, notRead, between, contradictions, whyEmpty } = options;
+  const { markets, parts, others, notRead, between, contradictions, isClockWrong, whyEmpty } = options;
   const checks = [
     ...parts.flatMap(checksOfRows),
     ...between.map(({ record }) => record),
@@ -55,7 +57,7 @@ export async function judgeDay(options: DayParts): Promise<Judgement> {
     const { market } = day;
     const of = <T extends { market: DayBookMarket }>(all: readonly T[]) =>
       all.filter((each) => each.market === market);
-    const facts = { day, parts: of(parts), others: of(others), notRead: of(notRead) };
+    const facts = { day, parts: of(parts), others: of(others), notRead: of(notRead), isClockWrong };
     let record = marketRecord({ ...facts, checks: of(checks) });
     if (record.status === "final" && needsEvidence(record)) {
       const { result, detail, findings } = await whyEmpty(day);

@@ -30,6 +30,8 @@ export interface PlaceOptions extends DayReading {
   day: string;
   markets: readonly MarketDay[];
   settings: Settings;
+  /** This machine's clock and the broker's differ. */
+  isClockWrong: boolean;
   contradictions: DifferenceFile;
   before: KeptDay | undefined;
   /** Readings that contradict the day. */

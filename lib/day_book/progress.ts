@@ -59,6 +59,8 @@ export class ProgressText {
         this.#rows += event.added;
         this.#dayRows += event.added;
         return this.#line(`${event.market} ${event.list.replaceAll("_", " ")}`, now);
+      case "clock-differs":
+        return `${this.#clear()}warning: ${event.message}\n`;
       case "stage":
         return "";
       case "day-done":

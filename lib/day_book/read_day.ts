@@ -10,6 +10,7 @@ import { compare, DecimalSum } from "../decimal.ts";
 import { journalTie } from "./day_checks.ts";
 import type { DifferenceFile } from "./differences.ts";
 import { futuresLists, listsOf, type ListSpec } from "./lists.ts";
+import type { CallOptions } from "../transports/transport.ts";
 import { lossesOf } from "./losses.ts";
 import type { MarketDay } from "./market_days.ts";
 import { Part } from "./part.ts";
@@ -26,6 +27,7 @@ export interface ReadDayOptions {
   exactCsv: boolean;
   concurrency: number;
   signal: AbortSignal;
+  onBrokerTime: NonNullable<CallOptions["onBrokerTime"]>;
   /** Gets what the two lists of a day have to say against each other. */
   differences: DifferenceFile;
   onRows: (rows: Omit<Extract<DayBookEvent, { type: "rows" }>, "type" | "day">) => void;
@@ -66,7 +68,7 @@ export async function readDay(options: ReadDayOptions): Promise<DayReading> {
   const refused = new Map<string, string>();
   let failure: { error: unknown } | undefined;
   const read = async (market: MarketDay, spec: ListSpec, origin: Origin): Promise<Part | undefined> => {
-    const { client, day, folder, formats, wire, exactCsv, onRows } = options;
+    const { client, day, folder, formats, wire, exactCsv, onBrokerTime, onRows } = options;
     try {
       return await slot(() => {
         signal.throwIfAborted();
@@ -80,7 +82,7 @@ export async function readDay(options: ReadDayOptions): Promise<DayReading> {
           formats,
           wire,
           exactCsv,
-          paging: { signal },
+          paging: { signal, onBrokerTime },
           runningDay: market.runningDay,
           onRows: (added, rows) => onRows({ market: market.market, list: spec.list, origin, added, rows }),
         });

@@ -158,14 +158,16 @@ export interface MarketFacts {
   parts: readonly Part[];
   others: readonly Part[];
   notRead: readonly NotRead[];
+  isClockWrong: boolean;
   checks: readonly CheckRecord[];
 }
 
 /** Says why a market's day can still change; an empty list means that it is final. */
-function provisionalReasons({ day, parts, notRead, checks }: MarketFacts): string[] {
+function provisionalReasons({ day, parts, notRead, isClockWrong, checks }: MarketFacts): string[] {
   if (!day.hasBegun) return ["the day has not begun in this market"];
   const reasons: string[] = [];
   if (!day.isOver) reasons.push("the session is not over");
+  if (isClockWrong) reasons.push("the clocks of this machine and of the broker differ by more than a minute");
   for (const { spec, origin } of parts) {
     if (origin === "today") reasons.push(`${spec.list} come from the list of today`);
   }

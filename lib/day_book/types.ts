@@ -122,6 +122,8 @@ export type DayBookEvent =
     rows: number;
   }
   | { type: "stage"; day: string; stage: DayStage }
+  /** The clocks of this machine and of the broker differ by more than a minute; told once. */
+  | { type: "clock-differs"; differenceMs: number; message: string }
   | { type: "day-done"; day: string; index: number; days: number; result: DayResult | undefined }
   | { type: "done"; result: DayBookResult };
 
@@ -204,7 +206,12 @@ export interface DayBookResult {
   differenceCount: number;
   /** Days of the range that have not begun. */
   notBegun: string[];
-  /** Nothing is missing and everything adds up. */
+  /**
+   * This machine's time less the broker's, in milliseconds, where they differ by more than a minute: no day that was
+   * read becomes final then. The broker's time is that of its answers, from the header `Date` or the message.
+   */
+  clockDifferenceMs?: number;
+  /** Nothing is missing, everything adds up, and the clock is right. */
   ok: boolean;
 }
 

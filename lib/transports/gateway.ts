@@ -11,7 +11,7 @@ import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./p
 import { type CallContext, lost, unreadable } from "./outcome.ts";
 import type { PushHooks, PushStream } from "./push.ts";
 import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push_waits.ts";
-import type { CallOptions, Transport } from "./transport.ts";
+import { type CallOptions, tellBrokerTime, type Transport } from "./transport.ts";
 
 /** Options of {@linkcode gateway}. */
 export interface GatewayOptions {
@@ -152,6 +152,7 @@ class GatewayTransport implements Transport {
     } catch (error) {
       throw this.#lost(context, error, options, timeout, timeoutMs);
     }
+    tellBrokerTime(options, Date.parse(answer.date ?? ""), "Date header");
     if (answer.status === 200) return answer.text;
     throw httpRefusal(context, answer.status, answer.text);
   }
@@ -196,7 +197,8 @@ async function fetchText(
 ): Promise<PostAnswer> {
   const headers = { "content-type": "application/json" };
   const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
-  return { status: response.status, text: await readText(response, maxBytes) };
+  const date = response.headers.get("date");
+  return { status: response.status, text: await readText(response, maxBytes), ...date !== null && { date } };
 }
 
 function lastPart(reason: string): string {

@@ -26,6 +26,8 @@ export interface PostRequest {
 export interface PostAnswer {
   status: number;
   text: string;
+  /** The header `Date`. */
+  date?: string;
 }
 
 /** No connection was made, so nothing has left. */
@@ -103,6 +105,7 @@ class AnswerReader {
   /** Bytes of a head, or of a line between chunks, that are not used yet. */
   #rest = new Uint8Array(0);
   #status: number | undefined;
+  #date: string | undefined;
   /** How the body ends. */
   #end: "length" | "chunks" | "close" = "close";
   /** Bytes that are still to come: of the body, or of the chunk that is being read. */
@@ -141,7 +144,8 @@ class AnswerReader {
 
   answer(): PostAnswer {
     // Only a whole answer is asked for, and it has a status.
-    return { status: this.#status!, text: new TextDecoder().decode(join(this.#body)) };
+    const text = new TextDecoder().decode(join(this.#body));
+    return { status: this.#status!, text, ...this.#date !== undefined && { date: this.#date } };
   }
 
   /** Returns what is left of a piece; nothing when it is used up. */
@@ -162,6 +166,7 @@ class AnswerReader {
     const rest = bytes.subarray(end + 4);
     if (status < 200) return rest; // an interim answer; the real one follows
     this.#status = status;
+    this.#date = /^date: *(.+?) *$/im.exec(head)?.[1];
     const length = /^content-length: *(\d+)/im.exec(head)?.[1];
     if (/^transfer-encoding:.*chunked/im.test(head)) this.#end = "chunks";
     else if (length !== undefined) {

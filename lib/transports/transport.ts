@@ -24,9 +24,31 @@ export interface CallOptions {
    * which costs a second parse.
    */
   keepWire?: "members" | "digits";
+  /** Called with the time of the broker's clock for each answer that tells it, before the answer is returned. */
+  onBrokerTime?: (told: BrokerTime) => void;
   /** Called by the client right before a write goes out, logins done; what it throws keeps the write from being sent. */
   beforeWrite?: () => void;
 }
+
+/** The time of the broker's clock, as an answer told it. */
+export interface BrokerTime {
+  /** Unix milliseconds; a `Date` header tells whole seconds. */
+  time: number;
+  /** Where it stood. */
+  source: "Date header" | "answer";
+}
+
+/** Calls back with the time that an answer told, unless it is none: some servers send zero, or nothing. */
+export function tellBrokerTime(
+  { onBrokerTime }: Pick<CallOptions, "onBrokerTime">,
+  time: number,
+  source: BrokerTime["source"],
+): void {
+  // A time before 2010 is no clock's, but a member at zero or in another unit.
+  if (time > EARLIEST_TIME) onBrokerTime?.({ time, source });
+}
+
+const EARLIEST_TIME = Date.UTC(2010);
 
 /** An answer that came after its call was given up: what happened after all. */
 export interface LateAnswer {

@@ -1,10 +1,14 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { DayBookEvent } from "../../lib/day_book/mod.ts";
+import { ManualClock } from "../../lib/simulator/clock.ts";
 import { showProgress } from "../../tasks/commands/bodies/day_progress.ts";
 import { checksOf } from "../../tasks/commands/bodies/day_table.ts";
-import { cli, envOf, folder, simulate, spawned, start } from "./support.ts";
+import { cli, envOf, folder, simulate as simulateAt, spawned, start } from "./support.ts";
 
 const NOW = "2025-08-16T12:00:00+08:00";
+/** A gateway whose clock agrees with `--now`. */
+const simulate = (options: Parameters<typeof simulateAt>[0]) =>
+  simulateAt({ clock: new ManualClock(Date.parse(NOW)), ...options });
 
 /** The last five trading days before that. */
 const FIVE_DAYS = ["2025-08-11", "2025-08-12", "2025-08-13", "2025-08-14", "2025-08-15"];
@@ -40,6 +44,26 @@ Deno.test("export day-book writes the days asked for and prints nothing but the 
   assertEquals(result.days.map(({ day }: { day: string }) => day), ["2025-08-13", "2025-08-14"]);
   assertEquals(result.days[0].markets.hk.rows.fills, 5);
   assertEquals((await namesIn(`${out.path}/2025-08-14`)).includes("fills.csv"), true);
+});
+
+Deno.test("export day-book says that the broker has another time, and ends with 7", async () => {
+  await using gateway = await simulate({ fillsPerDay: 3 });
+  await using out = await folder();
+  const day = ["--from", "2025-08-12", "--to", "2025-08-12", "--out", out.path];
+  const wrong = "2025-08-16T14:30:00+08:00";
+  for (const more of [[], ["--json"]]) {
+    const { code, err } = await cli(["export", "day-book", ...day, "--now", wrong, ...more], {
+      env: envOf(gateway),
+    });
+    assertEquals(code, 7);
+    assertStringIncludes(
+      err,
+      "warning: this machine's clock is 2 h 30 min ahead of the broker's (Date header): no day that is read now " +
+        "becomes final",
+    );
+  }
+  const right = await cli(["export", "day-book", ...day, "--now", NOW, "--json"], { env: envOf(gateway) });
+  assertEquals([right.code, JSON.parse(right.out).days[0].status], [0, "final"]);
 });
 
 Deno.test("export day-book takes the last trading day that is over when none is named", async () => {

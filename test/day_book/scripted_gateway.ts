@@ -32,6 +32,8 @@ export interface ScriptedGateway extends AsyncDisposable {
   script: Script;
   /** Answers in the place of the script: the text of the whole answer; `undefined` leaves it to the script. */
   answer: (asked: Asked) => string | undefined;
+  /** The header `Date` of its answers; without a time of its own it tells none. */
+  date: () => string;
 }
 
 /** The text of an answer that says yes, with its data as JSON. */
@@ -42,7 +44,11 @@ export const refusal = (err: string) => JSON.stringify({ ok: false, err, data: n
 /** Starts one. Lists that the script does not name are empty; futures are refused unless it names them. There are funds. */
 export function scriptedGateway(script: Script): ScriptedGateway {
   const calls: string[] = [];
-  const state: Pick<ScriptedGateway, "script" | "answer"> = { script, answer: () => undefined };
+  const state: Pick<ScriptedGateway, "script" | "answer" | "date"> = {
+    script,
+    answer: () => undefined,
+    date: () => "unknown",
+  };
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
     const name = new URL(request.url).pathname.split("/").at(-1)!;
     const { params } = await request.json();
@@ -51,10 +57,11 @@ export function scriptedGateway(script: Script): ScriptedGateway {
     const given = state.script[key];
     const rows = given ?? rowsBetween(state.script, name, params);
     const answer = state.answer({ key, params, rows });
-    if (answer !== undefined) return new Response(answer);
-    if (name === "TradeQueryMarginFundInfo") return new Response(okText('{"assetBalance":"1000000.00"}'));
+    const response = (text: string) => new Response(text, { headers: { date: state.date() } });
+    if (answer !== undefined) return response(answer);
+    if (name === "TradeQueryMarginFundInfo") return response(okText('{"assetBalance":"1000000.00"}'));
     if (given === undefined && rows.length === 0 && name.startsWith("Futures")) {
-      return new Response(refusal("1007 no futures account"));
+      return response(refusal("1007 no futures account"));
     }
     const most = params.queryCount ?? params.pageSize ?? 99;
     const start = Number(params.queryParamStr ?? ((params.pageNo ?? 1) - 1) * most);
@@ -62,7 +69,7 @@ export function scriptedGateway(script: Script): ScriptedGateway {
       .map((row, index) => ({ ...row, queryParamStr: String(start + index + 1) }));
     // Digits that a double would lose must be on the wire as they were written.
     const text = JSON.stringify(page).replaceAll(/"raw:([^"]*)"/g, "$1");
-    return new Response(okText(`{"data":${text}}`));
+    return response(okText(`{"data":${text}}`));
   });
   const url = `http://127.0.0.1:${server.addr.port}`;
   const client = createClient(gateway({ url }), {
@@ -77,6 +84,12 @@ export function scriptedGateway(script: Script): ScriptedGateway {
     },
     set script(next) {
       state.script = next;
+    },
+    get date() {
+      return state.date;
+    },
+    set date(next) {
+      state.date = next;
     },
     get answer() {
       return state.answer;

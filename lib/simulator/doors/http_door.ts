@@ -28,6 +28,8 @@ export type HttpHandler = (request: HttpRequest) => HttpAnswer | Promise<HttpAns
 export interface HttpDoorOptions extends OwnNames {
   /** 0 takes a free port. */
   port: number;
+  /** The time that answers tell in their header `Date`, Unix milliseconds. */
+  now: () => number;
   /** Longest body of a request, in bytes. */
   bodyLimit: number;
   /** Answers a request that could not be read. */
@@ -103,15 +105,20 @@ export class HttpDoor {
       demandOwnCaller(request, this.#options);
       const answer = await this.#handler(request);
       const keepAlive = request.keepAlive && answer.cutAfter === undefined;
-      await writeAnswer(conn, answer, { keepAlive, withBody: request.method !== "HEAD" });
+      await this.#write(conn, answer, { keepAlive, withBody: request.method !== "HEAD" });
       if (!keepAlive) return;
     }
+  }
+
+  #write(conn: Deno.Conn, answer: HttpAnswer, how: { keepAlive: boolean; withBody: boolean }): Promise<void> {
+    const date = new Date(this.#options.now()).toUTCString();
+    return writeAnswer(conn, { ...answer, headers: { date, ...answer.headers } }, how);
   }
 
   /** Answers what could not be read, then reads on for a while: closing at once would throw the answer away. */
   async #refuse(conn: Deno.TcpConn, problem: HttpProblem): Promise<void> {
     try {
-      await writeAnswer(conn, this.#options.explain(problem), { keepAlive: false, withBody: true });
+      await this.#write(conn, this.#options.explain(problem), { keepAlive: false, withBody: true });
       await conn.closeWrite();
       const bin = new Uint8Array(CHUNK);
       for (let total = 0; total < MAX_LINGER;) {

@@ -199,7 +199,7 @@ export async function openGateway(
     const explain = ({ status, reason }: { status: number; reason: string }) =>
       problemAnswer(status, `1010 ${reason}`);
     httpDoor = new HttpDoor(
-      { hostname, names, port: options.httpPort ?? 0, bodyLimit, explain },
+      { hostname, names, port: options.httpPort ?? 0, bodyLimit, explain, now: () => clock.now() },
       (request) =>
         control !== undefined && request.path.startsWith("/control/")
           ? control.answer(request)

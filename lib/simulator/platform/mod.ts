@@ -253,7 +253,7 @@ export async function openPlatform(
       answerOf(status, "1010", reason);
     httpDoor = open(
       new HttpDoor(
-        { hostname, names, port: options.platformPort ?? 0, bodyLimit, explain },
+        { hostname, names, port: options.platformPort ?? 0, bodyLimit, explain, now: () => clock.now() },
         (request) =>
           control !== undefined && request.path.startsWith("/control/")
             ? control.answer(request)

@@ -162,7 +162,8 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
   },
 });
 
-function tell(event: DayBookEvent, { progress }: StepContext): void {
+function tell(event: DayBookEvent, { progress, log }: StepContext): void {
+  if (event.type === "clock-differs") return log("warn", event.message);
   const place = event.type === "day-started"
     ? { text: event.day, done: event.index, total: event.days }
     : event.type === "day-done"

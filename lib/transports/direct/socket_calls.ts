@@ -9,7 +9,7 @@ import type { Payload, Response } from "../../wire/envelope.ts";
 import type { Messages } from "../../wire/messages.ts";
 import type { OperationContext } from "../envelope.ts";
 import { type CallContext, undelivered } from "../outcome.ts";
-import type { CallOptions, LateAnswer } from "../transport.ts";
+import { type CallOptions, type LateAnswer, tellBrokerTime } from "../transport.ts";
 import type { EventFeed } from "./events.ts";
 import type { CallLimits } from "./limits.ts";
 import { type Logins, needsLogin, type Way } from "./logins.ts";
@@ -51,8 +51,9 @@ export class SocketCalls {
     way: Way,
     { operation, params, payload }: SocketCall,
     limits: CallLimits,
-    { onLateAnswer, keepWire }: CallOptions,
+    options: CallOptions,
   ): Promise<unknown> {
+    const { onLateAnswer, keepWire } = options;
     const context: OperationContext = { operation, transport, params };
     const response = await way.link.request({
       type: requestNumber(operation),
@@ -62,6 +63,7 @@ export class SocketCalls {
       limits,
       onLate: (requestId, late) => this.#late(way, context, { requestId, response: late, onLateAnswer }),
     });
+    tellBrokerTime(options, response.time, "answer");
     return this.#take(way, context, response, keepWire);
   }
 

@@ -14,7 +14,10 @@ import { clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "./lists.ts";
 
 /** Exports, shows days as they are done, and ends with 7 when something does not add up. */
 export async function run({ flags, host }: ExportInput): Promise<number> {
-  const now = clockOf(flags.now, host);
+  const begin = clockOf(flags.now, host);
+  // A time of `--now` runs on, as the broker's clock does.
+  const since = host.now();
+  const now = flags.now === undefined ? begin : () => begin() + host.now() - since;
   const markets = marketsOf(flags.markets ?? "hk");
   const to = flags.to === undefined ? lastTradingDays(markets[0]!, 1, now())[0]! : dayOf("to", flags.to);
   const from = flags.from === undefined ? to : dayOf("from", flags.from);
@@ -39,7 +42,11 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     formats,
     now,
     signal: host.signal,
-    onProgress: (event) => progress.update(event),
+    onProgress(event) {
+      // `--json` keeps the progress off stderr, but not this.
+      if (event.type === "clock-differs" && flags.json) host.note(`hsgate: warning: ${event.message}`);
+      progress.update(event);
+    },
     ...flags.refresh && { refresh: true },
     ...flags["exact-csv"] && { exactCsv: true },
     ...flags.wire && { wire: true },
