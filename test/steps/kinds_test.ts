@@ -7,6 +7,7 @@ import type { Waited } from "../../lib/steps/kinds/wait_for.ts";
 import type { Recorded } from "../../lib/steps/kinds/watch.ts";
 import { compileRecipe, loadRecipe, RecipeError, type StepContext } from "../../lib/steps/mod.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
+import { memory } from "../../lib/transports/memory.ts";
 import { readTree } from "../day_book/scripted_gateway.ts";
 import {
   buyOnce,
@@ -425,4 +426,30 @@ Deno.test("export-day-book covers the accounts that it is asked for, and names r
   ]]);
   await assertRejects(() => run({ accounts: ["securities"], out: "stocks" }), RecipeError, "markets");
   await assertRejects(() => run({ accounts: ["stocks"], markets: ["hk"] }), RecipeError, "accounts");
+});
+
+Deno.test("cancel-open-orders takes an order for open by its state where the broker leaves the flag out", async () => {
+  const row = { stockCode: "00700.HK", entrustBs: "1", exchangeType: "K", queryParamStr: "1" };
+  const live = new Map([
+    ["7", { ...row, entrustId: "7", status: "2" }],
+    ["8", { ...row, entrustId: "8", status: "8", queryParamStr: "2" }],
+    ["9", { ...row, entrustId: "9", status: "2", canBeCanceled: 0, queryParamStr: "3" }],
+  ]);
+  const cancelled: unknown[] = [];
+  const door = (path: string, params: Record<string, unknown>) => {
+    if (path === "/trade/TradeCancelEntrust") {
+      cancelled.push(params.entrustId);
+      live.set(String(params.entrustId), { ...row, entrustId: String(params.entrustId), status: "6" });
+      return { ok: true, err: "", data: { data: params.entrustId } };
+    }
+    const isFirst = params.queryParamStr === "0";
+    return { ok: true, err: "", data: { data: isFirst ? [...live.values()] : [] } };
+  };
+  await using client = createClient(memory(door));
+  await runStep(
+    undefined,
+    { uses: "cancel-open-orders", given: { markets: ["hk"] }, write: true },
+    { client: () => Promise.resolve(client) },
+  ).catch(() => {}); // 9 stays open, which this step may call a failure
+  assertEquals(cancelled, ["7"]);
 });
