@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { cli, envOf, KEY, PASSWORD, simulate, spawned, start } from "./support.ts";
 import { record } from "../conformance/recorder.ts";
+import { waitUntil } from "../support/waits.ts";
 
 const order = {
   market: "hk",
@@ -322,7 +323,7 @@ Deno.test("call at Ctrl-C in the middle of a write ends with 5, as nobody knows 
   const process = start(["call", "orders.place", orderJson], {
     env: { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl },
   });
-  while (gateway.state().callsTaken === before) await new Promise((resolve) => setTimeout(resolve, 10));
+  await waitUntil("the gateway to take the call", () => gateway.state().callsTaken !== before);
   process.kill("SIGINT");
   const { code, stdout, stderr } = await process.output();
   assertEquals({ code, out: stdout.length }, { code: 5, out: 0 });

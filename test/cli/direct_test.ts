@@ -6,6 +6,7 @@ import { exportPublicKey, publicKeyOf, readPrivateKey } from "../../lib/wire/key
 import { InterruptedError } from "../../tasks/commands/exit_codes.ts";
 import { startDirectProxy } from "../support/direct_proxy.ts";
 import { cli, directEnvOf, folder, simulatePlatform, spawned, start } from "./support.ts";
+import { waitUntil } from "../support/waits.ts";
 
 const NOW = "2025-08-16T12:00:00+08:00";
 const SATURDAY = Date.parse(NOW);
@@ -161,7 +162,7 @@ Deno.test("call at Ctrl-C in the middle of a write over the socket ends with 5",
   await using at = await world();
   at.platform.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
   const process = start(["call", "orders.place", ORDER], { env: at.env });
-  while (at.platform.faults.struck("delay") === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await waitUntil("the delay to strike", () => at.platform.faults.struck("delay") !== 0);
   process.kill("SIGINT");
   const { code, stdout, stderr } = await process.output();
   assertEquals({ code, out: stdout.length }, { code: 5, out: 0 });

@@ -4,6 +4,7 @@ import { ManualClock } from "../../lib/simulator/clock.ts";
 import { showProgress } from "../../tasks/commands/bodies/day_progress.ts";
 import { checksOf } from "../../tasks/commands/bodies/day_table.ts";
 import { cli, envOf, folder, simulate as simulateAt, spawned, start } from "./support.ts";
+import { readUntil } from "../support/waits.ts";
 
 const NOW = "2025-08-16T12:00:00+08:00";
 /** A gateway whose clock agrees with `--now`. */
@@ -171,7 +172,12 @@ Deno.test("export day-book at Ctrl-C ends with 130 and leaves no day half done",
   );
   const reader = process.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let err = "";
-  while (!err.includes("hsgate: 2025-08-12 final")) err += (await reader.read()).value ?? "";
+  err = await readUntil(
+    "hsgate: 2025-08-12 final",
+    reader,
+    (text) => text.includes("hsgate: 2025-08-12 final"),
+    { text: err },
+  );
   process.kill("SIGINT");
   for (let chunk; !(chunk = await reader.read()).done;) err += chunk.value;
   assertEquals((await process.status).code, 130);

@@ -22,6 +22,7 @@ import {
   spawned,
   start,
 } from "./support.ts";
+import { readUntil } from "../support/waits.ts";
 
 const funds = "steps:\n  - { id: funds, uses: account.funds, with: { market: hk } }\n";
 const simulated =
@@ -587,7 +588,7 @@ Deno.test("run at Ctrl-C within a step that reads ends with 130, and the ledger 
   const process = start(["run", `${dir.path}/r.yaml`], { env: envOf(gateway) });
   const reader = process.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let err = "";
-  while (!err.includes("step 1 of 1")) err += (await reader.read()).value ?? "";
+  err = await readUntil("step 1 of 1", reader, (text) => text.includes("step 1 of 1"), { text: err });
   process.kill("SIGINT");
   for (let chunk; !(chunk = await reader.read()).done;) err += chunk.value;
   assertEquals((await process.status).code, 130);

@@ -3,6 +3,7 @@ import type { TransportEvent } from "../../lib/transports/push_events.ts";
 import { lineOf } from "../../tasks/commands/bodies/board.ts";
 import { InterruptedError } from "../../tasks/commands/exit_codes.ts";
 import { cli, envOf, simulate, start, type World } from "./support.ts";
+import { readUntil } from "../support/waits.ts";
 
 /** Ends a watch as Ctrl-C does, once a line has come. */
 function untilLine(isIt: (line: string) => boolean): Pick<World, "signal" | "onLine"> {
@@ -90,7 +91,7 @@ Deno.test("watch as a process unsubscribes at Ctrl-C before it ends", async () =
   const process = start(["watch", "00700.HK", "--json"], { env: envOf(gateway) });
   const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   let seen = "";
-  while (!seen.includes('"quote"')) seen += (await reader.read()).value ?? "";
+  seen = await readUntil('"quote"', reader, (text) => text.includes('"quote"'), { text: seen });
   assertEquals(gateway.state().subscriptions, 1);
   process.kill("SIGINT");
   while (!(await reader.read()).done) { /* what is still under way */ }

@@ -12,6 +12,7 @@ import {
   TENCENT,
   textOf,
 } from "./gateway_client.ts";
+import { waitUntil } from "../support/waits.ts";
 
 const QUOTE = { security: [TENCENT] };
 const FILLS = { exchangeType: "K", startDate: "20250811", endDate: "20250814" };
@@ -64,7 +65,7 @@ Deno.test("fault delay holds a call back before it is taken, or its answer after
       body: JSON.stringify({ params: QUOTE }),
       signal: abort.signal,
     });
-    while (gateway.faults.armed.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    await waitUntil("every fault to strike", () => gateway.faults.armed.length <= 0);
     assertEquals(gateway.state().callsTaken - before, taken, when);
     abort.abort();
     await assertRejects(() => pending, DOMException);

@@ -7,6 +7,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { ManualClock } from "../../lib/simulator/clock.ts";
 import { type GatewayOptions, type SimulatedGateway, startGateway } from "../../lib/simulator/gateway/mod.ts";
+import { waitUntil } from "../support/waits.ts";
 
 /** A Friday morning in Hong Kong, in the middle of continuous trading. */
 export const MORNING = Date.parse("2025-08-15T10:30:00+08:00");
@@ -122,7 +123,10 @@ export class PushReader implements Disposable {
     const [hostname = "", port] = gateway.info.pushAddress.split(":");
     const before = gateway.state().pushConnections;
     const reader = new PushReader(await Deno.connect({ hostname, port: Number(port) }));
-    while (gateway.state().pushConnections === before) await new Promise((resolve) => setTimeout(resolve, 1));
+    await waitUntil(
+      "the push connection",
+      () => gateway.state().pushConnections !== before,
+    );
     return reader;
   }
 

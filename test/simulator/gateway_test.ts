@@ -19,6 +19,7 @@ import {
   TENCENT,
   textOf,
 } from "./gateway_client.ts";
+import { readUntil, waitUntil } from "../support/waits.ts";
 
 Deno.test("gateway answers under the three forms of a path", async () => {
   await using gateway = await start();
@@ -379,7 +380,7 @@ Deno.test("PushDoor cuts off a reader that does not keep up, and no other", asyn
   const door = new PushDoor({ ...options, faults: new Faults() });
   using slow = await Deno.connect({ hostname: "127.0.0.1", port: door.port });
   using quick = await Deno.connect({ hostname: "127.0.0.1", port: door.port });
-  while (door.connections < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  await waitUntil("two connections", () => door.connections >= 2);
   let received = 0;
   const bin = new Uint8Array(1_000_000);
   const reading = (async () => {
@@ -388,7 +389,7 @@ Deno.test("PushDoor cuts off a reader that does not keep up, and no other", asyn
   let sent = 0;
   for (; door.cutOff === 0 && sent < 1000; sent++) {
     door.send("book", new Uint8Array(100_000));
-    while (received < (sent + 1) * 100_151) await new Promise((resolve) => setTimeout(resolve, 0));
+    await waitUntil("every byte", () => received >= (sent + 1) * 100_151);
   }
   assertEquals([door.cutOff, door.connections], [1, 1]);
   // The slow reader finds what was written before, and then the end of the stream.
@@ -486,7 +487,7 @@ Deno.test("task sim prints one line of JSON when it is ready and ends with 0 on 
     const task = runTask(["--http-port", "0", "--push-port", "0", "--seed", "3", "--info", path]);
     const reader = task.stdout.pipeThrough(new TextDecoderStream()).getReader();
     let line = "";
-    while (!line.includes("\n")) line += (await reader.read()).value ?? "";
+    line = await readUntil("\n", reader, (text) => text.includes("\n"), { text: line });
     const info = JSON.parse(line);
     assertEquals(Object.keys(info), [
       "gatewayUrl",

@@ -17,6 +17,7 @@ import {
   REQUEST,
   SocketClient,
 } from "./socket_client.ts";
+import { waitUntil } from "../support/waits.ts";
 
 const MORNING = Date.parse("2025-08-15T10:30:00+08:00");
 const TENCENT = message([[1, 10000], [2, "00700.HK"]]);
@@ -66,9 +67,9 @@ const sendFunds = (client: SocketClient) =>
 const ORDER: [number, string][] = [[1, "00700.HK"], [2, "K"], [3, "100"], [4, "500"], [5, "1"], [6, "3"]];
 const sendOrder = (client: SocketClient) => client.request(REQUEST.entrust, "TradeEntrustRequest", ORDER);
 
-/** Waits for what will come at a speed of its own; the runner's limit is the only one. */
+/** Waits for what will come at a speed of its own. */
 async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1));
+  await waitUntil(`this to be so: ${isSo}`, isSo);
 }
 
 /** How many orders there are today. */

@@ -7,6 +7,7 @@ import { operations } from "../../lib/operations/mod.ts";
 import { requestNumber, responseNumber } from "../../lib/transports/direct/payloads.ts";
 import type { DirectEvent } from "../../lib/transports/direct/events.ts";
 import { type DirectFarEnd, directFarEnd, type FarCall } from "./direct_far_end.ts";
+import { waitUntil } from "../support/waits.ts";
 
 const ORDER = {
   market: "hk",
@@ -87,7 +88,7 @@ Deno.test("an answer with an id that this client never gave is to nobody, and fa
   await using client = await connectTo(farEnd);
   const seen = eventsOf(client);
   await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
-  while (lateOf(seen).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await waitUntil("a late answer", () => lateOf(seen).length !== 0);
   assertEquals(lateOf(seen), [["orders.place", { orderId: "A1" }]]);
 });
 

@@ -4,6 +4,7 @@ import type { DirectClient } from "../../lib/client/connect.ts";
 import type { TransportEvent } from "../../lib/transports/push_events.ts";
 import { connectDirect, startQuietPlatform } from "../support/direct_client.ts";
 import { startDirectProxy } from "../support/direct_proxy.ts";
+import { waitUntil, within } from "../support/waits.ts";
 
 const TENCENT = { type: "hk-stock", symbol: "00700.HK" } as const;
 const ORDER = {
@@ -19,7 +20,7 @@ const ORDER = {
 async function until(events: AsyncIterator<TransportEvent>, fits: (event: TransportEvent) => boolean) {
   const seen: TransportEvent[] = [];
   while (true) {
-    const { value, done } = await events.next();
+    const { value, done } = await within("an event that fits", events.next());
     if (done) throw new Error(`the stream ended after ${JSON.stringify(seen)}`);
     seen.push(value);
     if (fits(value)) return seen;
@@ -31,7 +32,7 @@ const ofType = (type: TransportEvent["type"]) => (event: TransportEvent) => even
 
 /** Waits until the platform has as many subscriptions. */
 async function subscribed(state: () => { subscriptions: number }, count: number): Promise<void> {
-  while (state().subscriptions !== count) await new Promise((resolve) => setTimeout(resolve, 2));
+  await waitUntil("the subscriptions", () => state().subscriptions === count);
 }
 
 async function place(client: DirectClient): Promise<string> {

@@ -7,6 +7,7 @@
 import { ShiftedClock } from "../../lib/simulator/clock.ts";
 import { type SimulatorInfo, startSimulator } from "../../lib/simulator/mod.ts";
 import type { PlatformPortOptions } from "../../lib/simulator/platform/mod.ts";
+import { readUntil, waitUntil } from "../support/waits.ts";
 
 /** A running child. */
 export interface FaultChild extends AsyncDisposable {
@@ -29,7 +30,7 @@ export async function startFaultChild(platform: PlatformPortOptions = {}): Promi
   }).spawn();
   const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
-  while (!text.includes("\n")) text += (await reader.read()).value ?? "\n";
+  text = await readUntil("\n", reader, (text) => text.includes("\n"), { text: text });
   // Its own line of JSON, written below.
   const info = JSON.parse(text) as SimulatorInfo;
   return {
@@ -37,7 +38,7 @@ export async function startFaultChild(platform: PlatformPortOptions = {}): Promi
     async stop() {
       child.kill("SIGSTOP");
       const isStopped = async () => /^State:\s+T/m.test(await Deno.readTextFile(`/proc/${child.pid}/status`));
-      while (!await isStopped()) await new Promise((resolve) => setTimeout(resolve, 2));
+      await waitUntil("the process to stand still", async () => await isStopped());
     },
     goOn: () => child.kill("SIGCONT"),
     async state() {

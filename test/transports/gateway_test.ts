@@ -16,6 +16,7 @@ import {
 } from "../../mod.ts";
 import { account } from "../../lib/operations/account.ts";
 import { type Arrived, farEnd, json, ok, type Reaction, refused } from "../support/far_end.ts";
+import { waitUntil } from "../support/waits.ts";
 
 const order = {
   market: "hk",
@@ -184,7 +185,7 @@ Deno.test("an aborted read rejects with the reason; an aborted write has an unkn
         ? client.orders.place(order, { signal: controller.signal })
         : client.account.funds({ market: "hk" }, { signal: controller.signal });
       const before = arrived.length;
-      while (arrived.length === before) await new Promise((resolve) => setTimeout(resolve, 2));
+      await waitUntil("the request to arrive", () => arrived.length !== before);
       controller.abort(new DOMException("enough", "AbortError"));
       if (isWrite) assertEquals((await assertRejects(() => call, OutcomeUnknownError)).code, "aborted");
       else await assertRejects(() => call, DOMException, "enough");

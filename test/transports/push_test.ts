@@ -14,6 +14,7 @@ import {
 } from "../support/push_far_end.ts";
 import { quoteFrames, startSender } from "../bench/push_frames.ts";
 import { vectors } from "../wire/vectors.ts";
+import { waitUntil, within } from "../support/waits.ts";
 
 const quick = { minMs: 5, maxMs: 20 };
 
@@ -38,7 +39,7 @@ function open(port: number, options: Partial<PushStreamOptions> = {}): PushStrea
 async function until(events: AsyncIterator<TransportEvent>, fits: (event: TransportEvent) => boolean) {
   const seen: TransportEvent[] = [];
   while (true) {
-    const { value, done } = await events.next();
+    const { value, done } = await within("an event that fits", events.next());
     if (done) throw new Error(`the stream ended after ${JSON.stringify(seen)}`);
     seen.push(value);
     if (fits(value)) return seen;
@@ -481,7 +482,7 @@ Deno.test("close() ends the readers after what they have queued, and leaves noth
   const far = await farEnd.next();
   await far.send(orderPush("1"));
   await until(events, isState("connected"));
-  while (stream.stats.orders === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  await waitUntil("an order push", () => stream.stats.orders !== 0);
   await stream.close();
   await stream.close();
   const rest = [];
@@ -641,7 +642,7 @@ Deno.test("ticks beyond the bound are counted, never silently gone", async () =>
   const far = await farEnd.next();
   for (let tick = 1; tick <= 5; tick++) await far.send(tickPush("AAPL", tick, 1_000 + tick));
   await far.send(orderPush("1"));
-  while (stream.stats.frames < 6) await new Promise((resolve) => setTimeout(resolve, 1));
+  await waitUntil("six frames", () => stream.stats.frames >= 6);
   const seen = await until(events, isOrder("1"));
   assertEquals(brief(seen), ["connected", "tick", "tick", "tick", "dropped", "1"]);
   assertEquals(seen[4], { type: "dropped", count: 2, from: 1_004, to: 1_005 });

@@ -1,11 +1,11 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { readUntil, until, within } from "./until.ts";
+import { readUntil, waitUntil, within } from "./waits.ts";
 
 const textOf = (...parts: string[]) => ReadableStream.from(parts).getReader();
 
-Deno.test("until(), within() and readUntil() fail by a limit of their own and name what they waited for", async () => {
+Deno.test("waitUntil(), within() and readUntil() fail by a limit of their own and name what they waited for", async () => {
   const limit = { limitMs: 5 };
-  await assertRejects(() => until("the moon", () => false, limit), Error, "for the moon: 5 ms");
+  await assertRejects(() => waitUntil("the moon", () => false, limit), Error, "for the moon: 5 ms");
   await assertRejects(() => within("the sun", new Promise(() => {}), limit), Error, "for the sun: 5 ms");
   await assertRejects(
     () => readUntil("rain", textOf("a", "b"), () => false),
@@ -16,9 +16,9 @@ Deno.test("until(), within() and readUntil() fail by a limit of their own and na
   await assertRejects(() => readUntil("snow", silent, () => false, limit), Error, "for snow, after");
 });
 
-Deno.test("until(), within() and readUntil() end as soon as it is so", async () => {
+Deno.test("waitUntil(), within() and readUntil() end as soon as it is so", async () => {
   let looks = 0;
-  await until("the third look", () => ++looks === 3);
+  await waitUntil("the third look", () => ++looks === 3);
   assertEquals(looks, 3);
   assertEquals(await within("a value", Promise.resolve(7)), 7);
   await assertRejects(() => within("an error", Promise.reject(new RangeError("x"))), RangeError, "x");

@@ -21,7 +21,7 @@ export interface WaitOptions {
  * @param what What is waited for, for the message: `the gateway to take the call`.
  * @throws {Error} When it is not so within the limit.
  */
-export async function until(
+export async function waitUntil(
   what: string,
   isSo: () => boolean | Promise<boolean>,
   { limitMs = LIMIT_MS, everyMs = 2 }: WaitOptions = {},
