@@ -39,6 +39,13 @@
  * - gateway: none: as above, a transport keeps nothing that a kill could tear
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
  *
+ * F07 a torn record, an error of fsync, a full disk
+ * - memory: none: the ledger of the runner is the same over each way
+ * - gateway: runner/fault_store_test.ts "F07: a journal that is cut anywhere after a kill in a write either knows the write or is refused"
+ * - gateway: runner/fault_store_test.ts "F07: a write is not sent when the mark cannot be synced"
+ * - gateway: runner/fault_store_test.ts "F07: with a full disk no write is sent, reads of the ledger work, and nothing complete is lost"
+ * - direct: none: as above, the ledger knows no transport
+ *
  * F08 to F12 are about orders whose outcome is unknown. What is shown here is that the lists which the error names tell
  * the outcome, and that nothing is sent again. Matching an intent to its orders by itself comes with the order desk.
  *
@@ -120,6 +127,12 @@
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls no list of today whole that changed its day between two pages"
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls no list of today whole that is emptied while it is read"
  *
+ * F23 killed between the sells and the buys of a rebalance. Planning the legs anew that were not sent comes with the
+ * order desk.
+ * - memory: none: the runner takes a run over in the same way over each transport
+ * - gateway: runner/fault_store_test.ts "F23: killed between sells and buys, a run sends neither again, says so, and the next day is whole"
+ * - direct: none: as above, the ledger knows no transport
+ *
  * F25 the day book before clearing, after it, again, and with two identical lines
  * - memory: day_book/transports_test.ts "exportDayBook() writes the same bytes of a provisional day over every transport"
  * - gateway: day_book/whole_lists_test.ts "exportDayBook() of an evening: before clearing, after it, and again, with two identical lines"
@@ -161,6 +174,7 @@ Deno.test("the table of faults names a test or a reason for each transport, and 
     "F04",
     "F05",
     "F06",
+    "F07",
     "F08",
     "F09",
     "F10",
@@ -174,6 +188,7 @@ Deno.test("the table of faults names a test or a reason for each transport, and 
     "F18",
     "F19",
     "F20",
+    "F23",
     "F25",
   ];
   assertEquals([...new Set(rows.map(({ fault }) => fault))], expected);
