@@ -19,6 +19,8 @@ export interface GatewayConfig {
   listenTcpPort: number;
   logPath?: string;
   privateKeyPath?: string;
+  /** Members that have a value which cannot be used, in words; the usual values stand in their places. */
+  unusable: string[];
   /** What is wrong or doubtful, in words; never holds the phone number. */
   problems: string[];
 }
@@ -41,13 +43,16 @@ const keys = [
  */
 export function readConfigXml(text: string): GatewayConfig {
   const problems: string[] = [];
+  const unusable: string[] = [];
   const values = readElements(text, problems);
   const port = (name: string, usual: number) => {
     const value = values.get(name);
     if (value === undefined) return usual;
     const number = /^\d{1,5}$/.test(value) ? Number(value) : 0;
     if (number >= 1 && number <= 65_535) return number;
-    problems.push(`${name} is "${value}", which is no port; ${usual} is the usual one`);
+    const text = `${name} is "${value}", which is no port; ${usual} is the usual one`;
+    unusable.push(text);
+    problems.push(text);
     return usual;
   };
   const config: GatewayConfig = {
@@ -55,6 +60,7 @@ export function readConfigXml(text: string): GatewayConfig {
     listenIp: values.get("listenIp") ?? "127.0.0.1",
     listenHttpPort: port("listenHttpPort", 11_111),
     listenTcpPort: port("listenTcpPort", 11_112),
+    unusable,
     problems,
   };
   for (const name of ["countryCode", "logPath", "privateKeyPath"] as const) {

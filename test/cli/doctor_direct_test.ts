@@ -320,6 +320,22 @@ Deno.test("doctor keeps the platform's words for a refusal that it does not know
   assertStringIncludes(found.of("login"), 'refuses the login: respCode 7777, "come back on Monday"');
 });
 
+Deno.test("doctor keeps the platform's words for a refused trade login that is not about the password", async () => {
+  await using at = await world();
+  at.platform.faults.arm({
+    kind: "busy",
+    operation: "account.login",
+    code: "9999",
+    text: "maintenance",
+    times: 9,
+  });
+  const found = await doctor(at.env);
+  assertEquals(at.platform.faults.struck("busy"), 1);
+  assertEquals([found.code, statesOf(found)["trade login"]], [6, "failed"]);
+  assertStringIncludes(found.of("trade login"), '"maintenance"');
+  assertStringIncludes(found.of("trade login"), "they do not name the password");
+});
+
 Deno.test("doctor says that the developer key is not the one registered, and ends with 2", async () => {
   await using at = await world();
   const env = { ...at.env, HSGATE_DEVELOPER_PRIVATE_KEY: exportPrivateKey(generateKeyPair().privateKey) };
@@ -351,7 +367,11 @@ Deno.test("doctor says that the account was taken over by another login", async 
 
 Deno.test("doctor says that the trade password is wrong, tries it once, and ends with 6", async () => {
   await using at = await world();
+  const most = 1000;
+  // A delay of nothing counts the logins that arrive.
+  at.platform.faults.arm({ kind: "delay", ms: 0, when: "request", operation: "account.login", times: most });
   const found = await doctor({ ...at.env, HSGATE_TRADE_PASSWORD: "999999" });
+  assertEquals(at.platform.faults.struck("delay"), 1);
   assertEquals([found.code, statesOf(found)["market data"]], [6, "ok"]);
   assertStringIncludes(found.of("trade login"), "the trade login is refused (without a reason)");
   assertStringIncludes(found.of("trade login"), "too many wrong tries can lock the account");

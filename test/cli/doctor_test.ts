@@ -1,5 +1,5 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { cli, envOf, KEY, simulate } from "./support.ts";
+import { cli, envOf, KEY, MORNING, simulate } from "./support.ts";
 
 /** States of the findings, by what was looked at. */
 function statesOf(out: string): Record<string, string> {
@@ -31,6 +31,7 @@ Deno.test("doctor finds nothing wrong with a gateway that works", async () => {
     "settings": "ok",
     "HTTP port": "ok",
     "gateway": "ok",
+    "clock": "ok",
     "trade login": "ok",
     "push port": "ok",
   });
@@ -127,7 +128,81 @@ Deno.test("doctor says that the key of the password is wrong", async () => {
   const env = { ...envOf(gateway), HSGATE_TRADE_PASSWORD_KEY: "ZmVkY2JhOTg3NjU0MzIxMA==" };
   const { code, out } = await cli(["doctor", "--json"], { env });
   assertEquals(code, 6);
-  assertStringIncludes(textOf(out, "trade login"), "or the wrong key for it");
+  assertStringIncludes(
+    textOf(out, "trade login"),
+    "the password cannot be decrypted, so the key of it is another one (1003",
+  );
+});
+
+const passing: [what: string, code: string, text: string][] = [
+  ["maintenance", "9999", "maintenance until 20:00"],
+  ["a reason that nobody knows", "-1", "try later"],
+];
+for (const [what, code, text] of passing) {
+  Deno.test(`doctor keeps the broker's words for a refused trade login: ${what}`, async () => {
+    await using gateway = await simulate();
+    gateway.faults.arm({ kind: "busy", operation: "account.login", code, text });
+    const found = await cli(["doctor", "--json"], { env: envOf(gateway) });
+    assertEquals([found.code, statesOf(found.out)["trade login"]], [6, "failed"]);
+    assertStringIncludes(textOf(found.out, "trade login"), text);
+    assertStringIncludes(textOf(found.out, "trade login"), "they do not name the password");
+    assertEquals(textOf(found.out, "trade login").includes("wrong trade password"), false);
+  });
+}
+
+for (
+  const [status, text] of [[500, "Internal Server Error"], [503, "gateway restarts"], [
+    403,
+    "forbidden",
+  ]] as const
+) {
+  Deno.test(`doctor says that the gateway answers with HTTP ${status}, and logs in nowhere`, async () => {
+    let calls = 0;
+    await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => {
+      calls++;
+      return new Response(text, { status });
+    });
+    const { port } = server.addr;
+    const env = {
+      HSGATE_GATEWAY_URL: `http://127.0.0.1:${port}`,
+      HSGATE_TRADE_PASSWORD: "135790",
+      HSGATE_TRADE_PASSWORD_KEY: KEY,
+      ...pushOf(port),
+    };
+    const { code, out } = await cli(["doctor", "--json"], { env });
+    assertEquals([code, calls, statesOf(out)["trade login"]], [4, 1, undefined]);
+    assertStringIncludes(textOf(out, "gateway"), `http://127.0.0.1:${port} answers with HTTP ${status}`);
+    assertEquals(textOf(out, "gateway").includes("closed the connection"), false);
+  });
+}
+
+Deno.test("doctor compares the clock with the gateway's answers, and with a quote where they tell no time", async () => {
+  await using gateway = await simulate();
+  const env = envOf(gateway);
+  const at = async (now: number, url = gateway.info.gatewayUrl) => {
+    const { out } = await cli(["doctor", "--json"], {
+      env: { ...env, HSGATE_GATEWAY_URL: url },
+      now: () => now,
+    });
+    return textOf(out, "clock");
+  };
+  assertStringIncludes(await at(MORNING - 59_000), "within 59 s of the broker's (Date header)");
+  assertStringIncludes(
+    await at(MORNING + 5 * 86_400_000),
+    "this machine's clock is 5 days ahead of the broker's",
+  );
+  assertStringIncludes(await at(MORNING - 61_000), "this machine's clock is 1 min 1 s behind the broker's");
+  // A gateway on this machine has the same wrong clock, or tells none; its quotes are the exchange's.
+  await using relay = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    const body = await request.text();
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(gateway.info.gatewayUrl + pathname, { method: "POST", headers, body });
+    return new Response(await answer.text(), { headers: { date: "unknown" } });
+  });
+  const url = `http://127.0.0.1:${relay.addr.port}`;
+  assertStringIncludes(await at(MORNING + 5 * 86_400_000, url), "older than the session before 2025-08-20");
+  assertStringIncludes(await at(MORNING - 7_200_000, url), "which is still to come here");
 });
 
 Deno.test("doctor says that a password without its key is half a setting", async () => {
@@ -219,22 +294,35 @@ Deno.test("doctor finds a gateway by its config.xml where no setting names an ad
     "config.xml": "ok",
     "HTTP port": "ok",
     "gateway": "ok",
+    "clock": "ok",
     "trade login": "failed",
     "push port": "ok",
   });
   assertStringIncludes(textOf(out, "settings"), `gateway http://127.0.0.1:${port} (config.xml)`);
 });
 
-Deno.test("doctor says what is wrong with a config.xml that cannot be read", async () => {
-  await using gateway = await simulate();
-  const { code, out } = await cli(["doctor", "--config-xml", "c.xml"], {
-    env: envOf(gateway),
-    files: { "c.xml": "<hs_gateway><mobile>138</hs_gateway>" },
+const unreadable: [what: string, xml: string, says: string][] = [
+  ["is cut off", "<hs_gateway><mobile>138</hs_gateway>", "</hs_gateway> closes <mobile>"],
+  [
+    "names no port",
+    "<hs_gateway><listenHttpPort>11111O</listenHttpPort></hs_gateway>",
+    'listenHttpPort is "11111O", which is no port',
+  ],
+];
+for (const [what, xml, says] of unreadable) {
+  Deno.test(`doctor calls nobody by a config.xml that ${what}`, async () => {
+    await using gateway = await simulate();
+    const words = ["doctor", "--config-xml", "c.xml", "--json"];
+    const { code, out } = await cli(words, { env: envOf(gateway), files: { "c.xml": xml } });
+    assertEquals(code, 2);
+    assertEquals(statesOf(out), { "settings": "ok", "config.xml": "failed" });
+    assertStringIncludes(textOf(out, "config.xml"), says);
+    assertEquals([gateway.state().tradeLogin, gateway.state().callsTaken], ["out", 0]);
+    // The control: the same settings without the file.
+    await cli(["doctor", "--json"], { env: envOf(gateway) });
+    assertEquals(gateway.state().tradeLogin, "in");
   });
-  assertEquals(code, 2);
-  assertStringIncludes(out, "FAIL  config.xml    </hs_gateway> closes <mobile>");
-  assertStringIncludes(out, "1 of 6 checks failed.");
-});
+}
 
 Deno.test("doctor fits a terminal of 80 columns", async () => {
   const { out } = await cli(["doctor"], {

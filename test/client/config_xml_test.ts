@@ -26,6 +26,7 @@ Deno.test("readConfigXml() reads every setting and keeps the phone number to its
     logPath: "C:\\logs & more",
     privateKeyPath: "/keys/<dev>.pem",
     problems: [],
+    unusable: [],
   });
 });
 

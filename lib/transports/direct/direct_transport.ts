@@ -373,10 +373,15 @@ class Direct implements DirectTransport {
     this.#session.allowAgain();
     this.#trade?.allowAgain();
     this.#quote.allowAgain();
-    const before = this.#tradeLogin.count;
+    const { count: before, tries } = this.#tradeLogin;
     const way = await limits.guard(context, this.#prepare(context, channel));
     // Made with the connection just now, with this very password.
     if (this.#tradeLogin.count > before && this.#tradeLogin.knows(password)) return { success: true };
+    // Refused with the connection just now: this very password is not sent a second time.
+    const { refusal } = this.#tradeLogin;
+    if (refusal !== undefined && this.#tradeLogin.tries > tries && this.#tradeLogin.knows(password)) {
+      throw refusal;
+    }
     // Decoded with the operation's own type.
     const call = { operation: account.login, params: { password }, payload };
     const answer = await this.#calls.send(way, call, limits, options) as { success: boolean };

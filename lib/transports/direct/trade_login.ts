@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { LoginExpiredError, RejectedError } from "../../errors.ts";
+import { type BrokerError, LoginExpiredError, RejectedError } from "../../errors.ts";
 import { account } from "../../operations/account.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { LoginRefusals, NoSuccessError } from "../login_refusals.ts";
@@ -44,6 +44,7 @@ export class TradeLogin implements Disposable {
   readonly #refusals: LoginRefusals;
   #state: TradeLoginState = "none";
   #count = 0;
+  #tries = 0;
   #cancelKeeping = () => {};
 
   constructor(options: TradeLoginOptions) {
@@ -69,6 +70,16 @@ export class TradeLogin implements Disposable {
   /** Counts the logins that were made by themselves. */
   get count(): number {
     return this.#count;
+  }
+
+  /** Counts the logins that were sent by themselves, whatever became of them. */
+  get tries(): number {
+    return this.#tries;
+  }
+
+  /** The refusal that keeps a login from being sent by itself now. */
+  get refusal(): BrokerError | undefined {
+    return this.#refusals.current;
   }
 
   /** Tells whether nothing has to be done before a trade operation. */
@@ -128,6 +139,7 @@ export class TradeLogin implements Disposable {
 
   async #logIn(link: Link, token: Token, password: string): Promise<void> {
     const { send, onChange } = this.#options;
+    this.#tries++;
     try {
       // Decoded with the operation's own type.
       const answer = await send(link, token, account.login, { password }) as { success: boolean };

@@ -11,6 +11,7 @@ import {
   BusyError,
   DisplacedError,
   InvalidParamsError,
+  LoginRefusedError,
   ProtocolError,
   RejectedError,
   TransportError,
@@ -138,7 +139,10 @@ export function explain(check: string, error: BrokerError): Finding {
       2,
     );
   }
-  if (root instanceof RejectedError) return rejected(check, root, `${code}${words}`);
+  if (root instanceof RejectedError) {
+    const refused = chainOf(error).find((each) => each instanceof LoginRefusedError);
+    return rejected(check, root, { words: `${code}${words}`, isPassing: refused?.reason === "passing" });
+  }
   if (root instanceof TransportError) {
     const advice = root.code === "lease-held"
       ? "Close that program first"
@@ -156,7 +160,11 @@ export function explain(check: string, error: BrokerError): Finding {
   );
 }
 
-function rejected(check: string, root: RejectedError, words: string): Finding {
+function rejected(
+  check: string,
+  root: RejectedError,
+  { words, isPassing }: { words: string; isPassing: boolean },
+): Finding {
   if (root.code?.startsWith("http-")) {
     return failed(
       check,
@@ -172,8 +180,10 @@ function rejected(check: string, root: RejectedError, words: string): Finding {
     return failed(
       check,
       `the trade login is refused (${words})`,
-      "Check the trade password against the broker's app; too many wrong tries can lock the account, so do not " +
-        "repeat this",
+      isPassing
+        ? "Read the platform's words; they do not name the password. Try again later"
+        : "Check the trade password against the broker's app; too many wrong tries can lock the account, so do not " +
+          "repeat this",
       6,
     );
   }
@@ -212,6 +222,11 @@ function refusal({ code, text }: RejectedError): [reason: string, advice: string
     ];
   }
   return ["", "Look at the login, the bound device and the whitelist on the developer page"];
+}
+
+/** An error, and what caused it, outermost first. */
+function chainOf(error: unknown): unknown[] {
+  return error instanceof Error ? [error, ...chainOf(error.cause)] : [];
 }
 
 /** What is underneath: the transport wraps what happened before a call was sent. */

@@ -4,6 +4,7 @@
  * @module
  */
 import { readConfigXml } from "../../../lib/client/config_xml.ts";
+import { BrokerClock } from "../../../lib/client/broker_clock.ts";
 import { createClient } from "../../../lib/client/client.ts";
 import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
 import { InvalidParamsError } from "../../../lib/errors.ts";
@@ -16,6 +17,7 @@ import { type Color, paint } from "../print.ts";
 import { directOf, settingsOf } from "../session.ts";
 import type { Finding, Patience } from "./finding.ts";
 import {
+  clockFindings,
   configFindings,
   gatewayFinding,
   portFinding,
@@ -67,6 +69,8 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
   yield* settingsFinding(loaded);
   yield* await ledgerFindings(flags, host);
   yield* configured;
+  // What the file names cannot be known, and any other address is a guess: nothing is sent there.
+  if (configured.some(({ state }) => state === "failed")) return;
   yield* proxyFindings(host.env, settings);
   const { gatewayUrl, pushAddress, timeoutMs } = settings;
   const patience = { timeoutMs: Math.min(timeoutMs, PATIENCE_MS), signal: host.signal };
@@ -78,7 +82,7 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
     exitCode: 4,
   });
   yield httpPort;
-  if (httpPort.state === "ok") yield* askGateway(settings, patience);
+  if (httpPort.state === "ok") yield* askGateway(settings, patience, host);
   const transport = gateway({ url: gatewayUrl, ...pushAddress !== undefined && { push: pushAddress } });
   if (transport.push !== undefined) {
     yield await portFinding("push port", transport.push, {
@@ -93,14 +97,17 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
 async function* askGateway(
   settings: Settings,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+  { now }: Host,
 ): AsyncGenerator<Finding> {
   const { gatewayUrl, tradePassword, tradePasswordKey } = settings;
   const canLogIn = tradePassword !== undefined && tradePasswordKey !== undefined;
   // No password here: what answers is not known to be a gateway yet.
   const stranger = createClient(gateway({ url: gatewayUrl, timeoutMs }), { retry: { attempts: 1 } });
-  const found = await gatewayFinding(stranger, gatewayUrl, signal);
+  const clock = new BrokerClock(now);
+  const found = await gatewayFinding(stranger, gatewayUrl, { signal, onBrokerTime: clock.take });
   yield found;
   if (found.state === "failed") return;
+  yield* await clockFindings(stranger, clock, { now, signal });
   await using client = createClient(
     gateway({ url: gatewayUrl, timeoutMs, ...canLogIn && { tradePasswordKey } }),
     {
@@ -162,6 +169,7 @@ async function readConfig(path: string, loaded: LoadedSettings, host: Host): Pro
   try {
     const config = readConfigXml(file.text);
     const { settings, origins } = loaded;
+    if (config.unusable.length > 0) return configFindings(config, settings);
     // An address that means "all" is none that can be connected to.
     const ip = /^(0\.0\.0\.0|::)$/.test(config.listenIp) ? "127.0.0.1" : config.listenIp;
     const name = ip.includes(":") ? `[${ip}]` : ip;

@@ -3,16 +3,26 @@
  *
  * @module
  */
+import { previousSession } from "../../../lib/calendars/mod.ts";
+import {
+  type BrokerClock,
+  describeDifference,
+  MOST_CLOCK_DIFFERENCE_MS,
+} from "../../../lib/client/broker_clock.ts";
 import type { Client } from "../../../lib/client/client.ts";
 import type { GatewayConfig } from "../../../lib/client/config_xml.ts";
+import { securityOf } from "../../../lib/client/security.ts";
 import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
 import {
+  BrokerError,
   DisplacedError,
   LoginExpiredError,
+  LoginRefusedError,
   ProtocolError,
   RejectedError,
   TransportError,
 } from "../../../lib/errors.ts";
+import type { CallOptions } from "../../../lib/transports/transport.ts";
 import type { ExitCode } from "../exit_codes.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
 
@@ -41,7 +51,12 @@ export function settingsFinding({ settings, origins, file }: LoadedSettings): Fi
 
 /** What the gateway's own file says, beside the settings. */
 export function configFindings(config: GatewayConfig, { gatewayUrl, pushAddress }: Settings): Finding[] {
-  const { listenIp, listenHttpPort, listenTcpPort, problems } = config;
+  const { listenIp, listenHttpPort, listenTcpPort, problems, unusable } = config;
+  if (unusable.length > 0) {
+    return unusable.map((text) =>
+      failed("config.xml", text, "Correct the file and start the gateway again", 2)
+    );
+  }
   const findings = [
     ok("config.xml", `listens on ${listenIp}, HTTP ${listenHttpPort}, pushes ${listenTcpPort}`),
   ];
@@ -112,10 +127,15 @@ export async function portFinding(
 }
 
 /** Whether a gateway answers, and whether it is logged in to the platform. */
-export async function gatewayFinding(client: Client, url: string, signal: AbortSignal): Promise<Finding> {
+export async function gatewayFinding(
+  client: Client,
+  url: string,
+  options: CallOptions & { signal: AbortSignal },
+): Promise<Finding> {
   const check = "gateway";
+  const { signal } = options;
   try {
-    await client.account.exchangeRates({}, { signal });
+    await client.account.exchangeRates({}, options);
     return ok(check, "a gateway answers and is logged in to the platform");
   } catch (error) {
     if (signal.aborted) throw error;
@@ -128,6 +148,17 @@ export async function gatewayFinding(client: Client, url: string, signal: AbortS
       );
     }
     if (error instanceof DisplacedError) return displaced(check);
+    const status = error instanceof BrokerError ? /^http-(\d+)$/.exec(error.code ?? "")?.[1] : undefined;
+    if (error instanceof BrokerError && status !== undefined && status !== "404") {
+      return failed(
+        check,
+        `${url} answers with HTTP ${status} (${error.message})`,
+        Number(status) >= 500
+          ? "Look at the gateway's window or log, and restart it. Does a proxy stand in front of it?"
+          : "Is this the address of the gateway, and does a proxy stand in front of it?",
+        4,
+      );
+    }
     const isOther = error instanceof ProtocolError && error.code !== "unexpected-shape" ||
       error instanceof RejectedError && error.code?.startsWith("http-");
     if (!isOther && (error instanceof RejectedError || error instanceof ProtocolError)) {
@@ -148,7 +179,9 @@ export async function gatewayFinding(client: Client, url: string, signal: AbortS
         check,
         error.code === "timeout"
           ? `${url} took the call and did not answer in time`
-          : `${url} closed the connection without an answer: perhaps it is not the gateway`,
+          : error.code === "connection-lost"
+          ? `${url} closed the connection without an answer: perhaps it is not the gateway`
+          : error.message,
         "Look at the gateway's window or log; restart it if it hangs. Is the address that of its HTTP port?",
         4,
       );
@@ -166,6 +199,67 @@ function displaced(check: string): Finding {
   );
 }
 
+const SET_THE_CLOCK =
+  "Set the clock (NTP): days and sessions are reckoned by it, and no day book becomes final by a wrong one";
+
+/**
+ * This machine's clock beside the broker's: the time of its answers, and that of a quote, as a gateway on this machine
+ * has the same wrong clock. A broker that tells no time leaves nothing to say.
+ */
+export async function clockFindings(
+  client: Client,
+  { last }: BrokerClock,
+  { now, signal }: { now: () => number; signal: AbortSignal },
+): Promise<Finding[]> {
+  const check = "clock";
+  if (last !== undefined && Math.abs(last.ms) > MOST_CLOCK_DIFFERENCE_MS) {
+    return [warning(check, `${describeDifference(last)} (${last.source})`, SET_THE_CLOCK)];
+  }
+  const quoted = await quoteTime(client, signal);
+  if (quoted !== undefined) {
+    const today = Temporal.Instant.fromEpochMilliseconds(now()).toZonedDateTimeISO(QUOTE_ZONE).toPlainDate();
+    const shown = `${quoted.toPlainDateTime().toString().replace("T", " ")} ${QUOTE_ZONE}`;
+    if (quoted.epochMilliseconds - now() > MOST_CLOCK_DIFFERENCE_MS) {
+      return [
+        warning(check, `a quote of ${QUOTED} is of ${shown}, which is still to come here`, SET_THE_CLOCK),
+      ];
+    }
+    if (quoted.toPlainDate().toString() < previousSession("XHKG", today.toString()).date) {
+      return [warning(
+        check,
+        `the newest quote of ${QUOTED} is of ${shown}, older than the session before ${today}`,
+        `Is this machine's clock ahead? ${SET_THE_CLOCK}`,
+      )];
+    }
+  }
+  return last === undefined ? [] : [
+    ok(
+      check,
+      `within ${Math.max(1, Math.round(Math.abs(last.ms) / 1000))} s of the broker's (${last.source})`,
+    ),
+  ];
+}
+
+const QUOTED = "00700.HK";
+const QUOTE_ZONE = "Asia/Hong_Kong";
+
+/** The time of a quote of Hong Kong; `undefined` when there is none to be had. */
+async function quoteTime(client: Client, signal: AbortSignal): Promise<Temporal.ZonedDateTime | undefined> {
+  try {
+    const [quote] = await client.quotes.latest({ securities: [securityOf(QUOTED)] }, { signal });
+    const text = quote?.marketTime ?? quote?.tradeTime ?? "";
+    const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)/.exec(text) ??
+      [];
+    if (year === undefined) return undefined;
+    return Temporal.PlainDateTime.from(`${year}-${month}-${day}T${hour}:${minute}:${second}`)
+      .toZonedDateTime(QUOTE_ZONE);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (error instanceof BrokerError || error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
 /** Whether the trade login holds; makes it where a password is set. */
 export async function tradeLoginFindings(
   client: Client,
@@ -181,8 +275,25 @@ export async function tradeLoginFindings(
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof DisplacedError) return [displaced(check)];
-    const isLogin = error instanceof RejectedError && /login$/.test(error.operation ?? "");
-    if (hasPassword && isLogin) {
+    if (
+      error instanceof LoginRefusedError && (error.code === "1003" || /crypt|加密|解密/i.test(error.text))
+    ) {
+      return [failed(
+        check,
+        `the login was refused: the password cannot be decrypted, so the key of it is another one (${error.text})`,
+        "Check HSGATE_TRADE_PASSWORD_KEY against the developer page",
+        6,
+      )];
+    }
+    if (error instanceof LoginRefusedError && error.reason === "passing") {
+      return [failed(
+        check,
+        `the broker refuses the login: ${error.text === "" ? `it says only ${error.code}` : error.text}`,
+        "Read the broker's words; they do not name the password. Try again later",
+        6,
+      )];
+    }
+    if (error instanceof LoginRefusedError) {
       return [failed(
         check,
         `the login was refused: wrong trade password, or the wrong key for it${

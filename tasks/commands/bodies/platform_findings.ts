@@ -186,7 +186,11 @@ export async function* httpFindings(
     const isLate = error instanceof DOMException && error.name === "TimeoutError";
     yield failed(
       "HTTP",
-      isLate ? "no answer in time" : "what listens there closed the connection without an answer",
+      isLate
+        ? "no answer in time"
+        : `no answer: ${
+          error instanceof Error ? error.message.slice(error.message.lastIndexOf(": ") + 1).trim() : error
+        }`,
       "Is authUrl (HSGATE_AUTH_URL) the address of the platform? Does a proxy stand in between?",
       4,
     );
