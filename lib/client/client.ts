@@ -39,6 +39,12 @@ export interface ClientOptions {
   /** When reads are tried again. */
   retry?: RetryOptions;
   /**
+   * Numbers of the accounts whose order pushes are ours; pushes of others arrive as `unknown` events.
+   *
+   * @default the first account that comes, for each kind of order push
+   */
+  fundAccounts?: readonly string[];
+  /**
    * Source of jitter, from 0 up to 1.
    *
    * @default Math.random
@@ -128,6 +134,7 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
     call: (operation, params, callOptions) => calls.call(operation, params, callOptions),
     now: options.now ?? Date.now,
     random: options.random ?? Math.random,
+    ...options.fundAccounts !== undefined && { fundAccounts: options.fundAccounts },
   });
   const close = async () => {
     await watches.close();

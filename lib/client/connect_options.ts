@@ -5,7 +5,7 @@
  */
 import type { ConnectOptions, DirectConnectOptions } from "./connect.ts";
 import { directOptionsOf } from "./direct_settings.ts";
-import type { Settings } from "./settings.ts";
+import { accountsOf, type Settings } from "./settings.ts";
 
 /** Who connects. */
 export interface Caller {
@@ -24,13 +24,18 @@ export interface Caller {
 export function connectOptionsOf(settings: Settings, caller: Caller): ConnectOptions | DirectConnectOptions {
   const { transport, gatewayUrl, pushAddress, tradePassword, tradePasswordKey, timeoutMs, pushIdleMs } =
     settings;
+  const pushes = settings.fundAccounts === undefined
+    ? {}
+    : { fundAccounts: accountsOf(settings.fundAccounts) };
   if (transport === "direct") {
     return {
+      ...pushes,
       direct: { ...directOptionsOf(settings), ...caller },
       ...tradePassword !== undefined && { tradePassword },
     };
   }
   return {
+    ...pushes,
     gateway: {
       url: gatewayUrl,
       timeoutMs,

@@ -23,6 +23,8 @@ export interface Settings {
   tradePassword?: string;
   /** Key of the trade password, Base64 of 16, 24 or 32 bytes. */
   tradePasswordKey?: string;
+  /** Numbers of the accounts whose order pushes are ours, with commas; the first ones that come when absent. */
+  fundAccounts?: string;
   /** Address of the platform, `https://…`. */
   authUrl?: string;
   /** Address of the trade server, `host:port`; what the platform says when absent. */
@@ -75,6 +77,7 @@ export type SecretName =
   | "mobile"
   | "loginPassword"
   | "developerPrivateKey"
+  | "fundAccounts"
   | "pingUrl";
 
 interface Setting {
@@ -127,6 +130,13 @@ const table: Readonly<Record<SettingName, Setting>> = {
     env: "HSGATE_TRADE_PASSWORD_KEY",
     expected: "Base64 of 16, 24 or 32 bytes",
     accepts: isKey,
+    secret: true,
+    file: true,
+  },
+  fundAccounts: {
+    env: "HSGATE_FUND_ACCOUNTS",
+    expected: 'numbers of accounts with commas, such as "88001234567,88007654321"',
+    accepts: (text) => /^[\w-]+(\s*,\s*[\w-]+)*$/.test(text.trim()),
     secret: true,
     file: true,
   },
@@ -221,11 +231,18 @@ export const settingVariables: readonly string[] = settingNames.flatMap((name) =
   table[name].file ? [table[name].env, `${table[name].env}_FILE`] : [table[name].env]
 );
 
+/** The single accounts of the setting `fundAccounts`. */
+export function accountsOf(text: string): string[] {
+  return text.split(",").map((each) => each.trim());
+}
+
 /** Settings that must not be shown anywhere, each with its value. */
 export function secretsOf(settings: Settings): [name: SettingName, value: string][] {
   return settingNames.flatMap((name) => {
     const value = settings[name];
-    return table[name].secret && typeof value === "string" ? [[name, value]] : [];
+    if (!table[name].secret || typeof value !== "string") return [];
+    const secrets = name === "fundAccounts" ? accountsOf(value) : [value];
+    return secrets.map((each): [SettingName, string] => [name, each]);
   });
 }
 

@@ -45,6 +45,8 @@ export interface WatchContext {
   call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown>;
   now: () => number;
   random: () => number;
+  /** Numbers of our accounts, where they are known. */
+  fundAccounts?: readonly string[];
 }
 
 /** The pushes of one client. */
@@ -145,7 +147,7 @@ export class Watches {
   }
 
   async #start(): Promise<PushStream> {
-    const { transport, now, random } = this.#context;
+    const { transport, now, random, fundAccounts } = this.#context;
     const { name } = transport;
     if (transport.openPushes === undefined) {
       throw new UnmappedError(`Cannot watch over "${name}": it has no pushes`, {
@@ -156,6 +158,7 @@ export class Watches {
     return await transport.openPushes({
       now,
       random,
+      ...fundAccounts !== undefined && { fundAccounts },
       resubscribe: (signal) => this.#resubscribe(signal),
     });
   }

@@ -155,7 +155,16 @@ export const pushes = {
 
 /** A push as a typed event. */
 export type PushEvent = {
-  [K in keyof typeof pushes]: (typeof pushes)[K] extends PushInit<infer Type, infer T>
-    ? { type: Type; data: T; /** When the broker sent it, Unix milliseconds. */ sentAt: number }
+  [K in keyof typeof pushes]: (typeof pushes)[K] extends PushInit<infer Type, infer T> ? {
+      type: Type;
+      data: T;
+      /** When the broker sent it, Unix milliseconds. */
+      sentAt: number;
+      /**
+       * How far `sentAt` is from the broker's clock, milliseconds; only when that is more than five minutes. An old
+       * push may have been sent again by somebody in between.
+       */
+      offMs?: number;
+    }
     : never;
 }[keyof typeof pushes];

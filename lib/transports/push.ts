@@ -7,10 +7,18 @@
  */
 import { BrokerError, BusyError, LoginRefusedError, RejectedError, TransportError } from "../errors.ts";
 import { loadEnvelopes } from "../wire/envelope.ts";
-import { backoffMs, longestPause, orAborted, pause, type ReconnectOptions } from "./push_waits.ts";
+import {
+  backoffMs,
+  HourlyLimit,
+  longestPause,
+  orAborted,
+  pause,
+  type ReconnectOptions,
+} from "./push_waits.ts";
+import { PushGuard } from "./push_guard.ts";
 import type { ConnectionEvent, GapEvent, TransportEvent } from "./push_events.ts";
 import { PushQueue, type PushQueueOptions, type PushQueueStats } from "./push_queue.ts";
-import { createPushReader, type PushReader } from "./push_reader.ts";
+import { createPushReader, OTHER_ACCOUNT, type PushReader } from "./push_reader.ts";
 import {
   gatewaySource,
   type GatewaySourceOptions,
@@ -34,6 +42,12 @@ export interface PushHooks extends PushQueueOptions {
   onGap?: (gap: GapEvent) => void;
   /** Closes the stream. */
   signal?: AbortSignal;
+  /**
+   * Numbers of the accounts whose orders are ours. Pushes of any other are refused and counted.
+   *
+   * @default the first account that comes, for each kind of order push
+   */
+  fundAccounts?: readonly string[];
   /** When a lost connection is tried again; `false` for never. */
   reconnect?: ReconnectOptions | false;
 }
@@ -70,6 +84,12 @@ export interface PushStreamStats {
   frames: number;
   /** Order events among them. */
   orders: number;
+  /** Pushes that came again with the very same bytes; readers got them once. */
+  repeated: number;
+  /** Pushes whose time is more than five minutes from the broker's clock; readers got them with `offMs`. */
+  offTime: number;
+  /** Pushes of another account; readers got an `unknown` event in the place of each. */
+  ofOthers: number;
   /** Connections that worked. */
   connections: number;
   /** What waits for each reader. */
@@ -107,7 +127,12 @@ class SourcePushStream implements PushStream {
   #line: PushLine | undefined;
   #frames = 0;
   #orders = 0;
+  #repeated = 0;
+  #offTime = 0;
+  #ofOthers = 0;
   #connections = 0;
+  readonly #guard: PushGuard;
+  readonly #limit: HourlyLimit;
   /** Failed attempts in a row. */
   #failures = 0;
   #lastByteAt: number;
@@ -118,6 +143,8 @@ class SourcePushStream implements PushStream {
     this.#source = source;
     this.#options = options;
     this.#lastByteAt = options.now();
+    this.#guard = new PushGuard(options.now);
+    this.#limit = new HourlyLimit((options.reconnect || {}).perHour);
     // Whoever does not wait for the connection must not be hit by its failure.
     this.#connected.promise.catch(() => {});
     options.signal?.addEventListener("abort", this.#abort);
@@ -133,6 +160,9 @@ class SourcePushStream implements PushStream {
     return {
       frames: this.#frames,
       orders: this.#orders,
+      repeated: this.#repeated,
+      offTime: this.#offTime,
+      ofOthers: this.#ofOthers,
       connections: this.#connections,
       readers: [...this.#readers].map(({ stats }) => stats),
     };
@@ -162,7 +192,7 @@ class SourcePushStream implements PushStream {
   async #run(): Promise<void> {
     let failure: unknown;
     try {
-      const handlers = this.#handlers(createPushReader(await loadEnvelopes()));
+      const handlers = this.#handlers(createPushReader(await loadEnvelopes(), this.#options));
       const { reconnect } = this.#options;
       const { attempts = Infinity } = reconnect === false ? { attempts: 0 } : reconnect ?? {};
       while (!this.#closing.signal.aborted) {
@@ -192,7 +222,7 @@ class SourcePushStream implements PushStream {
     return {
       onBytes: () => this.#lastByteAt = this.#options.now(),
       onFrame: () => this.#failures = 0,
-      onPush: (body) => this.#count(read(body)),
+      onPush: (body) => this.#take(body, read),
     };
   }
 
@@ -240,10 +270,32 @@ class SourcePushStream implements PushStream {
     return error;
   }
 
-  #count(event: TransportEvent): void {
+  #take(body: Uint8Array, read: PushReader): void {
     this.#frames++;
+    if (this.#guard.isRepeated(body)) {
+      this.#repeated++;
+      return;
+    }
+    const event = read(body);
     if (event.type === "order") this.#orders++;
-    this.#tell(event);
+    if (event.type === "unknown" && event.error?.code === OTHER_ACCOUNT) this.#ofOthers++;
+    const offMs = this.#guard.offTime(event.sentAt);
+    if (offMs === undefined) return this.#tell(event);
+    this.#offTime++;
+    this.#tell({ ...event, offMs });
+    if (event.type === "order") this.#suspect(offMs);
+  }
+
+  /** An old push may be sent again by somebody in between, and newer ones may be held back: ask for the lists. */
+  #suspect(offMs: number): void {
+    const to = this.#options.now();
+    const minutes = Math.round(Math.abs(offMs) / 60_000);
+    const reason = `the time of a push is ${minutes} minutes ${
+      offMs < 0 ? "behind" : "ahead of"
+    } the broker's clock`;
+    const gap: GapEvent = { type: "gap", from: to - Math.abs(offMs), to, reason };
+    this.#options.onGap?.(gap);
+    this.#tell(gap);
   }
 
   /** Makes the subscriptions again after a break, then says that all is well. */
@@ -292,7 +344,8 @@ class SourcePushStream implements PushStream {
     attempt: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const waitMs = backoffMs(attempt, this.#options.random(), this.#options.reconnect || {});
+    const { random, reconnect, now } = this.#options;
+    const waitMs = this.#limit.wait(now(), backoffMs(attempt, random(), reconnect || {}));
     this.#setState(state, { attempt, waitMs, error });
     await pause(waitMs, signal);
   }

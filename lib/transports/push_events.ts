@@ -48,8 +48,10 @@ export interface UnknownEvent {
   sentAt: number;
   /** The event that the number stands for, where it is a known one. An `order` here means: look at the orders. */
   expected?: PushEvent["type"];
-  /** Why it could not be read. */
+  /** Why it could not be read; the code `other-account` means that it is of an account that is not ours. */
   error?: ProtocolError;
+  /** How far `sentAt` is from the broker's clock, milliseconds; only when that is more than five minutes. */
+  offMs?: number;
 }
 
 /** The reader was slow: older quotes, books or broker queues gave way to newer ones of the same security. */

@@ -22,6 +22,15 @@ interface PushEntry {
 /** Reads the body of a push frame. */
 export type PushReader = (body: Uint8Array) => PushEvent | UnknownEvent;
 
+/** Code of the error of a push that is of another account. */
+export const OTHER_ACCOUNT = "other-account";
+
+/** Options of {@linkcode createPushReader}. */
+export interface PushReaderOptions {
+  /** Numbers of our accounts. @default the first one that comes, for each kind of order push */
+  fundAccounts?: readonly string[];
+}
+
 /**
  * Makes a reader of push bodies. It decodes from the protobuf message straight to our record: the plain object
  * in between would cost half as much again as the decoding.
@@ -29,7 +38,18 @@ export type PushReader = (body: Uint8Array) => PushEvent | UnknownEvent;
  * @returns A function that throws {@linkcode ProtocolError} when the envelope itself is damaged. A payload that
  * is unknown or damaged comes back as an `unknown` event, as the frames after it can still be read.
  */
-export function createPushReader(envelopes: Envelopes): PushReader {
+export function createPushReader(
+  envelopes: Envelopes,
+  { fundAccounts }: PushReaderOptions = {},
+): PushReader {
+  // Stocks and futures have accounts of their own.
+  const firstOf = new Map<number, string>();
+  const isOurs = (notifyType: number, account: unknown): boolean => {
+    if (typeof account !== "string" || account === "") return true;
+    if (fundAccounts !== undefined) return fundAccounts.includes(account);
+    if (!firstOf.has(notifyType)) firstOf.set(notifyType, account);
+    return firstOf.get(notifyType) === account;
+  };
   const entries = new Map<number, PushEntry>();
   for (const { type, notify, message, payload } of Object.values(pushes)) {
     const entry = { type, message, read: envelopes.messages.reader(message), decode: payload.decode };
@@ -45,7 +65,15 @@ export function createPushReader(envelopes: Envelopes): PushReader {
       return { type: "unknown", notifyType, payloadType, sentAt, expected: entry?.type };
     }
     try {
-      const data = entry.decode(entry.read(payload.bytes));
+      const raw = entry.read(payload.bytes);
+      if (!isOurs(notifyType, raw.fundAccount)) {
+        const error = new ProtocolError(
+          `Cannot take push "${entry.type}": it is of another account; look at the orders of yours`,
+          { code: OTHER_ACCOUNT },
+        );
+        return { type: "unknown", notifyType, payloadType, sentAt, expected: entry.type, error };
+      }
+      const data = entry.decode(raw);
       // The entry's own record decoded the data, so type and data belong together.
       return { type: entry.type, data, sentAt } as PushEvent;
     } catch (cause) {

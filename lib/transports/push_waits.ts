@@ -29,6 +29,32 @@ export interface ReconnectOptions {
   maxMs?: number;
   /** Attempts in a row before the stream gives up. @default {Infinity} */
   attempts?: number;
+  /** Most attempts within an hour; further ones wait for their turn. @default {120} */
+  perHour?: number;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Bounds the attempts of an hour, also where each one succeeds and breaks again soon after. */
+export class HourlyLimit {
+  readonly #most: number;
+  /** When attempts are due, oldest first. */
+  readonly #due: number[] = [];
+
+  constructor(most = 120) {
+    if (!Number.isInteger(most) || most < 1) {
+      throw new RangeError(`Cannot use reconnect.perHour ${most}: write a whole number from 1 on`);
+    }
+    this.#most = most;
+  }
+
+  /** Counts an attempt that is to follow after a wait, and returns how long it has to wait. */
+  wait(now: number, waitMs: number): number {
+    const oldest = this.#due.length < this.#most ? -Infinity : this.#due.shift()!;
+    const due = Math.max(now + waitMs, oldest + HOUR_MS);
+    this.#due.push(due);
+    return due - now;
+  }
 }
 
 /**

@@ -14,10 +14,10 @@ import { BLOCK_LENGTH } from "./padding.ts";
 /** Bytes that PKCS#1 v1.5 takes of each segment. */
 const SEGMENT_OVERHEAD = 11;
 /**
- * Most segments that are decrypted. The bodies are a few hundred bytes; a body as long as a header may claim
- * would keep the process busy for seconds before its signature could be looked at.
+ * Most segments that are decrypted. The first request holds a token and the first answer a key or a refusal, a few
+ * hundred bytes; longer bodies would only keep the process busy before their signature could be looked at.
  */
-const MAX_SEGMENTS = 64;
+const MAX_SEGMENTS = 16;
 /** Bytes of a session key. */
 export const SESSION_KEY_LENGTH = 16;
 
@@ -52,8 +52,11 @@ export function encryptSegments(plain: Uint8Array, key: PublicKey, options: Segm
 /**
  * Decrypts what {@linkcode encryptSegments} or another client made; segments may be cut at any length.
  *
+ * All segments are decrypted before one that is damaged is told of, and no error says which one it was: whoever sends
+ * damaged segments learns nothing about the key from the answer or its time.
+ *
  * @throws {ProtocolError} With code `cipher-segment` when a segment is cut short or meant for another key, or
- *   there are more than 64.
+ *   there are more than 16.
  */
 export function decryptSegments(encrypted: Uint8Array, key: PrivateKey): Uint8Array {
   if (encrypted.length % key.length !== 0) {
@@ -70,22 +73,18 @@ export function decryptSegments(encrypted: Uint8Array, key: PrivateKey): Uint8Ar
     );
   }
   const parts: Uint8Array[] = [];
+  let isDamaged = false;
   for (let at = 0; at < encrypted.length; at += key.length) {
-    parts.push(decryptSegment(encrypted.subarray(at, at + key.length), key, at / key.length));
+    try {
+      parts.push(privateDecrypt({ key: key.handle, padding }, encrypted.subarray(at, at + key.length)));
+    } catch {
+      isDamaged = true;
+    }
+  }
+  if (isDamaged) {
+    throw wireError("cipher-segment", "Cannot decrypt: a segment is damaged or meant for another key");
   }
   return Buffer.concat(parts);
-}
-
-function decryptSegment(segment: Uint8Array, { handle }: PrivateKey, index: number): Uint8Array {
-  try {
-    return privateDecrypt({ key: handle, padding }, segment);
-  } catch (cause) {
-    throw wireError(
-      "cipher-segment",
-      `Cannot decrypt: segment ${index + 1} is damaged or meant for another key`,
-      cause,
-    );
-  }
 }
 
 /**

@@ -7,12 +7,11 @@ import { type Command, sharedFlags } from "./command.ts";
 import { exitCodeOf, UsageError } from "./exit_codes.ts";
 import { helpOf, overview } from "./help.ts";
 import type { Host } from "./host.ts";
-import { shownHost } from "./shown_host.ts";
 import { commands } from "./table.ts";
 
 /** Runs a command line and resolves to the exit code; never rejects. */
 export async function main(words: readonly string[], world: Host): Promise<number> {
-  const host = shownHost(world);
+  let host = world;
   let command: Command | undefined;
   try {
     const [first, ...others] = words = flagsLast(words);
@@ -33,6 +32,8 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
       return 0;
     }
     command = found[0]!;
+    // What came before is our own text; from here on a broker's may be among it.
+    host = (await import("./shown_host.ts")).shownHost(world);
     const rest = asked.slice(command.name.split(" ").length);
     if (command.passOn) return await (await command.body())({ args: rest, flags: {}, host });
     const [{ parse }, body] = await Promise.all([import("./parse.ts"), command.body()]);
@@ -42,6 +43,7 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     return await body({ ...parsed, host });
   } catch (error) {
     const { report } = await import("./report.ts");
+    if (host === world) host = (await import("./shown_host.ts")).shownHost(world);
     report(error, command, host);
     return exitCodeOf(error);
   }

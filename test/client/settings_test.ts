@@ -239,9 +239,9 @@ Deno.test("loadSettings() warns of a key that is nothing like a setting", async 
   const { warnings } = await load({ files: { "hsgate.yaml": "colour: blue" } });
   assertEquals(warnings, [
     '"hsgate.yaml" has "colour", which is no setting; there are transport, gatewayUrl, pushAddress, ' +
-    "pushIdleMs, tradePassword, tradePasswordKey, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
+    "pushIdleMs, tradePassword, tradePasswordKey, fundAccounts, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
     "platformPublicKey, parameterStyle, caCerts, leaseFolder, ledger, volatileLedger, keepRunsDays, keepLogDays, logLevel, calendars, pingUrl, timeoutMs, " +
-    "tradePasswordFile, tradePasswordKeyFile, mobileFile, loginPasswordFile, developerPrivateKeyFile, " +
+    "tradePasswordFile, tradePasswordKeyFile, fundAccountsFile, mobileFile, loginPasswordFile, developerPrivateKeyFile, " +
     "platformPublicKeyFile, caCertsFile, pingUrlFile",
   ]);
 });

@@ -16,6 +16,8 @@ import { quoteFrames, startSender } from "../bench/push_frames.ts";
 import { vectors } from "../wire/vectors.ts";
 import { waitUntil, within } from "../support/waits.ts";
 
+/** When pushes of the tests are sent, Unix milliseconds. */
+const NOW = 1_763_625_599_000;
 const quick = { minMs: 5, maxMs: 20 };
 
 /** A clock that counts its readings, so that no two instants are equal. */
@@ -82,7 +84,7 @@ Deno.test("events() yields each kind of push as a typed event", async () => {
       businessAmount: "100",
       businessDate: "20251120",
       businessTime: "093005",
-    }, 1_763_602_205_123),
+    }, 1_763_625_599_123),
     push(20003, "BasicQotNotify", {
       security,
       basicQot: { lastPrice: 350.2, volume: "9007199254740993", isSuspended: true },
@@ -102,7 +104,7 @@ Deno.test("events() yields each kind of push as a typed event", async () => {
     { type: "connection", state: "connected" },
     {
       type: "order",
-      sentAt: 1_763_602_205_123,
+      sentAt: 1_763_625_599_123,
       data: {
         symbol: "00700.HK",
         name: "TENCENT",
@@ -262,14 +264,86 @@ Deno.test("events() passes over frames that are no push", async () => {
   assertEquals(stream.stats.frames, 1);
 });
 
-Deno.test("events() passes duplicates and reordered pushes through as they are", async () => {
+Deno.test("events() yields the very same push once, and reordered ones as they come", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);
   const events = stream.events();
   const far = await farEnd.next();
   const [first, second] = [orderPush("1"), orderPush("2")];
   await far.send(second, first, first, second, orderPush("3"));
-  assertEquals(brief(await until(events, isOrder("3"))), ["connected", "2", "1", "1", "2", "3"]);
+  assertEquals(brief(await until(events, isOrder("3"))), ["connected", "2", "1", "3"]);
+  assertEquals([stream.stats.frames, stream.stats.orders, stream.stats.repeated], [5, 3, 2]);
+});
+
+/** A push of an order with members of its own. */
+const orderOf = (members: Record<string, string>, at = NOW) =>
+  push(1, "TradeStockDeliverNotify", {
+    stockCode: "00700.HK",
+    entrustBs: "1",
+    fundAccount: "88001",
+    entrustNo: "1",
+    ...members,
+  }, at);
+
+Deno.test("events() yields two pushes that differ in anything as two, also with one id", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  await far.send(
+    orderOf({ businessAmount: "100" }),
+    orderOf({ businessAmount: "200" }),
+    orderOf({ businessAmount: "200" }, NOW + 1),
+    orderOf({ entrustNo: "2" }),
+  );
+  const seen = brief(await until(events, isOrder("2")));
+  assertEquals(seen, ["connected", "1", "1", "1", "2"]);
+  assertEquals(stream.stats.repeated, 0);
+});
+
+Deno.test("events() refuses pushes of another account, counts them, and says to look at the orders", async () => {
+  for (const fundAccounts of [undefined, ["88001"]]) {
+    await using farEnd = startPushFarEnd();
+    await using stream = open(farEnd.port, fundAccounts === undefined ? {} : { fundAccounts });
+    const events = stream.events();
+    const far = await farEnd.next();
+    await far.send(
+      orderOf({}),
+      orderOf({ fundAccount: "99009", entrustNo: "7" }),
+      // Futures have an account of their own; without a setting the first one of their pushes is taken.
+      push(2, "TradeStockDeliverNotify", { stockCode: "HSI2509", fundAccount: "77001", entrustNo: "5" }, NOW),
+      push(2, "TradeStockDeliverNotify", { stockCode: "HSI2509", fundAccount: "99009", entrustNo: "6" }, NOW),
+      orderOf({ entrustNo: "2" }),
+    );
+    const seen = await until(events, isOrder("2"));
+    const orders = seen.flatMap((event) => event.type === "order" ? [event.data.orderId] : []);
+    assertEquals(orders, fundAccounts === undefined ? ["1", "5", "2"] : ["1", "2"]);
+    const refused = seen.flatMap((event) => event.type === "unknown" ? [event] : []);
+    for (const { expected, error } of refused) {
+      assertEquals([expected, error?.code], ["order", "other-account"]);
+      assert(!JSON.stringify([error, error?.message]).includes("99009"), "an account is not shown");
+    }
+    assertEquals(stream.stats.ofOthers, refused.length);
+    assertEquals(refused.length, fundAccounts === undefined ? 2 : 3);
+  }
+});
+
+Deno.test("events() marks a push of another time, and says that pushes may be missing", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  const old = NOW - 3 * 3_600_000;
+  await far.send(orderOf({}), orderOf({ entrustNo: "2" }, old), orderOf({ entrustNo: "3" }, NOW - 60_000));
+  const seen = await until(events, isOrder("3"));
+  assertEquals(brief(seen), ["connected", "1", "2", "gap", "3"]);
+  const [first, late, near] = seen.flatMap((event) => event.type === "order" ? [event] : []);
+  assertEquals([first?.offMs, near?.offMs], [undefined, undefined]);
+  assert(late?.offMs !== undefined && late.offMs < -2.9 * 3_600_000, String(late?.offMs));
+  const gap = seen.find(({ type }) => type === "gap");
+  assert(gap?.type === "gap" && gap.to - gap.from > 2.9 * 3_600_000, JSON.stringify(gap));
+  assert(gap.reason.includes("180 minutes behind the broker's clock"), gap.reason);
+  assertEquals(stream.stats.offTime, 1);
 });
 
 Deno.test("events() gives each reader every event", async () => {

@@ -244,12 +244,16 @@ Deno.test("decryptSegments() throws one typed error for a cut, damaged or foreig
   for (const fill of [0, 255]) {
     assertEquals(codeOf(() => decryptSegments(new Uint8Array(128).fill(fill), developer)), "cipher-segment");
   }
-  const endless = encryptSegments(new Uint8Array(117 * 65), developerPublic);
+  const endless = encryptSegments(new Uint8Array(117 * 17), developerPublic);
   assertEquals(codeOf(() => decryptSegments(endless, developer)), "cipher-segment");
-  assertEquals(decryptSegments(endless.subarray(0, 64 * 128), developer).length, 117 * 64);
-  encrypted[200]! ^= 1;
-  const error = assertThrows(() => decryptSegments(encrypted, developer), ProtocolError);
-  assert(error.message.includes("segment 2"), error.message);
+  assertEquals(decryptSegments(endless.subarray(0, 16 * 128), developer).length, 117 * 16);
+  // Whichever segment is damaged, the error says the same.
+  const messages = [0, 200].map((at) => {
+    const damaged = encrypted.slice();
+    damaged[at]! ^= 1;
+    return assertThrows(() => decryptSegments(damaged, developer), ProtocolError).message;
+  });
+  assertEquals(messages[0], messages[1]);
 });
 
 Deno.test("SessionCipher makes and reads the vendor's AES bodies, and node-forge agrees", () => {

@@ -13,7 +13,7 @@ import {
   RejectedError,
   TransportError,
 } from "../../errors.ts";
-import { backoffMs, longestPause, type ReconnectOptions } from "../push_waits.ts";
+import { backoffMs, HourlyLimit, longestPause, type ReconnectOptions } from "../push_waits.ts";
 import type { ChannelName, DirectState, EventFeed, TradeLoginState } from "./events.ts";
 import { type Link, type LinkHandlers, type LinkOptions, openLink } from "./link.ts";
 import type { World } from "./options.ts";
@@ -62,9 +62,11 @@ export class Channel {
   /** A first answer was signed as it should be, so the platform's key is the right one. */
   #isKeyRight = false;
   readonly #links = new Set<Link>();
+  readonly #limit: HourlyLimit;
 
   constructor(options: ChannelOptions) {
     this.#options = options;
+    this.#limit = new HourlyLimit(options.reconnect.perHour);
   }
 
   /** The connection, while it is ready. */
@@ -247,7 +249,8 @@ export class Channel {
   /** Sets the time of the next attempt: at random, so that several programs do not return in step. */
   #plan(error: BrokerError): void {
     const { reconnect, world } = this.#options;
-    const pauseMs = backoffMs(++this.#failures, world.random(), reconnect);
+    const backMs = backoffMs(++this.#failures, world.random(), reconnect);
+    const pauseMs = this.#limit.wait(world.monotonic(), backMs);
     const loginMs = error instanceof LoginRefusedError ? error.retryInMs ?? 0 : 0;
     const waitMs = Math.max(pauseMs, loginMs);
     this.#mayOpenAt = world.monotonic() + waitMs;

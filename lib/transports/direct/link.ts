@@ -104,6 +104,9 @@ export class Link {
   /** A heartbeat was sent, and nothing has come since. */
   #awaitsBeat = false;
   #isHungUp = false;
+  /** An encrypted push has come. */
+  #hasSealedPush = false;
+  #refusedPushes = 0;
   #onInit: ((response: Response) => void) | undefined;
   #initId: string | undefined;
 
@@ -140,6 +143,11 @@ export class Link {
    */
   get isHungUp(): boolean {
     return this.#isHungUp;
+  }
+
+  /** Pushes in clear that came after encrypted ones and were refused. */
+  get refusedPushes(): number {
+    return this.#refusedPushes;
   }
 
   /** Calls in flight. */
@@ -250,12 +258,35 @@ export class Link {
 
   #take(frame: Frame): void {
     if (frame.type === "heartbeat") return; // a sign of life, with or without a body
+    const { serial } = frame.header;
+    // Before it is opened: each segment under RSA takes a private key's work, and only the first answer is under it.
+    if (frame.type === "response" && serial === 0 && this.#onInit === undefined) {
+      return this.#fault(
+        new ProtocolError("Cannot take an answer under RSA: only the first answer of a connection is", {
+          code: "rsa-late",
+        }),
+      );
+    }
+    if (frame.type === "push") {
+      if (serial !== 0) this.#hasSealedPush = true;
+      else if (this.#hasSealedPush) {
+        this.#refusedPushes++;
+        return this.#fault(
+          new ProtocolError(
+            "Cannot take a push in clear: pushes of this connection were encrypted before; look at your orders",
+            { code: "push-clear" },
+          ),
+        );
+      }
+    }
+    if (frame.type === "request") {
+      return this.#fault(
+        new ProtocolError("Cannot take a request: only the platform answers requests", { code: "request" }),
+      );
+    }
     const { body } = this.#sealing.open(frame);
     if (frame.type === "push") return this.#options.handlers.onPush?.(body);
-    if (frame.type === "response") return this.#answer(this.#options.envelopes.decodeResponse(body));
-    this.#fault(
-      new ProtocolError("Cannot take a request: only the platform answers requests", { code: "request" }),
-    );
+    this.#answer(this.#options.envelopes.decodeResponse(body));
   }
 
   #answer(response: Response): void {
