@@ -139,6 +139,16 @@
  * - gateway: day_book/simulated_test.ts "exportDayBook() marks the running day, and makes it final once its fees have arrived"
  * - direct: day_book/transports_test.ts "exportDayBook() writes the same bytes of final days over every transport"
  *
+ * F27 the broker is busy, or answers 503, with twenty callers
+ * - all: conformance/load_test.ts "an order is answered while twenty slow reads are under way"
+ * - all: conformance/load_test.ts "twenty readers of a busy broker try three times each, and an order among them is sent once"
+ * - gateway: conformance/load_test.ts "twenty readers of a gateway that answers 503 try three times each, and get through afterwards"
+ *
+ * F29 a reader that stops while quotes and orders come
+ * - all: conformance/load_test.ts "a reader that stops loses no order, and finds the newest quotes behind those that waited"
+ * - gateway: transports/push_test.ts "a stopped reader loses no order, and the newest quotes, in flat memory"
+ * - gateway: transports/push_test.ts "a quick reader gets every quote, however fast they come"
+ *
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
@@ -190,6 +200,8 @@ Deno.test("the table of faults names a test or a reason for each transport, and 
     "F20",
     "F23",
     "F25",
+    "F27",
+    "F29",
   ];
   assertEquals([...new Set(rows.map(({ fault }) => fault))], expected);
   for (const fault of expected) {

@@ -1,0 +1,117 @@
+/** Twenty callers at once on a broker that is slow, busy or away: the load stays bounded, and an order waits for nobody. */
+import { assert, assertEquals } from "@std/assert";
+import { BusyError, TransportError } from "../../mod.ts";
+import type { TransportEvent } from "../../mod.ts";
+import { conformance, isConnected, ORDER, until } from "./house.ts";
+
+const CALLERS = 20;
+const ATTEMPTS = 3;
+
+conformance("an order is answered while twenty slow reads are under way", async (desk) => {
+  const { client, simulator: { faults } } = desk;
+  await client.account.login(); // the order is to wait for no login
+  faults.arm({ kind: "delay", operation: "account.funds", ms: 5000, when: "request", times: CALLERS });
+  const given = new AbortController();
+  let answered = 0;
+  const reads = Array.from(
+    { length: CALLERS },
+    () => client.account.funds({ market: "hk" }, { signal: given.signal }).then(() => answered++, () => {}),
+  );
+  // All reads are at the broker before the order leaves.
+  while (faults.struck("delay") < CALLERS) await new Promise((resolve) => setTimeout(resolve, 5));
+  const { orderId } = await client.orders.place(ORDER);
+  assertEquals([answered, (await desk.orderIds()).includes(orderId)], [0, true]);
+  given.abort();
+  await Promise.all(reads);
+}, { timeoutMs: 60_000 });
+
+conformance(
+  "twenty readers of a busy broker try three times each, and an order among them is sent once",
+  async (desk) => {
+    const { client, simulator: { faults } } = desk;
+    await client.account.login();
+    faults.arm({ kind: "busy", operation: "account.funds", times: 1000 });
+    const read = () => client.account.funds({ market: "hk" }).then(() => "answered", (error) => error.name);
+    const reads = Array.from({ length: CALLERS }, read);
+    const placed = desk.count("orders.place");
+    const { orderId } = await client.orders.place(ORDER);
+    assertEquals(await Promise.all(reads), Array(CALLERS).fill(BusyError.name));
+    assertEquals([faults.struck("busy"), placed(), await desk.orderIds()], [CALLERS * ATTEMPTS, 1, [
+      orderId,
+    ]]);
+    // The control: the same readers once the broker has time again.
+    faults.clear();
+    assertEquals(await Promise.all(Array.from({ length: CALLERS }, read)), Array(CALLERS).fill("answered"));
+  },
+);
+
+conformance(
+  "twenty readers of a gateway that answers 503 try three times each, and get through afterwards",
+  async (desk) => {
+    const { client, simulator: { faults } } = desk;
+    await client.account.login();
+    faults.arm({ kind: "http-error", operation: "account.funds", status: 503, times: 1000 });
+    const read = () => client.account.funds({ market: "hk" }).then(() => "answered", (error) => error.name);
+    assertEquals(
+      await Promise.all(Array.from({ length: CALLERS }, read)),
+      Array(CALLERS).fill(TransportError.name),
+    );
+    assert(faults.struck("http-error") <= CALLERS * ATTEMPTS, `${faults.struck("http-error")} calls`);
+    faults.clear();
+    assertEquals(await Promise.all(Array.from({ length: CALLERS }, read)), Array(CALLERS).fill("answered"));
+  },
+  { skip: { direct: "its calls go over sockets and not over HTTP" } },
+);
+
+/** Quotes that wait before older ones give way to newer ones. */
+const MOST_WAITING = 4096;
+const SYMBOLS = [
+  "00700.HK",
+  "00005.HK",
+  "09988.HK",
+  "03690.HK",
+  "01810.HK",
+  "00941.HK",
+  "00388.HK",
+  "01299.HK",
+];
+const isQuote = ({ type }: TransportEvent) => type === "quote";
+
+conformance(
+  "a reader that stops loses no order, and finds the newest quotes behind those that waited",
+  async (desk) => {
+    const { client, clock, round } = desk;
+    const events = client.watch({ securities: SYMBOLS.map((symbol) => ({ type: "hk-stock", symbol })) });
+    await until(events, isConnected);
+    // Subscribed: the first quote has come.
+    const early = setInterval(() => (clock.advance(1000), round()), 15);
+    const begun = await until(events, isQuote).finally(() => clearInterval(early));
+    const placed: string[] = [];
+    const rounds = Math.ceil(1.5 * MOST_WAITING / SYMBOLS.length);
+    for (let count = 1; count <= rounds; count++) {
+      clock.advance(1000);
+      round();
+      if (count % 40 === 0) placed.push(String((await client.orders.place(ORDER)).orderId));
+      else await new Promise((resolve) => setTimeout(resolve)); // the sockets have their turn
+    }
+    const last = placed.at(-1);
+    const seen = [
+      ...begun,
+      ...await until(events, (event) => event.type === "order" && event.data.orderId === last),
+    ];
+    const orders = seen.flatMap((event) => event.type === "order" ? [event.data.orderId] : []);
+    assertEquals(orders, placed);
+    const times = new Map<string, string>();
+    let conflated = 0;
+    for (const event of seen) {
+      if (event.type === "conflated") conflated += event.count;
+      if (event.type !== "quote") continue;
+      const { symbol } = event.data.security!;
+      const time = event.data.quote!.marketTime ?? "";
+      assert(time >= (times.get(symbol) ?? ""), "an older quote came after a newer one");
+      times.set(symbol, time);
+    }
+    assert(conflated > 0, `${seen.filter(isQuote).length} quotes, none conflated`);
+    await events.return?.();
+  },
+);
