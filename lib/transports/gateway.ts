@@ -130,7 +130,9 @@ class GatewayTransport implements Transport {
     path: string,
     params: unknown,
     options: CallOptions,
-    maxBytes = Math.min(this.#maxAnswerBytes, MOST_WRITE_ANSWER_BYTES),
+    maxBytes = context.operation.effect === "read"
+      ? this.#maxAnswerBytes
+      : Math.min(this.#maxAnswerBytes, MOST_WRITE_ANSWER_BYTES),
   ): Promise<string> {
     const timeoutMs = options.timeoutMs ?? this.#timeoutMs;
     options.signal?.throwIfAborted();
@@ -141,7 +143,7 @@ class GatewayTransport implements Transport {
     let answer: PostAnswer;
     try {
       answer = context.operation.effect === "read" && !this.#mayBeProxied
-        ? await fetchText(this.#base + path, body, signal, this.#maxAnswerBytes)
+        ? await fetchText(this.#base + path, body, signal, maxBytes)
         : await postOnce({
           ...this.#address,
           path: this.#prefix + path,

@@ -51,3 +51,17 @@ Deno.test("calls to another machine go through the proxy of the environment, as 
   assertEquals(proxy.asked.every((url) => url.startsWith("http://gateway.example:11111/")), true);
   assertEquals(proxy.asked.length > 0, true);
 });
+
+Deno.test("a long answer to a read arrives whole where a proxy is set", async () => {
+  // About 3 MB, more than the answer to a write may have.
+  const row = { stockCode: "00700.HK", stockName: "x".repeat(3_000_000), currentAmount: "5" };
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () => Response.json({ ok: true, err: "", data: { holdsList: [row] } }),
+  );
+  await using proxy = hostileProxy();
+  const env = { HSGATE_GATEWAY_URL: `http://127.0.0.1:${server.addr.port}`, ...proxies(proxy.url) };
+  const { code, out } = await spawned(["call", "account.holdings", '{"market":"hk"}', "--json"], { env });
+  assertEquals(code, 0);
+  assertStringIncludes(out, row.stockName);
+});

@@ -9,7 +9,7 @@ import { encryptSegments } from "../../lib/wire/cipher.ts";
 import { type Envelopes, loadEnvelopes, type Request, type Response } from "../../lib/wire/envelope.ts";
 import { FrameDecoder } from "../../lib/wire/framing.ts";
 import { exportPrivateKey, exportPublicKey, generateKeyPair } from "../../lib/wire/keys.ts";
-import { Sealing } from "../../lib/wire/sealing.ts";
+import { type PlainFrame, Sealing } from "../../lib/wire/sealing.ts";
 import type { DirectOptions } from "../../lib/transports/direct.ts";
 
 const SESSION_KEY = new Uint8Array(16).fill(7);
@@ -27,6 +27,10 @@ export interface FarCall {
   request: Request;
   /** Makes the frame of an answer: code 0000, the id of the request, the number of the request. */
   answer(answer?: Answer): Uint8Array;
+  /** Makes any frame, signed by the platform: serial 0 is in clear for a push, and under RSA for an answer. */
+  frame(frame: PlainFrame): Uint8Array;
+  /** Makes the body of an order push. */
+  orderPush(orderId: string): Uint8Array;
   /** Sends frames in one go. */
   send(...frames: Uint8Array[]): Promise<void>;
 }
@@ -156,7 +160,16 @@ async function serve(
           writing.useSessionKey(SESSION_KEY);
         } else if (request.type === 14) {
           await send(seal(request, { told: ["CommonBoolResponse", { success: true }] }));
-        } else await options.onCall({ kind, request, send, answer: (answer) => seal(request, answer) });
+        } else {
+          await options.onCall({
+            kind,
+            request,
+            send,
+            answer: (answer) => seal(request, answer),
+            frame: (plain) => writing.seal(plain),
+            orderPush: (orderId) => orderPushOf(envelopes, orderId),
+          });
+        }
       }
     }
   } catch (error) {
@@ -166,6 +179,13 @@ async function serve(
     }
   }
   close(connection);
+}
+
+function orderPushOf(envelopes: Envelopes, orderId: string): Uint8Array {
+  const name = "TradeStockDeliverNotify";
+  const plain = { fundAccount: "88001", stockCode: "00700.HK", entrustNo: orderId, entrustBs: "1" };
+  const payload = { name, bytes: envelopes.messages.encode(name, plain) };
+  return envelopes.encodeNotify({ type: 1, id: "1", time: 1_763_625_599_000, payload });
 }
 
 function listen(): Deno.TcpListener {

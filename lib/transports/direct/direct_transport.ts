@@ -17,6 +17,7 @@ import { findOperation } from "../../operations/mod.ts";
 import { type AnyOperation, encodeParams } from "../../operations/operation.ts";
 import { type Envelopes, loadEnvelopes, type Payload } from "../../wire/envelope.ts";
 import { exportPublicKey, publicKeyOf, readPrivateKey, readPublicKey } from "../../wire/keys.ts";
+import { checkSigningKey } from "../../wire/signature.ts";
 import type { PublicKey } from "../../wire/keys.ts";
 import { addressOf } from "../address.ts";
 import { rawContext } from "../envelope.ts";
@@ -93,6 +94,9 @@ class Direct implements DirectTransport {
     const { url, parameters, caCerts, country, mobile, password, trade = true } = options;
     const privateKey = readPrivateKey(options.privateKey);
     this.#platformKey = readPublicKey(options.platformKey);
+    // The login would be sent before the first frame needs them.
+    checkSigningKey(privateKey);
+    checkSigningKey(this.#platformKey);
     this.#leaseAccount = exportPublicKey(publicKeyOf(privateKey));
     this.#timeoutMs = options.timeoutMs ?? 10_000;
     this.#http = new PlatformHttp({
