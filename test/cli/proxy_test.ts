@@ -40,6 +40,7 @@ Deno.test("calls to a platform on this machine never go through a proxy", async 
   const { code, out, err } = await spawned(["call", "account.exchangeRates", "--json"], { env });
   assertEquals({ code, err }, { code: 0, err: "" });
   assertStringIncludes(out, "USD");
+  assertStringIncludes((await spawned(["doctor"], { env })).out, "a server answers there");
   assertEquals(proxy.asked, []);
 });
 

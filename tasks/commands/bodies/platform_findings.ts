@@ -5,6 +5,8 @@
  */
 import { missingForDirect } from "../../../lib/client/direct_settings.ts";
 import { type LoadedSettings, type Settings, settingVariable } from "../../../lib/client/settings.ts";
+import { mayBeProxied } from "../../../lib/loopback.ts";
+import { postOnce } from "../../../lib/transports/post_once.ts";
 import { describeHolder } from "../../../lib/transports/direct/lease.ts";
 import { accountHolder } from "../account_lease.ts";
 import type { Host } from "../host.ts";
@@ -168,25 +170,20 @@ export async function* httpFindings(
   patience: Patience,
 ): AsyncGenerator<Finding> {
   const client = caCerts === undefined ? undefined : Deno.createHttpClient({ caCerts: [caCerts] });
+  const limit = within(patience);
   let theirs: number;
   let ours: number;
   try {
     const sentAt = now();
-    const response = await fetch(authUrl, {
-      redirect: "manual",
-      signal: within(patience),
-      ...client !== undefined && { client },
-    });
+    const date = await dateOf(new URL(authUrl), limit, client);
     ours = (sentAt + now()) / 2;
-    await response.body?.cancel();
-    theirs = Date.parse(response.headers.get("date") ?? "");
+    theirs = Date.parse(date ?? "");
     yield ok("HTTP", "a server answers there");
   } catch (error) {
     if (patience.signal.aborted) throw patience.signal.reason;
-    const isLate = error instanceof DOMException && error.name === "TimeoutError";
     yield failed(
       "HTTP",
-      isLate
+      limit.aborted
         ? "no answer in time"
         : `no answer: ${
           error instanceof Error ? error.message.slice(error.message.lastIndexOf(": ") + 1).trim() : error
@@ -200,6 +197,22 @@ export async function* httpFindings(
   }
   // Servers need not tell the time.
   if (!Number.isNaN(theirs)) yield clockFinding(ours - theirs);
+}
+
+/** Asks a server for nothing and resolves to its `Date` header. No proxy sees what goes to this machine. */
+async function dateOf(
+  url: URL,
+  signal: AbortSignal,
+  client: Deno.HttpClient | undefined,
+): Promise<string | undefined> {
+  if (url.protocol === "http:" && mayBeProxied(url.hostname)) {
+    const { hostname, port, pathname: path } = url;
+    const to = { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80), path };
+    return (await postOnce({ ...to, body: "", signal, maxBytes: 1024 * 1024 })).date;
+  }
+  const response = await fetch(url, { redirect: "manual", signal, ...client !== undefined && { client } });
+  await response.body?.cancel();
+  return response.headers.get("date") ?? undefined;
 }
 
 function clockFinding(skewMs: number): Finding {
