@@ -3,12 +3,13 @@
  *
  * @module
  */
-import { BusyError, InvalidParamsError, type Issue, TransportError } from "../errors.ts";
+import { BrokerError, BusyError, InvalidParamsError, type Issue, TransportError } from "../errors.ts";
 import { account } from "../operations/account.ts";
 import { quotes } from "../operations/quotes.ts";
 import { catalogue } from "../operations/mod.ts";
 import { whereToLook } from "../operations/proof.ts";
 import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
+import { Redactor } from "../redact.ts";
 import type { TransportEvent } from "../transports/push_events.ts";
 import { unanswered } from "../transports/outcome.ts";
 import type { CallOptions, LoginKeeper, Transport } from "../transports/transport.ts";
@@ -223,6 +224,7 @@ class Calls {
   readonly #waitMs: number;
   readonly #random: () => number;
   readonly #onWrite: ClientOptions["onWrite"];
+  readonly #password: string | undefined;
   readonly #closed = new AbortController();
 
   constructor(
@@ -231,6 +233,7 @@ class Calls {
       ClientOptions,
   ) {
     this.#transport = transport;
+    this.#password = tradePassword;
     this.#login = new Login(transport, tradePassword, monotonic);
     this.#keeper = transport.logins ?? this.#login;
     this.#attempts = Math.max(1, retry.attempts ?? 3);
@@ -247,11 +250,24 @@ class Calls {
         operation: operation.name,
       });
     }
-    const answer = operation.effect === "read"
-      ? await this.#read(operation, params, options)
-      : await this.#write(operation, params, options);
-    // The transport decodes with this operation's own answer type.
-    return answer as R;
+    try {
+      const answer = operation.effect === "read"
+        ? await this.#read(operation, params, options)
+        : await this.#write(operation, params, options);
+      // The transport decodes with this operation's own answer type.
+      return answer as R;
+    } catch (error) {
+      throw this.#withoutPassword(error, this.#password);
+    }
+  }
+
+  /** Takes the password out of an error: a broker may repeat what it was sent. */
+  #withoutPassword(error: unknown, password: string | undefined): unknown {
+    if (password === undefined || !(error instanceof BrokerError)) return error;
+    const redactor = new Redactor();
+    redactor.add(password);
+    redactor.error(error);
+    return error;
   }
 
   /** Refuses wrong parameters, all of them at once. */
@@ -266,7 +282,9 @@ class Calls {
   }
 
   logIn(password: string | undefined, options: CallOptions): Promise<Result<typeof account.login>> {
-    return this.#login.logIn(password, options);
+    return this.#login.logIn(password, options).catch((error) => {
+      throw this.#withoutPassword(error, password ?? this.#password);
+    });
   }
 
   async close(): Promise<void> {

@@ -6,7 +6,7 @@
 import { type Client, createClient } from "../client/client.ts";
 import { wait } from "../runner/host.ts";
 import type { Ledger } from "../runner/ledger.ts";
-import { Redactor } from "../runner/redact.ts";
+import { Redactor } from "../redact.ts";
 import { Scheduler, type SchedulerEvent } from "../runner/scheduler.ts";
 import type { CompiledRecipe, CompiledStep, StepContext } from "../steps/compiled.ts";
 import type { PushStream } from "../transports/push.ts";

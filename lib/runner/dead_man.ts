@@ -5,7 +5,7 @@
  * @module
  */
 import { type Host, wait } from "./host.ts";
-import type { Redactor } from "./redact.ts";
+import type { Redactor } from "../redact.ts";
 import type { RunEvent } from "./run_events.ts";
 import { runId } from "./run_key.ts";
 import type { SchedulerEvent } from "./scheduler.ts";

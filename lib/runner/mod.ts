@@ -17,7 +17,7 @@ export { backupLedger, verifyLedger, verifyLedgerFile } from "./ledger_care.ts";
 export { measureRuns } from "./metrics.ts";
 export { deliverNotices, queueNotice } from "./notify.ts";
 export { pauseRecipe, resumeRecipe } from "./pausing.ts";
-export { canBeRedacted, Redactor, SecretInFileError } from "./redact.ts";
+export { canBeRedacted, Redactor, SecretInFileError } from "../redact.ts";
 export { logOf } from "./run_log.ts";
 export { countPrunable, defaultRetention, pruneLedger } from "./retention.ts";
 export { executeRun, type Surroundings } from "./run.ts";

@@ -21,7 +21,7 @@ import { noteLoginEnd } from "./login_end.ts";
 import { WRITE_SENT } from "./open_write.ts";
 import { outcomeOf, type RunOutcome } from "./outcome.ts";
 import { pauseRecipe } from "./pausing.ts";
-import type { Redactor } from "./redact.ts";
+import type { Redactor } from "../redact.ts";
 import { holdRefusedLogin, loginRefusalIn, noteLoginWorked, PASSWORD_REFUSED } from "./refused_login.ts";
 import type { BareRunEvent, StepState } from "./run_events.ts";
 import { findRun, type RunRow } from "./run_rows.ts";

@@ -6,7 +6,7 @@
 import type { Host } from "./host.ts";
 import type { Ledger } from "./ledger.ts";
 import { isBusy } from "./ledger_damage.ts";
-import type { Redactor } from "./redact.ts";
+import type { Redactor } from "../redact.ts";
 import type { BareRunEvent, RunEvent } from "./run_events.ts";
 import { type LogLevel, RunLog } from "./run_log.ts";
 import type { RunRow } from "./run_rows.ts";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Redactor } from "../../lib/runner/redact.ts";
+import { Redactor } from "../../lib/redact.ts";
 import { shownJson, shownText } from "../../lib/shown_text.ts";
 import type { Host } from "./host.ts";
 import { COLOR_CODE } from "./print.ts";

@@ -9,7 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import { parse } from "yaml";
 import { sessionsBetween } from "../../lib/calendars/mod.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
-import { Redactor } from "../../lib/runner/redact.ts";
+import { Redactor } from "../../lib/redact.ts";
 import { insertRun } from "../../lib/runner/run_rows.ts";
 import { Scheduler } from "../../lib/runner/scheduler.ts";
 import { slotsBetween } from "../../lib/runner/slots.ts";

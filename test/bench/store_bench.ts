@@ -5,7 +5,7 @@
  * @module
  */
 import { Ledger } from "../../lib/runner/ledger.ts";
-import { Redactor } from "../../lib/runner/redact.ts";
+import { Redactor } from "../../lib/redact.ts";
 import { insertRun, latestRuns } from "../../lib/runner/run_rows.ts";
 import { Scheduler } from "../../lib/runner/scheduler.ts";
 import { why } from "../../lib/runner/why.ts";

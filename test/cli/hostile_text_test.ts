@@ -71,6 +71,29 @@ Deno.test("an error's message holds no control characters, and its text is the b
   if ("text" in error) assertStringIncludes(String(error.text), "\x1b]0;owned");
 });
 
+Deno.test("an error of a script never holds the password that a broker repeats", async () => {
+  await using at = gateway(false);
+  for (const password of [PASSWORD, undefined]) {
+    await using client = await connect({
+      gateway: { url: at.url, tradePasswordKey: KEY },
+      retry: { attempts: 1 },
+      ...password !== undefined && { tradePassword: password },
+    });
+    const calls = [
+      () => client.account.funds({ market: "hk" }),
+      () => client.account.login({ password: PASSWORD }),
+      () => client.orders.today({ market: "hk" }).toArray(),
+    ];
+    for (const [index, call] of calls.entries()) {
+      const error = await call().then(() => undefined, (thrown: unknown) => thrown);
+      assert(error instanceof Error);
+      const all = `${Deno.inspect(error)} ${"text" in error ? error.text : ""}`;
+      // The control: without knowing the password, nothing can be taken out.
+      assertEquals(all.includes(PASSWORD), password === undefined && index !== 1, all);
+    }
+  }
+});
+
 Deno.test("shownText() keeps lines and every script, and shownJson() every character", () => {
   const fine = "騰訊控股 100 – naïve 🙂\n\tשלום";
   assertEquals(shownText(fine), fine);

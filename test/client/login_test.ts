@@ -87,7 +87,7 @@ Deno.test("a wrong password is tried once for all who wait, so that no account g
   await using end = farEnd(({ path }) =>
     path === "/trade/TradeLogin" ? refused("wrong password") : refused("1012")
   );
-  await using client = await connect({ gateway: end.url, tradePassword: "wrong", tradePasswordKey });
+  await using client = await connect({ gateway: end.url, tradePassword: "246810", tradePasswordKey });
   const reads = Array.from(
     { length: 10 },
     () => assertRejects(() => client.account.funds({ market: "us" }), RejectedError, "wrong password"),

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type Claim, claimRun } from "../../lib/runner/claims.ts";
 import { endRun, LeaseLostError, renewClaim, underClaim } from "../../lib/runner/holding.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
-import { Redactor } from "../../lib/runner/redact.ts";
+import { Redactor } from "../../lib/redact.ts";
 import { recoverExpired } from "../../lib/runner/recovery.ts";
 import { executeRun } from "../../lib/runner/run.ts";
 import { findRun } from "../../lib/runner/run_rows.ts";

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { postQuietly } from "../../lib/quiet_post.ts";
 import { Pinger, pingUrl } from "../../lib/runner/dead_man.ts";
-import { Redactor } from "../../lib/runner/redact.ts";
+import { Redactor } from "../../lib/redact.ts";
 import { bench, DAY, MINUTE, realHost, recipe, step } from "./support.ts";
 
 /** A dead-man service that notes what it is asked. */

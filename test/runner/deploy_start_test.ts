@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { Redactor } from "../../lib/runner/redact.ts";
+import { Redactor } from "../../lib/redact.ts";
 import { jitterOf } from "../../lib/runner/run_key.ts";
 import { runLatestSlot } from "../../lib/runner/script.ts";
 import { at, type Bench, bench, every, MINUTE, recipe, settle, step } from "./support.ts";

@@ -5,7 +5,7 @@
  */
 import { createClient } from "../../lib/client/client.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
-import { Redactor } from "../../lib/runner/redact.ts";
+import { Redactor } from "../../lib/redact.ts";
 import { Scheduler } from "../../lib/runner/scheduler.ts";
 import { describeOwnStep, runOwnStep } from "../../lib/steps/own_step.ts";
 import { gateway } from "../../lib/transports/gateway.ts";

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { canBeRedacted, Redactor, SecretInFileError } from "../../lib/runner/redact.ts";
+import { canBeRedacted, Redactor, SecretInFileError } from "../../lib/redact.ts";
 import { temporaryFolder } from "./support.ts";
 
 function knowing(...secrets: string[]): Redactor {

@@ -6,7 +6,7 @@ import { keepAlivePeriod, keepLogin, type LoginEvent } from "../../lib/runner/ke
 import { Ledger } from "../../lib/runner/ledger.ts";
 import { backupLedger, verifyLedger } from "../../lib/runner/ledger_care.ts";
 import { deliverNotices } from "../../lib/runner/notify.ts";
-import { Redactor } from "../../lib/runner/redact.ts";
+import { Redactor } from "../../lib/redact.ts";
 import { runLatestSlot } from "../../lib/runner/script.ts";
 import { stopOnSignals } from "../../lib/runner/signals.ts";
 import { addManualRun } from "../../lib/runner/starts.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { Ledger } from "../../lib/runner/ledger.ts";
-import { Redactor } from "../../lib/runner/redact.ts";
+import { Redactor } from "../../lib/redact.ts";
 import { Scheduler } from "../../lib/runner/scheduler.ts";
 import { every, realHost, recipe, step } from "./support.ts";
 

@@ -5,7 +5,7 @@
  */
 import type { Host } from "../../lib/runner/host.ts";
 import { Ledger } from "../../lib/runner/ledger.ts";
-import { Redactor } from "../../lib/runner/redact.ts";
+import { Redactor } from "../../lib/redact.ts";
 import type { RunEvent } from "../../lib/runner/run_events.ts";
 import { Scheduler, type SchedulerEvent, type SchedulerOptions } from "../../lib/runner/scheduler.ts";
 import type {

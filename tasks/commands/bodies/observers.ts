@@ -9,7 +9,7 @@ import { isTracing, postQuietly } from "../../../lib/quiet_post.ts";
 import { Pinger } from "../../../lib/runner/dead_man.ts";
 import type { Host as RunnerHost } from "../../../lib/runner/host.ts";
 import type { Meter } from "../../../lib/runner/metrics.ts";
-import { Redactor } from "../../../lib/runner/redact.ts";
+import { Redactor } from "../../../lib/redact.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
 import type { SchedulerEvent } from "../../../lib/runner/scheduler.ts";
 import type { RunTracer, Telemetry } from "../../../lib/runner/tracing.ts";

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { BrokerError } from "../errors.ts";
+import { BrokerError } from "./errors.ts";
 
 /** A file holds the value of a secret. */
 export class SecretInFileError extends BrokerError {
@@ -96,9 +96,10 @@ export class Redactor {
   error(error: unknown): void {
     if (this.#pattern === undefined) return;
     for (let each = error; each instanceof Error; each = each.cause) {
-      for (const name of ["message", "stack"] as const) {
-        const text = each[name];
-        if (text === undefined || this.text(text) === text) continue;
+      // `text` is what the broker said.
+      for (const name of ["message", "stack", "text"] as const) {
+        const text: unknown = Reflect.get(each, name);
+        if (typeof text !== "string" || this.text(text) === text) continue;
         // Some of the system's own errors have no member that could be set.
         Object.defineProperty(each, name, { value: this.text(text), configurable: true, writable: true });
       }
