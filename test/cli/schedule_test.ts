@@ -66,7 +66,7 @@ Deno.test("schedule goes on after kill -9 where it was, each slot once", async (
   const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const text = await until(
     reader,
-    (text) => / {2}beat\/main\/\S+ {2}[0-9a-f]{8} {2}ok, \d+\.\d s/.test(text),
+    (text) => / {2}beat\/main\/\S+ {2}[0-9a-f]{32} {2}ok, \d+\.\d s/.test(text),
   );
   assertStringIncludes(text, "1 recipe is scheduled (beat), ledger ");
   process.kill("SIGKILL");
