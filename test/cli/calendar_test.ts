@@ -232,14 +232,16 @@ Deno.test("a file of set days that is wrong stops nothing that goes by no calend
   // The doctor looks for the last session in the built-in calendars, and leaves the file of set days alone.
   const looked = await place.run("doctor");
   assert(!`${looked.out}${looked.err}`.includes("days.json"), looked.err);
-  await Promise.all(free.filter((name) => name !== "doctor").map(async (name) => {
-    const args = ["info", "--json", `tasks/commands/bodies/${name}.ts`];
-    const { stdout } = await new Deno.Command(Deno.execPath(), { args, cwd: root }).output();
-    const { modules }: { modules: { specifier: string }[] } = JSON.parse(new TextDecoder().decode(stdout));
-    const files = modules.map(({ specifier }) => specifier.slice(root.href.length));
-    assert(files.includes(`tasks/commands/bodies/${name}.ts`));
-    assertEquals(files.filter((file) => file.startsWith("lib/calendars/")), [], name);
-  }));
+  await Promise.all(
+    free.filter((name) => name !== "doctor").map(async (name) => {
+      const args = ["info", "--json", `tasks/commands/bodies/${name}.ts`];
+      const { stdout } = await new Deno.Command(Deno.execPath(), { args, cwd: root }).output();
+      const { modules }: { modules: { specifier: string }[] } = JSON.parse(new TextDecoder().decode(stdout));
+      const files = modules.map(({ specifier }) => specifier.slice(root.href.length));
+      assert(files.includes(`tasks/commands/bodies/${name}.ts`));
+      assertEquals(files.filter((file) => file.startsWith("lib/calendars/")), [], name);
+    }),
+  );
 });
 
 Deno.test("next and check tell a day that was set by hand, and check warns of what is not certain", async () => {
