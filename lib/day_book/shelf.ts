@@ -27,10 +27,12 @@ export class Shelf implements Disposable {
   /**
    * Makes the folder if need be, locks it, and puts in order what a killed run left.
    *
-   * @throws {DayBookError} When another export holds it.
+   * @throws {DayBookError} When another export holds it, or when a link takes the place of a file or folder of ours:
+   * the export would write or read elsewhere.
    */
   static open(out: string): Shelf {
     makeFolder(out);
+    refuseLinks(out);
     const lock = Deno.openSync(`${out}/${LOCK}`, {
       create: true,
       read: true,
@@ -153,6 +155,21 @@ export class Shelf implements Disposable {
         Deno.renameSync(this.#hidden(place, "previous"), this.path(place));
       } else removeIfThere(`${this.out}/${name}`);
     }
+  }
+}
+
+/** Names of everything that an export reads or writes in its folder. */
+const OURS = /^\.?(\d{4}-\d{2}-\d{2}|day-book\.lock|account\.json)/;
+
+/** Refuses a folder in which a link leads elsewhere. */
+function refuseLinks(out: string): void {
+  for (const { name, isSymlink } of Deno.readDirSync(out)) {
+    if (!isSymlink || !OURS.test(name)) continue;
+    throw new DayBookError(
+      `Cannot export into "${out}": "${name}" is a symbolic link, and an export writes into its own folder only; ` +
+        "remove the link, or move what it leads to here",
+      { code: "link" },
+    );
   }
 }
 

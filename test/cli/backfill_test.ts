@@ -18,7 +18,7 @@ const runsOf = (path: string) => {
 async function world() {
   const gateway = await simulate({ fillsPerDay: 3 });
   const dir = await folder({});
-  await Deno.writeTextFile(`${dir.path}/book.yaml`, book.replace("OUT", `${dir.path}/out`));
+  await Deno.writeTextFile(`${dir.path}/book.yaml`, book.replace("OUT", "out"));
   const ledger = `${dir.path}/ledger.db`;
   return {
     path: dir.path,
@@ -26,6 +26,7 @@ async function world() {
     ledger,
     env: envOf(gateway),
     where: ["--ledger", ledger, "--recipes", dir.path],
+    files: ["--out", dir.path],
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();
@@ -37,7 +38,7 @@ const week = ["--from", "2025-08-09", "--to", "2025-08-14"];
 
 Deno.test("backfill --dry-run lists what would run and changes nothing", async () => {
   await using w = await world();
-  const { code, out, err } = await cli(["backfill", "book", ...week, "--dry-run", ...w.where]);
+  const { code, out, err } = await cli(["backfill", "book", ...week, "--dry-run", ...w.where, ...w.files]);
   assertEquals([code, err], [0, "hsgate: 4 runs would run; nothing was changed\n"]);
   assertEquals(
     out,
@@ -55,7 +56,7 @@ Deno.test("backfill --dry-run lists what would run and changes nothing", async (
 
 Deno.test("backfill exports each day as of that day, one after the other, and finds nothing to do afterwards", async () => {
   await using w = await world();
-  const words = ["backfill", "book", ...week, ...w.where];
+  const words = ["backfill", "book", ...week, ...w.where, ...w.files];
   const { code, out, err } = await cli(words, { env: w.env });
   assertEquals([code, err], [0, "hsgate: 4 ok\n"]);
   const lines = out.trimEnd().split("\n");
@@ -76,7 +77,7 @@ Deno.test("backfill exports each day as of that day, one after the other, and fi
 
 Deno.test("backfill goes on after a day that failed, shows why, and ends with 1", async () => {
   await using w = await world();
-  const words = ["backfill", "book", "--from", "2025-08-13", "--to", "2025-08-14", ...w.where];
+  const words = ["backfill", "book", "--from", "2025-08-13", "--to", "2025-08-14", ...w.where, ...w.files];
   const { code, out, err } = await cli(words, { env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" } });
   assertEquals([code, err], [1, "hsgate: 2 failed\n"]);
   assertStringIncludes(out, "2025-08-14  book/main/2025-08-14  failed, ");
@@ -88,7 +89,7 @@ Deno.test("backfill goes on after a day that failed, shows why, and ends with 1"
 Deno.test("backfill leaves days as they were at Ctrl-C, and the same command goes on", async () => {
   await using w = await world();
   const stop = new AbortController();
-  const words = ["backfill", "book", ...week, ...w.where];
+  const words = ["backfill", "book", ...week, ...w.where, ...w.files];
   const first = await cli(words, {
     env: w.env,
     signal: stop.signal,
@@ -123,10 +124,10 @@ Deno.test("rerun runs one run again under its key, and leaves it to a scheduler 
   await using w = await world();
   const key = "book/main/2025-08-14";
   const fails = { env: { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" } };
-  await cli(["backfill", "book", "--from", "2025-08-14", ...w.where], fails);
-  const { code, out } = await cli(["rerun", key, ...w.where], { env: w.env });
+  await cli(["backfill", "book", "--from", "2025-08-14", ...w.where, ...w.files], fails);
+  const { code, out } = await cli(["rerun", key, ...w.where, ...w.files], { env: w.env });
   assertEquals([code, out], [0, `${key}  ok\n`]);
-  const queued = await cli(["rerun", key, "--queue", "--json", ...w.where], { env: w.env });
+  const queued = await cli(["rerun", key, "--queue", "--json", ...w.where, ...w.files], { env: w.env });
   assertEquals([JSON.parse(queued.out), runsOf(w.ledger)], [{ key, state: "due" }, [`${key} due`]]);
   const why = await cli(["why", "book", "2025-08-14", ...w.where]);
   assertStringIncludes(why.out, "is due since 2025-08-15 10:30 Asia/Hong_Kong and has not begun");
@@ -151,7 +152,7 @@ Deno.test("runs, why and rerun tell of a run by hand whose process died, and rer
   }
   const at = (ms: number) => ({ env: w.env, now: () => MORNING + ms });
   // Its lease holds still.
-  const alive = await cli(["rerun", key, ...w.where], at(-90_000));
+  const alive = await cli(["rerun", key, ...w.where, ...w.files], at(-90_000));
   assertEquals([alive.code, alive.out], [2, ""]);
   assertStringIncludes(alive.err, "a process is at it since 2025-08-15T02:28:00Z and gives signs of life");
   assertEquals((await cli(["runs", "--ledger", w.ledger], at(-90_000))).out.includes("silent"), false);
@@ -174,10 +175,10 @@ Deno.test("runs, why and rerun tell of a run by hand whose process died, and rer
     `has not been heard of since 2025-08-15 10:29 Asia/Hong_Kong; no scheduler takes over`,
   );
   assertStringIncludes(why, `hsgate rerun ${key}`);
-  const queued = await cli(["rerun", key, "--queue", ...w.where], at(0));
+  const queued = await cli(["rerun", key, "--queue", ...w.where, ...w.files], at(0));
   assertEquals([queued.code, runsOf(w.ledger)], [2, [`${key} running`]]);
   assertStringIncludes(queued.err, "it was started by hand, and a scheduler runs slots alone");
-  const { code, out } = await cli(["rerun", key, ...w.where], at(0));
+  const { code, out } = await cli(["rerun", key, ...w.where, ...w.files], at(0));
   assertEquals([code, out], [0, `${key}  ok\n`]);
 });
 
@@ -304,7 +305,7 @@ Deno.test("resume --catch-up takes up slots of the pause, and refuses those of a
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
   const at = (text: string) => () => Date.parse(text);
-  const once = ["schedule", w.path, "--ledger", w.ledger, "--once"];
+  const once = ["schedule", w.path, "--ledger", w.ledger, "--once", ...w.files];
   await cli(once, { env: w.env, now: at("2025-08-11T08:00:00+08:00") });
   for (const name of ["book", "cancel"]) {
     await cli(["pause", name, "--ledger", w.ledger], { now: at("2025-08-11T08:01:00+08:00") });
@@ -330,7 +331,7 @@ Deno.test("resume --catch-up takes up slots of the pause, and refuses those of a
 
 Deno.test("check and next tell of a schedule that the ledger knows and the recipe has not any more", async () => {
   await using w = await world();
-  await cli(["schedule", w.path, "--ledger", w.ledger, "--once"], { env: w.env });
+  await cli(["schedule", w.path, "--ledger", w.ledger, "--once", ...w.files], { env: w.env });
   const renamed = (await Deno.readTextFile(`${w.path}/book.yaml`)).replace(
     "{ calendar",
     "{ id: evening, calendar",
@@ -358,7 +359,7 @@ Deno.test("a secret that a command tells reaches its step, and no log, ledger or
       `secrets:\n  hook: { command: [echo, "${url}"] }\n` +
       `steps:\n  - id: tell\n    uses: notify\n    with: { webhook: "\${secret:hook}", text: hello }\n`,
   );
-  const words = ["backfill", "tell", "--from", "2025-08-14", ...w.where];
+  const words = ["backfill", "tell", "--from", "2025-08-14", ...w.where, ...w.files];
   const { code, out, err } = await cli(words, { env: w.env });
   assertEquals([code, seen.length], [0, 1], err);
   using ledger = new Ledger(w.ledger);
@@ -386,7 +387,16 @@ Deno.test("backfill in a process of its own ends with 130 at SIGINT, and the day
   );
   // It answers when the test is over.
   w.gateway.faults.arm({ kind: "delay", operation: "fills.history", ms: 60_000 });
-  const process = start(["backfill", "slow", "--from", "2025-08-13", "--to", "2025-08-14", ...w.where], {
+  const process = start([
+    "backfill",
+    "slow",
+    "--from",
+    "2025-08-13",
+    "--to",
+    "2025-08-14",
+    ...w.where,
+    ...w.files,
+  ], {
     env: w.env,
   });
   const until = Date.now() + 15_000;

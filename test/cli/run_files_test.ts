@@ -47,9 +47,9 @@ async function sha256Of(path: string): Promise<string> {
 
 /** Runs the recipe of a folder by hand, and reads its key from the last line. */
 async function runBook(path: string, to: string, env: Record<string, string> = {}) {
-  const text = book(`${path}/books`, to);
+  const text = book("books", to);
   await Deno.writeTextFile(`${path}/book.yaml`, text);
-  const words = ["run", `${path}/book.yaml`, "--ledger", `${path}/l.db`];
+  const words = ["run", `${path}/book.yaml`, "--ledger", `${path}/l.db`, "--out", path];
   const outcome = await cli(words, { env, files: { [`${path}/book.yaml`]: text } });
   return { ...outcome, key: /run key (\S+)/.exec(outcome.out)?.[1] ?? "" };
 }
@@ -79,7 +79,9 @@ Deno.test("export-day-book names every file in the ledger with its hash, and equ
 
   // Without a ledger too it is told which of them were there before.
   const path = `${dir.path}/book.yaml`;
-  const plain = await cli(["run", path], { files: { [path]: await Deno.readTextFile(path) } });
+  const plain = await cli(["run", path, "--out", dir.path], {
+    files: { [path]: await Deno.readTextFile(path) },
+  });
   assertStringIncludes(plain.err, `hsgate:   kept ${day}/ (12 files)\nhsgate:   kept ${next} (12 files)\n`);
 });
 

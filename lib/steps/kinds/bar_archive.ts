@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { safeName } from "../../confined_paths.ts";
 import type { Client } from "../../client/client.ts";
 import { barDayLimits, type BarInterval } from "../../dictionaries/bar.ts";
 import type { Bar } from "../../operations/quotes.ts";
@@ -22,8 +23,8 @@ export interface ArchiveOptions {
   from: string;
   /** Last day that is wanted. */
   to: string;
-  /** Folder of the archive. */
-  folder: string;
+  /** Returns a path in the folder of the archive. @throws {TypeError} When it would leave that folder. */
+  pathOf(...parts: string[]): string;
   signal: AbortSignal;
 }
 
@@ -43,9 +44,10 @@ export interface ArchivedBars {
 
 /** Reads from the last day that is there up to the last one wanted, each request within its limit. */
 export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars> {
-  const { client, security, interval, from, to, folder, signal } = options;
-  const base = `${folder}/${security.symbol}/${interval}`;
-  const last = await lastDay(base);
+  const { client, security, interval, from, to, signal } = options;
+  const name = await safeName(security.symbol);
+  const pathOf = (...parts: string[]) => options.pathOf(name, interval, ...parts);
+  const last = await lastDay(pathOf);
   const resumedAt = last ?? from;
   const result: ArchivedBars = {
     symbol: security.symbol,
@@ -67,7 +69,7 @@ export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars
     const fresh = bars.filter(({ date }) => date !== undefined && date >= start && date <= to);
     if (fresh.length === 0) break;
     // Whatever came is kept at once, so that a run that is stopped goes on from there.
-    await keep(base, fresh, result);
+    await keep(pathOf, fresh, result);
     const reached = fresh.at(-1)!.date!;
     result.lastDay = reached;
     if (bars.at(-1)?.date !== reached) break; // the rest lies beyond the last day
@@ -80,9 +82,12 @@ export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars
 const dayAfter = (day: string) => Temporal.PlainDate.from(day).add({ days: 1 }).toString();
 const keyOf = ({ date, time }: Bar) => `${date} ${time ?? ""}`;
 
-async function keep(base: string, bars: readonly Bar[], result: ArchivedBars): Promise<void> {
+/** Path of a file of one security and interval. */
+type PathOf = (...parts: string[]) => string;
+
+async function keep(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars): Promise<void> {
   for (const [year, ofYear] of Map.groupBy(bars, ({ date }) => date!.slice(0, 4))) {
-    const path = `${base}/${year}.jsonl`;
+    const path = pathOf(`${year}.jsonl`);
     const text = await readIfThere(path) ?? "";
     const { before, lines: known } = splitAt(text, ofYear.map(keyOf).reduce((a, b) => a < b ? a : b));
     let changed = 0;
@@ -129,16 +134,18 @@ function* barsBackwards(text: string): Generator<{ bar: Bar; start: number }> {
   }
 }
 
-async function lastDay(base: string): Promise<string | undefined> {
+async function lastDay(pathOf: PathOf): Promise<string | undefined> {
   const years: string[] = [];
   try {
-    for await (const { name } of Deno.readDir(base)) if (/^\d{4}\.jsonl$/.test(name)) years.push(name);
+    for await (const { name } of Deno.readDir(pathOf())) {
+      if (/^\d{4}\.jsonl$/.test(name)) years.push(name);
+    }
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   }
   const newest = years.sort().at(-1);
   if (newest === undefined) return undefined;
-  const [last] = barsBackwards(await readIfThere(`${base}/${newest}`) ?? "");
+  const [last] = barsBackwards(await readIfThere(pathOf(newest)) ?? "");
   return last?.bar.date;
 }

@@ -60,11 +60,11 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
     if ((from === undefined) === (rows === undefined)) wrong([], "either from or rows");
   },
   async run({ from, rows: given, to, columns, title, exactCsv }, context, typeOf) {
-    const path = pathIn(context, from ?? "");
-    const rows = given ?? readRows(path, await readReport(path));
+    const target = pathIn(context, to); // a wrong one is told before anything is read
+    const rows = given ?? await rowsOf(pathIn(context, from ?? ""));
     const chosen = columns === undefined ? rows : rows.map((row) => pick(row, columns));
     const file = await writeWhole(
-      pathIn(context, to),
+      target,
       write(to, chosen, { columns, title, exact: exactCsv }),
     );
     context.artifact({ dataset: "report", businessDay: context.session?.date, final: true, ...file });
@@ -91,6 +91,8 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
 
 /** Largest file that is converted, bytes: its rows are held in memory. */
 const MOST_BYTES = 64 * 1024 * 1024;
+
+const rowsOf = async (path: string) => readRows(path, await readReport(path));
 
 async function readReport(path: string): Promise<string> {
   const bytes = await readRegular(path, MOST_BYTES);

@@ -4,14 +4,23 @@
  * @module
  */
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../private_files.ts";
+import { confined, isInside } from "../../confined_paths.ts";
 import { type CsvOptions, csvRecord } from "../../csv_text.ts";
 import type { StepContext } from "../compiled.ts";
 
-/** Returns a path under the folder of the run; one that is absolute stays, but for a dry run. */
-export function pathIn(context: Pick<StepContext, "out" | "keepWithin">, ...parts: string[]): string {
+/**
+ * Returns a path under the folder of the run. A dry run has a folder of its own: there an absolute path becomes
+ * one below that folder.
+ *
+ * @throws {TypeError} When the path leaves the folder of the run. Nothing was written.
+ */
+export function pathIn(
+  { out, keepWithin }: Pick<StepContext, "out" | "keepWithin">,
+  ...parts: string[]
+): string {
   const joined = parts.join("/");
-  if (context.keepWithin) return `${context.out}/${joined.replaceAll("..", "_")}`;
-  return joined.startsWith("/") || context.out === "" ? joined : `${context.out}/${joined}`;
+  const isElsewhere = keepWithin && joined.startsWith("/") && !isInside(out, joined);
+  return confined(out, isElsewhere ? `.${joined}` : joined);
 }
 
 /** A file that was written. */
@@ -30,7 +39,7 @@ export async function writeWhole(
   const folder = path.replace(/\/?[^/]*$/, "");
   if (folder !== "") await Deno.mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const part = `${path}.part`;
-  const file = await Deno.open(part, { write: true, create: true, truncate: true, mode: PRIVATE_FILE });
+  const file = await openNew(part);
   try {
     for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
     await file.sync();
@@ -39,6 +48,18 @@ export async function writeWhole(
   }
   await Deno.rename(part, path);
   return { path, bytes: bytes.length, sha256: await sha256(bytes) };
+}
+
+/** Makes a file in place of the one that a crash left. A link of that name is removed, and never written through. */
+async function openNew(path: string): Promise<Deno.FsFile> {
+  const options = { write: true, createNew: true, mode: PRIVATE_FILE };
+  try {
+    return await Deno.open(path, options);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
+  await Deno.remove(path);
+  return await Deno.open(path, options);
 }
 
 /** SHA-256 in hex. */

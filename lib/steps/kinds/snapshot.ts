@@ -206,14 +206,13 @@ async function archive(
     );
     for (const [index, { security, interval }] of jobs.entries()) {
       context.progress({ text: `${security.symbol} ${interval}`, done: index, total: jobs.length });
-      const folder = pathIn(context, given.out, "bars");
       const { files, ...done } = await archiveBars({
         client,
         security,
         interval,
         from: wanted.from,
         to,
-        folder,
+        pathOf: (...parts) => pathIn(context, given.out, "bars", ...parts),
         signal,
       });
       taken.bars.push(done);

@@ -79,7 +79,8 @@ export const watch = stepKind<Params, Recorded>({
     const signal = AbortSignal.any([ending.signal, context.signal]);
     // A stop of the run rejects the wait as well; the loop below ends by the same signal.
     const timer = pause({ ...context, signal }, waitMs).then(() => ending.abort(), () => {});
-    const files = new PushFiles(pathIn(context, given.out, day));
+    const files = new PushFiles((name) => pathIn(context, given.out, day, name));
+    files.pathOf("gap"); // a wrong folder is told before anything is recorded
     try {
       const client = await context.client();
       const events = client.watch({
@@ -172,19 +173,20 @@ async function nameArtifacts(result: Recorded, context: StepContext): Promise<vo
 
 /** One file for each kind of push; lines are whole also when the process dies. */
 class PushFiles {
-  readonly #folder: string;
-  readonly #open = new Map<string, Deno.FsFile>();
+  readonly #locate: (name: string) => string;
+  readonly #open = new Map<string, { file: Deno.FsFile; path: string }>();
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  constructor(locate: (name: string) => string) {
+    this.#locate = locate;
   }
 
   async add(type: string, row: unknown): Promise<void> {
-    let file = this.#open.get(type);
+    let file = this.#open.get(type)?.file;
     if (file === undefined) {
-      await Deno.mkdir(this.#folder, { recursive: true, mode: PRIVATE_FOLDER });
-      file = await Deno.open(this.#pathOf(type), { append: true, create: true, mode: PRIVATE_FILE });
-      this.#open.set(type, file);
+      const path = this.pathOf(type);
+      await Deno.mkdir(path.replace(/\/?[^/]*$/, ""), { recursive: true, mode: PRIVATE_FOLDER });
+      file = await Deno.open(path, { append: true, create: true, mode: PRIVATE_FILE });
+      this.#open.set(type, { file, path });
     }
     const bytes = new TextEncoder().encode(`${JSON.stringify(row)}\n`);
     for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
@@ -192,14 +194,15 @@ class PushFiles {
 
   /** Closes the files and returns their paths. */
   async close(): Promise<string[]> {
-    for (const file of this.#open.values()) {
+    for (const { file } of this.#open.values()) {
       await file.sync();
       file.close();
     }
-    return [...this.#open.keys()].sort().map((type) => this.#pathOf(type));
+    return [...this.#open.values()].map(({ path }) => path).sort();
   }
 
-  #pathOf(type: string): string {
-    return `${this.#folder}/${type}.jsonl`;
+  /** Returns the path of the file for one kind of push. @throws {TypeError} When it would leave the folder. */
+  pathOf(type: string): string {
+    return this.#locate(`${type}.jsonl`);
   }
 }
