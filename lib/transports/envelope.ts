@@ -112,7 +112,8 @@ export function readAnswer(
 /**
  * Opens `{ok, err, data}` and returns what it holds.
  *
- * @throws {BrokerError} The broker said no, or it is no envelope.
+ * @throws {BrokerError} The broker said no, or it is no envelope, or `err` names an error beside `ok: true` (code
+ * `ok-with-error`; for a write the outcome is unknown).
  */
 export function openEnvelope(context: CallContext, text: string): unknown {
   const envelope = parse(text);
@@ -120,8 +121,21 @@ export function openEnvelope(context: CallContext, text: string): unknown {
   if (!isRecord(envelope) || typeof envelope.ok !== "boolean") {
     throw unreadable(context, 'it has no "ok", so this is not the gateway', "not-an-envelope");
   }
-  if (envelope.ok) return envelope.data;
-  throw rejection(context, refusedBy(envelope));
+  if (!envelope.ok) throw rejection(context, refusedBy(envelope));
+  const error = errorOf(envelope.err);
+  if (error === "") return envelope.data;
+  const shown = error.length > 300 ? `${error.slice(0, 300)}…` : error;
+  throw unreadable(context, `it says "ok" and an error as well: "${shown}"`, "ok-with-error");
+}
+
+/** Words in the place of an error that mean success. */
+const successWords: readonly string[] = ["ok", "success", "0", "0000", "成功", "null"];
+
+/** The error text beside `ok: true`; empty when there is none, or a word that means success. */
+function errorOf(err: unknown): string {
+  if (err === undefined || err === null || err === false) return "";
+  const text = (typeof err === "object" ? JSON.stringify(err) : String(err)).trim();
+  return text === "{}" || text === "[]" || successWords.includes(text.toLowerCase()) ? "" : text;
 }
 
 /** What an answer with an HTTP status other than 200 means. Its envelope counts, where there is one. */

@@ -7,6 +7,7 @@ import {
   BrokerError,
   MarketClosedError,
   OutcomeUnknownError,
+  ProtocolError,
   RejectedError,
   TransportError,
 } from "../../lib/errors.ts";
@@ -73,6 +74,25 @@ Deno.test("what a gateway says without a known code leaves a write open, and ref
     const [write, read] = await endsAt(json(body));
     assert(write instanceof OutcomeUnknownError, `${body}: ${write.name}`);
     assert(read instanceof RejectedError, `${body}: ${read.name}`);
+  }
+});
+
+Deno.test("an error beside ok: true leaves a write open and fails a read; words of success are none", async () => {
+  const end = (err: unknown, data: unknown) => json(JSON.stringify({ ok: true, err, data }));
+  for (const err of ["1017 request timeout", "partial result", "系统错误", 500, { code: 1 }]) {
+    const [write, read, writes] = await endsAt(end(err, { data: "7", assetBalance: "1.00" }));
+    const text = typeof err === "object" ? JSON.stringify(err) : String(err);
+    assert(write instanceof OutcomeUnknownError, `${text}: ${write.name}`);
+    assert(read instanceof ProtocolError, `${text}: ${read.name}`);
+    assertEquals([write.code, read.code, writes], ["ok-with-error", "ok-with-error", 1]);
+    for (const { message } of [write, read]) assertStringIncludes(message, text);
+  }
+  // The controls: no error, and words that servers write when there is none.
+  for (const err of ["", " ", null, undefined, false, 0, "0", "0000", "OK", "success", "成功", {}]) {
+    await using broker = farEnd(() => end(err, { data: "7", assetBalance: "1.00" }));
+    await using client = await connect({ gateway: { url: broker.url }, retry });
+    assertEquals((await client.orders.place(ORDER)).orderId, "7", String(err));
+    assertEquals((await client.account.funds({ market: "hk" })).totalAssets, "1.00", String(err));
   }
 });
 
