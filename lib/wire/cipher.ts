@@ -14,10 +14,12 @@ import { BLOCK_LENGTH } from "./padding.ts";
 /** Bytes that PKCS#1 v1.5 takes of each segment. */
 const SEGMENT_OVERHEAD = 11;
 /**
- * Most segments that are decrypted. The first request holds a token and the first answer a key or a refusal, a few
- * hundred bytes; longer bodies would only keep the process busy before their signature could be looked at.
+ * Most segments that are decrypted by default. Longer bodies would only keep the process busy before their signature
+ * could be looked at.
  */
-const MAX_SEGMENTS = 16;
+const MAX_SEGMENTS = 64;
+/** Most segments of the first answer: it holds a key or a refusal, a few hundred bytes. */
+export const FIRST_ANSWER_SEGMENTS = 16;
 /** Bytes of a session key. */
 export const SESSION_KEY_LENGTH = 16;
 
@@ -56,9 +58,13 @@ export function encryptSegments(plain: Uint8Array, key: PublicKey, options: Segm
  * damaged segments learns nothing about the key from the answer or its time.
  *
  * @throws {ProtocolError} With code `cipher-segment` when a segment is cut short or meant for another key, or
- *   there are more than 16.
+ *   there are more than allowed.
  */
-export function decryptSegments(encrypted: Uint8Array, key: PrivateKey): Uint8Array {
+export function decryptSegments(
+  encrypted: Uint8Array,
+  key: PrivateKey,
+  mostSegments: number = MAX_SEGMENTS,
+): Uint8Array {
   if (encrypted.length % key.length !== 0) {
     throw wireError(
       "cipher-segment",
@@ -66,10 +72,10 @@ export function decryptSegments(encrypted: Uint8Array, key: PrivateKey): Uint8Ar
     );
   }
   const count = encrypted.length / key.length;
-  if (count > MAX_SEGMENTS) {
+  if (count > mostSegments) {
     throw wireError(
       "cipher-segment",
-      `Cannot decrypt: ${count} segments are more than the ${MAX_SEGMENTS} taken`,
+      `Cannot decrypt: ${count} segments are more than the ${mostSegments} taken`,
     );
   }
   const parts: Uint8Array[] = [];

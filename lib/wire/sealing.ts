@@ -38,6 +38,8 @@ export interface SealingOptions {
   padding?: Padding;
   /** Most bytes of an RSA segment that we send; the vendor's client cuts at 100. @default {117} */
   segmentLength?: number;
+  /** Most RSA segments of a body that is opened. @default {64} */
+  mostSegments?: number;
   /**
    * What stands in the last field of the header: 1 is what the vendor's client writes, the document says
    * nothing.
@@ -157,7 +159,9 @@ export class Sealing implements Disposable {
   /** All that the body may have been; more than one only where its padding can be read in two ways. */
   #decrypt(body: Uint8Array, cipher: "none" | "rsa" | "aes"): Uint8Array[] {
     if (cipher === "none") return [body];
-    if (cipher === "rsa") return [decryptSegments(body, this.#options.privateKey)];
+    if (cipher === "rsa") {
+      return [decryptSegments(body, this.#options.privateKey, this.#options.mostSegments)];
+    }
     const padded = this.#session().decrypt(body);
     return readings(padded).map((length) => padded.subarray(0, length));
   }

@@ -244,9 +244,10 @@ Deno.test("decryptSegments() throws one typed error for a cut, damaged or foreig
   for (const fill of [0, 255]) {
     assertEquals(codeOf(() => decryptSegments(new Uint8Array(128).fill(fill), developer)), "cipher-segment");
   }
-  const endless = encryptSegments(new Uint8Array(117 * 17), developerPublic);
+  const endless = encryptSegments(new Uint8Array(117 * 65), developerPublic);
   assertEquals(codeOf(() => decryptSegments(endless, developer)), "cipher-segment");
-  assertEquals(decryptSegments(endless.subarray(0, 16 * 128), developer).length, 117 * 16);
+  assertEquals(decryptSegments(endless.subarray(0, 64 * 128), developer).length, 117 * 64);
+  assertEquals(codeOf(() => decryptSegments(endless.subarray(0, 17 * 128), developer, 16)), "cipher-segment");
   // Whichever segment is damaged, the error says the same.
   const messages = [0, 200].map((at) => {
     const damaged = encrypted.slice();

@@ -8,6 +8,7 @@
 import { type BrokerError, DisplacedError, ProtocolError, TransportError } from "../../errors.ts";
 import { platform } from "../../operations/platform.ts";
 import type { Envelopes, Response } from "../../wire/envelope.ts";
+import { FIRST_ANSWER_SEGMENTS } from "../../wire/cipher.ts";
 import type { Frame } from "../../wire/framing.ts";
 import { Sealing, type SealingOptions } from "../../wire/sealing.ts";
 import type { Address } from "../address.ts";
@@ -113,7 +114,7 @@ export class Link {
   constructor(connection: Deno.TcpConn, options: LinkOptions) {
     this.#connection = connection;
     this.#options = options;
-    this.#sealing = new Sealing(options.sealing);
+    this.#sealing = new Sealing({ mostSegments: FIRST_ANSWER_SEGMENTS, ...options.sealing });
     this.#heartbeat = new Heartbeat(options.world, {
       send: () => this.#sendHeartbeat(),
       dead: (error) => this.fail(error),
