@@ -3,10 +3,11 @@
  *
  * @module
  */
+import { readOwned } from "../owned_files.ts";
 import type { Client } from "./client.ts";
 import { connect } from "./connect.ts";
 import { connectOptionsOf } from "./connect_options.ts";
-import { loadSettings, type SettingsFile } from "./settings.ts";
+import { loadSettings } from "./settings.ts";
 
 /** Where {@linkcode connectConfigured} finds settings. */
 export interface ConfiguredOptions {
@@ -23,7 +24,8 @@ export interface ConfiguredOptions {
  * for the gateway its key, are set. Nothing is sent before the first call over the gateway.
  *
  * @throws {InvalidParamsError} With everything that is wrong or missing in the settings.
- * @throws {TypeError} When a key cannot be read.
+ * @throws {TypeError} When a key cannot be read, or when others could have written the settings file or a file of a
+ * secret. The owner of a file is compared with this user only with `--allow-sys=uid`.
  * @example Print the funds of the account that `hsgate.yaml` describes
  * ```ts ignore
  * import { connectConfigured } from "hsgate/settings";
@@ -34,18 +36,13 @@ export interface ConfiguredOptions {
  */
 export async function connectConfigured(options: ConfiguredOptions): Promise<Client> {
   const { env, path = "hsgate.yaml", onWarning } = options;
-  const sources = { env: (name: string) => env(name) || undefined, readFile, path, required: false };
+  const sources = {
+    env: (name: string) => env(name) || undefined,
+    readFile: readOwned,
+    path,
+    required: false,
+  };
   const { settings, warnings } = await loadSettings(sources);
   for (const warning of warnings) onWarning?.(warning);
   return await connect(connectOptionsOf(settings, { program: "a script", env }));
-}
-
-async function readFile(path: string): Promise<SettingsFile | undefined> {
-  try {
-    const { mode } = await Deno.stat(path);
-    return { text: await Deno.readTextFile(path), mode };
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
 }

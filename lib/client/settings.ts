@@ -4,6 +4,7 @@
  * @module
  */
 import { InvalidParamsError, type Issue } from "../errors.ts";
+import { believed } from "../owned_files.ts";
 import { addressOf } from "../transports/address.ts";
 import { platformUrl } from "../transports/direct/options.ts";
 import { DEFAULT_PUSH_IDLE_MS, MAX_PUSH_IDLE_MS } from "../transports/push_waits.ts";
@@ -255,6 +256,8 @@ export function settingVariable(name: SettingName): string {
 export interface SettingsFile {
   text: string;
   mode: number | null;
+  /** Why others could have written it; absent when only its owner could. */
+  distrusted?: string;
 }
 
 /** A MAC address that no maker gives out. */
@@ -294,6 +297,7 @@ interface Given {
  * Loads settings. Everything that is wrong is reported at once, and no message holds a secret.
  *
  * @throws {InvalidParamsError} When a value does not fit, a file is missing or unreadable, or a key is misspelt.
+ * @throws {TypeError} When others could have written the settings file, or a file that holds one setting.
  */
 export async function loadSettings(sources: SettingsSources): Promise<LoadedSettings> {
   const loader = new Loader(sources);
@@ -373,7 +377,7 @@ class Loader {
     const file = await this.#sources.readFile(path);
     if (file === undefined) this.wrong(origin, path, "a file that exists");
     else if (table[name].secret) this.#warnIfOpen(path, file.mode);
-    return file === undefined ? undefined : { text: file.text.replace(/\r?\n$/, ""), origin };
+    return file === undefined ? undefined : { text: believed(path, file).replace(/\r?\n$/, ""), origin };
   }
 
   #warnIfOpen(path: string, mode: number | null): void {
@@ -389,7 +393,7 @@ class Loader {
       if (required) this.wrong("the settings file", path, "a file that exists");
       return undefined;
     }
-    const content = await this.#parse(path, file.text);
+    const content = await this.#parse(path, believed(path, file));
     const secrets = settingNames.filter((name) => table[name].secret);
     const inFiles = settingNames.filter((name) => table[name].file);
     const known = [...settingNames, ...inFiles.map((name) => `${name}File`)];

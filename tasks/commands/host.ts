@@ -5,6 +5,7 @@
  * @module
  */
 import type { WriteUnderWay } from "../../lib/client/client.ts";
+import { readOwned } from "../../lib/owned_files.ts";
 import { InterruptedError } from "./exit_codes.ts";
 
 /** A file, and who may read it. */
@@ -12,6 +13,8 @@ export interface FileText {
   text: string;
   /** Permission bits, where the system has them. */
   mode: number | null;
+  /** Why others could have written it; absent when only its owner could. */
+  distrusted?: string;
 }
 
 /** What a command may use of the world. */
@@ -101,7 +104,7 @@ export function processHost(): Host {
     // At a prompt nothing has begun, so Ctrl-C needs no care: whoever waits is simply let go.
     ask: (question) => orAborted(ask(question), signal()),
     readStdin: () => orAborted(new Response(Deno.stdin.readable).text(), signal()),
-    readFile,
+    readFile: readOwned,
     get signal() {
       return signal();
     },
@@ -124,16 +127,6 @@ async function ask(question: string): Promise<string> {
   // Ctrl-D, or a terminal that is gone: nobody has answered, which is not the same as taking the usual answer.
   if (count === null) throw new InterruptedError("interrupted");
   return new TextDecoder().decode(bytes.subarray(0, count)).trim();
-}
-
-async function readFile(path: string): Promise<FileText | undefined> {
-  try {
-    const [text, { mode }] = await Promise.all([Deno.readTextFile(path), Deno.stat(path)]);
-    return { text, mode };
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
 }
 
 /** After so long a write that goes on after the first Ctrl-C is named. */

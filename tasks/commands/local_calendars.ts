@@ -4,6 +4,7 @@
  * @module
  */
 import type { LocalFile } from "../../lib/calendars/local_file.ts";
+import { believed, readOwned } from "../../lib/owned_files.ts";
 import type { FlagValues, sharedFlags } from "./command.ts";
 import type { Host } from "./host.ts";
 
@@ -23,21 +24,18 @@ export async function calendarsPath(flags: Shared, host: Host): Promise<string> 
   return (await loadSettingsOf(flags, host)).settings.calendars ?? FILE;
 }
 
-/** Reads the file; nothing when there is none. @throws {InvalidParamsError} With what is wrong in which line. */
+/**
+ * Reads the file; nothing when there is none.
+ *
+ * @throws {InvalidParamsError} With what is wrong in which line.
+ * @throws {TypeError} When others could have written it.
+ */
 export async function readCalendars(path: string): Promise<LocalFile | undefined> {
-  const text = await textOf(path);
-  if (text === undefined) return undefined;
+  const read = await readOwned(path);
+  if (read === undefined) return undefined;
+  const text = believed(path, read);
   const { readLocalFile } = await import("../../lib/calendars/local_file.ts");
   return await readLocalFile(text, path);
-}
-
-async function textOf(path: string): Promise<string | undefined> {
-  try {
-    return await Deno.readTextFile(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
 }
 
 /** Lays what the file says over the held calendars. A file that cannot be read leaves them as they were. */

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Host as RunnerHost } from "../../../lib/runner/host.ts";
+import { believed } from "../../../lib/owned_files.ts";
 import { ulid } from "../../../lib/std/ulid.ts";
 import type { CompiledRecipe, SecretOrigin } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
@@ -68,7 +69,10 @@ async function readSecret(
   host: Pick<Host, "env" | "readFile">,
 ): Promise<string | undefined> {
   if ("env" in origin) return host.env(origin.env);
-  if ("file" in origin) return (await host.readFile(origin.file))?.text.trimEnd();
+  if ("file" in origin) {
+    const file = await host.readFile(origin.file);
+    return file === undefined ? undefined : believed(origin.file, file).trimEnd();
+  }
   const [program = "", ...args] = origin.command;
   const { success, stdout } = await new Deno.Command(program, { args, stdin: "null", stderr: "null" })
     .output();

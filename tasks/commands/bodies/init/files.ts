@@ -15,8 +15,8 @@ import type { PlannedFile } from "./work_folder.ts";
 /** The narrowest permissions that the script runs with. */
 const fees: Readonly<Record<Way, string>> = {
   simulator: "deno run --allow-net=127.0.0.1 fees.ts",
-  gateway: "deno run --allow-net --allow-env --allow-read fees.ts",
-  direct: "deno run --allow-net --allow-env --allow-read --allow-write fees.ts",
+  gateway: "deno run --allow-net --allow-env --allow-read --allow-sys=uid fees.ts",
+  direct: "deno run --allow-net --allow-env --allow-read --allow-write --allow-sys=uid fees.ts",
 };
 
 const gitignore =

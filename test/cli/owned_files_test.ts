@@ -1,0 +1,158 @@
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { connectConfigured } from "../../lib/client/configured.ts";
+import { distrustOf, readOwned } from "../../lib/owned_files.ts";
+import { folder } from "./runner_support.ts";
+import { envOf, simulate, spawned } from "./support.ts";
+
+const isRoot = Deno.build.os !== "windows" && Deno.uid() === 0;
+const ignore = Deno.build.os === "windows";
+
+const RECIPE = "name: r\nsteps:\n  - { id: f, uses: account.funds, with: { market: hk } }\n";
+
+Deno.test({
+  name: "every command refuses settings that others could have written, and files that they name",
+  ignore,
+  async fn() {
+    await using gateway = await simulate();
+    await using dir = await folder({
+      "hsgate.yaml": `gatewayUrl: ${gateway.info.gatewayUrl}\ntradePasswordFile: ${"PLACE"}/pw\n`,
+      "pw": "135790",
+      "r.yaml": RECIPE,
+    });
+    const at = (name: string) => `${dir.path}/${name}`;
+    const yaml = Deno.readTextFileSync(at("hsgate.yaml")).replace("PLACE", dir.path);
+    Deno.writeTextFileSync(at("hsgate.yaml"), yaml);
+    for (const name of ["hsgate.yaml", "pw"]) Deno.chmodSync(at(name), 0o600);
+    const config = ["--config", at("hsgate.yaml")];
+    const run = (words: string[]) => spawned([...words, ...config, "--json"]);
+    // The control: nobody else can have written them.
+    const sound = await run(["call", "account.funds", '{"market":"hk"}']);
+    assert(!sound.err.includes("Cannot believe"), sound.err);
+    const commands = [
+      ["call", "account.funds", '{"market":"hk"}'],
+      ["doctor"],
+      ["quote", "00700.HK"],
+      ["run", at("r.yaml"), "--out", dir.path],
+      ["next", at("r.yaml")],
+      ["calendar", "XHKG"],
+    ];
+    Deno.chmodSync(at("hsgate.yaml"), 0o620);
+    for (const words of commands) {
+      const { code, err } = await run(words);
+      assertEquals(code, 2, `${words}: ${err}`);
+      assertStringIncludes(
+        err,
+        "others may write to it (mode 0620); if you know what is in it, run: chmod go-w",
+      );
+      assert(!err.includes("135790"));
+    }
+    Deno.chmodSync(at("hsgate.yaml"), 0o644);
+    Deno.chmodSync(at("pw"), 0o602);
+    const secret = await run(commands[0]!);
+    assertEquals(secret.code, 2);
+    assertStringIncludes(secret.err, `Cannot believe "${dir.path}/pw": others may write to it (mode 0602)`);
+    Deno.chmodSync(at("pw"), 0o600);
+    Deno.chmodSync(dir.path, 0o757);
+    const replaced = await run(commands[0]!);
+    assertEquals(replaced.code, 2);
+    assertStringIncludes(replaced.err, `others may replace it: they may write to the folder "`);
+    // The control: in a sticky folder others cannot replace it.
+    Deno.chmodSync(dir.path, 0o1777);
+    assert(!(await run(commands[0]!)).err.includes("Cannot believe"));
+    Deno.chmodSync(dir.path, 0o700);
+  },
+});
+
+Deno.test({
+  name: "settings, files of secrets and calendars of another user are refused",
+  ignore: !isRoot,
+  async fn() {
+    await using gateway = await simulate();
+    await using dir = await folder({
+      "hsgate.yaml": `gatewayUrl: ${gateway.info.gatewayUrl}\n`,
+      "days.json": "{}",
+      "pw": "135790",
+    });
+    const at = (name: string) => `${dir.path}/${name}`;
+    const call = ["call", "account.funds", '{"market":"hk"}', "--config", at("hsgate.yaml")];
+    const { HSGATE_TRADE_PASSWORD: _, ...env } = envOf(gateway);
+    const named = { ...env, HSGATE_TRADE_PASSWORD_FILE: at("pw"), HSGATE_CALENDARS: at("days.json") };
+    for (const name of ["hsgate.yaml", "pw", "days.json"]) {
+      Deno.chownSync(at(name), 4711, 4711);
+      const words = name === "days.json" ? ["calendar", "XHKG"] : call;
+      const { code, err } = await spawned(words, { env: named });
+      assertEquals(code, 2, err);
+      assertStringIncludes(
+        err,
+        `Cannot believe "${at(name)}": it belongs to user 4711, and this program runs as`,
+      );
+      assertStringIncludes(err, `chown 0 "${at(name)}"`);
+      Deno.chownSync(at(name), 0, 0);
+    }
+    Deno.chownSync(dir.path, 4711, 4711);
+    assertStringIncludes(
+      (await spawned(call)).err,
+      "belongs to user 4711, and this program runs as user 0; move",
+    );
+    // Through a link into a folder of root's, the file is in the other user's folder all the same.
+    await using own = await folder({});
+    Deno.symlinkSync(at("hsgate.yaml"), `${own.path}/hsgate.yaml`);
+    const linked = await spawned([...call.slice(0, 3), "--config", `${own.path}/hsgate.yaml`]);
+    assertStringIncludes(linked.err, "belongs to user 4711");
+    Deno.chownSync(dir.path, 0, 0);
+    assertEquals((await spawned(call, { env: named })).code, 0);
+  },
+});
+
+Deno.test({
+  name: "connectConfigured() and a recipe's secret refuse a file that others can write",
+  ignore,
+  async fn() {
+    await using gateway = await simulate();
+    await using dir = await folder({
+      "hsgate.yaml": `gatewayUrl: ${gateway.info.gatewayUrl}\n`,
+      "hook": "http://127.0.0.1:9/hook",
+      "r.yaml": "name: r\nconnect: simulator\nsecrets: { hook: { file: HOOK } }\nsteps:\n" +
+        "  - { id: n, uses: notify, with: { text: hello, chat: { url: '${secret:hook}', style: slack } } }\n",
+    });
+    const path = `${dir.path}/hsgate.yaml`;
+    Deno.chmodSync(path, 0o646);
+    const env = () => undefined;
+    await assertRejects(
+      () => connectConfigured({ env, path }),
+      TypeError,
+      "others may write to it (mode 0646)",
+    );
+    Deno.chmodSync(path, 0o644);
+    await (await connectConfigured({ env, path })).close();
+    const recipe = Deno.readTextFileSync(`${dir.path}/r.yaml`).replace("HOOK", `${dir.path}/hook`);
+    Deno.writeTextFileSync(`${dir.path}/r.yaml`, recipe);
+    Deno.chmodSync(`${dir.path}/hook`, 0o666);
+    const { code, err } = await spawned(["run", `${dir.path}/r.yaml`]);
+    assert(code !== 0, err);
+    assertStringIncludes(err, `Cannot believe "${dir.path}/hook": others may write to it (mode 0666)`);
+  },
+});
+
+Deno.test("distrustOf() takes files of this user and of root, by modes that only the owner writes", () => {
+  const of = (uid: number | null, mode: number | null) => distrustOf("f", { uid, gid: 7, mode }, 1000);
+  for (const mode of [0o600, 0o644, 0o400, 0o755]) {
+    assertEquals([of(1000, mode), of(0, mode)], [undefined, undefined]);
+    assertStringIncludes(of(1001, mode) ?? "", "belongs to user 1001");
+  }
+  for (const mode of [0o620, 0o602, 0o666, 0o100664]) {
+    assertStringIncludes(of(1000, mode) ?? "", "chmod go-w");
+  }
+  assertEquals(of(null, null), undefined); // Windows
+  // Without the user's id the modes count all the same.
+  assertEquals(distrustOf("f", { uid: 5, gid: 5, mode: 0o600 }, undefined), undefined);
+  assert(distrustOf("f", { uid: 5, gid: 5, mode: 0o606 }, undefined) !== undefined);
+});
+
+Deno.test("readOwned() finds no file where there is none, and follows the link to a mounted secret", async () => {
+  await using dir = await folder({ "data": "secret\n" });
+  assertEquals(await readOwned(`${dir.path}/none`), undefined);
+  Deno.symlinkSync(`${dir.path}/data`, `${dir.path}/link`);
+  Deno.chmodSync(`${dir.path}/data`, 0o440);
+  assertEquals(await readOwned(`${dir.path}/link`), { text: "secret\n", mode: 0o100440 });
+});
