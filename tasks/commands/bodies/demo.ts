@@ -31,11 +31,11 @@ interface World extends AsyncDisposable {
 export async function run({ flags, host }: DemoInput): Promise<number> {
   const open = worldOf(flags.transport ?? "gateway");
   const begun = performance.now();
-  const recipe = await recipeInto(flags.out ?? "out/demo");
+  const recipe = await demoRecipe();
   await using world = await open();
   const { client, now } = world;
   if (!flags.json) host.out(`Simulated ${world.place}; nothing reaches a broker.`);
-  const result = await runRecipe(recipe, { client, now, signal: host.signal });
+  const result = await runRecipe(recipe, { client, now, signal: host.signal, out: flags.out ?? "out/demo" });
   // The recipe has this one step.
   const output = result.steps[0]!.output as DayBookResult;
   if (flags.json) {
@@ -58,12 +58,12 @@ function worldOf(transport: string): () => Promise<World> {
   throw new UsageError(`Cannot run the demo over "${transport}": there are "gateway" and "direct"`);
 }
 
-/** The recipe, with its files going to a folder of the demo's own. */
-async function recipeInto(out: string): Promise<CompiledRecipe> {
+/** The recipe, with its files going straight into the folder of the run. */
+async function demoRecipe(): Promise<CompiledRecipe> {
   const text = await Deno.readTextFile(new URL(`../../../${RECIPE}`, import.meta.url));
   // Compiled right after, which checks all of it.
   const source = parse(text) as { steps: { with: Record<string, unknown> }[] };
-  for (const step of source.steps) step.with.out = out;
+  for (const step of source.steps) step.with.out = ".";
   return await compileRecipe(JSON.stringify(source), RECIPE);
 }
 
