@@ -303,7 +303,7 @@ class Calls {
     const left = operation.unmentioned?.(params, answer) ?? [];
     if (left.length === 0) return answer;
     const context = { operation, transport: this.#transport.name, params };
-    throw unanswered(context, `the answer does not mention ${left.join(", ")}`, "not-mentioned");
+    throw unanswered(context, `the answer does not say what became of ${left.join(", ")}`, "not-mentioned");
   }
 
   /** Does the sending of a write, and tells when it begins and ends. */

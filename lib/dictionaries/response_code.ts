@@ -78,6 +78,15 @@ export const codeMeanings: Readonly<Record<ResponseCode, CodeMeaning>> = {
   "contract-lookup-failed": { kind: "refused", write: "refused" },
 };
 
+/**
+ * The documented texts of a code, in lower case: its meaning with and without the remark in brackets, such as
+ * `login timeout (token expired)` and `login timeout`.
+ */
+export function textsOfCode(name: ResponseCode): string[] {
+  const label = ResponseCode.label(name).toLowerCase();
+  return [...new Set([label, label.replace(/\s*\([^)]*\)$/, "")])];
+}
+
 /** Names for `communityErrorCodes`. */
 export const CommunityErrorCode = dictionary({
   wire: "communityErrorCodes",

@@ -17,7 +17,15 @@ import { Side } from "../dictionaries/side.ts";
 import { TradingHours } from "../dictionaries/trading_hours.ts";
 import { family, gap, operation, type Proof } from "./operation.ts";
 import { field, key, optional, params, record, type RecordOf, rows } from "./records.ts";
-import { checkCommon, dateRange, market, orderIdAnswer, pageNumbersText, symbol } from "./shared.ts";
+import {
+  cancelledAnother,
+  checkCommon,
+  dateRange,
+  market,
+  orderIdAnswer,
+  pageNumbersText,
+  symbol,
+} from "./shared.ts";
 import {
   anyOf,
   date,
@@ -205,6 +213,7 @@ export const algo = family("algo", {
     group: "trade",
     effect: "write",
     provenBy: [algoProof],
+    unmentioned: cancelledAnother,
     needs: "trade-login",
     extra: true,
     source: "community Go SDK, vendor gateway SDK 2.3.0",

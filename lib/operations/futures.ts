@@ -27,6 +27,7 @@ import {
   rows,
 } from "./records.ts";
 import {
+  cancelledAnother,
   checkCommon,
   dateRange,
   fillIdentity,
@@ -402,6 +403,7 @@ export const futures = family("futures", {
     group: "trade",
     effect: "write",
     provenBy: [futuresProof],
+    unmentioned: cancelledAnother,
     needs: "trade-login",
     extra: true,
     source: "vendor Python SDK 1.1.2, community Go SDK, vendor gateway SDK 2.3.0",

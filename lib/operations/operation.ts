@@ -83,7 +83,7 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   instead?: string;
   /** Where to look after a write whose answer was lost. Every write has it; empty where no list shows the outcome. */
   provenBy?: readonly Proof[];
-  /** What a call asked for that its answer does not mention: the outcome of that is unknown. */
+  /** Ids of which the answer does not say what became of them, or says two things: their outcome is unknown. */
   // deno-lint-ignore no-explicit-any -- the parameters and the answer of its own operation, as in `AnyOperation`
   unmentioned?: (params: any, answer: any) => readonly string[];
   /** The login that has to be there before. */

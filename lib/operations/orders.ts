@@ -25,6 +25,7 @@ import {
   rows,
 } from "./records.ts";
 import {
+  cancelledAnother,
   checkCommon,
   cursorPaging,
   dateRange,
@@ -291,12 +292,16 @@ export const orders = family("orders", {
     socket: { request: "TradeChangeEntrustRequest", response: "CommonStringResponse" },
   }),
 
-  /** Cancels one order and resolves to its order id. */
+  /**
+   * Cancels one order and resolves to its order id. An answer with the id of another order is an
+   * `OutcomeUnknownError`.
+   */
   cancel: operation({
     wire: "TradeCancelEntrust",
     group: "trade",
     effect: "write",
     provenBy: [ordinaryProof, conditionalProof],
+    unmentioned: cancelledAnother,
     needs: "trade-login",
     source: "API document 4.3, 4.8",
     request: params({
@@ -317,8 +322,9 @@ export const orders = family("orders", {
 
   /**
    * Cancels the named orders of a market and tells which it could not. May time out when the day has many orders:
-   * then ask for the lists again, and cancel what is left. An answer that leaves out one of the named orders is an
-   * `OutcomeUnknownError` that names it. Conditional orders are cancelled one by one.
+   * then ask for the lists again, and cancel what is left. An answer that leaves out one of the named orders, or has
+   * one both as cancelled and as failed, is an `OutcomeUnknownError` that names it. Conditional orders are cancelled
+   * one by one.
    */
   cancelMany: operation({
     wire: "TradeBatchCancelEntrust",
@@ -326,8 +332,9 @@ export const orders = family("orders", {
     effect: "write",
     provenBy: [ordinaryProof],
     unmentioned: ({ orderIds }: CancelManyParams, { cancelled, failed }: CancelAnswer) => {
-      const named = new Set([...cancelled, ...failed.map(({ orderId }) => orderId)]);
-      return orderIds.filter((id) => !named.has(id));
+      const notCancelled = new Set(failed.map(({ orderId }) => orderId));
+      // In one list and not in the other: an id in both says nothing.
+      return orderIds.filter((id) => cancelled.includes(id) === notCancelled.has(id));
     },
     needs: "trade-login",
     source: "API document 4.3",
@@ -351,6 +358,8 @@ export const orders = family("orders", {
     group: "trade",
     effect: "write",
     provenBy: [ordinaryProof],
+    unmentioned: (_params: unknown, { cancelled, failed }: CancelAnswer) =>
+      failed.map(({ orderId }) => orderId).filter((id) => cancelled.includes(id)),
     needs: "trade-login",
     source: "API document 4.3; the empty list from the community Go SDK",
     request: params({ market }),

@@ -6,7 +6,7 @@
 import { Market } from "../dictionaries/market.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
 import { commandAnswer, field, key, params, record, single } from "./records.ts";
-import { anyOf, date, flag, int32, int32Text, listingCode, oneOf, orderId, text } from "./types.ts";
+import { anyOf, date, flag, int32, int32Text, listingCode, oneOf, takenOrderId, text } from "./types.ts";
 
 /** Market of the listing, or of the account asked about. */
 export const market = field("exchangeType", oneOf(Market));
@@ -83,10 +83,15 @@ export const securityRecord = record({
 export const orderIdAnswer = single(
   record({
     /** The broker's order number. */
-    orderId: key("data", orderId, { aliases: ["orderId"] }),
+    orderId: key("data", takenOrderId, { aliases: ["orderId"] }),
   }, ["CommonStringResponse"]),
   "data",
 );
+
+/** The order of a cancellation whose answer names another one: `unmentioned` of each operation that cancels one. */
+export function cancelledAnother({ orderId }: { orderId: string }, answered: { orderId: string }): string[] {
+  return answered.orderId === orderId ? [] : [orderId];
+}
 
 /** Refuses a Hong Kong code without its suffix, and a range of days that ends before it starts. */
 export function checkCommon(

@@ -189,6 +189,24 @@ export const orderId: ValueType<string> = scalar<string>({
   },
 });
 
+/** Whether a text can be the number of an order that the broker has taken. */
+function isTakenOrderId(id: string): boolean {
+  return isOrderId(id) && /^[\w.:#/][\w.:#/-]*$/.test(id) && /[1-9]/.test(id);
+}
+
+/**
+ * The number of one order as the answer to a write has it. `0`, a negative number, a list of numbers and a word
+ * without a digit name no order.
+ */
+export const takenOrderId: ValueType<string> = {
+  ...orderId,
+  decode: (value) => {
+    const id = orderId.decode(value);
+    if (!isTakenOrderId(id)) throw new Mismatch("the number of one order", value);
+    return id;
+  },
+};
+
 /** Text that must never be shown. */
 export const secret: ValueType<string> = {
   ...scalar<string>({

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { ResponseCode } from "../dictionaries/response_code.ts";
 import type { catalogue } from "../operations/mod.ts";
 import type { Params, Result } from "../operations/operation.ts";
 import type { OrderUpdate } from "../operations/pushes.ts";
@@ -30,9 +31,17 @@ export class Refusal extends Error {
     readonly code: string | undefined,
     /** The broker's text. */
     readonly text: string,
+    /** The documented text of the code, which the gateway writes between the code and the text. */
+    readonly documented?: string,
   ) {
     super(code === undefined ? text : `${code} ${text}`);
   }
+}
+
+/** Returns a refusal with a listed code, its documented text, and what is wrong in detail. */
+export function refusalOfCode(name: ResponseCode, detail: string): Refusal {
+  const { code, label } = ResponseCode.entries.find((entry) => entry.name === name)!; // each name has a row
+  return new Refusal(code, detail, label);
 }
 
 /** A change of an order's state, for whoever listens. */

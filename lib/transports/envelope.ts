@@ -8,10 +8,9 @@
 import { RejectedError, UnmappedError } from "../errors.ts";
 import { findOperation } from "../operations/mod.ts";
 import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
-import { codeOfMismatch, Mismatch } from "../operations/types.ts";
 import { rememberMissingList, rememberWire } from "../operations/wire_rows.ts";
-import { decodeExactly, describeMismatch, parseAsWritten, parseWithDigits } from "./json.ts";
-import { type CallContext, type Refused, rejection, unanswered, unreadable } from "./outcome.ts";
+import { decodeExactly, parseAsWritten, parseWithDigits } from "./json.ts";
+import { type CallContext, reading, type Refused, rejection, unanswered, unreadable } from "./outcome.ts";
 import type { CallOptions } from "./transport.ts";
 
 /** What the gateway answers with. */
@@ -94,19 +93,17 @@ export function readAnswer(
   text: string,
   { keepWire }: Pick<CallOptions, "keepWire"> = {},
 ): unknown {
-  const data = openEnvelope(context, text);
-  const { operation } = context;
-  try {
+  return reading(context, () => {
+    const data = opened(context, text);
+    const { operation } = context;
+    if (keepWire !== undefined) checkDepth(context, data); // whoever prints or keeps it goes through all of it
     const answer = decodeExactly(operation.response, data, () => dataOf(parseWithDigits(text)));
     rememberMissingList(operation, answer, data);
     if (keepWire !== undefined) {
       rememberWire(operation, answer, keepWire === "digits" ? dataOf(parseAsWritten(text)) : data);
     }
     return answer;
-  } catch (error) {
-    if (!(error instanceof Mismatch)) throw error;
-    throw unreadable(context, describeMismatch(error), codeOfMismatch(error), error);
-  }
+  });
 }
 
 /**
@@ -116,6 +113,14 @@ export function readAnswer(
  * `ok-with-error`; for a write the outcome is unknown).
  */
 export function openEnvelope(context: CallContext, text: string): unknown {
+  return reading(context, () => {
+    const data = opened(context, text);
+    checkDepth(context, data);
+    return data;
+  });
+}
+
+function opened(context: CallContext, text: string): unknown {
   const envelope = parse(text);
   if (envelope === undefined) throw unreadable(context, "it is not JSON", "not-json");
   if (!isRecord(envelope) || typeof envelope.ok !== "boolean") {
@@ -147,9 +152,13 @@ export function httpRefusal(context: CallContext, status: number, text: string):
   // After a server error nobody knows. A client error refuses a read; for a write the status proves nothing.
   if (status < 400 || status >= 500) return unanswered(context, said, code);
   if (context.operation.effect !== "write") return rejection(context, { text: said, code });
-  const refusal = envelope === undefined ? undefined : rejection(context, envelope);
+  const mayBeTaken = envelope === undefined || openStatuses.includes(status);
+  const refusal = mayBeTaken ? undefined : rejection(context, envelope);
   return refusal instanceof RejectedError ? refusal : unanswered(context, said, code);
 }
+
+/** Statuses of somebody who stopped waiting: after them a write is open whatever the body says. */
+const openStatuses: readonly number[] = [408, 425, 429, 499];
 
 function refusedBy({ err, data }: { err?: unknown; data?: unknown }): Refused {
   return { text: typeof err === "string" ? err : "", hasResult: holdsSomething(data) };
@@ -157,10 +166,39 @@ function refusedBy({ err, data }: { err?: unknown; data?: unknown }): Refused {
 
 /** Whether there is anything in an answer, however deep: a refusal has none. */
 function holdsSomething(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) {
-    return value !== undefined && value !== null && value !== "" && value !== false && value !== 0;
+  const left = [value];
+  while (left.length > 0) {
+    const next = left.pop();
+    if (typeof next === "object" && next !== null) {
+      for (const inner of Object.values(next)) left.push(inner);
+    } else if (next !== undefined && next !== null && next !== "" && next !== false && next !== 0) {
+      return true;
+    }
   }
-  return Object.values(value).some(holdsSomething);
+  return false;
+}
+
+/** Levels of lists and objects in an answer that is kept as it came; the deepest documented one has five. */
+const MOST_LEVELS = 100;
+
+/**
+ * Refuses an answer that is nested so deeply that printing or copying it may overflow the stack.
+ *
+ * @throws {BrokerError}
+ */
+function checkDepth(context: CallContext, data: unknown): void {
+  let level = [data];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MOST_LEVELS) {
+      throw unreadable(context, `it has more than ${MOST_LEVELS} levels of lists and objects`, "too-deep");
+    }
+    const next: unknown[] = [];
+    for (const value of level) {
+      if (typeof value !== "object" || value === null) continue;
+      for (const inner of Object.values(value)) if (typeof inner === "object") next.push(inner);
+    }
+    level = next;
+  }
 }
 
 function parse(text: string): unknown {

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { codeMeanings, ErrorText, ResponseCode } from "../dictionaries/response_code.ts";
+import { codeMeanings, ErrorText, ResponseCode, textsOfCode } from "../dictionaries/response_code.ts";
 import {
   BrokerError,
   BusyError,
@@ -18,6 +18,8 @@ import {
 } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists, whereToLook } from "../operations/proof.ts";
+import { codeOfMismatch, Mismatch } from "../operations/types.ts";
+import { describeMismatch } from "./json.ts";
 
 /** A call under way: what the errors need to know of it. */
 export interface CallContext {
@@ -39,8 +41,6 @@ export interface Refused {
   readonly hasResult?: boolean;
 }
 
-const isListed = (code: string | undefined) => ResponseCode.entries.some((entry) => entry.code === code);
-
 /** The code at the start of an error text: three to five digits that stand alone. */
 export function codeOf(text: string): string | undefined {
   return /^\s*(\d{3,5})(?!\d)/.exec(text)?.[1];
@@ -58,16 +58,36 @@ function saysClosed(text: string): boolean {
   return closedTexts.includes(said);
 }
 
+/** Returns the listed code that a text says: the bare code, or the code in front of one of its documented texts. */
+function codeSaid(text: string): ResponseCode | undefined {
+  const [, code, rest = ""] = CODE_AND_TEXT.exec(text) ?? [];
+  const name = code === undefined ? undefined : ResponseCode.decode(code);
+  if (!ResponseCode.has(name)) return undefined;
+  const said = rest.trim().toLowerCase();
+  const isDocumented = said === "" ||
+    textsOfCode(name).some((documented) =>
+      said.startsWith(documented) && !/^[\p{L}\p{N}]/u.test(said.slice(documented.length))
+    );
+  return isDocumented ? name : undefined;
+}
+
+/** Returns what a refusal says in a listed code; a code in a member of its own needs no documented text. */
+function nameSaid({ text, code }: Refused): ResponseCode | undefined {
+  if (code === undefined) return codeSaid(text);
+  const name = ResponseCode.decode(code);
+  return ResponseCode.has(name) ? name : undefined;
+}
+
 /**
  * Whether an answer is known to refuse a write before it was executed. Known are the listed codes that mean it, alone
- * or in front of a text, and the listed texts. Free text, an unlisted code and no reason at all prove nothing.
+ * or in front of a documented text of theirs, and the listed texts. Free text proves nothing, even when it starts with
+ * a number that is a listed code; neither do an unlisted code and no reason at all.
  */
-function refusesWrite({ text, code, hasResult = false }: Refused): boolean {
-  if (hasResult) return false;
-  if (saysClosed(text)) return true;
-  const told = code ?? CODE_AND_TEXT.exec(text)?.[1];
-  const name = told === undefined ? undefined : ResponseCode.decode(told);
-  return ResponseCode.has(name) && codeMeanings[name].write === "refused";
+function refusesWrite(refused: Refused): boolean {
+  if (refused.hasResult) return false;
+  if (saysClosed(refused.text)) return true;
+  const name = nameSaid(refused);
+  return name !== undefined && codeMeanings[name].write === "refused";
 }
 
 /** The broker said no, or seems to: picks the class by its code and text, which are kept word for word. */
@@ -78,7 +98,7 @@ export function rejection(context: CallContext, refused: Refused): BrokerError {
   const reason = text === "" ? "the broker gave no reason" : text;
   if (operation.effect === "write" && !refusesWrite(refused)) {
     const shown = reason.length > 300 ? `${reason.slice(0, 300)}…` : reason;
-    const isKnown = isListed(code);
+    const isKnown = nameSaid(refused) !== undefined;
     const why = refused.hasResult
       ? `the broker refused it (${shown}) and sent a result all the same`
       : `the broker answered "${shown}"${isKnown ? "" : ", which is no refusal that is known"}`;
@@ -150,6 +170,28 @@ export function unreadable(context: CallContext, reason: string, code: string, c
     transport,
     cause,
   });
+}
+
+/**
+ * Reads an answer. Whatever goes wrong while it is read, even a stack that overflows, means that the answer cannot be
+ * read.
+ *
+ * @throws {BrokerError} For a write, an `OutcomeUnknownError`, or the refusal that `read` found.
+ */
+export function reading<T>(context: CallContext, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Mismatch) {
+      throw unreadable(context, describeMismatch(error), codeOfMismatch(error), error);
+    }
+    // An error of this call names its operation; one of the message's own layer does not.
+    const isOfCall = error instanceof BrokerError && error.operation !== undefined;
+    if (isOfCall) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    const code = error instanceof BrokerError ? error.code : undefined;
+    throw unreadable(context, reason, code ?? "unreadable", error);
+  }
 }
 
 /** How a call ended without an answer. */

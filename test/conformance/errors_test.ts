@@ -24,7 +24,7 @@ conformance("a refusal keeps the broker's code and text word for word", async ({
   const text = 'security "00700.HK" is not subscribed, KL answers for subscribed ones alone';
   assertEquals([unknown.code, unknown.operation, unknown.transport], ["1016", "quotes.bars", way]);
   // The gateway writes the code in front of its one text; the socket has a field for each.
-  assertEquals(unknown.text, way === "direct" ? text : `1016 ${text}`);
+  assertEquals(unknown.text, way === "direct" ? text : `1016 invalid parameter: ${text}`);
   assert(unknown.message.endsWith(text), unknown.message);
 });
 

@@ -93,7 +93,10 @@ Deno.test("docOf() knows every operation, and docOfFamily() every family", pure,
     assertEquals(typeof docOf(name), "string", name);
     assertEquals(docOfFamily(name.split(".")[0]!)!.length > 5, true, name);
   }
-  assertEquals(docOf("orders.cancel"), "Cancels one order and resolves to its order id.");
+  assertEquals(
+    docOf("orders.cancel"),
+    "Cancels one order and resolves to its order id. An answer with the id of another order is an `OutcomeUnknownError`.",
+  );
   assertEquals(docOf("orders.nothing"), undefined);
 });
 

@@ -73,13 +73,16 @@ Deno.test("gateway refuses a body that is no JSON, no object or too long", async
   const broken = await post(gateway, "/hq/BasicQot", "{");
   assertEquals([broken.status, (await broken.json()).err], [400, "1010 the body is no JSON"]);
   const list = await post(gateway, "/hq/BasicQot", "[]");
-  assertEquals((await list.json()).err, "1010 the body must be an object with timeout_sec and params");
+  assertEquals(
+    (await list.json()).err,
+    "1010 illegal request: the body must be an object with timeout_sec and params",
+  );
   const long = await post(gateway, "/hq/BasicQot", JSON.stringify({ params: { padding: "x".repeat(2000) } }));
   assertEquals(long.status, 413);
   assertEquals(await long.json(), { ok: false, err: "1010 the body is too long", data: null });
   for (const timeout of [0, -1, "10", 1.5]) {
     const wrong = await post(gateway, "/hq/BasicQot", JSON.stringify({ timeout_sec: timeout, params: {} }));
-    assertStringIncludes((await wrong.json()).err, "1016 timeout_sec");
+    assertStringIncludes((await wrong.json()).err, "1016 invalid parameter: timeout_sec");
   }
 });
 
@@ -88,41 +91,57 @@ Deno.test("gateway names a wrong parameter by its wire name", async () => {
   await login(gateway);
   const order = await restingOrder(gateway);
   const refused: [path: string, params: object, err: string][] = [
-    ["/trade/TradeEntrust", { ...order, exchangeType: undefined }, "1016 exchangeType is missing"],
-    ["/trade/TradeEntrust", { ...order, stockCode: "" }, "1016 stockCode is missing"],
+    [
+      "/trade/TradeEntrust",
+      { ...order, exchangeType: undefined },
+      "1016 invalid parameter: exchangeType is missing",
+    ],
+    ["/trade/TradeEntrust", { ...order, stockCode: "" }, "1016 invalid parameter: stockCode is missing"],
     [
       "/trade/TradeEntrust",
       { ...order, exchangeType: "X" },
-      '1016 exchangeType: expected one of "K", "P", "v", "t"',
+      '1016 invalid parameter: exchangeType: expected one of "K", "P", "v", "t"',
     ],
     [
       "/trade/TradeEntrust",
       { ...order, entrustBs: "9" },
-      '1016 entrustBs: expected one of "1", "2", "3", "4"',
+      '1016 invalid parameter: entrustBs: expected one of "1", "2", "3", "4"',
     ],
     [
       "/trade/TradeEntrust",
       { ...order, entrustAmount: "0" },
-      '1016 entrustAmount: expected a decimal above zero as text, such as "100"',
+      '1016 invalid parameter: entrustAmount: expected a decimal above zero as text, such as "100"',
     ],
-    ["/trade/TradeEntrust", { ...order, entrustPrice: undefined }, "1016 entrustPrice is missing"],
+    [
+      "/trade/TradeEntrust",
+      { ...order, entrustPrice: undefined },
+      "1016 invalid parameter: entrustPrice is missing",
+    ],
     [
       "/trade/TradeEntrust",
       { ...order, stockCode: "700" },
-      '1016 stockCode: expected a Hong Kong code with its suffix, such as "00700.HK"',
+      '1016 invalid parameter: stockCode: expected a Hong Kong code with its suffix, such as "00700.HK"',
     ],
     [
       "/trade/TradeQueryRealDeliverList",
       { exchangeType: "K", queryCount: 100, queryParamStr: "0" },
-      "1016 queryCount: expected a whole number from 1 to 99",
+      "1016 invalid parameter: queryCount: expected a whole number from 1 to 99",
     ],
-    ["/hq/BasicQot", {}, "1016 security is missing"],
-    ["/hq/BasicQot", { security: [{ dataType: 10000 }] }, "1016 security.0.code is missing"],
-    ["/hq/Broker", { security: "00700.HK" }, "1016 security: expected an object of parameters"],
+    ["/hq/BasicQot", {}, "1016 invalid parameter: security is missing"],
+    [
+      "/hq/BasicQot",
+      { security: [{ dataType: 10000 }] },
+      "1016 invalid parameter: security.0.code is missing",
+    ],
+    [
+      "/hq/Broker",
+      { security: "00700.HK" },
+      "1016 invalid parameter: security: expected an object of parameters",
+    ],
     [
       "/hq/KL",
       { security: TENCENT, startDate: 20250801, cycType: 5, limit: 7 },
-      "1016 limit: expected at most 6 days of 1m bars in one request",
+      "1016 invalid parameter: limit: expected at most 6 days of 1m bars in one request",
     ],
   ];
   for (const [path, params, err] of refused) {
@@ -231,7 +250,7 @@ Deno.test("gateway cancels everything for an empty list of orders", async () => 
   });
   assertEquals(data.successEntrustId.toSorted(), ids.toSorted());
   const missing = await call(gateway, "/trade/TradeBatchCancelEntrust", { exchangeType: "K" });
-  assertEquals(missing.err, "1016 entrustId is missing");
+  assertEquals(missing.err, "1016 invalid parameter: entrustId is missing");
 });
 
 Deno.test("gateway gives the text of an order outside market hours without a code", async () => {
@@ -255,7 +274,7 @@ Deno.test("gateway answers KL for subscribed securities alone", async () => {
     limit: 5,
   };
   const refused = await call(gateway, "/hq/KL", query);
-  assertStringIncludes(refused.err, '1016 security "00700.HK" is not subscribed');
+  assertStringIncludes(refused.err, '1016 invalid parameter: security "00700.HK" is not subscribed');
   const subscribed = await call(gateway, "/hq/Subscribe", { topicId: 11, security: [TENCENT] });
   assertEquals(subscribed, { ok: true, err: "", data: {} });
   const bars = await call(gateway, "/hq/KL", query);
@@ -283,7 +302,10 @@ Deno.test("gateway subscribes at most 200 securities over all topics", async () 
     true,
   );
   const over = await call(gateway, "/hq/Subscribe", { topicId: 11, security: [TENCENT] });
-  assertEquals(over.err, "1016 at most 200 securities can be subscribed, this would make 201");
+  assertEquals(
+    over.err,
+    "1016 invalid parameter: at most 200 securities can be subscribed, this would make 201",
+  );
   assertEquals(gateway.state().subscriptions, 209);
 });
 

@@ -213,7 +213,7 @@ Deno.test("a refusal keeps the broker's code and text, and picks the class", asy
     ["1006 not authorised", RejectedError, "1006"],
     ["20033", LoginExpiredError, "20033"],
     ["1014 login timeout", LoginExpiredError, "1014"],
-    ["1013 displaced", DisplacedError, "1013"],
+    ["1013 displaced by another login", DisplacedError, "1013"],
     ["current time does not allow entrust", MarketClosedError, undefined],
   ];
   for (const [text, errorClass, code] of refusals) {

@@ -1,8 +1,8 @@
 /** What counts as a refusal of a write, over each transport: a known one, and nothing else. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { createClient } from "../../lib/client/client.ts";
+import { type Client, createClient } from "../../lib/client/client.ts";
 import { connect } from "../../lib/client/connect.ts";
-import { codeMeanings, ResponseCode } from "../../lib/dictionaries/response_code.ts";
+import { codeMeanings, ResponseCode, textsOfCode } from "../../lib/dictionaries/response_code.ts";
 import {
   BrokerError,
   MarketClosedError,
@@ -55,6 +55,11 @@ Deno.test("what a gateway says without a known code leaves a write open, and ref
     "3002 buying power too small",
     "0000",
     "order taken; current time does not allow entrust for its second part",
+    "112 orders in the queue, timed out waiting for the exchange",
+    "1012 ms elapsed, no answer from the exchange",
+    "1016: the order was accepted with a warning",
+    "1016 invalid parameters were repaired",
+    "1012 invalid parameter",
   ];
   for (const text of texts) {
     const [write, read, writes] = await endsAt(refused(text));
@@ -109,7 +114,10 @@ Deno.test("each listed code refuses a write or leaves it open as the table says,
     if (name === "success") continue;
     const isRefusal = codeMeanings[name].write === "refused";
     const ends: [string, BrokerError][] = [];
-    for (const err of [code, `${code} some text`, `${code}: some text`]) {
+    const [text] = textsOfCode(name);
+    for (
+      const err of [code, `${code} ${text}`, `${code}: ${text!.toUpperCase()}`, `${code} ${text}: detail`]
+    ) {
       ends.push([err, (await endsAt(refused(err)))[0]]);
       await using client = createClient(memory(() => ({ ok: false, err, data: null })), { retry });
       ends.push([`memory ${err}`, await assertRejects(() => client.orders.place(ORDER), BrokerError)]);
@@ -144,25 +152,62 @@ Deno.test("an unlisted code leaves a write open on the socket, as a system excep
   }
 });
 
+Deno.test("a listed code with another text than its own refuses no write, and the read after it", async () => {
+  for (const { code, name } of ResponseCode.entries) {
+    if (name === "success") continue;
+    for (const err of [`${code} some text`, `${code}: some text`, `${code} ${textsOfCode(name).at(-1)}s`]) {
+      const [write, , writes] = await endsAt(refused(err));
+      assert(write instanceof OutcomeUnknownError, `${err}: ${write.name}`);
+      assertEquals([err, writes], [err, 1]);
+    }
+  }
+  // The control: the documented texts, short and long.
+  for (
+    const err of [
+      "1014 login timeout",
+      "1014 login timeout (token expired)",
+      "1006：not authorised. 权限不足",
+    ]
+  ) {
+    const [write] = await endsAt(refused(err));
+    assert(write instanceof RejectedError, `${err}: ${write.name}`);
+  }
+});
+
 Deno.test("an HTTP status refuses no write; a known code within it does", async () => {
   const empty = '{"ok":false,"err":"no such path","data":null}';
-  for (const status of ["400 Bad", "403 Forbidden", "404 Not Found", "408 Timeout", "429 Many", "499 Gone"]) {
+  for (
+    const status of [
+      "400 Bad",
+      "403 Forbidden",
+      "404 Not Found",
+      "408 Timeout",
+      "425 Early",
+      "429 Many",
+      "499 Gone",
+    ]
+  ) {
     for (const body of ["", empty]) {
       const [write, read, writes] = await endsAt(json(body, status));
       assert(write instanceof OutcomeUnknownError, `${status}: ${write.name}`);
       assert(read instanceof RejectedError, `${status}: ${read.name}`);
       assertEquals([write.code, read.code, writes], [`http-${status.slice(0, 3)}`, write.code, 1]);
     }
-    const known = json('{"ok":false,"err":"1016 wrong","data":null}', status);
-    assert((await endsAt(known))[0] instanceof RejectedError, status);
+    const known = json('{"ok":false,"err":"1016 invalid parameter","data":null}', status);
+    const [write] = await endsAt(known);
+    // Whoever answers with these has stopped waiting: the order may have been taken all the same.
+    const isOpen = /^(408|425|429|499)/.test(status);
+    assertEquals([status, write.name], [status, isOpen ? "OutcomeUnknownError" : "RejectedError"]);
   }
-  const [write, read] = await endsAt(json('{"ok":false,"err":"1016 wrong","data":null}', "503 Away"));
+  const [write, read] = await endsAt(
+    json('{"ok":false,"err":"1016 invalid parameter","data":null}', "503 Away"),
+  );
   assert(write instanceof OutcomeUnknownError && read instanceof TransportError);
 });
 
 Deno.test("a refusal that carries an order number contradicts itself, and leaves a write open", async () => {
   for (const data of ['{"data":"12345"}', '"12345"', '{"orders":[{"entrustId":"1"}]}']) {
-    const [write] = await endsAt(json(`{"ok":false,"err":"1016 wrong","data":${data}}`));
+    const [write] = await endsAt(json(`{"ok":false,"err":"1016 invalid parameter","data":${data}}`));
     assert(write instanceof OutcomeUnknownError, data);
   }
   await using end = await directFarEnd({
@@ -175,7 +220,7 @@ Deno.test("a refusal that carries an order number contradicts itself, and leaves
   await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
   // The control: what is there but empty is no result.
   for (const data of ["{}", '{"data":""}', '{"data":null}', "[]", '{"success":false}']) {
-    const [write] = await endsAt(json(`{"ok":false,"err":"1016 wrong","data":${data}}`));
+    const [write] = await endsAt(json(`{"ok":false,"err":"1016 invalid parameter","data":${data}}`));
     assert(write instanceof RejectedError, data);
   }
 });
@@ -272,16 +317,100 @@ Deno.test("a batch cancel leaves open what its answer does not mention", async (
     assertEquals(nothing.lists, ["orders.today", "fills.today"]);
   }
   for (const data of [{ successEntrustId: [], failCancelEntrust: [] }, { successEntrustId: ["9"] }]) {
-    const error = await assertRejects(() => cancel(data), OutcomeUnknownError, "does not mention 1, 2, 3");
+    const error = await assertRejects(() => cancel(data), OutcomeUnknownError, "what became of 1, 2, 3");
     assertEquals([error.code, error.lists], ["not-mentioned", ["orders.today", "fills.today"]]);
   }
   const failed = [{ failEntrustId: "2", remark: "filled" }];
   await assertRejects(
     () => cancel({ successEntrustId: ["1"], failCancelEntrust: failed }),
     OutcomeUnknownError,
-    "does not mention 3;",
+    "what became of 3;",
+  );
+  // An id that is in both lists is as open as one that is in none.
+  const both = {
+    successEntrustId: ["1", "2"],
+    failCancelEntrust: [{ failEntrustId: "2", remark: "filled" }, { failEntrustId: "3" }],
+  };
+  await assertRejects(() => cancel(both), OutcomeUnknownError, "what became of 2;");
+  await using end = farEnd(() => ok(both));
+  await using client = await connect({ gateway: end.url, retry });
+  await assertRejects(
+    () => client.orders.cancelAll({ market: "hk" }),
+    OutcomeUnknownError,
+    "what became of 2;",
   );
   // The control: each is mentioned, as cancelled or as failed.
   const answer = await cancel({ successEntrustId: ["1", "3"], failCancelEntrust: failed });
   assertEquals(answer, { cancelled: ["1", "3"], failed: [{ orderId: "2", remark: "filled" }] });
+});
+
+/** A list or an object within another, so many times. */
+const nested = (levels: number, [open, close] = ["[", "]"]) => open.repeat(levels) + close.repeat(levels);
+
+Deno.test("an answer that cannot be read leaves a write open whatever the reading throws, and fails a read", async () => {
+  const deep = nested(20_000);
+  const objects = nested(20_000, ['{"data":', "}"]).replace("}", "1}");
+  const bodies = [
+    `{"ok":true,"err":"","data":${deep}}`,
+    `{"ok":true,"err":"","data":{"data":${deep}}}`,
+    `{"ok":true,"err":"","data":${objects}}`,
+  ];
+  const refusals = [deep, objects].map((data) => `{"ok":false,"err":"1016","data":${data}}`);
+  const kept = `{"ok":true,"err":"","data":{"data":"77","enableBalance":"5","more":${deep}}}`;
+  for (
+    const [body, isReadable] of [
+      ...bodies.map((b) => [b, false] as const),
+      ...refusals.map((b) => [b, true] as const),
+    ]
+  ) {
+    await using end = farEnd(() => json(body));
+    await using client = await connect({ gateway: { url: end.url }, retry });
+    for (const keepWire of [undefined, "members", "digits"] as const) {
+      const options = keepWire === undefined ? {} : { keepWire };
+      const write = await assertRejects(() => client.orders.place(ORDER, options), BrokerError);
+      // An empty list is no result, however deep it is: the code decides.
+      assertEquals(write.name, isReadable && !body.includes(":1}") ? "RejectedError" : "OutcomeUnknownError");
+      const read = await assertRejects(() => client.account.funds({ market: "hk" }, options), BrokerError);
+      assertEquals(read.name, isReadable ? "RejectedError" : "ProtocolError");
+    }
+    const raw = await assertRejects(() => client.raw("trade", "TradeEntrust"), BrokerError);
+    assertEquals(raw.name, isReadable && !body.includes(":1}") ? "RejectedError" : "OutcomeUnknownError");
+  }
+  await using end = farEnd(() => json(kept));
+  await using client = await connect({ gateway: { url: end.url }, retry });
+  for (const keepWire of ["members", "digits"] as const) {
+    await assertRejects(() => client.orders.place(ORDER, { keepWire }), OutcomeUnknownError, "levels");
+    await assertRejects(() => client.account.funds({ market: "hk" }, { keepWire }), ProtocolError, "levels");
+  }
+  // The control: members that nobody asked to keep do no harm.
+  assertEquals(await client.orders.place(ORDER), { orderId: "77" });
+});
+
+Deno.test("an answer that names no order, or another one, leaves a write open", async () => {
+  const write = async (act: (client: Client) => Promise<unknown>, data: unknown) => {
+    await using end = farEnd(() => ok({ data }));
+    await using client = await connect({ gateway: end.url, retry });
+    return await act(client);
+  };
+  const place = (client: Client) => client.orders.place(ORDER);
+  for (const id of [0, "0", "000", "-1", -1, "1,2", "1;2", "success", "true", '"7"', "7 8", ""]) {
+    await assertRejects(() => write(place, id), OutcomeUnknownError);
+  }
+  const cancels: ((client: Client) => Promise<unknown>)[] = [
+    (client) => client.orders.cancel(ID),
+    (client) => client.futures.cancel({ orderId: "7", symbol: "HSI2508.HK" }),
+    (client) => client.algo.cancel({ orderId: "7", market: "hk" }),
+  ];
+  for (const cancel of cancels) {
+    await assertRejects(() => write(cancel, "999"), OutcomeUnknownError, "what became of 7");
+    // The control: the order that was meant.
+    assertEquals(await write(cancel, "7"), { orderId: "7" });
+    assertEquals(await write(cancel, 7), { orderId: "7" });
+  }
+  // The control: numbers of orders as brokers write them; an amended order may have a new one.
+  for (const id of ["8842", "A-17", "20250818/000012", "SIM.7"]) {
+    assertEquals(await write(place, id), { orderId: id });
+  }
+  const amend = (client: Client) => client.orders.amend({ ...ID, quantity: "100", price: "1" });
+  assertEquals(await write(amend, "8"), { orderId: "8" });
 });

@@ -7,7 +7,7 @@ import { compare, type Decimal, round } from "../../decimal.ts";
 import type { Market } from "../../dictionaries/market.ts";
 import type { OrderType } from "../../dictionaries/order_type.ts";
 import { priceLimits } from "../../facts/price_limits.ts";
-import { Refusal } from "../contract.ts";
+import { Refusal, refusalOfCode } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import { readPrice } from "./money.ts";
 import { type BookDay, HOUR_MS, MINUTE_MS } from "./sessions.ts";
@@ -24,7 +24,7 @@ const EXTENDED_HOURS = 4;
 
 /** Returns a refusal with the broker's code for a wrong parameter. */
 export function invalid(text: string): Refusal {
-  return new Refusal("1016", text);
+  return refusalOfCode("invalid-parameter", text);
 }
 
 /** Returns a refusal that has a text alone. */

@@ -6,7 +6,7 @@
 import type { AnyOperation, Params } from "../../operations/operation.ts";
 import type { quotes } from "../../operations/quotes.ts";
 import type { Broker, FrontDoorName } from "../broker/broker.ts";
-import { type Handlers, type OperationName, Refusal } from "../contract.ts";
+import { type Handlers, type OperationName, refusalOfCode } from "../contract.ts";
 import { decodeParams } from "./params.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 import type { TradeLogin } from "./trade_login.ts";
@@ -91,8 +91,8 @@ export class Calls {
       },
       "quotes.bars": (params) => {
         if (barsNeedSubscription && !subscriptions.has(params.security)) {
-          throw new Refusal(
-            "1016",
+          throw refusalOfCode(
+            "invalid-parameter",
             `security "${params.security.symbol}" is not subscribed, KL answers for subscribed ones alone`,
           );
         }

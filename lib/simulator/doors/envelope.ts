@@ -13,9 +13,10 @@ export function okAnswer(data: unknown): HttpAnswer {
   return answer(200, { ok: true, err: "", data: data ?? null });
 }
 
-/** A refusal inside HTTP 200: the code in front of the text, or the text alone. */
-export function refusedAnswer({ code, text }: Refusal): HttpAnswer {
-  return problemAnswer(200, code === undefined ? text : `${code} ${text}`);
+/** A refusal inside HTTP 200: the code and its documented text in front of the text, or only the text. */
+export function refusedAnswer({ code, text, documented }: Refusal): HttpAnswer {
+  const said = documented === undefined ? text : `${documented}: ${text}`;
+  return problemAnswer(200, code === undefined ? said : `${code} ${said}`);
 }
 
 /** A refusal with a status of its own. */

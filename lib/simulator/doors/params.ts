@@ -6,7 +6,7 @@
 import type { Issue } from "../../errors.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { type FieldInfo, type FieldsInfo, InexactNumber, Mismatch } from "../../operations/types.ts";
-import { Refusal } from "../contract.ts";
+import { refusalOfCode } from "../contract.ts";
 
 /**
  * Reads the parameters of a request.
@@ -36,7 +36,7 @@ function decode(operation: AnyOperation, wire: unknown): unknown {
   }
 }
 
-const invalid = (text: string) => new Refusal("1016", text);
+const invalid = (text: string) => refusalOfCode("invalid-parameter", text);
 
 /** Writes an issue in the wire's words: its member names, and codes where a code table stands behind a member. */
 function describe(issue: Pick<Issue, "path" | "value" | "expected">, fields: FieldsInfo): string {

@@ -6,7 +6,7 @@
 import type { PushTopic } from "../../dictionaries/push.ts";
 import { maxSubscriptions, type quotes } from "../../operations/quotes.ts";
 import type { Params } from "../../operations/operation.ts";
-import { Refusal } from "../contract.ts";
+import { refusalOfCode } from "../contract.ts";
 
 /** A security as requests name it. */
 export type Security = Params<typeof quotes.subscribe>["securities"][number];
@@ -53,8 +53,8 @@ export class Subscriptions {
     const all = new Set([...this.#entries.values()].map(({ security }) => keyOf("", security)));
     for (const security of securities) all.add(keyOf("", security));
     if (all.size > maxSubscriptions) {
-      throw new Refusal(
-        "1016",
+      throw refusalOfCode(
+        "invalid-parameter",
         `at most ${maxSubscriptions} securities can be subscribed, this would make ${all.size}`,
       );
     }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { AnyOperation } from "../../operations/operation.ts";
-import { Refusal } from "../contract.ts";
+import { Refusal, refusalOfCode } from "../contract.ts";
 import type { Calls } from "../doors/calls.ts";
 import { okAnswer, problemAnswer, refusedAnswer } from "../doors/envelope.ts";
 import type { Faults } from "../doors/faults.ts";
@@ -89,11 +89,11 @@ function readBody(bytes: Uint8Array): unknown {
     throw new Answered(problemAnswer(400, "1010 the body is no JSON"));
   }
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new Refusal("1010", "the body must be an object with timeout_sec and params");
+    throw refusalOfCode("illegal-request", "the body must be an object with timeout_sec and params");
   }
   const { timeout_sec: timeout, params }: { timeout_sec?: unknown; params?: unknown } = body;
   if (timeout !== undefined && !(Number.isSafeInteger(timeout) && Number(timeout) > 0)) {
-    throw new Refusal("1016", "timeout_sec: expected a whole number of seconds above zero");
+    throw refusalOfCode("invalid-parameter", "timeout_sec: expected a whole number of seconds above zero");
   }
   return params ?? {};
 }

@@ -4,18 +4,16 @@
  * @module
  */
 import { RequestType, ResponseType } from "../../dictionaries/message_type.ts";
-import { ProtocolError, UnmappedError } from "../../errors.ts";
+import { UnmappedError } from "../../errors.ts";
 import { type AnyOperation, encodeParams, type SocketMapping } from "../../operations/operation.ts";
 import { platform } from "../../operations/platform.ts";
-import { codeOfMismatch, Mismatch } from "../../operations/types.ts";
 import { rememberWire } from "../../operations/wire_rows.ts";
 import { readSessionKey } from "../../wire/cipher.ts";
 import type { Payload, Response } from "../../wire/envelope.ts";
 import type { PublicKey } from "../../wire/keys.ts";
 import type { Messages } from "../../wire/messages.ts";
 import type { OperationContext } from "../envelope.ts";
-import { describeMismatch } from "../json.ts";
-import { type CallContext, rejection, unreadable } from "../outcome.ts";
+import { type CallContext, reading, rejection, unreadable } from "../outcome.ts";
 import type { CallOptions } from "../transport.ts";
 import { encryptForPlatform } from "./platform_session.ts";
 
@@ -145,7 +143,7 @@ export function decodeAnswer(
   checkType(context, response, responseNumber(operation));
   const { response: expected, complete = (answer: unknown) => answer } = mappingOf(operation);
   const { payload } = response;
-  try {
+  return reading(context, () => {
     if (expected === null) return operation.response.decode({});
     // An empty list is a payload too; nothing at all would read as "no holdings", "no orders".
     if (payload === undefined) throw unreadable(context, `it lacks its "${expected}"`, "no-payload");
@@ -156,16 +154,7 @@ export function decodeAnswer(
     const answer = complete(operation.response.decode(messages.reader(expected)(payload.bytes)));
     if (keepWire !== undefined) rememberWire(operation, answer, messages.decodeAll(expected, payload.bytes));
     return answer;
-  } catch (error) {
-    if (error instanceof Mismatch) {
-      throw unreadable(context, describeMismatch(error), codeOfMismatch(error), error);
-    }
-    // A damaged message has an error of its own; for a write it leaves the outcome open like any other.
-    if (error instanceof ProtocolError && error.operation === undefined) {
-      throw unreadable(context, error.message, error.code ?? "message-damaged", error);
-    }
-    throw error;
-  }
+  });
 }
 
 /**
@@ -184,15 +173,10 @@ export function readInit(
   if (name !== "InitConnectResp") {
     throw unreadable(context, `it holds "${name}" instead of "InitConnectResp"`, "unexpected-payload");
   }
-  try {
+  return reading(context, () => {
     const answer = platform.openConnection.response.decode(messages.decode(name, bytes));
     const { sessionKey, heartbeatIntervalSec: seconds = 0 } = answer;
     const isUsable = seconds >= 1 && seconds <= 3600;
     return { key: readSessionKey(sessionKey), heartbeatMs: isUsable ? seconds * 1000 : undefined };
-  } catch (error) {
-    if (error instanceof Mismatch) {
-      throw unreadable(context, describeMismatch(error), codeOfMismatch(error), error);
-    }
-    throw error;
-  }
+  });
 }
