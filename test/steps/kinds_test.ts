@@ -210,6 +210,26 @@ Deno.test("notify posts to a webhook and a chat with a key, and hides their addr
   await server.shutdown();
 });
 
+Deno.test("a broker's words in a notice or a report write on no screen, and call nobody", async () => {
+  const taken: unknown[] = [];
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+    taken.push(await request.json());
+    return new Response("");
+  });
+  const url = `http://127.0.0.1:${server.addr.port}/`;
+  const outcome = { state: "failed", reason: "step", failedStep: "a", error: "no \x1b[2J\u202e\n@everyone" };
+  await runStep(undefined, { uses: "notify", given: { chat: { url, style: "discord" } } }, { outcome });
+  const content = 'test is failed at step "a" (2025-08-15): no  [2J \n@everyone';
+  assertEquals(taken, [{ content, allowed_mentions: { parse: [] } }]);
+  await server.shutdown();
+  using folder = temporaryFolder();
+  const rows = [{ name: "\x1b[31m<img src=x onerror=y> [a](javascript:b)|\n\u202e" }];
+  await runStep(undefined, { uses: "convert-report", given: { rows, to: "a.md" } }, { out: folder.path });
+  assertEquals(readTree(folder.path), {
+    "a.md": "| name |\n| --- |\n|  \\[31m&lt;img src=x onerror=y> \\[a](javascript:b)\\|   |\n",
+  });
+});
+
 Deno.test("notify sends mail to a server, with a message id that follows from the step's key", async () => {
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const received = takeMail(listener);

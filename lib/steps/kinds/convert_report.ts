@@ -9,6 +9,7 @@ import { plainCells } from "../../csv_text.ts";
 import { BrokerError } from "../../errors.ts";
 import { didYouMean } from "../../client/nearest.ts";
 import { readRegular } from "../read_text.ts";
+import { shownLine } from "../../shown_text.ts";
 import { valueAt } from "../schema_issues.ts";
 import { ANY, memberNames, memberOf, type Type, typeAt } from "../value_types.ts";
 import { exactCsv } from "./fields.ts";
@@ -162,5 +163,6 @@ function write(
 function markdownCell(value: unknown): string {
   if (value === undefined || value === null) return "";
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.replaceAll("|", "\\|").replaceAll("\n", " ");
+  // What reads Markdown may take tags and links of a broker's text for ones of its own.
+  return shownLine(text).replaceAll(/[|[]/g, "\\$&").replaceAll("<", "&lt;");
 }

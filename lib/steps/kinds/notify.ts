@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { BrokerError } from "../../errors.ts";
 import { postQuietly } from "../../quiet_post.ts";
+import { shownLine, shownText } from "../../shown_text.ts";
 import type { StepContext } from "../compiled.ts";
 import { holdsToken, leadsHere, secretAddress } from "../open_addresses.ts";
 import { secretOf } from "../templates.ts";
@@ -73,7 +74,8 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
     }
   },
   async run(given, context) {
-    const text = context.testText ?? (given.text || outcomeText(context));
+    // A broker's words may be among it.
+    const text = shownText(context.testText ?? (given.text || outcomeText(context)));
     const { recipe, runKey, slot, session, outcome } = context;
     const { webhook, chat, mail, data } = given;
     const sends: [Way, () => Promise<void>][] = [];
@@ -87,7 +89,7 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
     if (mail !== undefined) {
       sends.push(["mail", async () => {
         const { sendMail } = await import("./send_mail.ts"); // a mail client, which few recipes need
-        const message = { subject: mail.subject ?? subjectOf(text), text, key: context.stepKey };
+        const message = { subject: shownLine(mail.subject ?? subjectOf(text)), text, key: context.stepKey };
         await sendMail(mail, message, context.signal);
       }]);
     }
@@ -118,7 +120,8 @@ function throwFailures(settled: readonly PromiseSettledResult<void>[], sent: rea
 /** What the makers of each chat want a text message to look like. */
 const chatBodies: Readonly<Record<NonNullable<Params["chat"]>["style"], (text: string) => unknown>> = {
   slack: (text) => ({ text }),
-  discord: (text) => ({ content: text.slice(0, 2000) }),
+  // No text of a broker calls everybody of a channel.
+  discord: (text) => ({ content: text.slice(0, 2000), allowed_mentions: { parse: [] } }),
   lark: (text) => ({ msg_type: "text", content: { text } }),
   dingtalk: (text) => ({ msgtype: "text", text: { content: text } }),
   wecom: (text) => ({ msgtype: "text", text: { content: text } }),
