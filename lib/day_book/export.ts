@@ -15,7 +15,7 @@
  * @module
  */
 import type { Client } from "../client/client.ts";
-import { BrokerClock, describeDifference } from "../client/broker_clock.ts";
+import { askQuoteTime, BrokerClock, describeDifference } from "../client/broker_clock.ts";
 import { isDate } from "../calendars/check_data.ts";
 import { Market } from "../dictionaries/market.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
@@ -103,6 +103,7 @@ class Export {
   readonly #result: DayBookResult;
   readonly #clock: BrokerClock;
   #day: string | undefined;
+  #hasAskedClock = false;
 
   constructor(client: Client, options: DayBookOptions) {
     const { accounts = accountNames, formats = formatNames, wire = false } = options;
@@ -220,6 +221,7 @@ class Export {
       [folder, reading] = await this.#read(shelf, day, at = later);
     }
     this.#onStage(day)("read");
+    await this.#askClock();
     this.#tellClock();
     const place = await placeReading({
       shelf,
@@ -227,7 +229,7 @@ class Export {
       day,
       markets: at,
       settings: this.#settings,
-      isClockWrong: this.#clock.wrong !== undefined,
+      clock: this.#clock,
       ...reading,
       ...known,
       onStage: this.#onStage(day),
@@ -290,6 +292,18 @@ class Export {
       provisionalBecause: [...provisionalBecause, ...contradicted],
       incomplete,
     };
+  }
+
+  /** Asks for a quote, once, when no answer told the broker's time. */
+  async #askClock(): Promise<void> {
+    if (this.#hasAskedClock || this.#clock.last !== undefined) return;
+    this.#hasAskedClock = true;
+    const time = await askQuoteTime(this.#client, this.#signal);
+    if (time !== undefined) this.#clock.takeQuote(time);
+    if (!this.#clock.isUnknown) return;
+    this.#result.brokerClock = "unknown";
+    const message = "nothing told the broker's time: no day that ended within the last week becomes final";
+    this.#tell({ type: "clock-unknown", message });
   }
 
   #tellClock(): void {

@@ -5,6 +5,7 @@
  * @module
  */
 import { checkOrders, journalTie, type ListCheck } from "./day_checks.ts";
+import type { BrokerClock } from "../client/broker_clock.ts";
 import type { DifferenceFile } from "./differences.ts";
 import type { MarketDay } from "./market_days.ts";
 import type { Part } from "./part.ts";
@@ -25,8 +26,8 @@ export interface DayParts extends DayReading {
   day: string;
   markets: readonly MarketDay[];
   settings: Settings;
-  /** This machine's clock and the broker's differ, so whether a session is over is not known. */
-  isClockWrong: boolean;
+  /** What told the broker's time. When its clock and this machine's differ, whether a session is over is not known. */
+  clock: BrokerClock;
   /** Checks between the lists, as {@linkcode checksBetween} makes them. */
   between: readonly Between[];
   /** What readings of the day have to say against each other. */
@@ -45,7 +46,7 @@ const rowChecks: readonly RowCheck[] = ["fees", "amounts", "values"];
 
 /** Decides what is final and what is not, and why. */
 export async function judgeDay(options: DayParts): Promise<Judgement> {
-  const { markets, parts, others, notRead, between, contradictions, isClockWrong, whyEmpty } = options;
+  const { markets, parts, others, notRead, between, contradictions, clock, whyEmpty } = options;
   const checks = [
     ...parts.flatMap(checksOfRows),
     ...between.map(({ record }) => record),
@@ -57,7 +58,7 @@ export async function judgeDay(options: DayParts): Promise<Judgement> {
     const { market } = day;
     const of = <T extends { market: DayBookMarket }>(all: readonly T[]) =>
       all.filter((each) => each.market === market);
-    const facts = { day, parts: of(parts), others: of(others), notRead: of(notRead), isClockWrong };
+    const facts = { day, parts: of(parts), others: of(others), notRead: of(notRead), clock };
     let record = marketRecord({ ...facts, checks: of(checks) });
     if (record.status === "final" && needsEvidence(record)) {
       const { result, detail, findings } = await whyEmpty(day);

@@ -41,6 +41,22 @@ export interface MarketDay {
   isRecent: boolean;
 }
 
+/** Days after which a day is believed to be over though nothing tells the broker's time. */
+const DAYS_WITHOUT_WITNESS = 7;
+
+/**
+ * Returns whether a day is over by more than this machine's clock: something told the broker's time, a quote of the
+ * broker shows that its clock is past the session, or the day is over for more than a week.
+ */
+export function isOverForSure(
+  { market, day, runningDay }: MarketDay,
+  { last, quoted }: { last: unknown; quoted: number | undefined },
+): boolean {
+  if (last !== undefined) return true;
+  if (quoted !== undefined && marketDay(market, day, quoted).isOver) return true;
+  return Temporal.PlainDate.from(day).until(runningDay).days > DAYS_WITHOUT_WITNESS;
+}
+
 /** Days before the running one that count as recent where the calendar says nothing. */
 const RECENT_DAYS_UNKNOWN = 4;
 

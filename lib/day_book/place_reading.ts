@@ -10,6 +10,7 @@
  *
  * @module
  */
+import type { BrokerClock } from "../client/broker_clock.ts";
 import { coversKept, hasAllOf, isCoveredBy, type NewReading } from "./compare_day.ts";
 import type { DifferenceFile } from "./differences.ts";
 import type { Evidence } from "./evidence.ts";
@@ -30,8 +31,8 @@ export interface PlaceOptions extends DayReading {
   day: string;
   markets: readonly MarketDay[];
   settings: Settings;
-  /** This machine's clock and the broker's differ. */
-  isClockWrong: boolean;
+  /** What told the broker's time. */
+  clock: BrokerClock;
   contradictions: DifferenceFile;
   before: KeptDay | undefined;
   /** Readings that contradict the day. */

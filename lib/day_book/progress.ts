@@ -60,6 +60,7 @@ export class ProgressText {
         this.#dayRows += event.added;
         return this.#line(`${event.market} ${event.list.replaceAll("_", " ")}`, now);
       case "clock-differs":
+      case "clock-unknown":
         return `${this.#clear()}warning: ${event.message}\n`;
       case "stage":
         return "";

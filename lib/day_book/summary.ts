@@ -7,7 +7,8 @@ import { FeeItem } from "../dictionaries/fee_item.ts";
 import type { Market } from "../dictionaries/market.ts";
 import { currencyOfMarket, journalCodeOf } from "./columns.ts";
 import { cashOfFills, type ListCheck } from "./day_checks.ts";
-import { type MarketDay, sessionText } from "./market_days.ts";
+import type { BrokerClock } from "../client/broker_clock.ts";
+import { isOverForSure, type MarketDay, sessionText } from "./market_days.ts";
 import type { Part } from "./part.ts";
 import type { NotRead } from "./read_day.ts";
 import { DecimalSum } from "../decimal.ts";
@@ -78,6 +79,8 @@ export interface Summary {
   /** Every list was read, and none may have been cut. */
   complete: boolean;
   incomplete: string[];
+  /** No answer and no quote told the broker's time; absent when one did. */
+  brokerClock?: "unknown";
   provisionalBecause: string[];
   settings: Settings;
   /** Rows of each list that was read. */
@@ -158,16 +161,27 @@ export interface MarketFacts {
   parts: readonly Part[];
   others: readonly Part[];
   notRead: readonly NotRead[];
-  isClockWrong: boolean;
+  clock: BrokerClock;
   checks: readonly CheckRecord[];
 }
 
+/** Why a day is not final that only this machine's clock takes for one that is over. */
+const UNTIMED =
+  "nothing told the broker's time, and the day has not been over for a week by this machine's clock";
+
+const QUOTED_BEFORE =
+  "no answer told the broker's time, and its newest quote does not show that the session is over";
+
 /** Says why a market's day can still change; an empty list means that it is final. */
-function provisionalReasons({ day, parts, notRead, isClockWrong, checks }: MarketFacts): string[] {
+function provisionalReasons({ day, parts, notRead, clock, checks }: MarketFacts): string[] {
   if (!day.hasBegun) return ["the day has not begun in this market"];
   const reasons: string[] = [];
   if (!day.isOver) reasons.push("the session is not over");
-  if (isClockWrong) reasons.push("the clocks of this machine and of the broker differ by more than a minute");
+  if (clock.wrong !== undefined) {
+    reasons.push("the clocks of this machine and of the broker differ by more than a minute");
+  } else if (day.isOver && !isOverForSure(day, clock)) {
+    reasons.push(clock.quoted === undefined ? UNTIMED : QUOTED_BEFORE);
+  }
   for (const { spec, origin } of parts) {
     if (origin === "today") reasons.push(`${spec.list} come from the list of today`);
   }

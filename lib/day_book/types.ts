@@ -124,6 +124,8 @@ export type DayBookEvent =
   | { type: "stage"; day: string; stage: DayStage }
   /** The clocks of this machine and of the broker differ by more than a minute; told once. */
   | { type: "clock-differs"; differenceMs: number; message: string }
+  /** No answer and no quote told the broker's time; told once. */
+  | { type: "clock-unknown"; message: string }
   | { type: "day-done"; day: string; index: number; days: number; result: DayResult | undefined }
   | { type: "done"; result: DayBookResult };
 
@@ -211,6 +213,8 @@ export interface DayBookResult {
    * read becomes final then. The broker's time is that of its answers, from the header `Date` or the message.
    */
   clockDifferenceMs?: number;
+  /** No answer and no quote told the broker's time; a day that ended within the last week does not become final then. */
+  brokerClock?: "unknown";
   /** Nothing is missing, everything adds up, and the clock is right. */
   ok: boolean;
 }

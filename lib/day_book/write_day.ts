@@ -41,7 +41,7 @@ export type Draft = Omit<Summary, "standing" | "contradicts"> & { differencesFou
 /** Writes the files of a day into its folder, all but the summary, and removes the parts. */
 export async function draftDay(options: DayParts, judgement: Judgement, folder: string): Promise<Draft> {
   const { found: around, ...judged } = judgement;
-  const { day, parts, others, notRead, settings, between, contradictions } = options;
+  const { day, parts, others, notRead, settings, between, contradictions, clock } = options;
   const lists = listsFor(settings).filter((list) =>
     !notRead.some((each) => each.list === list) || parts.some(({ spec }) => spec.list === list)
   );
@@ -90,6 +90,7 @@ export async function draftDay(options: DayParts, judgement: Judgement, folder: 
     ...judged,
     complete: incomplete.length === 0,
     incomplete,
+    ...clock.isUnknown && { brokerClock: "unknown" },
     settings,
     rows: Object.fromEntries(lists.map((list) => [list, rowsOf(parts, list)])),
     differences: count,

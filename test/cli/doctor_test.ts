@@ -201,8 +201,17 @@ Deno.test("doctor compares the clock with the gateway's answers, and with a quot
     return new Response(await answer.text(), { headers: { date: "unknown" } });
   });
   const url = `http://127.0.0.1:${relay.addr.port}`;
-  assertStringIncludes(await at(MORNING + 5 * 86_400_000, url), "older than the session before 2025-08-20");
+  assertStringIncludes(
+    await at(MORNING + 5 * 86_400_000, url),
+    "older than the last session by this machine's clock",
+  );
   assertStringIncludes(await at(MORNING - 7_200_000, url), "which is still to come here");
+  assertStringIncludes(
+    await at(MORNING, url),
+    "no answer of the broker tells its time; a quote of 00700.HK is of",
+  );
+  gateway.faults.arm({ kind: "busy", operation: "quotes.latest", code: "1006", text: "not entitled" });
+  assertStringIncludes(await at(MORNING, url), "nothing told the broker's time");
 });
 
 Deno.test("doctor says that a password without its key is half a setting", async () => {

@@ -9,6 +9,7 @@ const NOW = "2025-08-20T12:00:00+08:00";
 /** A scripted broker, and the command line that exports a day of it into a folder. */
 function exporting(count: number) {
   const book = openBook(bookOf("us", count));
+  book.broker.clock = () => Date.parse(NOW);
   const words = ["export", "day-book", "--markets", "us", "--from", DAY, "--to", DAY, "--now", NOW];
   return {
     broker: book.broker,

@@ -69,17 +69,18 @@ export function openBook(script: Script, options: Partial<DayBookOptions> = {}):
   return {
     broker,
     out: folder.path,
-    again: (more = {}) =>
-      exportDayBook(broker.client, {
+    again: (more = {}) => {
+      const all = { now: () => LATER, ...options, ...more };
+      broker.clock = all.now;
+      return exportDayBook(broker.client, {
         markets: ["hk"],
         accounts: ["securities"],
         from: DAY,
         to: DAY,
         out: folder.path,
-        now: () => LATER,
-        ...options,
-        ...more,
-      }),
+        ...all,
+      });
+    },
     files: (name) => readTree(`${folder.path}/${name}`),
     names: () =>
       [...Deno.readDirSync(folder.path)].map(({ name }) => name).filter((name) => !name.startsWith("."))

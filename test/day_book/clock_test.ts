@@ -2,8 +2,10 @@
 import { assertEquals } from "@std/assert";
 import { BrokerClock, describeDifference } from "../../lib/client/broker_clock.ts";
 import { type DayBookEvent, exportDayBook } from "../../lib/day_book/mod.ts";
+import { connect } from "../../lib/client/connect.ts";
 import { openHouse } from "../conformance/house.ts";
-import { bookOf, DAY, LATER, openBook } from "./books.ts";
+import { bookOf, DAY, LATER, openBook, summaryOf } from "./books.ts";
+import { okText } from "./scripted_gateway.ts";
 import { FRIDAY_MORNING, SATURDAY, simulated, temporaryFolder } from "./simulated.ts";
 
 const WHY = "the clocks of this machine and of the broker differ by more than a minute";
@@ -30,16 +32,92 @@ Deno.test("exportDayBook() makes no day final while the broker's clock says anot
         `this machine's clock is ${shown} the broker's (Date header): no day that is read now becomes final`,
     }]);
   }
-  // The controls: clocks that differ by less, and a broker that tells no time.
-  for (const date of [new Date(LATER + 59 * SECOND).toUTCString(), "soon"]) {
-    book.broker.date = () => date;
-    const { ok, days: [day], clockDifferenceMs } = await book.again({ refresh: true });
-    assertEquals([ok, day?.status, clockDifferenceMs], [true, "final", undefined]);
-  }
+  // The control: clocks that differ by less.
+  book.broker.date = () => new Date(LATER + 59 * SECOND).toUTCString();
+  const near = await book.again({ refresh: true });
+  assertEquals([near.ok, near.days[0]?.status, near.clockDifferenceMs], [true, "final", undefined]);
   // A final day stays one.
   book.broker.date = () => new Date(0 + LATER - 86_400 * SECOND).toUTCString();
   const late = await book.again({ refresh: true });
   assertEquals([late.ok, late.days[0]?.status, late.days[0]?.action], [false, "final", "kept-final"]);
+});
+
+Deno.test("exportDayBook() without the broker's time makes no day final that ended within a week, and says so", async () => {
+  await using book = openBook(bookOf("us", 3), { markets: ["us"] });
+  book.broker.date = () => "soon";
+  const told: DayBookEvent[] = [];
+  const unknown = await book.again({ onProgress: (event) => told.push(event) });
+  assertEquals([unknown.ok, unknown.brokerClock, unknown.days[0]?.status], [true, "unknown", "provisional"]);
+  assertEquals(unknown.days[0]?.provisionalBecause, [
+    "us: nothing told the broker's time, and the day has not been over for a week by this machine's clock",
+  ]);
+  assertEquals(told.filter(({ type }) => type === "clock-unknown").length, 1);
+  assertEquals(summaryOf(book.files(DAY)).brokerClock, "unknown");
+  // The controls: a day that is long over, and a broker that tells the time.
+  const late = await book.again({ now: () => LATER + 4 * 86_400 * SECOND });
+  assertEquals([late.brokerClock, late.days[0]?.status], ["unknown", "final"]);
+  await using timed = openBook(bookOf("us", 3), { markets: ["us"] });
+  const { brokerClock, days: [day] } = await timed.again();
+  assertEquals([brokerClock, day?.status], [undefined, "final"]);
+  assertEquals(summaryOf(timed.files(DAY)).brokerClock, undefined);
+});
+
+Deno.test("exportDayBook() takes the broker's time from a quote when no answer tells it", async () => {
+  await using book = openBook(bookOf("hk", 3));
+  book.broker.date = () => "soon";
+  const quotedAt = (time: string) => {
+    book.broker.answer = ({ key }) =>
+      key === "BasicQot"
+        ? okText(JSON.stringify({
+          basicQot: [{ security: { dataType: 10000, code: "00700.HK" }, lastPrice: 592, marketTime: time }],
+        }))
+        : undefined;
+  };
+  const fourth = Date.parse("2025-08-18T09:00:00+08:00");
+  const at = async (time: string, now = fourth) => {
+    quotedAt(time);
+    const { ok, brokerClock, clockDifferenceMs, days: [day] } = await book.again({
+      now: () => now,
+      refresh: true,
+    });
+    return { ok, brokerClock, clockDifferenceMs, status: day?.status, why: day?.provisionalBecause };
+  };
+  // The broker's clock is that of the day's morning: this machine is three days ahead.
+  const ahead = await at("20250814160000");
+  assertEquals([ahead.ok, ahead.status, ahead.why], [false, "provisional", [`hk: ${WHY}`]]);
+  const behind = await at("20250818090200");
+  assertEquals([behind.ok, behind.status, behind.clockDifferenceMs], [false, "provisional", -120 * SECOND]);
+  const during = await at("20250815140000");
+  assertEquals([during.ok, during.status, during.why], [true, "provisional", [
+    "hk: no answer told the broker's time, and its newest quote does not show that the session is over",
+  ]]);
+  // The control: the quote is from after the session.
+  const after = await at("20250815160810");
+  assertEquals([after.ok, after.brokerClock, after.status], [true, undefined, "final"]);
+});
+
+Deno.test("exportDayBook() of a simulator whose answers lose their Date makes the running day not final", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  await using relay = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const answer = await fetch(broker.simulator.info.gatewayUrl + new URL(request.url).pathname, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: await request.text(),
+    });
+    return new Response(await answer.text(), { headers: { date: "none" } });
+  });
+  const { tradePassword, tradePasswordKey } = broker.simulator.info;
+  const url = `http://127.0.0.1:${relay.addr.port}`;
+  await using client = await connect({ gateway: { url, tradePasswordKey }, tradePassword });
+  using folder = temporaryFolder();
+  const options = { markets: ["hk"], accounts: ["securities"], from: DAY, to: DAY } as const;
+  const wrong = await exportDayBook(client, {
+    ...options,
+    out: folder.path,
+    now: () => LATER + 460 * 86_400_000,
+  });
+  assertEquals([wrong.ok, wrong.days[0]?.status], [false, "provisional"]);
+  assertEquals(wrong.days[0]?.provisionalBecause.includes(`hk: ${WHY}`), true);
 });
 
 Deno.test("exportDayBook() by a machine that is days ahead of the simulator makes no empty day final", async () => {

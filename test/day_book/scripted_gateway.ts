@@ -32,7 +32,9 @@ export interface ScriptedGateway extends AsyncDisposable {
   script: Script;
   /** Answers in the place of the script: the text of the whole answer; `undefined` leaves it to the script. */
   answer: (asked: Asked) => string | undefined;
-  /** The header `Date` of its answers; without a time of its own it tells none. */
+  /** The time of its clock, Unix milliseconds. */
+  clock: () => number;
+  /** The header `Date` of its answers; that of its clock unless a test says otherwise. */
   date: () => string;
 }
 
@@ -44,10 +46,11 @@ export const refusal = (err: string) => JSON.stringify({ ok: false, err, data: n
 /** Starts one. Lists that the script does not name are empty; futures are refused unless it names them. There are funds. */
 export function scriptedGateway(script: Script): ScriptedGateway {
   const calls: string[] = [];
-  const state: Pick<ScriptedGateway, "script" | "answer" | "date"> = {
+  const state: Pick<ScriptedGateway, "script" | "answer" | "date" | "clock"> = {
     script,
     answer: () => undefined,
-    date: () => "unknown",
+    clock: () => Date.parse("2025-08-20T10:00:00+08:00"),
+    date: () => new Date(state.clock()).toUTCString(),
   };
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
     const name = new URL(request.url).pathname.split("/").at(-1)!;
@@ -84,6 +87,12 @@ export function scriptedGateway(script: Script): ScriptedGateway {
     },
     set script(next) {
       state.script = next;
+    },
+    get clock() {
+      return state.clock;
+    },
+    set clock(next) {
+      state.clock = next;
     },
     get date() {
       return state.date;

@@ -332,6 +332,7 @@ Deno.test("exportDayBook() exports days that no calendar covers, and marks them"
     [`${ORDERS} K 20350815`]: [far],
     [`${JOURNAL} K 20350815`]: [{ ...bought, time: "2035-08-15 09:30:05" }],
   });
+  broker.clock = () => Date.parse("2035-09-01T00:00:00Z");
   using folder = temporaryFolder();
   await exportDayBook(broker.client, {
     markets: ["hk"],
@@ -339,7 +340,7 @@ Deno.test("exportDayBook() exports days that no calendar covers, and marks them"
     from: "2035-08-14",
     to: "2035-08-19",
     out: folder.path,
-    now: () => Date.parse("2035-09-01T00:00:00Z"),
+    now: broker.clock,
   });
   const days = [...Deno.readDirSync(folder.path)].map(({ name }) => name).filter((name) =>
     name.startsWith("2")
@@ -520,6 +521,7 @@ Deno.test("exportDayBook() takes the list of today while the history of a recent
     "TradeQueryRealEntrustList K": [fresh, second],
     "TradeQueryRealFundJourList K": [{ businessBalance: "-35020.00", type: "5" }],
   });
+  broker.clock = () => Date.parse("2025-08-15T20:00:00+08:00");
   using folder = temporaryFolder();
   const result = await exportDayBook(broker.client, {
     markets: ["hk"],
@@ -527,7 +529,7 @@ Deno.test("exportDayBook() takes the list of today while the history of a recent
     from: DAY,
     to: DAY,
     out: folder.path,
-    now: () => Date.parse("2025-08-15T20:00:00+08:00"),
+    now: broker.clock,
   });
   assertEquals(result.days[0]?.rows, { fills: 2, orders: 2, fund_journal: 1 });
   // The rows of the history have their fees already, and are kept too.

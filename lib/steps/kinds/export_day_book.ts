@@ -163,7 +163,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
 });
 
 function tell(event: DayBookEvent, { progress, log }: StepContext): void {
-  if (event.type === "clock-differs") return log("warn", event.message);
+  if (event.type === "clock-differs" || event.type === "clock-unknown") return log("warn", event.message);
   const place = event.type === "day-started"
     ? { text: event.day, done: event.index, total: event.days }
     : event.type === "day-done"

@@ -107,7 +107,7 @@ async function* askGateway(
   const found = await gatewayFinding(stranger, gatewayUrl, { signal, onBrokerTime: clock.take });
   yield found;
   if (found.state === "failed") return;
-  yield* await clockFindings(stranger, clock, { now, signal });
+  yield* await clockFindings(stranger, clock, signal);
   await using client = createClient(
     gateway({ url: gatewayUrl, timeoutMs, ...canLogIn && { tradePasswordKey } }),
     {

@@ -44,7 +44,8 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     signal: host.signal,
     onProgress(event) {
       // `--json` keeps the progress off stderr, but not this.
-      if (event.type === "clock-differs" && flags.json) host.note(`hsgate: warning: ${event.message}`);
+      const isClock = event.type === "clock-differs" || event.type === "clock-unknown";
+      if (isClock && flags.json) host.note(`hsgate: warning: ${event.message}`);
       progress.update(event);
     },
     ...flags.refresh && { refresh: true },

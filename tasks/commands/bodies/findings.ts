@@ -3,15 +3,9 @@
  *
  * @module
  */
-import { previousSession } from "../../../lib/calendars/mod.ts";
-import {
-  type BrokerClock,
-  describeDifference,
-  MOST_CLOCK_DIFFERENCE_MS,
-} from "../../../lib/client/broker_clock.ts";
+import { askQuoteTime, type BrokerClock, describeDifference } from "../../../lib/client/broker_clock.ts";
 import type { Client } from "../../../lib/client/client.ts";
 import type { GatewayConfig } from "../../../lib/client/config_xml.ts";
-import { securityOf } from "../../../lib/client/security.ts";
 import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
 import {
   BrokerError,
@@ -204,60 +198,55 @@ const SET_THE_CLOCK =
 
 /**
  * This machine's clock beside the broker's: the time of its answers, and that of a quote, as a gateway on this machine
- * has the same wrong clock. A broker that tells no time leaves nothing to say.
+ * has the same wrong clock.
  */
 export async function clockFindings(
   client: Client,
-  { last }: BrokerClock,
-  { now, signal }: { now: () => number; signal: AbortSignal },
+  clock: BrokerClock,
+  signal: AbortSignal,
 ): Promise<Finding[]> {
   const check = "clock";
-  if (last !== undefined && Math.abs(last.ms) > MOST_CLOCK_DIFFERENCE_MS) {
-    return [warning(check, `${describeDifference(last)} (${last.source})`, SET_THE_CLOCK)];
+  const { last, wrong } = clock;
+  if (wrong !== undefined) {
+    return [warning(check, `${describeDifference(wrong)} (${wrong.source})`, SET_THE_CLOCK)];
   }
-  const quoted = await quoteTime(client, signal);
+  const quoted = await askQuoteTime(client, signal);
   if (quoted !== undefined) {
-    const today = Temporal.Instant.fromEpochMilliseconds(now()).toZonedDateTimeISO(QUOTE_ZONE).toPlainDate();
-    const shown = `${quoted.toPlainDateTime().toString().replace("T", " ")} ${QUOTE_ZONE}`;
-    if (quoted.epochMilliseconds - now() > MOST_CLOCK_DIFFERENCE_MS) {
+    clock.takeQuote(quoted);
+    const shown = `a quote of 00700.HK is of ${timeInHongKong(quoted)}`;
+    const { wrong: byQuote } = clock;
+    if (byQuote !== undefined) {
+      const text = byQuote.ms < 0
+        ? `${shown}, which is still to come here`
+        : `${shown}, older than the last session by this machine's clock`;
       return [
-        warning(check, `a quote of ${QUOTED} is of ${shown}, which is still to come here`, SET_THE_CLOCK),
+        warning(
+          check,
+          text,
+          byQuote.ms < 0 ? SET_THE_CLOCK : `Is this machine's clock ahead? ${SET_THE_CLOCK}`,
+        ),
       ];
     }
-    if (quoted.toPlainDate().toString() < previousSession("XHKG", today.toString()).date) {
-      return [warning(
-        check,
-        `the newest quote of ${QUOTED} is of ${shown}, older than the session before ${today}`,
-        `Is this machine's clock ahead? ${SET_THE_CLOCK}`,
-      )];
+    if (last === undefined) {
+      return [ok(check, `no answer of the broker tells its time; ${shown}, which fits this machine's clock`)];
     }
   }
-  return last === undefined ? [] : [
-    ok(
+  if (last === undefined) {
+    return [warning(
       check,
-      `within ${Math.max(1, Math.round(Math.abs(last.ms) / 1000))} s of the broker's (${last.source})`,
-    ),
-  ];
+      "nothing told the broker's time: its answers bear none, and it gives no quote",
+      "Check this machine's clock (NTP): until something tells the broker's time, a day of the day book becomes final " +
+        "only when it has been over for a week",
+    )];
+  }
+  const seconds = Math.max(1, Math.round(Math.abs(last.ms) / 1000));
+  return [ok(check, `within ${seconds} s of the broker's (${last.source})`)];
 }
 
-const QUOTED = "00700.HK";
-const QUOTE_ZONE = "Asia/Hong_Kong";
-
-/** The time of a quote of Hong Kong; `undefined` when there is none to be had. */
-async function quoteTime(client: Client, signal: AbortSignal): Promise<Temporal.ZonedDateTime | undefined> {
-  try {
-    const [quote] = await client.quotes.latest({ securities: [securityOf(QUOTED)] }, { signal });
-    const text = quote?.marketTime ?? quote?.tradeTime ?? "";
-    const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)/.exec(text) ??
-      [];
-    if (year === undefined) return undefined;
-    return Temporal.PlainDateTime.from(`${year}-${month}-${day}T${hour}:${minute}:${second}`)
-      .toZonedDateTime(QUOTE_ZONE);
-  } catch (error) {
-    if (signal.aborted) throw error;
-    if (error instanceof BrokerError || error instanceof RangeError) return undefined;
-    throw error;
-  }
+function timeInHongKong(time: number): string {
+  const zone = "Asia/Hong_Kong";
+  const at = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(zone);
+  return `${at.toPlainDateTime().toString().replace("T", " ")} ${zone}`;
 }
 
 /** Whether the trade login holds; makes it where a password is set. */
