@@ -149,6 +149,12 @@
  * - gateway: transports/push_test.ts "a stopped reader loses no order, and the newest quotes, in flat memory"
  * - gateway: transports/push_test.ts "a quick reader gets every quote, however fast they come"
  *
+ * F30 a notebook's kernel that is killed while it watches and trades. Which intents were under way comes with the order
+ * desk; until then the lists that an error names tell.
+ * - memory: none: the broker would end with the process
+ * - gateway: client/killed_watch_test.ts "F30: a kernel that is killed while it watches: the next one watches again by one call, and sees its order"
+ * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
+ *
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
@@ -202,6 +208,7 @@ Deno.test("the table of faults names a test or a reason for each transport, and 
     "F25",
     "F27",
     "F29",
+    "F30",
   ];
   assertEquals([...new Set(rows.map(({ fault }) => fault))], expected);
   for (const fault of expected) {

@@ -1,0 +1,73 @@
+/** F30: a notebook's kernel ends with all that it holds; the next one has its pushes and orders back. */
+import { assertEquals } from "@std/assert";
+import { connect } from "../../mod.ts";
+import { KEY, MORNING, PASSWORD } from "../cli/support.ts";
+import { ManualClock } from "../../lib/simulator/clock.ts";
+import { startGateway } from "../../lib/simulator/gateway/mod.ts";
+import { readUntil, waitUntil, within } from "../support/waits.ts";
+
+const config = new URL("../../deno.json", import.meta.url).pathname;
+const securities = [{ type: "hk-stock", symbol: "00700.HK" }] as const;
+
+const kernel = `
+import { connect } from "${new URL("../../mod.ts", import.meta.url)}";
+const [gateway, push, tradePassword, tradePasswordKey] = Deno.args;
+const client = await connect({ gateway: { url: gateway, push }, tradePassword, tradePasswordKey });
+for await (const event of client.watch({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] })) {
+  if (event.type !== "quote") continue;
+  await client.orders.place({
+    market: "hk", symbol: "00700.HK", side: "buy", orderType: "limit", quantity: "100", price: "500.00",
+  });
+  console.log("placed");
+}
+`;
+
+Deno.test("F30: a kernel that is killed while it watches: the next one watches again by one call, and sees its order", async () => {
+  await using gateway = await startGateway({
+    seed: 7,
+    days: 2,
+    clock: new ManualClock(MORNING),
+    tradePassword: PASSWORD,
+    tradePasswordKey: KEY,
+    pushIntervalMs: 20,
+  });
+  const { gatewayUrl, pushAddress } = gateway.info;
+  const script = await Deno.makeTempFile({ suffix: ".ts" });
+  try {
+    await Deno.writeTextFile(script, kernel);
+    const process = new Deno.Command(Deno.execPath(), {
+      args: ["run", "--no-check", "-A", "--config", config, script, gatewayUrl, pushAddress, PASSWORD, KEY],
+      cwd: new URL("../../", import.meta.url).pathname,
+      stdout: "piped",
+      stderr: "inherit",
+    }).spawn();
+    const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    await readUntil("the kernel to place an order", reader, (text) => text.includes("placed"));
+    process.kill("SIGKILL");
+    await Promise.all([process.status, reader.cancel()]);
+    await waitUntil("the gateway to see the kernel go", () => gateway.state().pushConnections === 0);
+
+    await using client = await connect({
+      gateway: { url: gatewayUrl, push: pushAddress },
+      tradePassword: PASSWORD,
+      tradePasswordKey: KEY,
+    });
+    // The control: nothing comes back by itself.
+    assertEquals(gateway.state().pushConnections, 0);
+    const seen = new Set<string>();
+    await within(
+      "a quote after the next kernel's one call",
+      (async () => {
+        for await (const event of client.watch({ securities: [...securities] })) {
+          seen.add(event.type);
+          if (event.type === "quote") break;
+        }
+      })(),
+    );
+    assertEquals([...seen].sort(), ["connection", "quote"]);
+    const orders = await client.orders.today({ market: "hk" }).toArray();
+    assertEquals(orders.map(({ symbol, quantity }) => [symbol, quantity]), [["00700.HK", "100"]]);
+  } finally {
+    await Deno.remove(script);
+  }
+});
