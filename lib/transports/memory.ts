@@ -156,7 +156,7 @@ function memorySource(pushes: MemoryPushes): PushSource {
   return {
     // Async, so that a refusal to open is a rejection.
     // deno-lint-ignore require-await
-    async open({ onBytes, onFrame, onPush }) {
+    async open({ onLife, onFrame, onPush }) {
       const { promise, resolve } = Promise.withResolvers<BrokerError>();
       let stop = () => {};
       let isOpen = true;
@@ -171,7 +171,7 @@ function memorySource(pushes: MemoryPushes): PushSource {
       stop = pushes({
         push(body) {
           if (!isOpen) return;
-          onBytes();
+          onLife();
           onFrame();
           try {
             onPush(body);

@@ -220,7 +220,7 @@ class SourcePushStream implements PushStream {
 
   #handlers(read: PushReader): PushHandlers {
     return {
-      onBytes: () => this.#lastByteAt = this.#options.now(),
+      onLife: () => this.#lastByteAt = this.#options.now(),
       onFrame: () => this.#failures = 0,
       onPush: (body) => this.#take(body, read),
     };

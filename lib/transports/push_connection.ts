@@ -46,16 +46,18 @@ export async function openWithin(
 
 /** What happens on a connection. */
 export interface ConnectionHandlers {
-  /** Bytes came, of whatever kind: a sign of life. */
-  onBytes: () => void;
+  /** A sign of life: a whole frame came, or a large part of one. */
+  onLife: () => void;
   /** A whole frame came; its views end with the call. */
   onFrame: (frame: Frame) => void;
 }
 
 /** Details of {@linkcode readFrames}. */
 export interface ReadOptions {
-  /** Longest silence, milliseconds; unlimited when left out. */
+  /** Longest time without a sign of life, milliseconds; unlimited when left out. */
   idleTimeoutMs?: number;
+  /** So many bytes of a frame are a sign of life too, for long frames over slow lines. @default whole frames only */
+  partBytes?: number;
   /** Who is at the other end, for messages. @default {"the gateway"} */
   peer?: string;
   /** What the reading is for, for messages. @default {"read pushes"} */
@@ -71,33 +73,50 @@ export interface ReadOptions {
  */
 export async function readFrames(
   connection: PushConnection,
-  { onBytes, onFrame }: ConnectionHandlers,
-  { idleTimeoutMs, peer = "the gateway", action = "read pushes", transport = "push" }: ReadOptions = {},
+  { onLife, onFrame }: ConnectionHandlers,
+  { idleTimeoutMs, partBytes = Infinity, peer = "the gateway", action = "read pushes", transport = "push" }:
+    ReadOptions = {},
 ): Promise<BrokerError> {
   const lost = (reason: string, code: string) =>
     new TransportError(`Cannot ${action}: ${reason}`, { code, transport });
   const decoder = new FrameDecoder();
   const idle = watchIdle(connection, idleTimeoutMs);
+  // A byte now and then is none: who sends never a whole frame would be taken for alive for ever.
+  const live = () => {
+    idle.alive = true;
+    onLife();
+  };
+  let part = 0;
   try {
     for (let count; (count = await connection.read(decoder.room())) !== null;) {
-      idle.alive = true;
-      onBytes();
       decoder.filled(count);
-      for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) onFrame(frame);
+      part += count;
+      let frame = decoder.next();
+      if (frame !== undefined || part >= partBytes) {
+        part = 0;
+        live();
+      }
+      for (; frame !== undefined; frame = decoder.next()) onFrame(frame);
       // Under load a read resolves at once. Without a turn in between, quick readers would fall behind and have
       // their quotes conflated, and timers and orders over HTTP would wait for a quiet moment.
       await oneTurn();
     }
     return lost(`${peer} closed the connection`, "closed");
   } catch (cause) {
-    if (idle.expired) return lost(`nothing came for ${idleTimeoutMs} ms`, "idle");
+    if (idle.expired) {
+      const { pending } = decoder;
+      const reason = pending === 0
+        ? `nothing came for ${idleTimeoutMs} ms`
+        : `no whole frame came for ${idleTimeoutMs} ms, only ${pending} bytes of one`;
+      return lost(reason, "idle");
+    }
     return asBrokerError(action, cause, transport);
   } finally {
     clearInterval(idle.timer);
   }
 }
 
-/** Closes a connection that stays silent; by counting ticks of a timer, so that no jump of a clock matters. */
+/** Closes a connection that shows no sign of life; by counting ticks of a timer, so that no jump of a clock matters. */
 function watchIdle(connection: PushConnection, idleTimeoutMs: number | undefined) {
   const idle: { alive: boolean; expired: boolean; timer: ReturnType<typeof setInterval> | undefined } = {
     alive: false,

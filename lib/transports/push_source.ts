@@ -10,8 +10,8 @@ import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push_waits.ts";
 
 /** What a source tells while it is open. */
 export interface PushHandlers {
-  /** Bytes came, of whatever kind. */
-  onBytes(): void;
+  /** A sign of life: a whole frame came, or a large part of one. */
+  onLife(): void;
   /** A whole frame came. */
   onFrame(): void;
   /**
@@ -69,7 +69,7 @@ export function gatewaySource(options: GatewaySourceOptions): PushSource {
   const { hostname, port, connect = openTcp, connectTimeoutMs = 10_000 } = options;
   const idleTimeoutMs = checkedIdleMs(options.pushIdleMs ?? DEFAULT_PUSH_IDLE_MS);
   return {
-    async open({ onBytes, onFrame, onPush }, signal) {
+    async open({ onLife, onFrame, onPush }, signal) {
       const connection = await openWithin(connect, { hostname, port }, {
         timeoutMs: connectTimeoutMs,
         signal,
@@ -77,7 +77,7 @@ export function gatewaySource(options: GatewaySourceOptions): PushSource {
       return {
         run: () =>
           readFrames(connection, {
-            onBytes,
+            onLife,
             onFrame(frame) {
               onFrame();
               // Everything else is a sign of life and no more.

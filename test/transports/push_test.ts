@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { ProtocolError, TransportError } from "../../lib/errors.ts";
 import { openPushStream, type PushStream, type PushStreamOptions } from "../../lib/transports/push.ts";
 import type { ConnectionEvent, GapEvent, TransportEvent } from "../../lib/transports/push_events.ts";
@@ -547,6 +547,35 @@ Deno.test("pushIdleMs breaks a silent connection, and any frame is a sign of lif
   assert(lost?.type === "connection");
   assertEquals(lost.error?.code, "idle");
   assertEquals(lost.error?.message, "Cannot read pushes: nothing came for 80 ms");
+});
+
+Deno.test("bytes that never make a whole frame are no sign of life; a frame in two parts is one", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { pushIdleMs: 200 });
+  const events = stream.events();
+  const far = await farEnd.next();
+  const whole = orderPush("1");
+  await far.send(whole.subarray(0, 20));
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  await far.send(whole.subarray(20));
+  await waitUntil("an order push", () => stream.stats.orders === 1);
+  const part = whole.subarray(0, -1);
+  let sent = 0;
+  let isOver = false;
+  const trickle = (async () => {
+    // More bytes than this would take four times as long as the limit allows.
+    for (; !isOver && sent < part.length; sent++) {
+      await far.send(part.subarray(sent, sent + 1)).catch(() => isOver = true);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  })();
+  const lost = (await until(events, isState("lost"))).at(-1);
+  isOver = true;
+  await trickle;
+  assert(lost?.type === "connection");
+  assertEquals(lost.error?.code, "idle");
+  assertStringIncludes(lost.error?.message ?? "", "no whole frame came for 200 ms, only ");
+  assert(sent < part.length, "it was noticed while bytes came");
 });
 
 Deno.test("close() ends the readers after what they have queued, and leaves nothing open", async () => {

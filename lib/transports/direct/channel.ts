@@ -39,7 +39,7 @@ export interface ChannelOptions {
 }
 
 /** Listens to a channel over all of its connections. */
-export interface ChannelListener extends Pick<LinkHandlers, "onBytes" | "onPush"> {
+export interface ChannelListener extends Pick<LinkHandlers, "onLife" | "onPush"> {
   /** A connection is ready. */
   onLink?(link: Link): void;
 }
@@ -179,7 +179,7 @@ export class Channel {
     const peer = name === "trade" ? "the trade server" : "the market server";
     const handlers: LinkHandlers = {
       onConnected: () => this.tell("initializing"),
-      onBytes: () => this.#listener.onBytes?.(),
+      onLife: () => this.#listener.onLife?.(),
       onPush: (body) => this.#listener.onPush?.(body),
       onFault: (error) => {
         feed.tell({ type: "fault", channel: name, at: world.now(), error });

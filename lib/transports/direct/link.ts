@@ -23,8 +23,8 @@ import { readInit, requestNumber } from "./payloads.ts";
 export interface LinkHandlers {
   /** The socket is open; the first request follows. */
   onConnected?(): void;
-  /** Bytes came. */
-  onBytes?(): void;
+  /** A sign of life: a whole frame came, or a large part of one. */
+  onLife?(): void;
   /** A push came; its body ends with the call. */
   onPush?(body: Uint8Array): void;
   /** Something came that belongs to no call. */
@@ -51,6 +51,8 @@ export interface LinkOptions {
 
 /** Until the platform says otherwise. */
 const DEFAULT_HEARTBEAT_MS = 90_000;
+/** Bytes of a long answer that show that the platform is there. */
+const PART_BYTES = 4096;
 const LAST_SERIAL = 0xffff_ffff;
 /** Requests that are signed and written at once; each takes a third of a millisecond to sign. */
 const BATCH = 8;
@@ -239,14 +241,14 @@ export class Link {
   async #run(): Promise<BrokerError> {
     const { peer, handlers, world } = this.#options;
     const read = await readFrames(this.#connection, {
-      onBytes: () => {
+      onLife: () => {
         this.#lastByteAt = world.now();
         this.#awaitsBeat = false;
         this.#heartbeat.received();
-        handlers.onBytes?.();
+        handlers.onLife?.();
       },
       onFrame: (frame) => this.#take(frame),
-    }, { peer, action: "read answers", transport: "direct" });
+    }, { peer, partBytes: PART_BYTES, action: "read answers", transport: "direct" });
     this.#isHungUp = this.#failure === undefined && read.code === "closed" && this.#awaitsBeat &&
       this.#calls.size === 0;
     const error = this.#failure ??= read;

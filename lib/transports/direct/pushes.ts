@@ -26,15 +26,15 @@ export function directSource(always: readonly Channel[], used: readonly Channel[
   };
 
   return {
-    async open({ onBytes, onFrame, onPush }: PushHandlers, signal): Promise<PushLine> {
+    async open({ onLife, onFrame, onPush }: PushHandlers, signal): Promise<PushLine> {
       const { promise, resolve } = Promise.withResolvers<BrokerError>();
       const open = new Set<Link>();
       let brokenSince: number | undefined;
       for (const channel of channels) {
         channel.listen({
-          onBytes() {
+          onLife() {
             onFrame();
-            onBytes();
+            onLife();
           },
           onPush,
           onLink(link) {
