@@ -10,6 +10,16 @@ export function isLoopback(hostname: string): boolean {
   return bare === "localhost" || bare === "::1" || /^127(\.\d{1,3}){3}$/.test(bare);
 }
 
+/** How a person lets plain HTTP to another machine through. */
+export const PLAIN_HTTP_HINT =
+  "anybody on the way can read and change it; use an address of this machine (127.0.0.1, a tunnel), or allow it by " +
+  "name: plainHttp: allow, HSGATE_PLAIN_HTTP=allow, --plain-http";
+
+/** Tells whether others on the way can read and change what is sent to an address: plain HTTP to another machine. */
+export function isOpenToOthers(url: URL): boolean {
+  return url.protocol === "http:" && !isLoopback(url.hostname);
+}
+
 const proxyVariables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((
   name,
 ) => [name, name.toLowerCase()]);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { mayBeProxied } from "./loopback.ts";
+import { isOpenToOthers, mayBeProxied, PLAIN_HTTP_HINT } from "./loopback.ts";
 
 /** What is posted. */
 export interface QuietPost {
@@ -14,15 +14,32 @@ export interface QuietPost {
   signal: AbortSignal;
 }
 
+let isPlainAllowed = false;
+
+/** Lets posts go to other machines over plain HTTP, or no longer. They are refused until somebody says so. */
+export function allowPlainPosts(isAllowed: boolean): void {
+  isPlainAllowed = isAllowed;
+}
+
+/** Says why nothing is posted to an address, without the address; nothing when it may be. */
+export function refusalOf(url: string): string | undefined {
+  if (isPlainAllowed || !URL.canParse(url) || !isOpenToOthers(new URL(url))) return undefined;
+  return `its address is plain HTTP to another machine, and ${PLAIN_HTTP_HINT}`;
+}
+
 /**
  * Posts, follows no redirection, and resolves to the status of the answer.
  *
  * While the runtime traces, each `fetch` leaves a span that holds the whole address. `fetch` may also send a request
  * for this machine through a proxy. In both cases the request goes over a connection of its own.
+ *
+ * @throws {TypeError} When the address is plain HTTP to another machine and nobody has allowed that; nothing was sent.
  */
 export async function postQuietly(url: string, post: QuietPost): Promise<number> {
   post.signal.throwIfAborted();
   const target = new URL(url);
+  const refused = refusalOf(url);
+  if (refused !== undefined) throw new TypeError(`Cannot post to ${target.host}: ${refused}`);
   if (isTracing() || mayBeProxied(target.hostname)) return await postOverConnection(target, post);
   const { headers = {}, body = "", signal } = post;
   const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });

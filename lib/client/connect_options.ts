@@ -22,8 +22,8 @@ export interface Caller {
  * @throws {InvalidParamsError} With everything that is missing for the direct transport.
  */
 export function connectOptionsOf(settings: Settings, caller: Caller): ConnectOptions | DirectConnectOptions {
-  const { transport, gatewayUrl, pushAddress, tradePassword, tradePasswordKey, timeoutMs, pushIdleMs } =
-    settings;
+  const { transport, gatewayUrl, pushAddress, plainHttp, tradePassword, tradePasswordKey } = settings;
+  const { timeoutMs, pushIdleMs } = settings;
   const pushes = settings.fundAccounts === undefined
     ? {}
     : { fundAccounts: accountsOf(settings.fundAccounts) };
@@ -40,6 +40,7 @@ export function connectOptionsOf(settings: Settings, caller: Caller): ConnectOpt
       url: gatewayUrl,
       timeoutMs,
       pushIdleMs,
+      plainHttp: plainHttp === "allow",
       ...pushAddress !== undefined && { push: pushAddress },
     },
     // Without its key the password cannot be sent, and whoever is logged in at the gateway can call all the same.

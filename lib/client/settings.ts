@@ -5,6 +5,7 @@
  */
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import { believed } from "../owned_files.ts";
+import { isOpenToOthers } from "../loopback.ts";
 import { addressOf } from "../transports/address.ts";
 import { platformUrl } from "../transports/direct/options.ts";
 import { DEFAULT_PUSH_IDLE_MS, MAX_PUSH_IDLE_MS } from "../transports/push_waits.ts";
@@ -18,6 +19,8 @@ export interface Settings {
   gatewayUrl: string;
   /** Address of its push door, `host:port`; the host of `gatewayUrl` and port 11112 when absent. */
   pushAddress?: string;
+  /** Whether a gateway on another machine, and posts to plain HTTP addresses of other machines, are allowed. */
+  plainHttp: "allow" | "refuse";
   /** Longest silence of the push door before its connection is replaced, milliseconds; 0 for no limit. */
   pushIdleMs: number;
   /** Trade password, plain. */
@@ -119,6 +122,12 @@ const table: Readonly<Record<SettingName, Setting>> = {
     env: "HSGATE_PUSH_ADDRESS",
     expected: anAddress,
     accepts: isAddress,
+  },
+  plainHttp: {
+    env: "HSGATE_PLAIN_HTTP",
+    expected: '"allow" or "refuse"',
+    accepts: (text) => text === "allow" || text === "refuse",
+    fallback: "refuse",
   },
   pushIdleMs: {
     env: "HSGATE_PUSH_IDLE_MS",
@@ -315,6 +324,16 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
     }
     const { text, origin } = given ?? { text: fallback, origin: "default" };
     if (text !== undefined) [values[name], origins[name]] = [text, origin];
+  }
+  const { pingUrl, plainHttp } = values;
+  if (
+    plainHttp !== "allow" && pingUrl !== undefined && isHttpUrl(pingUrl) && isOpenToOthers(new URL(pingUrl))
+  ) {
+    loader.wrong(
+      `pingUrl (${origins.pingUrl})`,
+      "[hidden]",
+      'an https address, or the setting plainHttp "allow"',
+    );
   }
   if (loader.issues.length > 0) {
     throw new InvalidParamsError("read the settings", loader.issues, { code: "settings" });

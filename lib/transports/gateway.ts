@@ -4,7 +4,7 @@
  * @module
  */
 import type { AnyOperation } from "../operations/operation.ts";
-import { mayBeProxied } from "../loopback.ts";
+import { isLoopback, isOpenToOthers, mayBeProxied, PLAIN_HTTP_HINT } from "../loopback.ts";
 import { type Address, addressOf } from "./address.ts";
 import { httpRefusal, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
 import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./post_once.ts";
@@ -36,6 +36,13 @@ export interface GatewayOptions {
   /** Key of the trade password, Base64 of 16, 24 or 32 bytes; needed for a login alone. */
   tradePasswordKey?: string;
   /**
+   * Allows a gateway on another machine. Its doors are plain HTTP and TCP: whoever is on the way can read the account
+   * and change orders.
+   *
+   * @default false
+   */
+  plainHttp?: boolean;
+  /**
    * How long a call waits for its answer unless it says otherwise.
    *
    * @default 10000
@@ -65,10 +72,17 @@ function baseUrl(text: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
 
-/** Makes a transport to a local gateway. Nothing is sent before the first call. */
+/**
+ * Makes a transport to a local gateway. Nothing is sent before the first call.
+ *
+ * @throws {TypeError} When an address cannot be read, or leads to another machine without `plainHttp`.
+ */
 export function gateway(options: GatewayOptions = {}): Transport {
   return new GatewayTransport(options);
 }
+
+const open = (what: string, address: string) =>
+  new TypeError(`Cannot use the ${what} "${address}": it is on another machine, and ${PLAIN_HTTP_HINT}`);
 
 class GatewayTransport implements Transport {
   readonly name = "gateway";
@@ -90,6 +104,10 @@ class GatewayTransport implements Transport {
     this.#mayBeProxied = mayBeProxied(hostname);
     this.#prefix = pathname === "/" ? "" : pathname;
     this.push = addressOf(options.push ?? `${hostname}:11112`);
+    if (!options.plainHttp) {
+      if (isOpenToOthers(new URL(this.#base))) throw open("gateway", this.#base);
+      if (!isLoopback(this.push.hostname)) throw open("gateway's push port", options.push!);
+    }
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.#maxAnswerBytes = options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES;
     this.#passwordKey = options.tradePasswordKey;

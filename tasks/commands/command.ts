@@ -82,6 +82,7 @@ export interface RawInput {
 export const sharedFlags = {
   gateway: { type: "string", value: "URL", text: "address of the gateway (http://127.0.0.1:11111)" },
   push: { type: "string", value: "HOST:PORT", text: "address of its pushes (the same host, port 11112)" },
+  "plain-http": { type: "boolean", text: "allow a gateway, and notices, on other machines over plain HTTP" },
   "auth-url": { type: "string", value: "URL", text: "address of the platform, for the direct transport" },
   config: { type: "string", value: "FILE", text: "settings file, YAML or JSON (hsgate.yaml)" },
   transport: { type: "string", value: "NAME", text: 'way to the broker: "gateway" or "direct" (gateway)' },
@@ -91,7 +92,7 @@ export const sharedFlags = {
 } as const satisfies Flags;
 
 /** Shared flags without meaning for a command that connects to nothing, and reads settings. */
-export const unconnected = ["gateway", "push", "auth-url", "transport", "timeout"] as const;
+export const unconnected = ["gateway", "push", "plain-http", "auth-url", "transport", "timeout"] as const;
 
 /** Shared flags without meaning for a command that reads no settings either. */
 export const offline = [...unconnected, "config"] as const;

@@ -17,7 +17,7 @@ export const demo = command({
 transport that is named, and prints what was exported. Reads no settings, and
 nothing reaches a broker. The files are the same over either transport.`,
   flags,
-  without: ["gateway", "push", "auth-url", "config", "timeout"],
+  without: ["gateway", "push", "plain-http", "auth-url", "config", "timeout"],
   exits: [7],
   examples: ["demo", "demo --transport direct --out demo-files"],
   body: async () => (await import("./bodies/demo.ts")).run,

@@ -5,7 +5,6 @@
  * @module
  */
 import type { WriteUnderWay } from "../../lib/client/client.ts";
-import { readOwned } from "../../lib/owned_files.ts";
 import { InterruptedError } from "./exit_codes.ts";
 
 /** A file, and who may read it. */
@@ -104,7 +103,7 @@ export function processHost(): Host {
     // At a prompt nothing has begun, so Ctrl-C needs no care: whoever waits is simply let go.
     ask: (question) => orAborted(ask(question), signal()),
     readStdin: () => orAborted(new Response(Deno.stdin.readable).text(), signal()),
-    readFile: readOwned,
+    readFile: async (path) => await (await import("../../lib/owned_files.ts")).readOwned(path),
     get signal() {
       return signal();
     },

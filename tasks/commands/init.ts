@@ -33,7 +33,7 @@ nothing. --gateway and --auth-url go into the settings; secrets are never asked 
 With the simulator the folder works at once: recipes, script and notebook start a
 simulated broker in their own process, and nothing reaches a real one.`,
   flags,
-  without: ["push", "config", "transport", "timeout"],
+  without: ["push", "plain-http", "config", "transport", "timeout"],
   exits: [],
   examples: ["init", "init desk --connect gateway --markets hk,us", "init desk --yes --json"],
   body: async () => (await import("./bodies/init.ts")).run,

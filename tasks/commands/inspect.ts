@@ -37,7 +37,7 @@ payload is shown whole. Without --aes-key the session key is taken from the
 first answer.
 Exit code 7 says that something could not be read or has a wrong signature.`,
   flags,
-  without: ["gateway", "push", "auth-url", "config", "transport", "timeout", "json"],
+  without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout", "json"],
   exits: [7],
   examples: [
     "inspect push.bin --platform-key platform.pem",

@@ -17,7 +17,7 @@ says which transports carry it; with --transport, only what that one carries is
 listed. --columns also takes answers (which reads answer as of now), instead (what
 answers for a past day), needs and path. Nothing is sent.`,
   flags,
-  without: ["gateway", "push", "auth-url", "config", "timeout"],
+  without: ["gateway", "push", "plain-http", "auth-url", "config", "timeout"],
   exits: [],
   examples: [
     "operations",

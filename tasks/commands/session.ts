@@ -5,6 +5,7 @@
  */
 import type { Client, WriteUnderWay } from "../../lib/client/client.ts";
 import { type LoadedSettings, loadSettings, secretsOf, type Settings } from "../../lib/client/settings.ts";
+import { allowPlainPosts } from "../../lib/quiet_post.ts";
 import type { DirectOptions } from "../../lib/transports/direct.ts";
 import type { FlagValues, sharedFlags } from "./command.ts";
 import { UsageError } from "./exit_codes.ts";
@@ -34,6 +35,7 @@ export async function loadSettingsOf(flags: Shared, host: Host): Promise<LoadedS
     flags: {
       ...flags.gateway !== undefined && { gatewayUrl: flags.gateway },
       ...flags.push !== undefined && { pushAddress: flags.push },
+      ...flags["plain-http"] && { plainHttp: "allow" },
       ...flags["auth-url"] !== undefined && { authUrl: flags["auth-url"] },
       ...flags.transport !== undefined && { transport: flags.transport },
       ...flags.timeout !== undefined && { timeoutMs: millis("timeout", flags.timeout) },
@@ -47,6 +49,7 @@ export async function loadSettingsOf(flags: Shared, host: Host): Promise<LoadedS
     required: named !== undefined,
   });
   for (const [, secret] of secretsOf(loaded.settings)) host.hide?.(secret);
+  allowPlainPosts(loaded.settings.plainHttp === "allow");
   return loaded;
 }
 

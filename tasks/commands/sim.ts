@@ -11,7 +11,7 @@ export const sim = command({
 the other commands take with --config. "deno task sim --help" lists its flags.
 Stops at Ctrl-C.`,
   flags: {},
-  without: ["gateway", "push", "auth-url", "config", "transport", "timeout", "json"],
+  without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout", "json"],
   passOn: true,
   exits: [],
   examples: [

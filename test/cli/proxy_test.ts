@@ -46,7 +46,11 @@ Deno.test("calls to a platform on this machine never go through a proxy", async 
 
 Deno.test("calls to another machine go through the proxy of the environment, as everything else does", async () => {
   await using proxy = hostileProxy();
-  const env = { HSGATE_GATEWAY_URL: "http://gateway.example:11111", ...proxies(proxy.url) };
+  const env = {
+    HSGATE_GATEWAY_URL: "http://gateway.example:11111",
+    HSGATE_PLAIN_HTTP: "allow",
+    ...proxies(proxy.url),
+  };
   await spawned(["call", "quotes.search", '{"text":"x"}'], { env });
   await spawned(["quote", "00700.HK"], { env });
   assertEquals(proxy.asked.every((url) => url.startsWith("http://gateway.example:11111/")), true);

@@ -131,7 +131,7 @@ Deno.test("run takes the gateway that a recipe names, and sends it no password o
   });
   const { code, err } = await runIn(dir.path, ["r.yaml", "--json"], envOf(other));
   assertEquals(code, 0);
-  assertStringIncludes(err, "their trade password is not sent there");
+  assertStringIncludes(err, "it is not sent");
   assertEquals([own.state().callsTaken, other.state().callsTaken], [1, 0]);
   // The same gateway, however it is written.
   const same = await runIn(dir.path, ["r.yaml", "--json"], {

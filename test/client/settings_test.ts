@@ -35,6 +35,7 @@ Deno.test("loadSettings() knows where a gateway usually listens", async () => {
     keepRunsDays: 400,
     keepLogDays: 90,
     logLevel: "debug",
+    plainHttp: "refuse",
     timeoutMs: 10_000,
     transport: "gateway",
   });
@@ -44,6 +45,7 @@ Deno.test("loadSettings() knows where a gateway usually listens", async () => {
     keepRunsDays: "default",
     keepLogDays: "default",
     logLevel: "default",
+    plainHttp: "default",
     timeoutMs: "default",
     transport: "default",
   });
@@ -66,6 +68,7 @@ Deno.test("loadSettings() prefers flags to the environment and the environment t
     keepRunsDays: "default",
     keepLogDays: "default",
     logLevel: "default",
+    plainHttp: "default",
     timeoutMs: "hsgate.yaml",
     transport: "default",
   });
@@ -106,6 +109,7 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
     keepRunsDays: 400,
     keepLogDays: 90,
     logLevel: "debug",
+    plainHttp: "refuse",
     tradePassword: "sim-1",
     tradePasswordKey: KEY,
     authUrl: "http://127.0.0.1:4003",
@@ -239,7 +243,7 @@ Deno.test("loadSettings() warns of a key that is nothing like a setting", async 
   const { warnings } = await load({ files: { "hsgate.yaml": "colour: blue" } });
   assertEquals(warnings, [
     '"hsgate.yaml" has "colour", which is no setting; there are transport, gatewayUrl, pushAddress, ' +
-    "pushIdleMs, tradePassword, tradePasswordKey, fundAccounts, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
+    "plainHttp, pushIdleMs, tradePassword, tradePasswordKey, fundAccounts, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
     "platformPublicKey, parameterStyle, caCerts, leaseFolder, ledger, volatileLedger, keepRunsDays, keepLogDays, logLevel, calendars, pingUrl, timeoutMs, " +
     "tradePasswordFile, tradePasswordKeyFile, fundAccountsFile, mobileFile, loginPasswordFile, developerPrivateKeyFile, " +
     "platformPublicKeyFile, caCertsFile, pingUrlFile",

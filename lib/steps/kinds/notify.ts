@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import { BrokerError } from "../../errors.ts";
-import { postQuietly } from "../../quiet_post.ts";
+import { postQuietly, refusalOf } from "../../quiet_post.ts";
 import { shownLine, shownText } from "../../shown_text.ts";
 import type { StepContext } from "../compiled.ts";
 import { holdsToken, leadsHere, secretAddress } from "../open_addresses.ts";
@@ -145,6 +145,10 @@ async function post(
 ): Promise<void> {
   // The address may hold a token in its path, so only its host is ever shown.
   const host = URL.canParse(url) ? new URL(url).host : "an address that cannot be read";
+  const refused = refusalOf(url);
+  if (refused !== undefined) {
+    throw new BrokerError(`Cannot notify by ${way}: ${host}: ${refused}`, { code: "plain-http" });
+  }
   let status: number;
   try {
     status = await postQuietly(url, {

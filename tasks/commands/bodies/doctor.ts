@@ -73,6 +73,7 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
   if (configured.some(({ state }) => state === "failed")) return;
   yield* proxyFindings(host.env, settings);
   const { gatewayUrl, pushAddress, timeoutMs } = settings;
+  const plainHttp = settings.plainHttp === "allow";
   const patience = { timeoutMs: Math.min(timeoutMs, PATIENCE_MS), signal: host.signal };
   const url = new URL(gatewayUrl);
   const httpPort = await portFinding("HTTP port", { hostname: hostOf(url), port: Number(url.port || 80) }, {
@@ -83,7 +84,11 @@ async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator
   });
   yield httpPort;
   if (httpPort.state === "ok") yield* askGateway(settings, patience, host);
-  const transport = gateway({ url: gatewayUrl, ...pushAddress !== undefined && { push: pushAddress } });
+  const transport = gateway({
+    url: gatewayUrl,
+    plainHttp,
+    ...pushAddress !== undefined && { push: pushAddress },
+  });
   if (transport.push !== undefined) {
     yield await portFinding("push port", transport.push, {
       ...patience,
@@ -100,16 +105,19 @@ async function* askGateway(
   { now }: Host,
 ): AsyncGenerator<Finding> {
   const { gatewayUrl, tradePassword, tradePasswordKey } = settings;
+  const plainHttp = settings.plainHttp === "allow";
   const canLogIn = tradePassword !== undefined && tradePasswordKey !== undefined;
   // No password here: what answers is not known to be a gateway yet.
-  const stranger = createClient(gateway({ url: gatewayUrl, timeoutMs }), { retry: { attempts: 1 } });
+  const stranger = createClient(gateway({ url: gatewayUrl, plainHttp, timeoutMs }), {
+    retry: { attempts: 1 },
+  });
   const clock = new BrokerClock(now);
   const found = await gatewayFinding(stranger, gatewayUrl, { signal, onBrokerTime: clock.take });
   yield found;
   if (found.state === "failed") return;
   yield* await clockFindings(stranger, clock, signal);
   await using client = createClient(
-    gateway({ url: gatewayUrl, timeoutMs, ...canLogIn && { tradePasswordKey } }),
+    gateway({ url: gatewayUrl, plainHttp, timeoutMs, ...canLogIn && { tradePasswordKey } }),
     {
       retry: { attempts: 1 },
       ...canLogIn && { tradePassword },

@@ -126,10 +126,11 @@ export class Connections implements AsyncDisposable {
 
   /** A mark of the passwords that a recipe logs in with; nothing for a simulator, whose password never changes. */
   readonly passwordMarkOf = (recipe: CompiledRecipe, salt: string): string | undefined => {
-    const { to } = this.check(recipe);
-    const { loginPassword, tradePassword } = this.#loaded.settings;
-    const passwords = to === "direct" ? [loginPassword, tradePassword] : [tradePassword];
-    if (to === "simulator" || passwords.every((each) => each === undefined)) return undefined;
+    const connection = this.check(recipe);
+    if (connection.to === "simulator") return undefined;
+    const { loginPassword, tradePassword } = this.#settingsFor(connection);
+    const passwords = connection.to === "direct" ? [loginPassword, tradePassword] : [tradePassword];
+    if (passwords.every((each) => each === undefined)) return undefined;
     const text = JSON.stringify(passwords);
     const known = this.#marks.get(salt + text);
     if (known !== undefined) return known;
@@ -175,25 +176,32 @@ export class Connections implements AsyncDisposable {
     }
   }
 
+  /**
+   * The settings for a connection. A trade password belongs to the gateway that whoever set it has configured, by
+   * default the one of this machine: another gateway that a recipe names never gets it.
+   */
+  #settingsFor(connection: Exclude<Connection, { to: "simulator" }>): Settings {
+    const own = { ...this.settings, transport: connection.to };
+    if (connection.to === "direct") return own;
+    const isOther = addressOf(own.gatewayUrl) !== addressOf(connection.url);
+    own.gatewayUrl = connection.url;
+    if (isOther) own.tradePassword = own.tradePasswordKey = own.pushAddress = undefined;
+    return own;
+  }
+
   async #connect(
     { name }: CompiledRecipe,
     connection: Exclude<Connection, { to: "simulator" }>,
   ): Promise<Connected> {
-    const { settings, origins, warnings } = this.#loaded;
+    const { origins, warnings } = this.#loaded;
     for (const warning of warnings) this.#tell(`warning: ${warning}`);
-    const own = { ...settings, transport: connection.to };
-    if (connection.to === "gateway") {
-      const isOther = origins.gatewayUrl !== "default" &&
-        addressOf(settings.gatewayUrl) !== addressOf(connection.url);
-      own.gatewayUrl = connection.url;
-      if (isOther) {
-        // It belongs to the account of that gateway, and a wrong password too many locks an account.
-        this.#tell(
-          `warning: recipe "${name}" names ${connection.url} and the settings another gateway: their trade password ` +
-            "is not sent there",
-        );
-        own.tradePassword = own.tradePasswordKey = own.pushAddress = undefined;
-      }
+    const own = this.#settingsFor(connection);
+    if (own.gatewayUrl !== this.settings.gatewayUrl && own.tradePassword !== this.settings.tradePassword) {
+      this.#tell(
+        `warning: recipe "${name}" names ${own.gatewayUrl}, and the trade password of the settings belongs to ` +
+          `${this.settings.gatewayUrl}: it is not sent; where both are the same account, set gatewayUrl to the ` +
+          "recipe's address",
+      );
     }
     const loaded = { ...this.#loaded, settings: own, origins: { ...origins, gatewayUrl: "recipe" } };
     const host = { ...this.#host, note: (line: string) => this.#note(line) };
