@@ -402,6 +402,7 @@ export const futures = family("futures", {
     wire: "FuturesCancelEntrust",
     group: "trade",
     effect: "write",
+    cancels: true,
     provenBy: [futuresProof],
     unmentioned: cancelledAnother,
     needs: "trade-login",

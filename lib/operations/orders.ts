@@ -300,6 +300,7 @@ export const orders = family("orders", {
     wire: "TradeCancelEntrust",
     group: "trade",
     effect: "write",
+    cancels: true,
     provenBy: [ordinaryProof, conditionalProof],
     unmentioned: cancelledAnother,
     needs: "trade-login",
@@ -330,6 +331,7 @@ export const orders = family("orders", {
     wire: "TradeBatchCancelEntrust",
     group: "trade",
     effect: "write",
+    cancels: true,
     provenBy: [ordinaryProof],
     unmentioned: ({ orderIds }: CancelManyParams, { cancelled, failed }: CancelAnswer) => {
       const notCancelled = new Set(failed.map(({ orderId }) => orderId));
@@ -357,6 +359,7 @@ export const orders = family("orders", {
     constants: { entrustId: [] },
     group: "trade",
     effect: "write",
+    cancels: true,
     provenBy: [ordinaryProof],
     unmentioned: (_params: unknown, { cancelled, failed }: CancelAnswer) =>
       failed.map(({ orderId }) => orderId).filter((id) => cancelled.includes(id)),

@@ -65,6 +65,14 @@ export interface OwnStepContext {
    * `read` or `local` may call what reads alone.
    */
   call(operation: string, params?: Readonly<Record<string, unknown>>): Promise<unknown>;
+  /**
+   * Says what the broker's lists showed of a write whose outcome was unknown. Until then the run sends no other write,
+   * and without it the run ends as `unknown`, even when the step catches the error.
+   *
+   * @param error What `call` threw.
+   * @param outcome `ok` when the write was executed, `refused` when it was not and cannot be any more.
+   */
+  proven(error: unknown, outcome: "ok" | "refused"): void;
   log(
     level: "debug" | "info" | "warn" | "error",
     message: string,

@@ -14,6 +14,8 @@ import type { CallOptions, Transport } from "../transports/transport.ts";
 /** A write that a step sent. */
 export interface SentWrite {
   operation: string;
+  /** It only cancels orders. */
+  cancels: boolean;
   /** `refused` when the broker said no, `open` while there is no answer. */
   outcome: "open" | "ok" | "refused" | "unknown";
   /** Operations that list what it made or changed. */
@@ -41,7 +43,14 @@ export function mayHaveHappened(error: unknown): boolean {
   return error instanceof OutcomeUnknownError || error instanceof ProtocolError;
 }
 
-/** Checks the writes of one attempt at a step, and keeps what became of them. */
+/** What the guard has to know of a write. */
+type GuardedWrite = Pick<AnyOperation, "name" | "provenBy" | "cancels">;
+
+/**
+ * Checks the writes of one attempt at a step, and keeps what became of them. While the outcome of one is unknown it
+ * refuses every other, until the step shows that outcome with {@linkcode WriteGuard.prove}. Only cancellations may
+ * follow cancellations.
+ */
 export class WriteGuard {
   readonly #options: WriteGuardOptions;
   readonly #byError = new Map<unknown, SentWrite>();
@@ -147,15 +156,26 @@ export class WriteGuard {
     };
   }
 
-  #check(): void {
+  #check({ name, cancels }: GuardedWrite): void {
     if (this.#closed) throw new BrokerError("Cannot write now: the step is over", { code: "step-over" });
+    const unknown = this.sent.filter((write) => write.outcome === "unknown");
+    if (unknown.some((write) => !(cancels && write.cancels))) {
+      const sent = [...new Set(unknown.map(({ operation }) => operation))].join(", ");
+      const places = [...new Set(unknown.map(({ where }) => where))].join("; ");
+      throw new BrokerError(
+        `Cannot send ${name} now: the outcome of ${sent} is unknown, and it may have been executed; ${places}; ` +
+          "a step that has looked there says what it saw with proven(error, outcome), and may then write again",
+        { code: "write-open", operation: name },
+      );
+    }
     this.#options.check?.();
   }
 
   /** Nobody knows what such a call does, so that it counts as a write. */
   async #raw(path: string, send: () => Promise<unknown>): Promise<unknown> {
-    const provenBy = findOperation(path.slice(path.lastIndexOf("/") + 1))?.provenBy;
-    return await this.#keep(this.#begin({ name: path, ...provenBy && { provenBy } }), send);
+    const { provenBy, cancels } = findOperation(path.slice(path.lastIndexOf("/") + 1)) ?? {};
+    const write = { name: path, ...provenBy && { provenBy }, ...cancels && { cancels } };
+    return await this.#keep(this.#begin(write), send);
   }
 
   async #write(
@@ -163,7 +183,7 @@ export class WriteGuard {
     operation: AnyOperation,
     { params, options }: { params: unknown; options: CallOptions },
   ): Promise<unknown> {
-    this.#check(); // no login either
+    this.#check(operation); // no login either
     let write: SentWrite | undefined;
     const beforeWrite = () => {
       options.beforeWrite?.();
@@ -173,10 +193,11 @@ export class WriteGuard {
   }
 
   /** Checks, and keeps that a write is about to be sent. */
-  #begin(operation: Pick<AnyOperation, "name" | "provenBy">, params?: unknown): SentWrite {
-    this.#check();
+  #begin(operation: GuardedWrite, params?: unknown): SentWrite {
+    this.#check(operation);
     const write: SentWrite = {
       operation: operation.name,
+      cancels: operation.cancels ?? false,
       outcome: "open",
       lists: provingLists(operation, params),
       where: whereToLook(operation, params),

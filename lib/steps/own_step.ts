@@ -7,6 +7,7 @@ import { findOperation } from "../operations/mod.ts";
 import { callOperation } from "./call_operation.ts";
 import type { StepContext } from "./compiled.ts";
 import type { StepPermissions } from "./define_step.ts";
+import { mayHaveHappened } from "./guarded_client.ts";
 import {
   checkUnchanged,
   type CodeFiles,
@@ -139,6 +140,8 @@ export async function runOwnStep(
     },
   });
   const calls = new Set<Promise<void>>();
+  /** What the calls threw, by their numbers. */
+  const errors = new Map<number, unknown>();
   let logs = 0;
   for await (const line of child.messages) {
     const message = readMessage(line, file);
@@ -148,10 +151,13 @@ export async function runOwnStep(
       context.log(message.level, message.message.slice(0, codeLimits.line), message.data);
       if (logs === codeLimits.lines) context.log("warn", "it logs more than is kept: the rest is left out");
     }
+    if (message.type === "proven" && ["ok", "refused"].includes(message.outcome)) {
+      context.proven?.(errors.get(message.id), message.outcome);
+    }
     if (message.type === "progress") context.progress(message.event);
     context.signal.throwIfAborted(); // what it had asked for before it was ended is not done any more
     if (message.type === "call") {
-      const call = answerCall(message, { send, effect, context }).finally(() => calls.delete(call));
+      const call = answerCall(message, { send, effect, context, errors }).finally(() => calls.delete(call));
       calls.add(call);
       // More than these are left in the pipe, where the step waits for them.
       if (calls.size >= MOST_CALLS) await Promise.race(calls);
@@ -179,11 +185,12 @@ interface Answering {
   send: (message: ToStep) => void;
   effect: StepDescription["effect"];
   context: StepContext;
+  errors: Map<number, unknown>;
 }
 
 async function answerCall(
   { id, operation: name, params }: Extract<FromStep, { type: "call" }>,
-  { send, effect, context }: Answering,
+  { send, effect, context, errors }: Answering,
 ): Promise<void> {
   try {
     const operation = findOperation(name);
@@ -196,6 +203,7 @@ async function answerCall(
     const value = await callOperation(operation, params, context);
     send({ type: "answer", id, value });
   } catch (error) {
+    if (findOperation(name)?.effect === "write" && mayHaveHappened(error)) errors.set(id, error);
     send({ type: "refusal", id, message: error instanceof Error ? error.message : String(error) });
   }
 }

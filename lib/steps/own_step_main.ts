@@ -25,7 +25,9 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
     }
     if (order.type !== "run") return;
     const waiting = new Map<number, PromiseWithResolvers<unknown>>();
-    void readAnswers(lines, waiting);
+    /** Number of the call that threw it. */
+    const callOf = new WeakMap<Error, number>();
+    void readAnswers(lines, waiting, callOf);
     // The runner has checked them against what the step says of itself.
     const output = await step.run(order.params as StepParams<Record<string, StepParam>>, {
       ...order.context,
@@ -35,6 +37,10 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
         waiting.set(id, answer);
         send({ type: "call", id, operation, params });
         return answer.promise;
+      },
+      proven(error, outcome) {
+        const id = error instanceof Error ? callOf.get(error) : undefined;
+        if (id !== undefined) send({ type: "proven", id, outcome });
       },
       log: (level, message, data) => send({ type: "log", level, message, ...data !== undefined && { data } }),
       progress: (event) => send({ type: "progress", event }),
@@ -49,11 +55,16 @@ export async function serve(step: OwnStep<Record<string, StepParam>, unknown>): 
 async function readAnswers(
   lines: AsyncIterator<Line>,
   waiting: ReadonlyMap<number, PromiseWithResolvers<unknown>>,
+  callOf: WeakMap<Error, number>,
 ): Promise<void> {
   for (let next = await lines.next(); !next.done; next = await lines.next()) {
     const answer: ToStep = JSON.parse(next.value.text); // the runner writes nothing else
     if (answer.type === "answer") waiting.get(answer.id)?.resolve(answer.value);
-    if (answer.type === "refusal") waiting.get(answer.id)?.reject(new Error(answer.message));
+    if (answer.type === "refusal") {
+      const error = new Error(answer.message);
+      callOf.set(error, answer.id);
+      waiting.get(answer.id)?.reject(error);
+    }
   }
   Deno.exit(1); // the runner is gone
 }

@@ -17,7 +17,7 @@ export type ToStep =
   | {
     type: "run";
     params: Record<string, unknown>;
-    context: Omit<OwnStepContext, "call" | "log" | "progress">;
+    context: Omit<OwnStepContext, "call" | "proven" | "log" | "progress">;
   }
   | { type: "answer"; id: number; value: unknown }
   | { type: "refusal"; id: number; message: string };
@@ -26,6 +26,7 @@ export type ToStep =
 export type FromStep =
   | { type: "described"; about: StepDescription }
   | { type: "call"; id: number; operation: string; params: Record<string, unknown> }
+  | { type: "proven"; id: number; outcome: "ok" | "refused" }
   | {
     type: "log";
     level: "debug" | "info" | "warn" | "error";

@@ -1,5 +1,6 @@
 /** A step that catches the error of a lost answer hides nothing: what the client kept decides how the run ends. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import type { Client } from "../../lib/client/client.ts";
 import { BrokerError, OutcomeUnknownError } from "../../lib/errors.ts";
 import { account } from "../../lib/operations/account.ts";
 import { encodeParams } from "../../lib/operations/operation.ts";
@@ -12,6 +13,7 @@ import { claimRun } from "../../lib/runner/claims.ts";
 import { addManualRun } from "../../lib/runner/starts.ts";
 import { settleRun } from "../../lib/runner/recovery.ts";
 import type { StepContext } from "../../lib/steps/compiled.ts";
+import { WriteGuard } from "../../lib/steps/guarded_client.ts";
 import { describeOwnStep, runOwnStep } from "../../lib/steps/own_step.ts";
 import { runRecipe } from "../../lib/steps/run_recipe.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
@@ -151,9 +153,10 @@ Deno.test("run --manual: a hidden lost answer ends the run as unknown, and says 
   assert(!/ orders\.today/.test(advice), advice);
 });
 
-Deno.test("a step of one's own in its process: a swallowed error leaves the run unknown", async () => {
+/** Runs a step of its own, given by the body of its function, at 10:00; the first order's answer is lost. */
+async function runOwn(body: string, lose: (broker: Simulated) => void = loseAnswers) {
   await using broker = await simulated({ at: FRIDAY_MORNING });
-  loseAnswers(broker);
+  lose(broker);
   using folder = temporaryFolder();
   const steps = new URL("../../lib/steps/mod.ts", import.meta.url).href;
   await Deno.writeTextFile(
@@ -161,25 +164,114 @@ Deno.test("a step of one's own in its process: a swallowed error leaves the run 
     JSON.stringify({ imports: { "hsgate/recipes": steps } }),
   );
   await Deno.writeTextFile(
-    `${folder.path}/quiet_step.ts`,
+    `${folder.path}/own_step.ts`,
     `import { defineStep } from "hsgate/recipes";
+const ORDER = ${JSON.stringify(ORDER)};
 export default defineStep({
   effect: "write",
-  async run(_params, context) {
-    await context.call("orders.place", ${JSON.stringify(ORDER)}).catch(() => {});
-    return { ok: true };
+  async run(_params, { call, proven }) {
+${body}
   },
 });
 `,
   );
-  const file = new URL(`file://${folder.path}/quiet_step.ts`);
+  const file = new URL(`file://${folder.path}/own_step.ts`);
   const about = await describeOwnStep(file);
+  const before = (await broker.client.orders.today({ market: "hk" }).toArray()).length;
   using b = benchFor(broker, (context) => runOwnStep(file, about, { params: {}, context }));
   b.scheduler.tick();
   b.host.jump(MINUTE);
   b.scheduler.tick();
   await b.scheduler.drain();
-  assertEquals(runsOf(b.ledger)[0], `${KEY} unknown write live`);
+  const now = await broker.client.orders.today({ market: "hk" }).toArray();
+  const { error } = b.ledger.get<{ error: string | null }>("select error from step_run")!; // it has one step
+  return { run: runsOf(b.ledger)[0], sent: now.length - before, error: error ?? "" };
+}
+
+Deno.test("a step of one's own in its process: a swallowed error leaves the run unknown", async () => {
+  const { run } = await runOwn(`    await call("orders.place", ORDER).catch(() => {});
+    return { ok: true };`);
+  assertEquals(run, `${KEY} unknown write live`);
+});
+
+Deno.test("a step of one's own that catches a lost answer and sends the order again sends one", async () => {
+  for (
+    const again of [
+      'await call("orders.place", ORDER);',
+      'await call("orders.place", ORDER).catch(() => {});',
+      // What it proves is an error of its own making.
+      'proven(new Error("lost"), "refused"); await call("orders.place", ORDER);',
+      'await call("orders.cancelAll", { market: "hk" });',
+    ]
+  ) {
+    const { run, sent, error } = await runOwn(`    await call("orders.place", ORDER).catch(() => {});
+    ${again}
+    return { ok: true };`);
+    assertEquals([again, run, sent], [again, `${KEY} unknown write live`, 1]);
+    if (again.includes("catch")) continue;
+    assertStringIncludes(error, "the outcome of orders.place is unknown");
+    assertStringIncludes(error, "look in orders.today and fills.today");
+    assertStringIncludes(error, "proven(");
+  }
+  // The control: a step that has looked, and says so, may write again; its run ends well.
+  const looks = await runOwn(`    try {
+      await call("orders.place", ORDER);
+    } catch (error) {
+      const rows = await call("orders.today", { market: "hk" });
+      proven(error, rows.length > 0 ? "ok" : "refused");
+    }
+    await call("orders.place", { ...ORDER, quantity: "200" });
+    return { ok: true };`);
+  assertEquals([looks.run, looks.sent], [`${KEY} ok live`, 2]);
+  // And after a refusal that is known, nothing has to be shown.
+  const refused = await runOwn(
+    `    await call("orders.place", { ...ORDER, quantity: "1" }).catch(() => {});
+    await call("orders.place", ORDER);
+    return { ok: true };`,
+    () => {},
+  );
+  assertEquals([refused.run, refused.sent], [`${KEY} ok live`, 1]);
+});
+
+Deno.test("no way of a client leads to a second write while the first is unknown, and cancellations go on", async () => {
+  const places: ((client: Client) => Promise<unknown>)[] = [
+    (client) => client.orders.place(ORDER),
+    (client) => client.call(orderOperations.place, ORDER),
+    (client) => client.raw("trade", "TradeEntrust", WIRE),
+    (client) => client.transport.raw("trade", "TradeEntrust", WIRE, {}),
+    (client) => client.transport.call(orderOperations.place, ORDER, {}),
+    (client) => client.orders.cancelAll({ market: "hk" }),
+  ];
+  for (const [index, again] of places.entries()) {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    const before = (await broker.client.orders.today({ market: "hk" }).toArray()).length;
+    const guard = new WriteGuard();
+    const client = guard.guard(broker.client);
+    loseAnswers(broker);
+    const lost = await assertRejects(() => places[index % 5]!(client), OutcomeUnknownError);
+    const refused = await assertRejects(() => again(client), BrokerError, "is unknown");
+    assertEquals([index, refused.code], [index, "write-open"]);
+    assertEquals(guard.sent.length, 1);
+    assertEquals((await broker.client.orders.today({ market: "hk" }).toArray()).length, before + 1);
+    guard.prove(lost, "ok");
+    // The control: shown, the next one goes out.
+    await again(client);
+    assertEquals([guard.sent.length, guard.isOpen], [2, false]);
+  }
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const ids = [await broker.client.orders.place(ORDER), await broker.client.orders.place(ORDER)];
+  const guard = new WriteGuard();
+  const client = guard.guard(broker.client);
+  broker.simulator.faults.arm({ kind: "lost-answer", operation: "orders.cancel" });
+  const [first, second] = ids.map(({ orderId }) => ({ market: "hk", symbol: "00700.HK", orderId } as const));
+  await assertRejects(() => client.orders.cancel(first!), OutcomeUnknownError);
+  await client.orders.cancel(second!);
+  await assertRejects(
+    () => client.orders.place(ORDER),
+    BrokerError,
+    "the outcome of orders.cancel is unknown",
+  );
+  assertEquals(guard.openError?.operation, "orders.cancel");
 });
 
 Deno.test("a step that does not say that it writes cannot, on its own and within a run step", async () => {
