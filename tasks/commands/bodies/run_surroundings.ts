@@ -6,6 +6,7 @@
 import type { Host as RunnerHost } from "../../../lib/runner/host.ts";
 import { believed } from "../../../lib/owned_files.ts";
 import { ulid } from "../../../lib/std/ulid.ts";
+import { secretOfCommand } from "../../../lib/runner/secret_command.ts";
 import type { CompiledRecipe, SecretOrigin } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
@@ -34,7 +35,7 @@ export const holderName = (): string => `${Deno.pid} ${crypto.randomUUID()}`;
  */
 export function secretReader(
   recipes: readonly Pick<CompiledRecipe, "name" | "secrets">[],
-  host: Pick<Host, "env" | "readFile">,
+  host: Pick<Host, "env" | "readFile" | "signal">,
 ): (name: string) => Promise<string> {
   const origins = new Map<string, SecretOrigin>();
   for (const { name: recipe, secrets } of recipes) {
@@ -53,7 +54,7 @@ export function secretReader(
     if (origin === undefined) {
       throw new TypeError(`Cannot read secret "${name}": no recipe says under secrets where it comes from`);
     }
-    const value = await readSecret(origin, host);
+    const value = await readSecret(name, origin, host);
     if (value !== undefined && value !== "") return value;
     const where = "env" in origin
       ? `the variable ${origin.env}`
@@ -65,16 +66,14 @@ export function secretReader(
 }
 
 async function readSecret(
+  name: string,
   origin: SecretOrigin,
-  host: Pick<Host, "env" | "readFile">,
+  host: Pick<Host, "env" | "readFile" | "signal">,
 ): Promise<string | undefined> {
   if ("env" in origin) return host.env(origin.env);
   if ("file" in origin) {
     const file = await host.readFile(origin.file);
     return file === undefined ? undefined : believed(origin.file, file).trimEnd();
   }
-  const [program = "", ...args] = origin.command;
-  const { success, stdout } = await new Deno.Command(program, { args, stdin: "null", stderr: "null" })
-    .output();
-  return success ? new TextDecoder().decode(stdout).trimEnd() : undefined;
+  return await secretOfCommand(name, origin.command, { signal: host.signal });
 }

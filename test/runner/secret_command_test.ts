@@ -1,0 +1,65 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { type SecretCommandLimits, secretOfCommand } from "../../lib/runner/secret_command.ts";
+
+const ignore = Deno.build.os === "windows";
+const sh = (script: string, limits: SecretCommandLimits = {}) =>
+  secretOfCommand("token", ["sh", "-c", script], limits);
+
+/** Fails unless a process has ended, for which it waits at most a minute. */
+async function untilEnded(pid: number): Promise<void> {
+  for (let looks = 0; looks < 600; looks++) {
+    const state = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => "");
+    if (state === "" || / Z /.test(state)) return; // gone, or waited for by nobody
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`process ${pid} goes on`);
+}
+
+Deno.test({
+  name: "a secret's command gives what it prints, and its failures by name without the output",
+  ignore,
+  async fn() {
+    assertEquals(await sh("printf 'hunter2\\n\\n'"), "hunter2");
+    assertEquals(await sh("head -c 65536 /dev/zero | tr '\\0' x").then((text) => text.length), 65_536);
+    const cases: [string, string][] = [
+      ["echo hunter2; exit 3", "failed with exit code 3"],
+      ["echo hunter2; kill -9 $$", "failed with exit code 137"],
+      ["echo hunter2; head -c 65536 /dev/zero", "printed more than 64 KiB"],
+      ["while :; do echo hunter2; done", "printed more than 64 KiB"],
+    ];
+    for (const [script, why] of cases) {
+      const error = await assertRejects(() => sh(script), TypeError, why);
+      assertEquals(error.message, `Cannot read secret "token": its command "sh" ${why}`);
+    }
+    const none = () => secretOfCommand("token", ["/no/such/program", "hunter2"]);
+    const error = await assertRejects(none, TypeError, 'its command "/no/such/program" does not exist');
+    assert(!error.message.includes("hunter2"));
+  },
+});
+
+Deno.test({
+  name: "a secret's command that does not end is ended with everything that it has started",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    const file = await Deno.makeTempFile();
+    try {
+      const script = `sleep 1000 & echo $! > ${file}; echo hunter2; wait`;
+      const late = await assertRejects(
+        () => sh(script, { timeoutMs: 500 }),
+        TypeError,
+        "did not end within 0.5 s",
+      );
+      assert(!late.message.includes("hunter2"));
+      await untilEnded(Number(await Deno.readTextFile(file)));
+      // One that has ended leaves nothing behind either, and what it left running keeps nobody waiting.
+      assertEquals(await sh(`sleep 1000 & echo $! > ${file}; echo hunter2`), "hunter2");
+      await untilEnded(Number(await Deno.readTextFile(file)));
+      const stop = new AbortController();
+      const stopped = sh(`echo $$ > ${file}; sleep 1000`, { signal: stop.signal });
+      stop.abort(new Error("Ctrl-C"));
+      await assertRejects(() => stopped, Error, "Ctrl-C");
+    } finally {
+      await Deno.remove(file);
+    }
+  },
+});
