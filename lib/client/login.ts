@@ -82,15 +82,16 @@ export class Login implements LoginKeeper {
     return { ...answer, success: true };
   }
 
-  /** Some gateways answer with a text alone; a cheap query then tells whether the login holds. */
-  async #confirm({ text }: Result<typeof account.login>, options: CallOptions): Promise<void> {
+  /** Some gateways answer with only a text, or with nothing; a cheap query then tells whether the login holds. */
+  async #confirm({ success, text }: Result<typeof account.login>, options: CallOptions): Promise<void> {
     const context = { operation: account.login.name, transport: this.#transport.name };
-    if (text === undefined) throw new NoSuccessError(undefined, context);
+    const saysNo = success === false;
+    if (text === undefined && saysNo) throw new NoSuccessError(undefined, { ...context, saysNo });
     try {
       await this.#transport.call(account.funds, { market: "hk" }, options);
     } catch (error) {
       throw error instanceof LoginExpiredError
-        ? new NoSuccessError(text, { ...context, cause: error })
+        ? new NoSuccessError(text, { ...context, saysNo, cause: error })
         : error;
     }
   }

@@ -25,25 +25,57 @@ export function loginWaitMs(refusals: number): number {
   return Math.min(FIRST_WAIT_MS * GROWTH ** (Math.max(1, refusals) - 1), MOST_WAIT_MS);
 }
 
-/** Words for a password that is wrong, and for an account that too many wrong ones have locked. */
-const ABOUT_PASSWORD =
-  /pass\s?w|passcode|\bpwd\b|credential|\blocked\b|\bfrozen\b|密码|密碼|口令|锁定|鎖定|冻结|凍結/i;
+const PASSWORD = String.raw`(?:pass\s?w(?:or)?ds?|passcode|pwd|credentials?)`;
+/** Up to three words between two words of one statement. */
+const NEAR = String.raw`(?:[\s:,'"-]+\w+){0,3}[\s:,'"-]+`;
+const WRONG = String.raw`(?:wrong|incorrect|invalid|mismatch\w*|not match\w*)`;
+/** A text that says of the password that it is wrong. */
+const SAYS_WRONG = new RegExp(
+  [
+    String.raw`\b${WRONG}${NEAR}${PASSWORD}\b`,
+    String.raw`\b${PASSWORD}${NEAR}${WRONG}\b`,
+    // "Wrong password" and "the password was not correct" in Chinese.
+    "(?:密码|密碼|口令)[^，。；,;]{0,6}(?:错误|錯誤|不正确|不正確|有误|有誤|不符|不匹配|无效|無效)",
+    "(?:错误|錯誤|无效|無效)(?:的)?(?:密码|密碼|口令)",
+  ].join("|"),
+  "i",
+);
+/** Words for a password that does not do, and for an account that too many wrong ones have locked. */
+const SAYS_UNFIT = new RegExp(
+  [
+    String.raw`\b${PASSWORD}\b.*\b(?:error|fail\w*|expired|reset|denied|reject\w*|refused|unknown)\b`,
+    String.raw`\b(?:error|fail\w*|expired|reset|denied|reject\w*|refused|unknown)\b.*\b${PASSWORD}\b`,
+    String.raw`\b(?:locked|frozen)\b`,
+    "(?:密码|密碼|口令).*(?:失败|失敗|过期|過期)|锁定|鎖定|冻结|凍結",
+  ].join("|"),
+  "i",
+);
+/** Words for a state that passes, in which a password was not even looked at. */
+const PASSES =
+  /maintenance|maintain|time(?:d)?\s?-?out|later|busy|unavailable|not available|overload|维护|維護|超时|超時|稍后|稍後|繁忙/i;
 
-/** Whether the text of a refused login is about the password. */
+/**
+ * Whether the text of a refused login says that the password is wrong, or that the account is locked. A text that only
+ * mentions the password says nothing about it.
+ */
 export function isAboutPassword(text: string): boolean {
-  return ABOUT_PASSWORD.test(text);
+  return SAYS_WRONG.test(text) || (SAYS_UNFIT.test(text) && !PASSES.test(text));
 }
 
 const WITHOUT_SUCCESS = "the broker answered without success";
 
-/** An answer to a login that says neither yes nor no in a code: the document knows it for a wrong password. */
+/** An answer to a login that is neither a success nor a refusal with a code. */
 export class NoSuccessError extends RejectedError {
   /** Whether it is about the password. */
   readonly isWrongPassword: boolean;
 
-  constructor(text: string | undefined, context: ErrorContext) {
+  /**
+   * @param text What the answer says, if it says anything.
+   * @param context `saysNo`: the answer says that there was no success, which the document knows for a wrong password.
+   */
+  constructor(text: string | undefined, { saysNo, ...context }: ErrorContext & { saysNo: boolean }) {
     super(`Cannot log in: ${text ?? WITHOUT_SUCCESS}`, text ?? "", { ...context, code: "login-failed" });
-    this.isWrongPassword = text === undefined || isAboutPassword(text);
+    this.isWrongPassword = text === undefined ? saysNo : isAboutPassword(text);
   }
 }
 

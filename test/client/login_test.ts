@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { connect, DisplacedError, LoginExpiredError, LoginRefusedError, RejectedError } from "../../mod.ts";
-import { loginWaitMs } from "../../lib/transports/login_refusals.ts";
+import { isAboutPassword, loginWaitMs } from "../../lib/transports/login_refusals.ts";
 import { type Arrived, type FarEnd, farEnd, ok, type Reaction, refused } from "../support/far_end.ts";
 
 const tradePasswordKey = "MDEyMzQ1Njc4OWFiY2RlZg==";
@@ -21,7 +21,7 @@ function expiring(code: string, calls: number): FarEnd {
       left = calls;
       return ok({ success: true });
     }
-    return left-- > 0 ? ok({ enableBalance: "5", data: "77" }) : refused(`${code} expired`);
+    return left-- > 0 ? ok({ enableBalance: "5", data: "77" }) : refused(code);
   });
 }
 
@@ -124,6 +124,55 @@ Deno.test("a login that answers with a text alone is confirmed by a query", asyn
   await using third = await connect({ gateway: empty.url, tradePassword: "secret", tradePasswordKey });
   const wrong = await assertRejects(() => third.account.login(), LoginRefusedError, "without success");
   assertEquals(wrong.reason, "password");
+});
+
+Deno.test("a login that is answered with nothing is confirmed by a query, and is no wrong password", async () => {
+  for (const data of [null, {}, undefined]) {
+    await using good = farEnd(({ path }) =>
+      path === "/trade/TradeLogin" ? ok(data) : ok({ enableBalance: "5" })
+    );
+    await using client = await connect({ gateway: good.url, tradePassword: "secret", tradePasswordKey });
+    assertEquals((await client.account.login()).success, true);
+    await using bad = farEnd(({ path }) => path === "/trade/TradeLogin" ? ok(data) : refused("1012"));
+    await using other = await connect({ gateway: bad.url, tradePassword: "secret", tradePasswordKey });
+    const unclear = await assertRejects(() => other.account.login(), LoginRefusedError, "for now");
+    assertEquals(unclear.reason, "passing");
+  }
+});
+
+Deno.test("only a text that calls the password wrong, or the account locked, is about the password", () => {
+  for (
+    const text of [
+      "wrong trade password",
+      "wrong phone or password",
+      "the password is incorrect",
+      "Password: invalid",
+      "invalid credentials",
+      "交易密码错误",
+      "密码不正确",
+      "錯誤的密碼",
+      "account locked",
+      "密碼錯誤次數過多，帳戶已鎖定",
+      "the password has expired",
+      // Whoever tried this one again would lock the account.
+      "wrong password, 2 tries left, try again later",
+    ]
+  ) assertEquals([text, isAboutPassword(text)], [text, true]);
+  for (
+    const text of [
+      "your password cannot be checked now, maintenance",
+      "the password service timed out",
+      "password check failed: system busy, try again later",
+      "密码服务维护中",
+      "密码校验失败，请稍后再试",
+      "the system is locked for maintenance",
+      "password",
+      "enter the password in the app first",
+      "maintenance",
+      "9999",
+      "",
+    ]
+  ) assertEquals([text, isAboutPassword(text)], [text, false]);
 });
 
 Deno.test("a key of the wrong length is refused before anything is sent", async () => {

@@ -144,7 +144,8 @@ export class TradeLogin implements Disposable {
       // Decoded with the operation's own type.
       const answer = await send(link, token, account.login, { password }) as { success: boolean };
       if (!answer.success) {
-        throw new NoSuccessError(undefined, { operation: account.login.name, transport: "direct" });
+        const context = { operation: account.login.name, transport: "direct" };
+        throw new NoSuccessError(undefined, { ...context, saysNo: true });
       }
     } catch (error) {
       if (!(error instanceof RejectedError) || error instanceof LoginExpiredError) throw error;
