@@ -3,7 +3,7 @@
  *
  * The process has a configuration of ours, so that no `deno.json`, `package.json` or `.npmrc` of the folder counts,
  * nothing is downloaded and nothing is installed. It has bounds on memory and output, and it is ended with every
- * process that it has started.
+ * process that it has started, also when the program that started it was killed.
  *
  * @module
  */
@@ -25,8 +25,9 @@ export const codeLimits = {
   heapMiB: 512,
   /** MiB of everything, where the system has `ulimit`. */
   memoryMiB: 2048,
-  /** How long loading may take. */
+  /** How long loading may take, and seconds of all cores together, where the system has `ulimit`. */
   loadMs: 30_000,
+  loadCpuSeconds: 120,
   /** Characters of a printed line. */
   line: 8_192,
   /** Lines that are logged, and their characters together. */
@@ -41,6 +42,13 @@ export const codeLimits = {
 
 /** Lines that are kept to say why a process ended. */
 const KEPT_LINES = 200;
+/** Names the process and all that it has started, in their environment. */
+const MARKER = "HSGATE_STEP";
+/** Folders of processes begin so; they are swept when they are older than this and nobody holds their lock. */
+const FOLDER = "hsgate-step-";
+const SWEPT_AFTER_MS = 60_000;
+/** Those of older versions have no lock. */
+const SWEPT_UNLOCKED_AFTER_MS = 24 * 3_600_000;
 /** How long the output of a process that has ended is read on, when somebody else has taken it over. */
 const DRAIN_MS = 1_000;
 
@@ -211,15 +219,48 @@ function ownEnvironment(): Record<string, string> {
 
 /** A folder for one process, with the configuration that its imports are resolved with. */
 async function ownFolder(): Promise<AsyncDisposable & { path: string }> {
-  const path = await Deno.makeTempDir({ prefix: "hsgate-step-" });
-  const remove = () => Deno.remove(path, { recursive: true });
+  const path = await Deno.makeTempDir({ prefix: FOLDER });
+  // Locked as long as this process lives: others tell by it that the folder is in use.
+  const lock = await Deno.open(`${path}/lock`, { write: true, create: true });
+  const remove = async () => {
+    lock.close();
+    await Deno.remove(path, { recursive: true }).catch(unlessGone);
+  };
   try {
+    await lock.lock(true);
+    await (swept ??= sweepFolders(path.slice(0, path.lastIndexOf(FOLDER))));
     await Deno.writeTextFile(`${path}/deno.json`, await configText());
   } catch (error) {
     await remove();
     throw error;
   }
   return { path, [Symbol.asyncDispose]: remove };
+}
+
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof Deno.errors.NotFound)) throw error;
+}
+
+let swept: Promise<void> | undefined;
+
+/** Removes folders that programs left behind which were killed; once in a process. */
+async function sweepFolders(parent: string): Promise<void> {
+  try {
+    for await (const { name, isDirectory } of Deno.readDir(parent)) {
+      if (isDirectory && name.startsWith(FOLDER)) await sweep(`${parent}${name}`).catch(() => {});
+    }
+  } catch {
+    // A folder that cannot be listed is swept by nobody.
+  }
+}
+
+async function sweep(path: string): Promise<void> {
+  const { mtime } = await Deno.lstat(path);
+  const age = Date.now() - (mtime?.getTime() ?? Infinity);
+  if (age < SWEPT_AFTER_MS) return;
+  using lock = await Deno.open(`${path}/lock`, { write: true }).catch(unlessGone);
+  const isUnused = lock === undefined ? age > SWEPT_UNLOCKED_AFTER_MS : await lock.tryLock(true);
+  if (isUnused) await Deno.remove(path, { recursive: true });
 }
 
 /** The names of the toolkit's modules for everybody, and those of its packages for itself. */
@@ -257,6 +298,8 @@ export interface CodeOptions {
   mark: string;
   /** Ends the process, and all that it has started. */
   signal?: AbortSignal;
+  /** Seconds that it may compute, of all cores together. @default no bound */
+  cpuSeconds?: number;
   /** Takes what the code prints, the first ten thousand lines. @default nobody does */
   onPrinted?: (line: string) => void;
 }
@@ -269,9 +312,10 @@ export interface CodeOptions {
 export async function startCode(file: URL, options: CodeOptions): Promise<CodeProcess> {
   const { signal, mark, onPrinted = () => {} } = options;
   const folder = await ownFolder();
+  const id = crypto.randomUUID();
   let child: Deno.ChildProcess;
   try {
-    child = await spawn(file, folder.path, options);
+    child = await spawn(file, { folder: folder.path, id }, options);
   } catch (error) {
     await folder[Symbol.asyncDispose]();
     throw refuseCode(file, `its process does not start: ${error instanceof Error ? error.message : error}`);
@@ -312,6 +356,8 @@ export async function startCode(file: URL, options: CodeOptions): Promise<CodePr
       clearTimeout(timer);
       await messages.return();
       await child.stdout.cancel().catch(() => {}); // unless somebody has begun to read it
+      // What may start no program has started none.
+      if ((options.permissions.run ?? []).length > 0) endMarked(id);
       await folder[Symbol.asyncDispose]();
     },
   };
@@ -328,10 +374,67 @@ function endGroup(child: Deno.ChildProcess): void {
   }
 }
 
+/** Ends processes that have left the group, by the mark in their environment; Linux alone shows it. */
+function endMarked(id: string): void {
+  if (Deno.build.os !== "linux") return;
+  const own = `\0${MARKER}=${id}\0`;
+  const findMarked = () =>
+    Array.from(Deno.readDirSync("/proc")).map(({ name }) => Number(name)).filter((pid) => {
+      if (!Number.isInteger(pid)) return false;
+      try {
+        const bytes = Deno.readFileSync(`/proc/${pid}/environ`);
+        return `\0${new TextDecoder().decode(bytes)}\0`.includes(own);
+      } catch {
+        return false; // it has ended, or is somebody else's
+      }
+    });
+  try {
+    // One that is starting another may be ended before the other is seen.
+    for (let rounds = 10; rounds > 0; rounds--) {
+      const marked = findMarked();
+      if (marked.length === 0) return;
+      for (const pid of marked) endProcess(pid);
+    }
+  } catch {
+    // A program that may not read this folder leaves them.
+  }
+}
+
+function endProcess(pid: number): void {
+  try {
+    Deno.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+/**
+ * Starts the code's process with its bounds, and beside it a shell that looks every second whether the program that
+ * started it is still there. If not, it was killed: the shell ends the code, what that has started, and its folder.
+ * On Linux it goes by the parent of the code's process, since a number may belong to another program by then.
+ */
+const SHELL = `ulimit -c 0; ulimit -d "$1" 2>/dev/null; [ "$2" = 0 ] || ulimit -t "$2" 2>/dev/null
+(
+  exec </dev/null >/dev/null 2>&1
+  while if read -r _ _ _ parent _ <"/proc/$$/stat"; then [ "$parent" = "$3" ]; else kill -0 "$3"; fi; do
+    sleep 1 || exit
+  done
+  rm -rf "$4"
+  read -r self _ </proc/self/stat
+  for file in $(grep -ls "${MARKER}=$5" /proc/[0-9]*/environ); do
+    pid=\${file#/proc/}
+    pid=\${pid%/environ}
+    [ "$pid" = "$self" ] || kill -s KILL "$pid"
+  done
+  kill -s KILL -- "-$$"
+) &
+shift 5
+exec "$@"`;
+
 async function spawn(
   file: URL,
-  folder: string,
-  { permissions, main }: CodeOptions,
+  { folder, id }: { folder: string; id: string },
+  { permissions, main, cpuSeconds = 0 }: CodeOptions,
 ): Promise<Deno.ChildProcess> {
   await Deno.writeTextFile(`${folder}/main.ts`, main);
   const { heapMiB, memoryMiB } = codeLimits;
@@ -355,18 +458,13 @@ async function spawn(
   // Buffers are no part of the heap, so that the system has to count them.
   const shell = "/bin/sh";
   const hasShell = await Deno.stat(shell).then(() => true, () => false);
-  const limited = [
-    shell,
-    "-c",
-    `ulimit -c 0; ulimit -d ${memoryMiB * 1024} 2>/dev/null; exec "$0" "$@"`,
-    ...words,
-  ];
-  const [command, ...args] = hasShell ? limited : words;
+  const bounds = [memoryMiB * 1024, cpuSeconds, Deno.pid, folder, id].map(String);
+  const [command, ...args] = hasShell ? [shell, "-c", SHELL, "hsgate", ...bounds, ...words] : words;
   return new Deno.Command(command!, {
     args,
     cwd: new URL(".", file),
     clearEnv: true,
-    env: environment(permissions),
+    env: { ...environment(permissions), [MARKER]: id },
     detached: true, // a process group of its own
     stdin: "piped",
     stdout: "piped",

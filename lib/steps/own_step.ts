@@ -87,7 +87,13 @@ async function load<T>(
 ): Promise<T> {
   const limit = AbortSignal.timeout(loadMs);
   const signal = stop === undefined ? limit : AbortSignal.any([limit, stop]);
-  await using child = await startCode(file, { permissions: {}, main, mark: MESSAGE_MARK, signal });
+  await using child = await startCode(file, {
+    permissions: {},
+    main,
+    mark: MESSAGE_MARK,
+    signal,
+    cpuSeconds: codeLimits.loadCpuSeconds,
+  });
   if (order !== undefined) child.send(JSON.stringify(order));
   for await (const line of child.messages) {
     const message = readMessage(line, file);

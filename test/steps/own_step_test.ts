@@ -202,9 +202,89 @@ Deno.test("a step ends with every process that it has started, and waits for non
       throw new TypeError(\`left \${stdout.trim()} behind\`);`));
     const error = await assertRejects(() => folder.run(), OwnStepError, "behind");
     const pid = Number(/left (\d+)/.exec(error.message)?.[1]);
-    assert(await isAlive(pid), "it has left the group");
-    Deno.kill(pid, "SIGKILL");
+    assert(pid > 1 && await isGone(pid), "one that has left the group is found by its environment");
   }
+});
+
+Deno.test("what is started for a step ends when the program is killed, and its folder goes", async () => {
+  const main = `import { loadRecipe } from "hsgate/recipes";
+    import { stepContext } from "${import.meta.resolve("./support.ts")}";
+    const recipe = await loadRecipe(Deno.args[0]);
+    const log = (_level, message) => console.log(message);
+    await recipe.steps[0].run(stepContext(undefined, { log }));`;
+  const body = `const words = "setsid sh -c 'echo \\$\\$; exec sleep 600' &";
+    const { stdout } = new Deno.Command("sh", { args: ["-c", words], stdout: "piped" }).spawn();
+    const { value } = await stdout.getReader().read();
+    context.log("info", Deno.pid + " " + new TextDecoder().decode(value).trim());
+    while (true);`;
+  using folder = folderWith(step(body), { "main.ts": main });
+  using temporary = temporaryFolder();
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "-A",
+      "--no-check",
+      "--config",
+      decodeURIComponent(new URL("../../deno.json", import.meta.url).pathname),
+      `${folder.path}/main.ts`,
+      `${folder.path}/own.yaml`,
+    ],
+    env: { TMPDIR: temporary.path },
+    stdout: "piped",
+  }).spawn();
+  const reader = child.stdout.getReader();
+  const { value } = await reader.read();
+  const pids = new TextDecoder().decode(value).trim().split(" ").map(Number);
+  assertEquals(pids.length, 2);
+  for (const pid of pids) {
+    assert(pid > 1 && await isAlive(pid), "the control: it runs as long as the program");
+  }
+  const folders = () => Array.from(Deno.readDirSync(temporary.path)).map(({ name }) => name);
+  assertEquals(folders().length, 1);
+  child.kill("SIGKILL");
+  await child.status;
+  await reader.cancel();
+  for (const pid of pids) assert(await isGone(pid), `${pid} ends with the program`);
+  for (let left = PATIENCE_MS; left > 0 && folders().length > 0; left -= 100) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  assertEquals(folders(), []);
+});
+
+Deno.test("folders that killed programs left are removed at the next start, and none that is in use", async () => {
+  using temporary = temporaryFolder();
+  using folder = folderWith(step("return { ok: true };"));
+  const old = new Date(Date.now() - 3_600_000);
+  const ancient = new Date(Date.now() - 48 * 3_600_000);
+  for (
+    const [name, at, lock] of [
+      ["left", old, true],
+      ["used", old, true],
+      ["young", new Date(), true],
+      ["unlocked", old, false],
+      ["ancient", ancient, false],
+    ] as const
+  ) {
+    const path = `${temporary.path}/hsgate-step-${name}`;
+    await Deno.mkdir(path);
+    if (lock) await Deno.writeTextFile(`${path}/lock`, "");
+    await Deno.utime(path, at, at);
+  }
+  await Deno.mkdir(`${temporary.path}/other`);
+  using used = await Deno.open(`${temporary.path}/hsgate-step-used/lock`, { write: true });
+  await used.lock(true);
+  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "eval",
+      "--no-lock",
+      `import { describeOwnStep } from "${import.meta.resolve("../../lib/steps/own_step.ts")}";
+       await describeOwnStep(new URL("file://${folder.path}/own_step.ts"));`,
+    ],
+    env: { TMPDIR: temporary.path },
+  }).output();
+  assertEquals(code, 0, new TextDecoder().decode(stderr));
+  const names = Array.from(Deno.readDirSync(temporary.path)).map(({ name }) => name).sort();
+  assertEquals(names, ["hsgate-step-unlocked", "hsgate-step-used", "hsgate-step-young", "other"]);
 });
 
 Deno.test("what a step prints is bounded, in its lines and in all, and takes no memory of the runner", async () => {
