@@ -7,13 +7,15 @@ import { BrokerError } from "../errors.ts";
 import { compileText } from "./compile_recipe.ts";
 import type { CompiledRecipe, CompiledSchedule } from "./compiled.ts";
 import { loadFile } from "./load_recipe.ts";
-import { type CompileOptions, RecipeError, type RecipeIssue } from "./recipe.ts";
+import { type CompileOptions, RecipeError, type RecipeIssue, UnreadCodeError } from "./recipe.ts";
 
 /** A file that is checked: its path, or its text as well. */
 export interface CheckedFile {
   path: string;
   /** Text that is not, or not yet, in the file. */
   text?: string;
+  /** The file is not read, for this reason. */
+  refused?: string;
 }
 
 /** An instant that a schedule names, as the runner computes it. */
@@ -44,6 +46,8 @@ export interface CheckOptions {
   now: () => number;
   /** Ends the loading of steps and recipes in TypeScript, which are then reported as not loaded. */
   signal?: AbortSignal;
+  /** As for `compileRecipe`. @default always */
+  mayRunCode?: CompileOptions["mayRunCode"];
   /** The next slots of a schedule, those between at which there is nothing to do included. @default none are listed */
   nextSlots?: (schedule: CompiledSchedule, after: number, count: number) => readonly NamedSlot[];
   /** The slots of a schedule that meet a change of the clocks. @default none are listed */
@@ -58,6 +62,8 @@ export interface FileReport {
   path: string;
   /** Absent when the recipe is wrong. */
   recipe?: CompiledRecipe;
+  /** It is TypeScript that may not run yet, so that nothing else is known of it. */
+  unread?: true;
   issues: readonly RecipeIssue[];
   /** Until the tenth at which there is something to do, over all schedules, and until the first of each schedule. */
   next: readonly (NamedSlot & { scheduleId: string })[];
@@ -93,15 +99,20 @@ export async function checkAll(files: readonly CheckedFile[], options: CheckOpti
   return { ok: reports.every(({ issues }) => issues.length === 0), files: reports };
 }
 
-async function checkFile({ path, text }: CheckedFile, options: CheckOptions): Promise<FileReport> {
+async function checkFile({ path, text, refused }: CheckedFile, options: CheckOptions): Promise<FileReport> {
   const nothing = { path, issues: [], next: [], clockChanges: [] };
-  const compileOptions: CompileOptions = { now: options.now, signal: options.signal };
+  if (refused !== undefined) {
+    return { ...nothing, issues: [{ line: 1, column: 1, path: [], message: refused }] };
+  }
+  const { now, signal, mayRunCode } = options;
+  const compileOptions: CompileOptions = { now, signal, ...mayRunCode !== undefined && { mayRunCode } };
   try {
     const recipe = text === undefined
       ? await loadFile(path, compileOptions)
       : await compileText({ text, fileName: path }, compileOptions);
     return { ...nothing, recipe, ...previews(recipe, options) };
   } catch (error) {
+    if (error instanceof UnreadCodeError) return { ...nothing, unread: true };
     if (error instanceof RecipeError) return { ...nothing, issues: error.issues };
     if (!(error instanceof Error)) throw error;
     // A calendar that ends too early is a finding about the recipe. A fault of ours is none, and must all the same

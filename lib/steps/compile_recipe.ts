@@ -105,6 +105,7 @@ async function compileValue(
     folder,
     ...options.findRecipe !== undefined && { findRecipe: options.findRecipe },
     ...options.signal !== undefined && { signal: options.signal },
+    withoutCode: options.mayRunCode !== undefined && !await options.mayRunCode(fileName),
   };
   const steps: NonNullable<StepResult["step"]>[] = [];
   const earlier: string[] = [];

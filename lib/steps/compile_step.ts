@@ -52,6 +52,8 @@ export interface StepSurroundings {
   folder: URL | undefined;
   /** Ends the loading of steps in files. */
   signal?: AbortSignal;
+  /** The code of custom steps is neither read nor run. */
+  withoutCode?: boolean;
   /** What another recipe may do; absent when nobody can tell. */
   findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
 }
@@ -115,6 +117,11 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
   found.push(...wrong.map((issue) => atSource(issue, template, early)));
   const known = await otherRecipe(source, { around, early, types }, found);
   const { effect } = maker;
+  const reaches = [...maker.reaches?.(given) ?? [], ...maker.reaches?.(early) ?? []].filter((
+    each,
+    index,
+    all,
+  ) => all.findIndex(({ kind, name }) => kind === each.kind && name === each.name) === index);
   const asOfNow = known?.steps === undefined
     ? isSound ? maker.asOfNow?.(given) : undefined
     : nestedAsOfNow(String(given.recipe), known.steps);
@@ -150,6 +157,9 @@ export async function compileStep(source: StepSource, around: StepSurroundings):
     secretNames: new Set(template.secrets.map(({ name }) => name)),
     ...maker.keepAlive && { keepAlive: true },
     ...maker.files !== undefined && { files: maker.files },
+    ...maker.code !== undefined && { code: maker.code },
+    ...reaches.length > 0 && { reaches },
+    ...uses === "run" && { runs: known ?? "any" as const },
     ...mostEveryMs !== undefined && { mostEveryMs },
     ...source.timeout !== undefined && { timeoutMs: durationOf(source.timeout) },
     ...source.retry !== undefined && {

@@ -7,6 +7,8 @@
 import type { Mic } from "../calendars/mod.ts";
 import type { Client } from "../client/client.ts";
 import type { AsOfNow, RunDay } from "./as_of_now.ts";
+import type { StepPermissions } from "./define_step.ts";
+import type { KnownRecipe } from "./recipe.ts";
 import type { Type } from "./value_types.ts";
 
 /** What running a step again could do. */
@@ -167,6 +169,22 @@ export interface ParamType {
   required: boolean;
 }
 
+/** The code of a custom step. */
+export interface StepCode {
+  /** Paths of its file and of every file that it imports from its folder, sorted. */
+  files: readonly string[];
+  /** SHA-256 over the names and contents of the files, in hex. */
+  sha256: string;
+  permissions: StepPermissions;
+}
+
+/** Something outside the toolkit that the parameters of a step name. */
+export interface StepReach {
+  kind: "host" | "reads" | "writes";
+  /** An address or a path as the recipe has it; it may hold expressions and references to secrets. */
+  name: string;
+}
+
 /** One step, ready to run. */
 export interface CompiledStep {
   id: string;
@@ -191,6 +209,12 @@ export interface CompiledStep {
   written?: unknown;
   /** Files whose code it runs, for a step of one's own. */
   files?: readonly string[];
+  /** What the code of a custom step is and may reach. `"unread"`: nobody has read it, so the step cannot run. */
+  code?: StepCode | "unread";
+  /** Hosts and paths that its parameters name, as they are written. */
+  reaches?: readonly StepReach[];
+  /** The recipe that it runs; `"any"` when only the run knows which. */
+  runs?: KnownRecipe | "any";
   /** Whether to run, from what is known before it. */
   condition?: (scope: StepScope) => boolean;
   /**

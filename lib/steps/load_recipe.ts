@@ -9,7 +9,7 @@ import type { CompiledRecipe } from "./compiled.ts";
 import { fileUrl } from "./file_url.ts";
 import { OwnStepError } from "./own_code.ts";
 import { MOST_BYTES, readRegular, readText } from "./read_text.ts";
-import { type CompileOptions, RecipeError } from "./recipe.ts";
+import { type CompileOptions, type KnownRecipe, RecipeError, UnreadCodeError } from "./recipe.ts";
 
 const FILE = /\.(ya?ml|json|ts)$/;
 
@@ -18,17 +18,43 @@ export function mayBeRecipe(name: string): boolean {
   return FILE.test(name) && !/(^|\/)[._]|_step\.ts$|_test\.ts$|(^|\/)deno\.jsonc?$/.test(name);
 }
 
-/** Reads and compiles a file; recipes of the same folder are known to its steps. */
-export async function loadFile(path: string, options: CompileOptions): Promise<CompiledRecipe> {
-  const file = await readFile(path, options.signal);
+/**
+ * Tells whether an entry of a folder is a link to a file outside it. Listing a folder must read nothing else: a link in
+ * a stranger's folder may lead to any file of this machine.
+ */
+export async function leadsOutside(folder: string, { name, isSymlink }: Deno.DirEntry): Promise<boolean> {
+  if (!isSymlink) return false;
+  try {
+    const root = (await Deno.realPath(folder)).replace(/\/*$/, "/");
+    return !(await Deno.realPath(`${folder.replace(/\/*$/, "")}/${name}`)).startsWith(root);
+  } catch {
+    return false; // it leads nowhere, which whoever reads it says
+  }
+}
+
+/**
+ * Reads and compiles a file; recipes of the same folder are known to its steps.
+ *
+ * @param text YAML or JSON in place of what the file holds.
+ */
+export async function loadFile(
+  path: string,
+  options: CompileOptions,
+  text?: string,
+): Promise<CompiledRecipe> {
+  const file = text === undefined ? await readFile(path, options) : { text, fileName: path };
   const findRecipe = options.findRecipe ?? neighbours(path, options, [path]);
   return await compileText(file, { ...options, findRecipe });
 }
 
 /** Reads a recipe's file; one in TypeScript runs in a process that may reach nothing, for its default export. */
-export async function readFile(path: string, signal?: AbortSignal): Promise<RecipeFile> {
+export async function readFile(
+  path: string,
+  { signal, mayRunCode }: Pick<CompileOptions, "signal" | "mayRunCode"> = {},
+): Promise<RecipeFile> {
   const text = await readText(path);
   if (!path.endsWith(".ts")) return { text, fileName: path };
+  if (mayRunCode !== undefined && !await mayRunCode(path)) throw new UnreadCodeError(path);
   const refuse = (message: string) => new RecipeError(path, [{ line: 1, column: 1, path: [], message }]);
   const { readExport } = await import("./own_step.ts");
   try {
@@ -49,18 +75,21 @@ function neighbours(
 ): NonNullable<CompileOptions["findRecipe"]> {
   const folder = path.includes("/") ? path.replace(/[^/]*$/, "") : "./";
   return async (name) => {
-    for await (const { name: file, isFile } of Deno.readDir(folder)) {
+    for await (const entry of Deno.readDir(folder)) {
+      const { name: file, isDirectory } = entry;
       const other = path.includes("/") ? `${folder}${file}` : file;
-      if (!isFile || !mayBeRecipe(file) || !(await mayHaveName(other, name))) continue;
+      if (isDirectory || !mayBeRecipe(file) || await leadsOutside(folder, entry)) continue;
+      if (!(await mayHaveName(other, name))) continue;
       if (stack.includes(other)) throw new RangeError(ringText(name, [...stack, other]));
       try {
         const findRecipe = neighbours(other, options, [...stack, other]);
-        return await compileText(await readFile(other, options.signal), {
+        return await compileText(await readFile(other, options), {
           ...options,
           params: undefined,
           findRecipe,
         });
       } catch (error) {
+        if (error instanceof UnreadCodeError) return unread(name, other);
         const ring = error instanceof RecipeError
           ? error.issues.find(({ message }) => message.includes(RING))
           : undefined;
@@ -73,6 +102,11 @@ function neighbours(
     }
     return undefined;
   };
+}
+
+/** What is known of a recipe in TypeScript that is not run yet. */
+function unread(name: string, file: string): KnownRecipe {
+  return { name, file, class: "read", needsAccount: true };
 }
 
 const RING = "recipes run each other in a ring";

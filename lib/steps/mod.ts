@@ -4,9 +4,17 @@
  * @module
  */
 export { bindParams } from "./recipe_params.ts";
-export { checkRecipes, compileRecipe, loadRecipe, RecipeError, recipeJsonSchema } from "./recipe.ts";
+export {
+  checkRecipes,
+  compileRecipe,
+  loadRecipe,
+  RecipeError,
+  recipeJsonSchema,
+  UnreadCodeError,
+} from "./recipe.ts";
 export { defineRecipe } from "./define_recipe.ts";
 export { defineStep } from "./define_step.ts";
+export { powerKey, powerKinds, powersOf, powerText } from "./powers.ts";
 export { runRecipe } from "./run_recipe.ts";
 
 export type { AsOfNow, RunDay } from "./as_of_now.ts";
@@ -27,8 +35,10 @@ export type {
   SecretOrigin,
   SessionMoment,
   SessionSpan,
+  StepCode,
   StepContext,
   StepEffect,
+  StepReach,
   StepScope,
 } from "./compiled.ts";
 export type {
@@ -48,5 +58,6 @@ export type {
   NamedSlot,
 } from "./check_recipes.ts";
 export type { CompileOptions, KnownRecipe, RecipeIssue } from "./recipe.ts";
+export type { Power, PowerKind } from "./powers.ts";
 export type { RecipeSource, ScheduleSource, StepSource } from "./recipe_schema.ts";
 export type { RecipeContext, RecipeEvent, RecipeResult, StepResult } from "./run_recipe.ts";

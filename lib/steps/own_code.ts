@@ -109,12 +109,12 @@ export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Pr
     }
   }
   const sorted = [...files].sort();
-  return { files: sorted, sha256: await digestOf(sorted, file) };
+  return { files: sorted, sha256: await digestOfCode(sorted, file) };
 }
 
 /** Refuses files that are no longer what they were when they were checked. @throws {OwnStepError} */
 export async function checkUnchanged(file: URL, { files, sha256: before }: CodeFiles): Promise<void> {
-  const now = await digestOf(files, file).catch(() => undefined);
+  const now = await digestOfCode(files, file).catch(() => undefined);
   if (now === before) return;
   throw refuseCode(
     file,
@@ -123,7 +123,8 @@ export async function checkUnchanged(file: URL, { files, sha256: before }: CodeF
   );
 }
 
-async function digestOf(files: readonly string[], file: URL): Promise<string> {
+/** SHA-256 over the names and contents of files of code, in hex. @throws {OwnStepError} When one cannot be read. */
+export async function digestOfCode(files: readonly string[], file: URL): Promise<string> {
   const parts: string[] = [];
   for (const path of files) {
     const bytes = await readRegular(path, codeLimits.fileBytes);

@@ -57,12 +57,35 @@ export interface CompileOptions {
   findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
   /** Ends the loading of steps and recipes in TypeScript, which are then reported as not loaded. */
   signal?: AbortSignal;
+  /**
+   * Tells whether TypeScript may be loaded for a recipe: its own file, or custom steps beside it. Without that a custom
+   * step is compiled unread and cannot run, and a recipe in TypeScript is refused with {@linkcode UnreadCodeError}.
+   *
+   * @param file The recipe's file.
+   * @default always
+   */
+  mayRunCode?: (file: string) => boolean | Promise<boolean>;
+}
+
+/** A recipe in TypeScript was not loaded, as its code may not run yet. */
+export class UnreadCodeError extends RecipeError {
+  override readonly name: string = "UnreadCodeError";
+
+  constructor(fileName: string) {
+    const message = "it is TypeScript, and it is not run until it is trusted";
+    super(fileName, [{ line: 1, column: 1, path: [], message }]);
+  }
 }
 
 /** What is known of another recipe. */
 export type KnownRecipe =
   & Pick<CompiledRecipe, "class" | "needsAccount">
-  & Partial<Pick<CompiledRecipe, "steps" | "name" | "params" | "paramTypes" | "connect">>;
+  & Partial<
+    Pick<
+      CompiledRecipe,
+      "steps" | "name" | "file" | "params" | "paramTypes" | "connect" | "secrets" | "notify" | "ping"
+    >
+  >;
 
 /**
  * Checks the text of a recipe, YAML or JSON, and makes it ready to run.

@@ -10,7 +10,7 @@ import { answerShape, type AnyOperation, normalizeParams } from "../operations/o
 import type { FieldsInfo, ValueType } from "../operations/types.ts";
 import { type AsOfNow, asOfNowOf } from "./as_of_now.ts";
 import { callOperation } from "./call_operation.ts";
-import type { StepContext, StepEffect } from "./compiled.ts";
+import type { StepCode, StepContext, StepEffect, StepReach } from "./compiled.ts";
 import type { StepKind } from "./kinds/kind.ts";
 import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
 import { OwnStepError } from "./own_code.ts";
@@ -42,6 +42,10 @@ export interface StepMaker {
   keepAlive?: true;
   /** Files whose code it runs. */
   files?: readonly string[];
+  /** The code of a custom step. */
+  code?: StepCode | "unread";
+  /** Hosts and paths that its parameters name, as they are written. */
+  reaches?(given: Readonly<Record<string, unknown>>): readonly StepReach[];
   /** The longest time between two runs at which it still does its work, ms. */
   mostEveryMs?(given: Readonly<Record<string, unknown>>): number | undefined;
   /** Members that must be references to secrets. */
@@ -70,6 +74,8 @@ interface FileSurroundings {
   folder: URL | undefined;
   /** Ends their loading. */
   signal?: AbortSignal;
+  /** The code of custom steps is neither read nor run. */
+  withoutCode?: boolean;
 }
 
 /**
@@ -100,6 +106,7 @@ function kindMaker(kind: AnyStepKind): StepMaker {
     effect,
     secretParams,
     ...keepAlive && { keepAlive },
+    ...kind.reaches !== undefined && { reaches: (given) => kind.reaches!(given) },
     ...kind.mostEveryMs !== undefined && { mostEveryMs: (given) => kind.mostEveryMs!(given) },
     needsAccount: (given) => kind.needsAccount(given),
     params: typeOfSchema(kind.params),
@@ -212,7 +219,10 @@ function eitherSpelling({ shape, dictionary }: ValueType<unknown>): Type {
   return dictionary?.type === "int" ? oneOf([text, NUMBER]) : text;
 }
 
-async function ownMaker(uses: string, { folder, signal }: FileSurroundings): Promise<StepMaker | Found> {
+async function ownMaker(
+  uses: string,
+  { folder, signal, withoutCode }: FileSurroundings,
+): Promise<StepMaker | Found> {
   if (!/^\.\/(?!.*\.\.\/).+\.ts$/.test(uses)) {
     return expected(["uses"], 'a TypeScript file beside the recipe, such as "./my_step.ts"');
   }
@@ -220,6 +230,13 @@ async function ownMaker(uses: string, { folder, signal }: FileSurroundings): Pro
     return expected(["uses"], "a recipe that is a file, as its step is one beside it");
   }
   const file = new URL(uses, folder);
+  if (withoutCode) {
+    const isThere = await Deno.lstat(file).then(() => true, () => false);
+    const name = uses.replace(/^.*\//, "");
+    return isThere
+      ? unreadMaker(uses)
+      : { path: ["uses"], message: `Cannot use step "${name}": there is no such file` };
+  }
   const { describeOwnStep, runOwnStep } = await import("./own_step.ts");
   let about: OwnStep;
   try {
@@ -235,6 +252,7 @@ async function ownMaker(uses: string, { folder, signal }: FileSurroundings): Pro
     name: uses,
     effect: about.effect,
     files: about.code.files,
+    code: { ...about.code, permissions: about.permissions },
     secretParams: Object.keys(types).filter(namesSecret).map((name) => [name]),
     params: recordOf(typesOf(types)),
     output: about.outputs === undefined ? ANY : recordOf({ ok: FLAG, ...typesOf(about.outputs) }),
@@ -255,6 +273,21 @@ async function ownMaker(uses: string, { folder, signal }: FileSurroundings): Pro
       return output;
     },
     ...about.effect === "write" && { plan: (given) => Promise.resolve({ run: uses, params: given }) },
+  };
+}
+
+/** Stands for a custom step whose code nobody may read yet: it takes and answers with anything, and cannot run. */
+function unreadMaker(uses: string): StepMaker {
+  return {
+    name: uses,
+    effect: "local",
+    code: "unread",
+    secretParams: [],
+    params: ANY,
+    output: ANY,
+    needsAccount: () => true,
+    check: () => [],
+    run: () => Promise.reject(new TypeError(`Cannot run step "${uses}": its code was not read`)),
   };
 }
 

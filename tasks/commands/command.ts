@@ -55,8 +55,11 @@ export interface CommandInit<F extends Flags> {
   flags: F;
   /** Shared flags that mean nothing here. */
   without?: readonly (keyof typeof sharedFlags)[];
-  /** No trading day matters to it, so that it does without the file of those that were set by hand. */
-  calendars?: false;
+  /**
+   * No trading day matters to it, so that it does without the file of those that were set by hand; `"beside"` takes the
+   * file from the current folder only, unless a person names another one.
+   */
+  calendars?: false | "beside";
   /** All arguments go to the body as they are. */
   passOn?: true;
   /** Exit codes beyond 0, 1, 2 and 130. */

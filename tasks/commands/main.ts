@@ -39,7 +39,10 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     const [{ parse }, body] = await Promise.all([import("./parse.ts"), command.body()]);
     const parsed = parse(command, rest);
     const goesByDays = command.calendars !== false && !command.without?.includes("config");
-    if (goesByDays) await (await import("./local_calendars.ts")).takeUpCalendars(parsed.flags, host);
+    if (goesByDays) {
+      const { takeUpCalendars } = await import("./local_calendars.ts");
+      await takeUpCalendars(parsed.flags, host, { isBeside: command.calendars === "beside" });
+    }
     return await body({ ...parsed, host });
   } catch (error) {
     const { report } = await import("./report.ts");

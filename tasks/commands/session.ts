@@ -13,7 +13,7 @@ import type { logLevel, pushIdle } from "./flags.ts";
 import type { Host } from "./host.ts";
 
 /** Settings file that is read when none is named. */
-const DEFAULT_FILE = "hsgate.yaml";
+export const DEFAULT_FILE = "hsgate.yaml";
 
 type Shared =
   & FlagValues<typeof sharedFlags>

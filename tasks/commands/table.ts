@@ -40,6 +40,7 @@ import { schema } from "./schema.ts";
 import { settle } from "./settle.ts";
 import { sim } from "./sim.ts";
 import { test } from "./test.ts";
+import { trust } from "./trust.ts";
 import { watch } from "./watch.ts";
 import { whyCommand } from "./why.ts";
 
@@ -48,6 +49,7 @@ export const commands: readonly Command[] = [
   init,
   run,
   check,
+  trust,
   test,
   schedule,
   next,

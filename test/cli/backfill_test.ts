@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { Ledger } from "../../lib/runner/ledger.ts";
-import { cli, envOf, folder, MORNING, simulate, start } from "./runner_support.ts";
+import { cli, envOf, folder, MORNING, simulate, start, trustAll } from "./runner_support.ts";
 
 const book =
   "name: book\nschedule: { calendar: XHKG, at: close+45m }\nsteps:\n  - { id: book, uses: export-day-book, with: { markets: [hk], sessions: 1, out: OUT, formats: [jsonl] } }\n";
@@ -103,6 +103,7 @@ Deno.test("backfill leaves days as they were at Ctrl-C, and the same command goe
 Deno.test("backfill and rerun refuse what makes no sense with exit code 2", async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
+  await trustAll(w.path);
   const cases: [string[], string][] = [
     [["backfill", "book"], "--from is missing"],
     [["backfill", "book", "--from", "2025-02-30"], "write a day that exists"],
@@ -250,6 +251,7 @@ Deno.test("approve makes a run due within its window and skips it after; refuse 
   for (const [words, now, code, text, state] of cases) {
     await using w = await world();
     await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
+    await trustAll(w.path);
     prepare(w.ledger, "waiting_approval");
     assertStringIncludes(
       (await cli(["runs", "show", key, "--ledger", w.ledger])).out,
@@ -280,6 +282,7 @@ Deno.test("approve makes a run due within its window and skips it after; refuse 
 Deno.test("schedule says that a recipe that writes will not run on a ledger in memory, and warns of one that may be lost", async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
+  await trustAll(w.path);
   const words = ["schedule", w.path, "--once", "--ledger"];
   const inMemory = await cli([...words, ":memory:"], { env: w.env });
   assertEquals(
@@ -304,6 +307,7 @@ Deno.test("schedule says that a recipe that writes will not run on a ledger in m
 Deno.test("resume --catch-up takes up slots of the pause, and refuses those of a recipe that writes", async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
+  await trustAll(w.path);
   const at = (text: string) => () => Date.parse(text);
   const once = ["schedule", w.path, "--ledger", w.ledger, "--once", ...w.files];
   await cli(once, { env: w.env, now: at("2025-08-11T08:00:00+08:00") });
@@ -337,6 +341,7 @@ Deno.test("check and next tell of a schedule that the ledger knows and the recip
     "{ id: evening, calendar",
   );
   await Deno.writeTextFile(`${w.path}/book.yaml`, renamed);
+  await trustAll(w.path);
   for (const command of ["check", "next"]) {
     const { code, err } = await cli([command, w.path, "--ledger", w.ledger]);
     assertEquals(code, 0);
@@ -359,6 +364,7 @@ Deno.test("a secret that a command tells reaches its step, and no log, ledger or
       `secrets:\n  hook: { command: [echo, "${url}"] }\n` +
       `steps:\n  - id: tell\n    uses: notify\n    with: { webhook: "\${secret:hook}", text: hello }\n`,
   );
+  await trustAll(w.path);
   const words = ["backfill", "tell", "--from", "2025-08-14", ...w.where, ...w.files];
   const { code, out, err } = await cli(words, { env: w.env });
   assertEquals([code, seen.length], [0, 1], err);
@@ -373,9 +379,10 @@ Deno.test("a secret that a command tells reaches its step, and no log, ledger or
     `${w.path}/tell.yaml`,
     (await Deno.readTextFile(`${w.path}/tell.yaml`)).replace(/command: .*\]/, 'command: ["false"]'),
   );
+  await trustAll(w.path);
   const none = await cli([...words, "--mode", "all"], { env: w.env });
   assertEquals(none.code, 1);
-  assertStringIncludes(none.out, 'Cannot read secret "hook": its command gives nothing');
+  assertStringIncludes(none.out, 'Cannot read secret "hook": its command "false" failed with exit code 1');
 });
 
 Deno.test("backfill in a process of its own ends with 130 at SIGINT, and the day it was at is due", async () => {
@@ -419,6 +426,7 @@ Deno.test("schedule knows a ledger in memory by its file system", {
 }, async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
+  await trustAll(w.path);
   const place = await Deno.makeTempDir({ dir: "/dev/shm" });
   try {
     const { err } = await cli(["schedule", w.path, "--once", "--ledger", `${place}/l.db`], {

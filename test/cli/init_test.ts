@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { relative } from "../../tasks/commands/bodies/init/toolkit.ts";
 import { findFolder, writeAll } from "../../tasks/commands/bodies/init/work_folder.ts";
 import { InterruptedError } from "../../tasks/commands/exit_codes.ts";
-import { cli, directEnvOf, envOf, folder, simulate, simulatePlatform } from "./support.ts";
+import { cli, directEnvOf, envOf, folder, simulate, simulatePlatform, trustEnv } from "./support.ts";
 
 const all = [
   ".gitignore",
@@ -26,7 +26,7 @@ async function deno(cwd: string, args: readonly string[], env: Record<string, st
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [...args],
     cwd,
-    env: { NO_COLOR: "1", ...env },
+    env: { NO_COLOR: "1", ...trustEnv, ...env },
     stdin: "null",
   }).output();
   const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
@@ -101,6 +101,11 @@ export default defineRecipe({
 });
 `,
   );
+  const untrusted = await deno(path, ["task", "hsgate", "run", "my-own"]);
+  assertEquals(untrusted.code, 2, untrusted.out + untrusted.err);
+  assertStringIncludes(untrusted.err, 'run "hsgate trust ');
+  const trusted = await deno(path, ["task", "hsgate", "trust", "recipes/my_own.ts", "--yes"]);
+  assertEquals(trusted.code, 0, trusted.out + trusted.err);
   const own = await deno(path, ["task", "hsgate", "run", "my-own"]);
   assertEquals(own.code, 0, own.out + own.err);
 

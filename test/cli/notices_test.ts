@@ -1,6 +1,6 @@
 /** Notices that reach nobody are seen wherever a person looks, and can be sent again. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { cli, envOf, folder, simulate } from "./support.ts";
+import { cli, envOf, folder, simulate, trustAll } from "./support.ts";
 
 /** An address at which nobody listens. */
 function deadPort(): number {
@@ -43,6 +43,7 @@ async function work(text: string): Promise<Work> {
   const path = `${dir.path}/eod.yaml`;
   const ledger = `${dir.path}/l.db`;
   await Deno.writeTextFile(path, text);
+  await trustAll(path);
   const env = { ...envOf(gateway), HSGATE_LEDGER: ledger };
   return {
     path,

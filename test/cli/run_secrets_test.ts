@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { cli, envOf, folder, simulate, spawned } from "./runner_support.ts";
+import { cli, envOf, folder, simulate, spawned, trustAll } from "./runner_support.ts";
 
 const PASSWORD = "Tr4de-Pa55word";
 
@@ -96,6 +96,7 @@ export default defineStep({
   }
   const often = (await Deno.readTextFile(path)).replace("calendar: XHKG, at: open+30m", "every: 1s");
   await Deno.writeTextFile(path, often);
+  await trustAll(path);
   const words = ["schedule", path, "--ledger", `${dir.path}/s.db`, "--once"];
   await spawned(words, { env });
   await new Promise((resolve) => setTimeout(resolve, 1100));

@@ -12,7 +12,7 @@ import { shortResult } from "../../tasks/commands/bodies/run_result.ts";
 import { showRun } from "../../tasks/commands/bodies/run_show.ts";
 import { RunTree, seconds, summaryLines, type TreeEvent } from "../../tasks/commands/bodies/run_tree.ts";
 import type { Host } from "../../tasks/commands/host.ts";
-import { cli, envOf, folder, MORNING, simulate } from "./runner_support.ts";
+import { cli, envOf, folder, MORNING, simulate, trustAll } from "./runner_support.ts";
 import {
   directEnvOf,
   folder as leaseFolder,
@@ -430,6 +430,7 @@ Deno.test("run --dry-run plans every write and calls none", async () => {
   await using gateway = await simulate();
   await using dir = await folder({ "w.yaml": "" });
   await Deno.writeTextFile(`${dir.path}/w.yaml`, write.replace("OUT", `${dir.path}/out`));
+  await trustAll(dir.path);
   const writes = [...operations.values()].filter(({ effect }) => effect === "write");
   assert(writes.length > 10);
   for (const { name } of writes) {
@@ -832,9 +833,11 @@ steps:
     with: { market: us, symbol: ${symbol}, orderId: "${"1234567890".repeat(6)}" }
 `;
   await using gateway = await simulate();
-  const { out } = await cli(["run", "long.yaml", "--dry-run"], {
+  await using dir = await folder({ "long.yaml": recipe });
+  const path = `${dir.path}/long.yaml`;
+  const { out } = await cli(["run", path, "--dry-run"], {
     env: envOf(gateway),
-    files: { "long.yaml": recipe },
+    files: { [path]: recipe },
     columns: 40,
   });
   for (const whole of ["a-step-with-a-name-that-is-longer-than-most", symbol, "1234567890".repeat(6)]) {

@@ -3,13 +3,16 @@
  *
  * @module
  */
-export { cli, envOf, MORNING, simulate, spawned, start } from "./support.ts";
+import { trustAll } from "./support.ts";
 
-/** A folder with files, gone afterwards. */
+export { cli, envOf, MORNING, simulate, spawned, start, trustAll } from "./support.ts";
+
+/** A folder with files, gone afterwards. Its recipes are trusted as they are. */
 export async function folder(
   files: Readonly<Record<string, string>>,
 ): Promise<{ path: string } & AsyncDisposable> {
   const path = await Deno.makeTempDir({ prefix: "hsgate-cli-" });
   for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(`${path}/${name}`, text);
+  if (Object.keys(files).some((name) => /\.(ya?ml|ts|json)$/.test(name))) await trustAll(path);
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
 }

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { Ledger } from "../../lib/runner/ledger.ts";
 import { ScheduleLines } from "../../tasks/commands/bodies/schedule_lines.ts";
 import { close45, every, MINUTE, recipe } from "../runner/support.ts";
-import { cli, envOf, folder, simulate, spawned, start } from "./runner_support.ts";
+import { cli, envOf, folder, simulate, spawned, start, trustAll } from "./runner_support.ts";
 
 const beat =
   "name: beat\nschedule: { every: 1s }\nmisfire: { grace: 30s }\nsteps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
@@ -182,6 +182,7 @@ export default defineStep({
   });
   await Deno.mkdir(`${dir.path}/more`);
   await Deno.writeTextFile(`${dir.path}/more/word.ts`, word("first"));
+  await trustAll(dir.path);
   // A service that takes its time is waited for, but not by somebody in a hurry.
   const answer = Promise.withResolvers<Response>();
   await using server = Deno.serve(
@@ -193,6 +194,7 @@ export default defineStep({
   const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   await until(reader, (text) => text.includes('"message":"first"'));
   await Deno.writeTextFile(`${dir.path}/more/word.ts`, word("slow"));
+  await trustAll(dir.path);
   await until(reader, (text) => text.includes('"type":"reloaded"') && text.includes('"message":"slow"'));
   process.kill("SIGINT");
   await new Promise((resolve) => setTimeout(resolve, 500));

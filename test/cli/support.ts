@@ -68,9 +68,21 @@ export interface Outcome {
   err: string;
 }
 
+/** The record of trusted recipes of this process's tests; nobody else's. */
+const trustFolder = Deno.makeTempDirSync({ prefix: "hsgate-trust-" });
+globalThis.addEventListener("unload", () => Deno.removeSync(trustFolder, { recursive: true }));
+/** Environment that names it, for processes that are started in another way. */
+export const trustEnv = { HSGATE_TRUST_FILE: `${trustFolder}/trust.json` };
+
+/** Trusts recipes as a person would, whatever may be wrong with others beside them. */
+export async function trustAll(...paths: readonly string[]): Promise<void> {
+  await cli(["trust", ...paths, "--yes"]);
+}
+
 /** Runs a command line in this process. */
 export async function cli(words: readonly string[], world: World = {}): Promise<Outcome> {
-  const { env = {}, stdin, files = {}, answer, columns, signal, now, onLine } = world;
+  const { stdin, files = {}, answer, columns, signal, now, onLine } = world;
+  const env: Record<string, string> = { ...trustEnv, ...world.env };
   const outcome = { code: -1, out: "", err: "" };
   const host: Host = {
     env: (name) => env[name],
@@ -107,7 +119,7 @@ export function start(words: readonly string[], { env = {}, stdin }: Pick<World,
     args: ["run", ...taskFlags(), new URL("tasks/hsgate.ts", root).pathname, ...words],
     cwd: root.pathname,
     clearEnv: true,
-    env: { ...inherited(), ...env },
+    env: { ...inherited(), ...trustEnv, ...env },
     stdin: stdin === undefined ? "null" : "piped",
     stdout: "piped",
     stderr: "piped",

@@ -45,6 +45,10 @@ export const convertReport = stepKind<z.infer<typeof params>, z.infer<typeof out
   summary: "Writes the rows of a file, or of an earlier step, as .csv, .jsonl, .json or a Markdown table",
   effect: "local",
   needsAccount: () => false,
+  reaches: ({ from, to }) => [
+    ...from === undefined ? [] : [{ kind: "reads" as const, name: String(from) }],
+    ...to === undefined ? [] : [{ kind: "writes" as const, name: String(to) }],
+  ],
   params,
   output,
   checkTypes({ columns }, typeOf, wrong) {

@@ -17,7 +17,7 @@ import {
 } from "../../day_book/mod.ts";
 import type { Summary } from "../../day_book/summary.ts";
 import type { StepContext } from "../compiled.ts";
-import { day, exactCsv, folder, markets } from "./fields.ts";
+import { day, exactCsv, folder, markets, writesInto } from "./fields.ts";
 import { pathIn, sha256 } from "./files.ts";
 import { stepKind } from "./kind.ts";
 
@@ -112,6 +112,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
   summary: "Writes the fills with fees, orders and fund journal of trading days, and checks that they add up",
   effect: "read",
   needsAccount: () => true,
+  reaches: writesInto,
   params,
   output,
   check({ markets, accounts, sessions, from, to }, wrong) {

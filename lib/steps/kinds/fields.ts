@@ -9,6 +9,7 @@ import { SecurityType } from "../../dictionaries/security_type.ts";
 import { Market } from "../../dictionaries/market.ts";
 import { isDecimal } from "../../decimal.ts";
 import { securityOf } from "../../client/security.ts";
+import type { StepReach } from "../compiled.ts";
 
 /** A market of the account. */
 // A code table is never empty.
@@ -22,6 +23,10 @@ export const day = z.string().refine(isDate, 'a date such as "2025-08-15"').meta
 
 /** A decimal above or below zero, as text. */
 export const decimalText = z.string().refine(isDecimal, 'a decimal as text, such as "12.50"');
+
+/** The folder that a step is told to write into, as the recipe has it. */
+export const writesInto = ({ out }: Readonly<Record<string, unknown>>): StepReach[] =>
+  out === undefined ? [] : [{ kind: "writes", name: String(out) }];
 
 /** A folder for files. */
 export const folder = z.string().min(1, "a folder").meta({

@@ -6,7 +6,7 @@
 import type * as z from "zod";
 import type { Issue } from "../../errors.ts";
 import type { AsOfNow } from "../as_of_now.ts";
-import type { StepContext, StepEffect } from "../compiled.ts";
+import type { StepContext, StepEffect, StepReach } from "../compiled.ts";
 import type { Type } from "../value_types.ts";
 
 /** A kind of step. `P` are its parameters once they are checked, `O` its output: plain data that JSON can hold. */
@@ -26,6 +26,8 @@ export interface StepKind<P = unknown, O = unknown> {
   readonly asOfNow?: (params: P) => AsOfNow | undefined;
   /** It does nothing but keep a login alive. */
   readonly keepAlive?: true;
+  /** Hosts and paths that the parameters name, as they are written; they were not checked. */
+  readonly reaches?: (given: Readonly<Record<string, unknown>>) => readonly StepReach[];
   /** The longest time between two runs at which it still does its work, ms; members may still be expressions. */
   readonly mostEveryMs?: (params: P) => number | undefined;
   /** Which parameter to give to a run whose slot has no session; nothing when it does without one. */

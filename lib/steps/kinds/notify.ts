@@ -61,9 +61,13 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
   params,
   output,
   secretParams: [["mail", "password"]],
+  reaches({ webhook, chat, mail }) {
+    const hosts = [webhook, memberOf(chat, "url"), memberOf(mail, "host")];
+    return hosts.flatMap((host) => host === undefined ? [] : [{ kind: "host" as const, name: String(host) }]);
+  },
   checkWritten({ webhook, chat }, wrong) {
     if (typeof webhook === "string" && holdsToken(webhook)) wrong(["webhook"], secretAddress("webhook"));
-    const url = typeof chat === "object" && chat !== null && "url" in chat ? chat.url : undefined;
+    const url = memberOf(chat, "url");
     // The webhook of every chat is a token as a whole.
     const isOpen = typeof url === "string" && secretOf(url) === undefined && !leadsHere(url);
     if (isOpen) wrong(["chat", "url"], secretAddress("chat"));
@@ -105,6 +109,11 @@ export const notify = stepKind<Params, z.infer<typeof output>>({
       by: notifyWays.filter((way) => given[way] !== undefined),
     }),
 });
+
+function memberOf(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.entries(value).find(([key]) => key === name)?.[1];
+}
 
 /** @throws {BrokerError} Naming each way that failed, and those that were sent all the same. */
 function throwFailures(settled: readonly PromiseSettledResult<void>[], sent: readonly Way[]): void {

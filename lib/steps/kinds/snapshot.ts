@@ -9,7 +9,7 @@ import { quotes } from "../../operations/quotes.ts";
 import { type AsOfNow, exchangesOf, refusePast } from "../as_of_now.ts";
 import type { StepContext } from "../compiled.ts";
 import { archiveBars } from "./bar_archive.ts";
-import { day, exactCsv, folder, markets, security, securityFrom } from "./fields.ts";
+import { day, exactCsv, folder, markets, security, securityFrom, writesInto } from "./fields.ts";
 import { csvText, jsonLines, pathIn, writeWhole, type WrittenFile } from "./files.ts";
 import { stepKind } from "./kind.ts";
 
@@ -89,6 +89,7 @@ export const snapshot = stepKind<Params, SnapshotTaken>({
   effect: "read",
   needsAccount: ({ account, holdings, futures }) => Boolean(account ?? holdings ?? futures),
   asOfNow,
+  reaches: writesInto,
   params,
   output,
   check(given, wrong) {

@@ -13,7 +13,7 @@ import { type AsOfNow, refusePast } from "../as_of_now.ts";
 import type { StepContext } from "../compiled.ts";
 import { durationOf } from "../durations.ts";
 import { someTime } from "../recipe_schema.ts";
-import { folder, security, securityFrom } from "./fields.ts";
+import { folder, security, securityFrom, writesInto } from "./fields.ts";
 import { pathIn, sha256 } from "./files.ts";
 import { stepKind } from "./kind.ts";
 import { tradedMs } from "./trading_hours.ts";
@@ -61,6 +61,7 @@ export const watch = stepKind<Params, Recorded>({
   effect: "read",
   needsAccount: ({ orders }) => orders,
   asOfNow: () => pushes,
+  reaches: writesInto,
   params,
   output,
   check(given, wrong) {

@@ -34,7 +34,7 @@ export async function run({ args: [given = ""], flags, host }: BackfillInput): P
   if (mode === undefined) {
     throw new UsageError(`Cannot use --mode "${flags.mode}": write missing, failed or all`);
   }
-  const recipe = await recipeNamed(given, { folder: flags.recipes, host, now: host.now });
+  const recipe = await recipeNamed(given, { folder: flags.recipes, host, now: host.now, toRun: true });
   const { name } = recipe;
   using ledger = await openLedger(flags, { host, mustExist: false });
   const drawTrace = () => drawTraceId({ random: Math.random });

@@ -31,8 +31,9 @@ export async function run({ args, flags, host }: DeployInput): Promise<number> {
   if (flags.out === undefined && to !== "crontab") {
     throw new UsageError(`Cannot write the files for ${to}: name their folder with --out DIR`);
   }
-  const { recipes: all, report } = await loadRecipes(args, { host, now: host.now });
+  const { recipes: all, report, untrusted } = await loadRecipes(args, { host, now: host.now });
   if (!report.ok) return 2;
+  for (const { text } of untrusted.values()) host.note(`hsgate: warning: ${plain(text)}`);
   const recipes = scheduled(all, host);
   const options = await optionsOf(to, { flags, host });
   checkLedger(recipes, options);

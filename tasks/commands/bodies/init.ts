@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { TrustError } from "../../../lib/runner/trust.ts";
 import { wrap } from "../help.ts";
 import type { Host } from "../host.ts";
 import type { InitInput } from "../init.ts";
@@ -12,6 +13,7 @@ import { filesFor } from "./init/files.ts";
 import { type NextStep, nextSteps } from "./init/next_steps.ts";
 import { listed, wayInWords } from "./init/readme.ts";
 import { toolkit } from "./init/toolkit.ts";
+import { trustWritten } from "./trust.ts";
 import { type PlannedFile, writeAll } from "./init/work_folder.ts";
 
 /** Asks, then writes everything at once. */
@@ -22,6 +24,7 @@ export async function run(input: InitInput): Promise<number> {
   const files = await filesFor(answers, steps);
   host.signal.throwIfAborted();
   await writeAll(answers.folder, files);
+  await trustOwn(answers, host);
   if (answers.folder.url.href.startsWith(toolkit.href)) {
     host.note(
       "hsgate: warning: the folder lies inside the toolkit's own, where git and its checks see it too",
@@ -34,6 +37,17 @@ export async function run(input: InitInput): Promise<number> {
     host.out(JSON.stringify({ folder: folder.path, connect: way, markets, calendar, files: paths, next }));
   } else show(answers, { files, steps, host });
   return 0;
+}
+
+/** Trusts the recipes that were written just now. Nobody else can have changed them yet. */
+async function trustOwn({ folder }: Answers, host: Host): Promise<void> {
+  const { pathname } = new URL("recipes", `${folder.url.href.replace(/\/*$/, "")}/`);
+  try {
+    await trustWritten([decodeURIComponent(pathname)], host);
+  } catch (error) {
+    if (!(error instanceof TrustError)) throw error;
+    host.note(`hsgate: warning: the recipes were not trusted: ${error.message}`);
+  }
 }
 
 function show(

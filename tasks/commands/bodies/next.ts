@@ -14,7 +14,7 @@ import type { NextInput } from "../next.ts";
 import { chooseColumns, type Column, columnsAsked, plain, tableLines } from "../print.ts";
 import { clockOf } from "./lists.ts";
 import { ledgerExists, openLedger, pausedOf } from "./ledger_file.ts";
-import { loadRecipes } from "./recipe_files.ts";
+import { loadRecipes, servedRecipes } from "./recipe_files.ts";
 import { noteOf, type Precision, precisionOf, readable, type ShownSlot, shownSlot } from "./slot_lines.ts";
 
 interface Row extends ShownSlot {
@@ -31,7 +31,10 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
   const columns = columnsAsked(flags);
   if (columns !== undefined) chooseColumns(columnsIn("minutes"), columns);
   const now = clockOf(flags.now, host);
-  const { recipes, report } = await loadRecipes(args, { host, now });
+  const loaded = await loadRecipes(args, { host, now });
+  const { served: recipes, waiting, refused } = await servedRecipes(loaded, { host, now });
+  for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
+  for (const { text } of refused) host.note(`hsgate: warning: ${plain(text)}`);
   const paused = new Map<string, string>();
   const taken = new Map<string, string>();
   // Without a ledger nobody has paused anything.
@@ -58,7 +61,7 @@ export async function run({ args, flags, host }: NextInput): Promise<number> {
     );
     for (const line of new Set(set)) host.out(plain(line));
   }
-  return report.ok ? 0 : 2;
+  return loaded.report.ok ? 0 : 2;
 }
 
 const columnsIn = (precision: Precision): Column<Row>[] => [

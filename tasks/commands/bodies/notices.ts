@@ -23,6 +23,7 @@ import { actorOf, runOf } from "./decide.ts";
 import { openLedger } from "./ledger_file.ts";
 import { failedLine, noticeColors, noticeRowData } from "./notice_lines.ts";
 import { learnSettings, redactorFor } from "./observers.ts";
+import { refuseUntrusted } from "./recipe_files.ts";
 import { findRecipe, notFound } from "./remembered_recipe.ts";
 import { Connections } from "./run_connections.ts";
 import { noticeText } from "./run_log.ts";
@@ -83,6 +84,7 @@ async function sendAgain(
   const missing = new Set<string>();
   for (const name of new Set(rows.flatMap(({ recipe }) => recipe ?? []))) {
     const found = await findRecipe(name, ledger, { folder: flags.recipes, host, now: host.now });
+    if (found !== undefined) await refuseUntrusted(found, host);
     if (found !== undefined) recipes.set(name, found);
     else missing.add(name);
   }

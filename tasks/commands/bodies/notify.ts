@@ -6,13 +6,13 @@
 import { sendNotice } from "../../../lib/runner/notice_step.ts";
 import { channelsOf, withinTime } from "../../../lib/runner/notify.ts";
 import { manualScope } from "../../../lib/runner/step_scope.ts";
-import { type CompiledRecipe, loadRecipe, type NoticeChannel } from "../../../lib/steps/mod.ts";
+import type { CompiledRecipe, NoticeChannel } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
 import type { NotifyInput } from "../notify.ts";
 import { paint, plain } from "../print.ts";
 import { learnSettings, redactorFor } from "./observers.ts";
-import { recipeNamed } from "./recipe_files.ts";
+import { loadToRun, recipeNamed } from "./recipe_files.ts";
 import { Connections } from "./run_connections.ts";
 import { runnerHost, secretReader } from "./run_surroundings.ts";
 
@@ -81,8 +81,8 @@ export async function run({ args: [name = ""], flags, host }: NotifyInput): Prom
 }
 
 async function recipeOf(name: string, folder: string | undefined, host: Host): Promise<CompiledRecipe> {
-  if (await host.readFile(name) !== undefined) return await loadRecipe(name, { now: host.now });
-  return await recipeNamed(name, { folder, host, now: host.now });
+  if (await host.readFile(name) !== undefined) return await loadToRun(name, { host, now: host.now });
+  return await recipeNamed(name, { folder, host, now: host.now, toRun: true });
 }
 
 function scopeOf(recipe: CompiledRecipe, id: string, now: number) {

@@ -31,7 +31,7 @@ export async function run({ args: [given = ""], flags, host }: RerunInput): Prom
         "without --queue it runs here",
     );
   }
-  const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
+  const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now, toRun: true });
   const log = eventLogger({ out: host.note, color: host.color }, { json: false, redact: (text) => text });
   await using queue = await RunQueue.open(recipe, { flags, host, ledger, onEvent: log });
   const opened = rerun(ledger, {

@@ -7,7 +7,7 @@ import type { DayBookResult } from "../../../lib/day_book/types.ts";
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { findOperation } from "../../../lib/operations/mod.ts";
 import { readText } from "../../../lib/steps/read_text.ts";
-import { type CompiledRecipe, compileRecipe, loadRecipe, type RecipeResult } from "../../../lib/steps/mod.ts";
+import type { CompiledRecipe, RecipeResult } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { FileText, Host } from "../host.ts";
 import { paint } from "../print.ts";
@@ -17,7 +17,7 @@ import { dayTable } from "./day_table.ts";
 import { ledgerPath } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
 import { Connections } from "./run_connections.ts";
-import { fileOfRecipe, recipeNames } from "./recipe_files.ts";
+import { fileOfRecipe, loadToRun, recipeNames } from "./recipe_files.ts";
 import { paramsOf } from "./run_params.ts";
 import { runHere } from "./run_here.ts";
 
@@ -27,8 +27,8 @@ export async function run(input: RunInput): Promise<number> {
   const { path, text } = await findRecipe(name, host);
   // One in TypeScript is a program, which says itself what it holds.
   const recipe = path.endsWith(".ts")
-    ? await loadRecipe(path, { now: host.now })
-    : await compileRecipe(text, path);
+    ? await loadToRun(path, { host, now: host.now })
+    : await loadToRun(path, { host, text });
   if (flags["dry-run"]) return await (await import("./run_dry.ts")).runDry(recipe, input);
   const ledger = await ledgerPath(flags, host);
   if (ledger !== undefined) return await (await import("./run_slot.ts")).runSlot(path, input);

@@ -18,13 +18,14 @@ import {
 } from "../../../lib/runner/script.ts";
 import { findPastSlot } from "../../../lib/runner/starts.ts";
 import { whyOutside, windowOn } from "../../../lib/runner/write_window.ts";
-import { bindParams, type CompiledRecipe, loadRecipe } from "../../../lib/steps/mod.ts";
+import { bindParams, type CompiledRecipe } from "../../../lib/steps/mod.ts";
 import { UsageError } from "../exit_codes.ts";
 import { plain } from "../print.ts";
 import type { RunInput } from "../run.ts";
 import { openLedger, warnOfPlace } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
 import { failedLine, noticeData, tellUnsent } from "./notice_lines.ts";
+import { loadToRun } from "./recipe_files.ts";
 import { neighboursOf } from "./recipe_neighbours.ts";
 import { Connections } from "./run_connections.ts";
 import { observe, redactorFor } from "./observers.ts";
@@ -44,7 +45,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const { flags, host } = input;
   const now = clockOf(flags.now, host);
   const patienceMs = waitOf(flags.wait);
-  const recipe = await loadRecipe(path, { now });
+  const recipe = await loadToRun(path, { host, now });
   await using connections = await Connections.open(flags, host, { now });
   connections.check(recipe);
   refuseOtherTime(recipe, input);

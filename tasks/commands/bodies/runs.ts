@@ -75,7 +75,11 @@ async function nameInLedger(ledger: Ledger, given: string, host: Host): Promise<
   const isKnown = ledger.get("select 1 as there from run where recipe = ? limit 1", given) !== undefined;
   if (isKnown) return given;
   const { recipeInFolder } = await import("./recipe_files.ts"); // compiles, which a list needs seldom
-  const found = await recipeInFolder(given, { folder: undefined, host: { note() {} }, now: host.now });
+  const found = await recipeInFolder(given, {
+    folder: undefined,
+    host: { ...host, note() {} },
+    now: host.now,
+  });
   const name = found?.name ?? given;
   checkKnown(ledger, name);
   return name;

@@ -6,10 +6,12 @@
 import { calendarVersion } from "../../../lib/calendars/mod.ts";
 import { isBusy } from "../../../lib/runner/ledger_damage.ts";
 import type { RunEvent } from "../../../lib/runner/run_events.ts";
+import { Trust } from "../../../lib/runner/trust.ts";
 import { fileUrl } from "../../../lib/steps/file_url.ts";
 import { Scheduler, type SchedulerOptions } from "../../../lib/runner/scheduler.ts";
 import type { Host } from "../host.ts";
 import { calendarsPath, takeUpCalendars } from "../local_calendars.ts";
+import { plain } from "../print.ts";
 import type { ScheduleInput } from "../schedule.ts";
 import { loadSettingsOf } from "../session.ts";
 import { watchFiles } from "./file_watch.ts";
@@ -17,7 +19,7 @@ import { renewedClients } from "./displaced_clients.ts";
 import { openLedger, warnOfPlace } from "./ledger_file.ts";
 import { tellUnsent } from "./notice_lines.ts";
 import { logTarget, observe, redactorFor } from "./observers.ts";
-import { loadRecipes, RECIPES } from "./recipe_files.ts";
+import { loadRecipes, RECIPES, servedRecipes } from "./recipe_files.ts";
 import { eventLogger } from "./run_log.ts";
 import { Connections } from "./run_connections.ts";
 import { holderName, runnerHost, secretReader } from "./run_surroundings.ts";
@@ -25,8 +27,12 @@ import { commonZone, ScheduleLines } from "./schedule_lines.ts";
 
 /** Runs recipes until it is told to stop, or once what is due. */
 export async function run({ args, flags, host }: ScheduleInput): Promise<number> {
-  const { recipes, report } = await loadRecipes(args, { host, now: host.now, signal: host.signal });
-  if (!report.ok) return 2;
+  const loading = { host, now: host.now, signal: host.signal };
+  const loaded = await loadRecipes(args, loading);
+  const { served: recipes, waiting, refused } = await servedRecipes(loaded, loading);
+  for (const { text } of refused) host.note(`hsgate: ${plain(text)}`);
+  if (!loaded.report.ok || refused.length > 0) return 2;
+  for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
   await using connections = await Connections.open(flags, host);
   for (const recipe of recipes) connections.check(recipe); // refuses a contradiction before anything begins
   let current = recipes;
@@ -107,14 +113,23 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
   lines.start();
   scheduler.start();
   const calendars = await calendarsPath(flags, host);
+  const { path: trustFile } = Trust.of(host.env);
   const watching = watchFiles(args, {
     host: { note: host.note, signal },
-    others: () => [calendars, ...current.flatMap(({ steps }) => steps.flatMap(({ files = [] }) => files))],
+    others: () => [
+      calendars,
+      ...trustFile === undefined ? [] : [trustFile],
+      ...current.flatMap(({ steps }) => steps.flatMap(({ files = [] }) => files)),
+    ],
     onChange: async () => {
       await takeUpCalendars(flags, host);
-      const { recipes, report } = await loadRecipes(args, { host, now: host.now, signal });
+      const loading = { host, now: host.now, signal };
+      const loaded = await loadRecipes(args, loading);
+      const { served: recipes, waiting, refused } = await servedRecipes(loaded, { ...loading, current });
       if (signal.aborted) return;
-      if (!report.ok) return host.note("hsgate: a recipe is wrong, so the old ones go on");
+      if (!loaded.report.ok) return host.note("hsgate: a recipe is wrong, so the old ones go on");
+      for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
+      for (const { text } of refused) host.note(`hsgate: warning: ${plain(text)}`);
       for (const recipe of recipes) connections.check(recipe);
       secret = secretReader(recipes, host);
       current = recipes;

@@ -30,8 +30,14 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
   }
   const outages = await outagesOf(flags.outages);
   // Recipes are checked as of the first day: a calendar must cover what follows.
-  const { recipes, report } = await loadRecipes(args, { host, now: () => Date.parse(`${from}T00:00:00Z`) });
+  const now = () => Date.parse(`${from}T00:00:00Z`);
+  const { recipes, report, untrusted } = await loadRecipes(args, { host, now });
   if (!report.ok) return 2;
+  // A rehearsal sends nothing, has no secrets and writes at a simulated broker; only code is real.
+  const code = [...untrusted.values()].find(({ judgement }) =>
+    judgement.wanted.some(({ kind }) => kind === "code")
+  );
+  if (code !== undefined) throw new UsageError(code.text);
   const result = await rehearsed(host, { json: flags.json ?? false }, (onProgress) =>
     rehearse({
       recipes,

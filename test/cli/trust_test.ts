@@ -1,0 +1,434 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { Trust } from "../../lib/runner/trust.ts";
+import { cli, envOf, folder, simulate, start, trustAll, trustEnv } from "./support.ts";
+
+const STEP = (permissions = "{ run: ['touch'] }") =>
+  `import { defineStep } from "hsgate/recipes";
+export default defineStep({
+  effect: "read",
+  permissions: ${permissions},
+  async run(_params, { out }) {
+    await new Deno.Command("touch", { args: ["ran"] }).output();
+    return { ok: true };
+  },
+});
+`;
+
+/** Another's folder, a gateway with the owner's password, and a server that takes whatever is sent to it. */
+async function world(files: (url: string) => Readonly<Record<string, string>>) {
+  const stack = new AsyncDisposableStack();
+  const gateway = stack.use(await simulate());
+  const dir = stack.use(await folder());
+  const heard: string[] = [];
+  const server = stack.use(
+    Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
+      heard.push(await request.text());
+      return new Response();
+    }),
+  );
+  const texts = files(`http://127.0.0.1:${server.addr.port}/`);
+  for (const [name, text] of Object.entries(texts)) await Deno.writeTextFile(`${dir.path}/${name}`, text);
+  const ledger = `${dir.path}/l.db`;
+  const env = { ...envOf(gateway), HSGATE_VOLATILE_LEDGER: "allow" };
+  return {
+    path: dir.path,
+    gateway,
+    heard,
+    ledger,
+    env,
+    hsgate: async (...words: string[]) => {
+      const names = [...Deno.readDirSync(dir.path)].filter(({ isFile }) => isFile).map(({ name }) => name);
+      const files = Object.fromEntries(
+        names.filter((name) => /\.(yaml|ts)$/.test(name))
+          .map((name) => [`${dir.path}/${name}`, Deno.readTextFileSync(`${dir.path}/${name}`)]),
+      );
+      return await cli([...words, ...words[0] === "run" ? ["--out", dir.path] : []], { env, files });
+    },
+    has: (name: string) => Deno.stat(`${dir.path}/${name}`).then(() => true, () => false),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const orders = "steps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
+const slot = "schedule: { calendar: XHKG, at: open+30m }\nmisfire: { action: latest, grace: 2h }\n";
+
+/** What a stranger's recipe tries, and what the owner must be told of it. */
+const attacks: Readonly<
+  Record<string, { text: (url: string) => string; files?: Record<string, string>; told: string }>
+> = {
+  "the output of a command": {
+    text: (url) =>
+      `name: r\n${slot}secrets: { x: { command: [touch, ran] } }\nsteps:\n` +
+      `  - { id: tell, uses: notify, with: { webhook: "${url}", text: "\${secret:x}" } }\n`,
+    told: 'runs a program: ["touch","ran"] (secret "x")',
+  },
+  "the trade password to a webhook": {
+    text: (url) =>
+      `name: r\n${slot}secrets: { x: { env: HSGATE_TRADE_PASSWORD } }\nsteps:\n` +
+      `  - { id: tell, uses: notify, with: { webhook: "${url}", text: "\${secret:x}" } }\n`,
+    told: 'reads an environment variable: HSGATE_TRADE_PASSWORD (secret "x")',
+  },
+  "a private key to a webhook": {
+    text: (url) =>
+      `name: r\n${slot}secrets: { x: { file: /etc/hostname } }\nsteps:\n` +
+      `  - { id: tell, uses: notify, with: { webhook: "${url}", text: "\${secret:x}" } }\n`,
+    told: 'reads a file: /etc/hostname (secret "x")',
+  },
+  "the account to a host": {
+    text: (url) =>
+      `name: r\n${slot}${orders}  - { id: tell, uses: notify, with: { webhook: "${url}", data: "\${{ outputs.orders }}" } }\n`,
+    told: "connects to: http://127.0.0.1:",
+  },
+  "the account in a notice": {
+    text: (url) => `name: r\n${slot}${orders}notify: [{ on: always, with: { webhook: "${url}" } }]\n`,
+    told: "(notice 1)",
+  },
+  "a ping": { text: (url) => `name: r\n${slot}${orders}ping: "${url}"\n`, told: "(ping)" },
+  "a program of a custom step": {
+    text: () => `name: r\n${slot}steps: [{ id: own, uses: ./own_step.ts }]\n`,
+    files: { "own_step.ts": STEP() },
+    told: "runs TypeScript of its folder: ./own_step.ts",
+  },
+  "an order": {
+    text: () =>
+      `name: r\n${slot}window: XHKG.open+5m..XHKG.close-10m\nsteps:\n  - id: buy\n    uses: orders.place\n` +
+      "    with: { market: hk, symbol: 00700.HK, side: buy, quantity: '100', price: '400', orderType: enhanced-limit }\n",
+    told: 'writes at the broker: orders.place (step "buy")',
+  },
+  "a gateway of its own": {
+    text: (url) => `name: r\n${slot}connect: { gateway: "${url}" }\n${orders}`,
+    told: "(connect)",
+  },
+};
+
+for (const [what, { text, files = {}, told }] of Object.entries(attacks)) {
+  Deno.test(`a stranger's recipe gets nothing done before it is trusted: ${what}`, async () => {
+    await using w = await world((url) => ({ "r.yaml": text(url), ...files }));
+    const cwd = Deno.cwd();
+    const path = `${w.path}/r.yaml`;
+    const checked = await w.hsgate("check", path);
+    assertEquals(checked.code, 0, checked.err);
+    assertStringIncludes(checked.out, told);
+    assertStringIncludes(checked.out, `not trusted: it does not run until "hsgate trust ${path}"`);
+    const where = ["--ledger", w.ledger];
+    const days = ["--from", "2025-08-14", "--recipes", w.path];
+    const ways = [
+      ["run", path],
+      ["run", path, ...where],
+      ["run", path, ...where, "--manual"],
+      ["run", path, "--dry-run"],
+      ["schedule", path, ...where, "--once"],
+      ["backfill", "r", ...where, ...days],
+      ["backfill", "r", ...where, ...days, "--queue"],
+      ["notify", path, "--test"],
+    ];
+    for (const words of ways) {
+      const { code, err } = await w.hsgate(...words);
+      assertEquals(code, 2, `${words.join(" ")}: ${err}`);
+      assertStringIncludes(err, 'Cannot run "r": nobody has trusted it');
+      assertStringIncludes(err, told);
+      assertStringIncludes(err, `run "hsgate trust ${path}"`);
+    }
+    assertEquals([w.heard, await w.has("ran"), await Deno.stat(`${cwd}/ran`).catch(() => "none")], [
+      [],
+      false,
+      "none",
+    ]);
+  });
+}
+
+Deno.test("a recipe that only reads from the configured broker into its folder runs without trust", async () => {
+  await using w = await world(() => ({
+    "r.yaml":
+      `name: r\n${orders}  - { id: to, uses: convert-report, with: { to: orders.csv, rows: "\${{ outputs.orders }}" } }\n`,
+    "sim.yaml":
+      "name: sim\nconnect: simulator\nwindow: XHKG.open+5m..XHKG.close-10m\nsteps: [{ id: all, uses: cancel-open-orders, with: { markets: [hk] } }]\n",
+  }));
+  const { code, err } = await w.hsgate("run", `${w.path}/r.yaml`);
+  assertEquals(code, 0, err);
+  const { files } = JSON.parse((await w.hsgate("check", w.path, "--json")).out);
+  // Orders at a simulator harm nobody.
+  assertEquals(files.map(({ name, trust }: Record<string, string>) => [name, trust]), [["r", "plain"], [
+    "sim",
+    "plain",
+  ]]);
+  const trusted = await w.hsgate("trust", w.path);
+  assertEquals([trusted.code, trusted.err], [0, "hsgate: nothing was recorded: no recipe needs trust\n"]);
+});
+
+Deno.test("a trusted recipe runs as it is, and an edit of it or of its code takes the trust away", async () => {
+  const text = "name: r\nsteps: [{ id: own, uses: ./own_step.ts }]\n";
+  await using w = await world(() => ({
+    "r.yaml": text,
+    "own_step.ts": `import "./word.ts";\n${STEP()}`,
+    "word.ts": "",
+  }));
+  const path = `${w.path}/r.yaml`;
+  const trusted = await w.hsgate("trust", path, "--yes", "--json");
+  assertEquals(trusted.code, 0, trusted.err);
+  assertEquals(
+    JSON.parse(trusted.out)[0].powers.map(({ kind, name }: Record<string, string>) => `${kind} ${name}`),
+    ["program touch", "code ./own_step.ts", "login reads the account"],
+  );
+  const ran = await w.hsgate("run", path);
+  assertEquals([ran.code, await w.has("ran")], [0, true], ran.err);
+  const edits: [string, string, string][] = [
+    ["r.yaml", `${text}# edited\n`, text],
+    ["word.ts", "// edited\n", ""],
+  ];
+  for (const [name, edited, before] of edits) {
+    await Deno.writeTextFile(`${w.path}/${name}`, edited);
+    const { code, err } = await w.hsgate("run", path);
+    assertEquals(code, 2, name);
+    assertStringIncludes(err, "it was changed after it was trusted");
+    const { out } = await w.hsgate("check", path);
+    assertStringIncludes(out, "changed after it was trusted");
+    const { out: list } = await w.hsgate("trust", "--list", "--json");
+    const row = JSON.parse(list).find((each: { path: string }) => each.path === Deno.realPathSync(path));
+    assertEquals(row.state, "changed");
+    await Deno.writeTextFile(`${w.path}/${name}`, before);
+    assertEquals((await w.hsgate("run", path)).code, 0, name);
+  }
+  assertEquals((await w.hsgate("trust", path, "--remove")).code, 0);
+  assertStringIncludes((await w.hsgate("run", path)).err, "nobody has trusted it");
+});
+
+Deno.test("code that asks for more at a run than it showed when it was trusted is refused", async () => {
+  await using w = await world(() => ({
+    "r.yaml": "name: r\nsteps: [{ id: own, uses: ./own_step.ts }]\n",
+    "own_step.ts": STEP(),
+  }));
+  await trustAll(`${w.path}/r.yaml`);
+  const { path } = Trust.of((name) => trustEnv[name as keyof typeof trustEnv]);
+  // As though the step had shown no program while it was trusted.
+  const record = JSON.parse(await Deno.readTextFile(path!));
+  const own = record.recipes[await Deno.realPath(`${w.path}/r.yaml`)];
+  own.powers = own.powers.filter((power: string) => power !== "program touch");
+  await Deno.writeTextFile(path!, JSON.stringify(record));
+  const { code, err } = await w.hsgate("run", `${w.path}/r.yaml`);
+  assertEquals([code, await w.has("ran")], [2, false]);
+  assertStringIncludes(err, "runs a program: touch");
+});
+
+Deno.test("a recipe asks for the powers of those that it runs, and each of them must be trusted as it is", async () => {
+  const inner = (url: string) =>
+    `name: inner\nparams: { to: "${url}" }\nsteps: [{ id: tell, uses: notify, with: { webhook: "\${{ params.to }}", text: hello } }]\n`;
+  let edited = "";
+  await using w = await world((url) => {
+    edited = inner(`${url}edited`);
+    return {
+      "inner.yaml": inner(url),
+      "outer.yaml": "name: outer\nsteps: [{ id: in, uses: run, with: { recipe: inner } }]\n",
+      "any.yaml":
+        'name: any\nparams: { which: inner }\nsteps: [{ id: in, uses: run, with: { recipe: "${{ params.which }}" } }]\n',
+    };
+  });
+  await trustAll(`${w.path}/inner.yaml`);
+  for (const name of ["outer", "any"]) {
+    const { code, err } = await w.hsgate("run", `${w.path}/${name}.yaml`);
+    assertEquals(code, 2, err);
+    assertStringIncludes(err, `Cannot run "${name}": nobody has trusted it`);
+  }
+  assertEquals(w.heard, []);
+  await trustAll(`${w.path}/outer.yaml`);
+  const ran = await w.hsgate("run", `${w.path}/outer.yaml`);
+  assertEquals([ran.code, w.heard.length], [0, 1], ran.err);
+  await Deno.writeTextFile(`${w.path}/inner.yaml`, edited);
+  assertEquals((await w.hsgate("run", `${w.path}/outer.yaml`)).code, 2);
+  assertEquals(w.heard.length, 1);
+});
+
+Deno.test("trust asks on a terminal, needs --yes elsewhere, and records nothing on a no", async () => {
+  await using dir = await folder();
+  const path = `${dir.path}/r.yaml`;
+  await Deno.writeTextFile(path, `name: r\n${orders}ping: "http://127.0.0.1:9/"\n`);
+  const env = { HSGATE_TRUST_FILE: `${dir.path}/own/trust.json` };
+  const silent = await cli(["trust", path], { env });
+  assertEquals(silent.code, 2);
+  assertStringIncludes(silent.err, "--yes");
+  const no = await cli(["trust", path], { env, answer: "" });
+  assertEquals(no.code, 2);
+  assertStringIncludes(no.err, 'Trust "r" as shown? [y/N] ');
+  assertEquals((await cli(["trust", "--list", "--json"], { env })).out, "[]\n");
+  const yes = await cli(["trust", path], { env, answer: "y" });
+  assertEquals([yes.code, JSON.parse((await cli(["trust", "--list", "--json"], { env })).out).length], [
+    0,
+    1,
+  ]);
+  const { mode } = await Deno.stat(env.HSGATE_TRUST_FILE);
+  assertEquals(mode! & 0o777, 0o600);
+});
+
+Deno.test({
+  name: "a record that others may write to, or that is another user's, trusts nobody",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await using dir = await folder();
+    const path = `${dir.path}/r.yaml`;
+    await Deno.writeTextFile(path, `name: r\n${orders}ping: "http://127.0.0.1:9/"\n`);
+    const file = `${dir.path}/own/trust.json`;
+    const env = { HSGATE_TRUST_FILE: file };
+    await cli(["trust", path, "--yes"], { env });
+    const refused = async (why: string) => {
+      for (const words of [["run", path], ["check", path], ["trust", "--list"], ["trust", path, "--yes"]]) {
+        const { code, err } = await cli(words, { env, files: { [path]: await Deno.readTextFile(path) } });
+        assert(code !== 0, words.join(" "));
+        assertStringIncludes(err, why);
+      }
+    };
+    await Deno.chmod(file, 0o620);
+    await refused(`others may write to it (mode 0620)`);
+    await Deno.chmod(file, 0o600);
+    await Deno.chmod(`${dir.path}/own`, 0o777);
+    await refused(`they may write to the folder "${dir.path}/own" (mode 0777)`);
+    await Deno.chmod(`${dir.path}/own`, 0o700);
+    // Only root can give a file away.
+    if (Deno.uid() === 0) {
+      await Deno.chown(file, 65534, 65534);
+      await refused("it belongs to user 65534");
+      await Deno.chown(file, 0, 0);
+    }
+    const relative = await cli(["trust", "--list"], { env: { HSGATE_TRUST_FILE: "trust.json" } });
+    assertStringIncludes(relative.err, "write an absolute path");
+    assertEquals((await cli(["trust", "--list"], { env })).code, 0);
+  },
+});
+
+Deno.test("a scheduler runs the version that was trusted until the edit is trusted, and says so", async () => {
+  await using w = await world((url) => ({
+    "beat.yaml":
+      `name: beat\nschedule: { every: 1s }\nmisfire: { grace: 30s }\nsteps:\n  - { id: tell, uses: notify, with: { webhook: "${url}", text: first } }\n`,
+  }));
+  const path = `${w.path}/beat.yaml`;
+  await trustAll(path);
+  const text = await Deno.readTextFile(path);
+  const words = ["schedule", path, "--ledger", w.ledger];
+  const texts = () => new Set(w.heard.map((each) => JSON.parse(each).text));
+  const untilHeard = async (fits: () => boolean) => {
+    const late = AbortSignal.timeout(60_000);
+    while (!fits()) {
+      assert(!late.aborted, `it never came: ${[...texts()]}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  for (const when of ["while it runs", "before it starts"]) {
+    const process = start(words, { env: w.env });
+    let err = "";
+    const reading = (async () => {
+      for await (const part of process.stderr.pipeThrough(new TextDecoderStream())) err += part;
+    })();
+    if (when === "while it runs") {
+      await untilHeard(() => w.heard.length > 0);
+      await Deno.writeTextFile(path, text.replace("first", "second"));
+    }
+    await untilHeard(() => err.includes('"beat" was changed and the change is not trusted'));
+    const before = w.heard.length;
+    await untilHeard(() => w.heard.length > before + 1);
+    assertEquals([...texts()], ["first"], when);
+    const next = await cli(["next", path]);
+    assertStringIncludes(
+      next.err,
+      '"beat" was changed and the change is not trusted, so the version that was trusted runs',
+    );
+    if (when === "before it starts") {
+      await trustAll(path);
+      await untilHeard(() => texts().has("second"));
+    }
+    process.kill("SIGTERM");
+    await process.stdout.cancel();
+    await Promise.all([process.status, reading]);
+  }
+});
+
+const traced =
+  "open,openat,creat,execve,connect,bind,sendto,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat," +
+  "link,linkat,symlink,symlinkat";
+const strace = await new Deno.Command("strace", { args: ["-V"], stdout: "null", stderr: "null" }).output()
+  .then(({ success }) => success, () => false);
+
+Deno.test({
+  name:
+    `check in a hostile folder connects to nothing, starts nothing, reads nothing outside and writes nothing${
+      strace ? "" : " (skipped: there is no strace here)"
+    }`,
+  ignore: !strace,
+  async fn() {
+    await using dir = await folder();
+    await using other = await folder();
+    const elsewhere = `${other.path}/secret.yaml`;
+    await Deno.writeTextFile(elsewhere, "name: s3cr3t\n");
+    const files: Record<string, string> = {
+      "evil.yaml": `name: evil
+secrets: { x: { command: [touch, "${dir.path}/ran"] }, k: { file: "${elsewhere}" } }
+connect: { gateway: "http://127.0.0.1:9/" }
+ping: "\${secret:x}"
+steps:
+  - { id: own, uses: ./own_step.ts }
+  - { id: in, uses: run, with: { recipe: program } }
+  - { id: tell, uses: notify, with: { webhook: "\${secret:x}", text: "\${secret:k}" } }
+`,
+      "own_step.ts": `import text from "${elsewhere}" with { type: "text" };
+import "https://127.0.0.1:9/x.ts";
+import "npm:left-pad";
+while (true);
+export default { text };
+`,
+      "program.ts": 'while (true);\nexport default { name: "program" };\n',
+      "deno.json": '{ "imports": { "hsgate/recipes": "npm:left-pad" }, "nodeModulesDir": "auto" }',
+      "package.json": '{ "dependencies": { "left-pad": "*" }, "scripts": { "postinstall": "touch ran" } }',
+      ".npmrc": "registry=http://127.0.0.1:9/\n",
+      ".env": "HSGATE_CONFIG=/etc/hostname\n",
+      "hsgate.yaml": `calendars: ${elsewhere}\nledger: ${other.path}/l.db\ntradePasswordFile: ${elsewhere}\n`,
+      "hsgate.db": "",
+    };
+    for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(`${dir.path}/${name}`, text);
+    await Deno.symlink(elsewhere, `${dir.path}/link.yaml`);
+    const root = decodeURIComponent(new URL("../../", import.meta.url).pathname);
+    const info = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"] }).output();
+    const { denoDir } = JSON.parse(new TextDecoder().decode(info.stdout));
+    const trace = `${other.path}/trace`;
+    const before = [...Deno.readDirSync(dir.path)].map(({ name }) => name).sort();
+    const { stdout, stderr } = await new Deno.Command("strace", {
+      args: [
+        ...["-f", "-s", "4096", "-o", trace, "-e", `trace=${traced}`],
+        ...[Deno.execPath(), "run", "--config", `${root}deno.json`, "--frozen"],
+        ...["--allow-net", "--allow-env", "--allow-read", "--allow-write", "--allow-run", "--allow-sys=uid"],
+        ...[`${root}tasks/hsgate.ts`, "check", "."],
+      ],
+      cwd: dir.path,
+      env: { ...trustEnv, DENO_NO_UPDATE_CHECK: "1", NO_COLOR: "1" },
+    }).output();
+    const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+    assertStringIncludes(text(stdout), "evil  ./evil.yaml", text(stderr));
+    assert(!text(stdout).includes("s3cr3t") && !text(stderr).includes("s3cr3t"));
+    const calls = (await Deno.readTextFile(trace)).split("\n").filter((line) => !line.includes(" ENOENT "));
+    assertEquals(calls.filter((line) => /connect\(|bind\(|sendto\(/.test(line) && /AF_INET/.test(line)), []);
+    assertEquals(calls.filter((line) => line.includes("execve(")).length, 1, "only the program itself");
+    // What the runtime itself needs of the machine, and its own cache.
+    const ofRuntime = [
+      "/proc",
+      "/sys",
+      "/dev",
+      "/lib",
+      "/usr",
+      "/etc",
+      denoDir,
+      root.replace(/\/$/, ""),
+      Deno.execPath(),
+    ];
+    const own = [...ofRuntime, `${Deno.env.get("HOME")}/.npmrc`, trustEnv.HSGATE_TRUST_FILE];
+    const isBelow = (path: string, folders: readonly string[]) =>
+      folders.some((each) => path === each || path.startsWith(`${each}/`));
+    const isWrite = (line: string) =>
+      !/ open(at)?\(/.test(line) && !/execve/.test(line) || /O_WRONLY|O_RDWR|O_CREAT|O_TRUNC/.test(line);
+    const paths = calls.flatMap((line) => {
+      const [, path] = /"(\/[^"]*)"/.exec(line) ?? [];
+      return path === undefined ? [] : [{ path, line }];
+    });
+    assert(paths.some(({ path }) => path.endsWith("/evil.yaml")), "the trace shows what is read");
+    const real = await Deno.realPath(dir.path);
+    assertEquals(paths.filter(({ path }) => !isBelow(path, [...own, dir.path, real])), []);
+    assertEquals(paths.filter(({ path, line }) => isWrite(line) && !isBelow(path, [denoDir, "/dev"])), []);
+    assertEquals([...Deno.readDirSync(dir.path)].map(({ name }) => name).sort(), before);
+  },
+});
