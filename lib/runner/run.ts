@@ -286,7 +286,7 @@ class Execution {
       if (error instanceof LeaseLostError) throw error;
       this.#noteLogin(error);
       // A step of one's own says in its own words what its call has thrown.
-      const unknown = step.effect === "write" && (mayHaveWritten(error) || guard.isOpen);
+      const unknown = step.effect === "write" && mayHaveWritten(error, guard);
       const errorName = error instanceof Error ? error.name : "unknown";
       this.#close(
         attempt,

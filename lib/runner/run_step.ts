@@ -11,7 +11,7 @@ import {
   UnmappedError,
 } from "../errors.ts";
 import { PastSlotError } from "../steps/as_of_now.ts";
-import { mayHaveHappened } from "../steps/guarded_client.ts";
+import { ENDED_UNTOLD, mayHaveHappened, type WriteGuard } from "../steps/guarded_client.ts";
 import type { CompiledStep, StepContext } from "../steps/compiled.ts";
 import { Halt } from "./halt.ts";
 import { type Host, wait } from "./host.ts";
@@ -81,7 +81,12 @@ export function retryWait(waitMs: number, attempt: number): number {
   return Math.min(waitMs * 2 ** (attempt - 1), MOST_WAIT_MS);
 }
 
-/** Returns whether a step that writes and threw may have written: as for its writes, and when its time was up. */
-export function mayHaveWritten(error: unknown): boolean {
-  return mayHaveHappened(error) || error instanceof StepTimeoutError;
+/**
+ * Returns whether nobody knows what a step that writes and threw has written: as for its writes, when its time was up,
+ * and when its process ended after a write without a word on how far it came.
+ */
+export function mayHaveWritten(error: unknown, guard: WriteGuard): boolean {
+  if (guard.isOpen || mayHaveHappened(error) || error instanceof StepTimeoutError) return true;
+  const hasWritten = guard.sent.some(({ outcome }) => outcome !== "refused");
+  return hasWritten && error instanceof BrokerError && error.code === ENDED_UNTOLD;
 }

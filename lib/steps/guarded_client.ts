@@ -43,6 +43,9 @@ export function mayHaveHappened(error: unknown): boolean {
   return error instanceof OutcomeUnknownError || error instanceof ProtocolError;
 }
 
+/** Code of the error of a step whose process ended before it said how it had ended. */
+export const ENDED_UNTOLD = "own-step-ended";
+
 /** What the guard has to know of a write. */
 type GuardedWrite = Pick<AnyOperation, "name" | "provenBy" | "cancels">;
 

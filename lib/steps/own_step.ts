@@ -5,6 +5,7 @@
  */
 import { findOperation } from "../operations/mod.ts";
 import { callOperation } from "./call_operation.ts";
+import { ENDED_UNTOLD } from "./guarded_client.ts";
 import type { StepContext } from "./compiled.ts";
 import type { StepPermissions } from "./define_step.ts";
 import { mayHaveHappened } from "./guarded_client.ts";
@@ -13,6 +14,7 @@ import {
   type CodeFiles,
   codeLimits,
   findCode,
+  OwnStepError,
   refuseCode,
   startCode,
   STOPPED,
@@ -149,28 +151,37 @@ export async function runOwnStep(
   /** What the calls threw, by their numbers. */
   const errors = new Map<number, unknown>();
   let logs = 0;
-  for await (const line of child.messages) {
-    const message = readMessage(line, file);
-    if (message.type === "done") return message.output;
-    if (message.type === "failed") throw refuseCode(file, message.message);
-    if (message.type === "log" && ++logs <= codeLimits.lines) {
-      context.log(message.level, message.message.slice(0, codeLimits.line), message.data);
-      if (logs === codeLimits.lines) context.log("warn", "it logs more than is kept: the rest is left out");
+  let hasFailed = false;
+  try {
+    for await (const line of child.messages) {
+      const message = readMessage(line, file);
+      if (message.type === "done") return message.output;
+      if (message.type === "failed") {
+        hasFailed = true;
+        throw refuseCode(file, message.message);
+      }
+      if (message.type === "log" && ++logs <= codeLimits.lines) {
+        context.log(message.level, message.message.slice(0, codeLimits.line), message.data);
+        if (logs === codeLimits.lines) context.log("warn", "it logs more than is kept: the rest is left out");
+      }
+      if (message.type === "proven" && ["ok", "refused"].includes(message.outcome)) {
+        context.proven?.(errors.get(message.id), message.outcome);
+      }
+      if (message.type === "progress") context.progress(message.event);
+      context.signal.throwIfAborted(); // what it had asked for before it was ended is not done any more
+      if (message.type === "call") {
+        const call = answerCall(message, { send, effect, context, errors }).finally(() => calls.delete(call));
+        calls.add(call);
+        // More than these are left in the pipe, where the step waits for them.
+        if (calls.size >= MOST_CALLS) await Promise.race(calls);
+      }
     }
-    if (message.type === "proven" && ["ok", "refused"].includes(message.outcome)) {
-      context.proven?.(errors.get(message.id), message.outcome);
-    }
-    if (message.type === "progress") context.progress(message.event);
-    context.signal.throwIfAborted(); // what it had asked for before it was ended is not done any more
-    if (message.type === "call") {
-      const call = answerCall(message, { send, effect, context, errors }).finally(() => calls.delete(call));
-      calls.add(call);
-      // More than these are left in the pipe, where the step waits for them.
-      if (calls.size >= MOST_CALLS) await Promise.race(calls);
-    }
+    context.signal.throwIfAborted();
+    throw refuseCode(file, await child.reason());
+  } catch (error) {
+    if (hasFailed || !(error instanceof OwnStepError)) throw error;
+    throw new OwnStepError(error.message, { code: ENDED_UNTOLD, cause: error });
   }
-  context.signal.throwIfAborted();
-  throw refuseCode(file, await child.reason());
 }
 
 /** Calls of a step that are under way at a time. */

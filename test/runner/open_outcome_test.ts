@@ -194,6 +194,29 @@ Deno.test("a step of one's own in its process: a swallowed error leaves the run 
   assertEquals(run, `${KEY} unknown write live`);
 });
 
+Deno.test("a step of one's own that ends its process after a write leaves the run unknown; before it, failed", async () => {
+  for (
+    const [body, sent] of [
+      ['await call("orders.place", ORDER);\n    Deno.exit(0);', 1],
+      // The order is on its way when the process ends.
+      ['void call("orders.place", ORDER);\n    Deno.exit(0);', 1],
+    ] as const
+  ) {
+    const own = await runOwn(`    ${body}`, () => {});
+    assertEquals([body, own.run], [body, `${KEY} unknown write live`]);
+    assert(own.sent <= sent);
+  }
+  // The control: nothing was sent.
+  const early = await runOwn("    Deno.exit(0);", () => {});
+  assertEquals([early.run, early.sent], [`${KEY} failed step live`, 0]);
+  // And a step that says itself how it failed: every write of it is known.
+  const said = await runOwn(
+    '    await call("orders.place", ORDER);\n    throw new TypeError("enough");',
+    () => {},
+  );
+  assertEquals([said.run, said.sent], [`${KEY} failed step live`, 1]);
+});
+
 Deno.test("a step of one's own that catches a lost answer and sends the order again sends one", async () => {
   for (
     const again of [
