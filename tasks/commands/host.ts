@@ -164,12 +164,24 @@ function interruption(
     }
     if (times > 2) Deno.exit(5);
   };
+  const isWindows = Deno.build.os === "windows";
+  const isIgnored = !isWindows && isHangupIgnored(); // asked first: from the first listener on Deno hears every signal
   Deno.addSignalListener("SIGINT", stop);
-  if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", stop);
-  const hasTerminal = [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal());
-  if (hasTerminal && Deno.build.os !== "windows") {
-    // It comes from the shell and from the system: the second one is none of a person's.
-    Deno.addSignalListener("SIGHUP", () => times > 0 || stop());
-  }
+  if (isWindows) return controller.signal;
+  Deno.addSignalListener("SIGTERM", stop);
+  // It comes from the shell and from the system: the second one is none of a person's. Without a listener Deno ends
+  // the program, also where nohup has said that it goes on.
+  Deno.addSignalListener("SIGHUP", () => isIgnored || times > 0 || stop());
   return controller.signal;
+}
+
+/** Returns whether whoever started this program wants it to outlive its terminal, as `nohup` does; only Linux says so. */
+function isHangupIgnored(): boolean {
+  try {
+    const [, mask] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(Deno.readTextFileSync("/proc/self/status")) ?? [];
+    // One bit for each signal, from 1 on; SIGHUP is the first.
+    return mask !== undefined && (BigInt(`0x${mask}`) & 1n) === 1n;
+  } catch {
+    return false; // not on Linux, or not allowed to look
+  }
 }

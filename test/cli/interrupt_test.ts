@@ -1,4 +1,4 @@
-/** What a second and a third Ctrl-C do while a write is on its way. */
+/** What a hangup, and a second and a third Ctrl-C, do while a write is on its way. */
 import { assert, assertEquals } from "@std/assert";
 import type { SimulatedGateway } from "../../lib/simulator/gateway/mod.ts";
 import { cli, envOf, simulate } from "./support.ts";
@@ -9,12 +9,19 @@ const WAITING =
   "then nobody knows whether it happened: look in orders.today";
 
 /** Starts the program against a gateway whose answer takes its time, and resolves once it has asked. */
-async function asking(kind: "write" | "read", gateway: SimulatedGateway, answerMs: number) {
+async function asking(
+  kind: "write" | "read",
+  gateway: SimulatedGateway,
+  answerMs: number,
+  { nohup = false }: { nohup?: boolean } = {},
+) {
   assertEquals((await cli(["login"], { env: envOf(gateway) })).code, 0);
   const operation = kind === "write" ? "orders.place" : "quotes.latest";
   gateway.faults.arm({ kind: "delay", operation, ms: answerMs, when: "answer" });
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-check", new URL("interrupt_child.ts", import.meta.url).pathname, kind],
+  const words = [Deno.execPath(), "run", "-A", "--no-check"];
+  const [command, ...args] = nohup ? ["nohup", ...words] : words;
+  const child = new Deno.Command(command!, {
+    args: [...args, new URL("interrupt_child.ts", import.meta.url).pathname, kind],
     env: { HSGATE_GATEWAY_URL: gateway.info.gatewayUrl },
     stdout: "piped",
     stderr: "piped",
@@ -74,4 +81,23 @@ Deno.test("a second Ctrl-C without a write on its way ends at once with 130, and
   await new Promise((resolve) => setTimeout(resolve, 500));
   child.kill("SIGINT");
   assertEquals(await ended(), { code: 130, out: "", err: "" });
+});
+
+Deno.test("a hangup during a write, without a terminal, says so and waits for the answer", async () => {
+  await using gateway = await simulate();
+  const { child, seen, ended } = await asking("write", gateway, 4_000);
+  child.kill("SIGHUP");
+  await seen(SENT);
+  // The system sends a second one after that of the shell.
+  child.kill("SIGHUP");
+  const { code, out } = await ended();
+  assertEquals([code, out], [0, "answered\n"]);
+});
+
+Deno.test("a hangup does not reach a program that nohup has started", async () => {
+  await using gateway = await simulate();
+  const { child, ended } = await asking("write", gateway, 2_000, { nohup: true });
+  child.kill("SIGHUP");
+  const { code, out, err } = await ended();
+  assertEquals({ code, out, err }, { code: 0, out: "answered\n", err: "" });
 });
