@@ -4,26 +4,49 @@
  * @module
  */
 
+/** What to do instead, in the words of the command that needs the file. */
+export interface AccessWords {
+  /** Names another place. */
+  other: string;
+  /** Names a file in place of a folder. */
+  file: string;
+  /** Names another disk. */
+  disk: string;
+}
+
+const ledgerWords: AccessWords = {
+  other: "name another ledger with --ledger",
+  file: "name a file with --ledger",
+  disk: "name a ledger on another disk with --ledger (a copy there can be looked at)",
+};
+
+/** Words for the copy that `hsgate ledger backup` writes. */
+export const backupWords: AccessWords = {
+  other: "name another file for the backup",
+  file: "name a file for the backup",
+  disk: "name a file on another disk for the backup",
+};
+
 /** Returns the cause and what to do about it; nothing when the file could be opened and written. */
-export function whyNoAccess(path: string): string | undefined {
+export function whyNoAccess(path: string, words: AccessWords = ledgerWords): string | undefined {
   if (path === "" || path === ":memory:") return undefined;
   const at = path.lastIndexOf("/");
   const folder = at < 0 ? "." : path.slice(0, at) || "/";
-  const other = "or name another ledger with --ledger";
   const found = infoOf(folder);
-  if (found === undefined) return `its folder "${folder}" does not exist; make the folder, ${other}`;
+  if (found === undefined) return `its folder "${folder}" does not exist; make the folder, or ${words.other}`;
   if (found !== "hidden" && !found.isDirectory) {
-    return `"${folder}" is no folder; name another ledger with --ledger`;
+    return `"${folder}" is no folder; ${words.other}`;
   }
   const file = infoOf(path);
   if (file !== undefined && file !== "hidden" && !file.isFile) {
-    return `it is ${file.isDirectory ? "a folder" : "no regular file"}; name a file with --ledger`;
+    return `it is ${file.isDirectory ? "a folder" : "no regular file"}; ${words.file}`;
   }
   // SQLite writes files of its own beside the ledger, so the folder has to take them as well.
   const refused = file === undefined
     ? undefined
     : refusal(() => Deno.openSync(path, { write: true }).close());
-  return toldOf(refused, `the file`, path) ?? toldOf(refusal(() => tryFolder(folder)), "the folder", folder);
+  return toldOf(refused, { what: "the file", path, words }) ??
+    toldOf(refusal(() => tryFolder(folder)), { what: "the folder", path: folder, words });
 }
 
 function infoOf(path: string): Deno.FileInfo | "hidden" | undefined {
@@ -35,11 +58,20 @@ function infoOf(path: string): Deno.FileInfo | "hidden" | undefined {
   }
 }
 
-/** Makes a file in the folder and removes it. */
+/** What SQLite may need at a time; an empty file can be made on a disk that is full. */
+const TRIED_BYTES = 256 * 1024;
+
+/** Makes a file in the folder, writes to it, and removes it. */
 function tryFolder(folder: string): void {
   const path = `${folder}/.hsgate-${crypto.randomUUID()}`;
-  Deno.openSync(path, { write: true, createNew: true }).close();
-  Deno.removeSync(path);
+  const file = Deno.openSync(path, { write: true, createNew: true });
+  try {
+    for (let left = TRIED_BYTES; left > 0;) left -= file.writeSync(new Uint8Array(left));
+    file.syncDataSync();
+  } finally {
+    file.close();
+    Deno.removeSync(path);
+  }
 }
 
 function refusal(work: () => void): Error | undefined {
@@ -55,15 +87,17 @@ function refusal(work: () => void): Error | undefined {
 const READ_ONLY = /\(os error (30|19)\)/;
 const FULL = /\(os error (28|112|122)\)/;
 
-function toldOf(error: Error | undefined, what: string, path: string): string | undefined {
+function toldOf(
+  error: Error | undefined,
+  { what, path, words }: { what: string; path: string; words: AccessWords },
+): string | undefined {
   if (error === undefined) return undefined;
   if (READ_ONLY.test(error.message)) {
-    return `the disk of "${path}" is read-only; mount it for writing, or name a ledger on another disk with --ledger ` +
-      "(a copy there can be looked at)";
+    return `the disk of "${path}" is read-only; mount it for writing, or ${words.disk}`;
   }
   if (FULL.test(error.message)) return `the disk of "${path}" is full; make room on it`;
   if (error instanceof Deno.errors.PermissionDenied) {
-    return `this user may not write to ${what} "${path}"; give it the right, or name another ledger with --ledger`;
+    return `this user may not write to ${what} "${path}"; give it the right, or ${words.other}`;
   }
   return `${what} "${path}" cannot be written: ${error.message}`;
 }

@@ -5,7 +5,8 @@
  */
 import { DatabaseSync } from "node:sqlite";
 import { Ledger, LedgerError } from "./ledger.ts";
-import { damageOf } from "./ledger_damage.ts";
+import { backupWords, whyNoAccess } from "./ledger_access.ts";
+import { damageOf, isBusy } from "./ledger_damage.ts";
 import { type Mark, readMark, sizeOf, whyCutOff, whyOlder } from "./ledger_mark.ts";
 import { skipRun } from "./run_rows.ts";
 
@@ -112,7 +113,7 @@ export function verifyLedger(ledger: Ledger): string[] {
 /**
  * Copies a ledger that may be in use, and checks the copy before it gets its name.
  *
- * @throws {LedgerError} When the target is there already, or the copy does not hold together.
+ * @throws {LedgerError} When the target is there already or cannot be written, or the copy does not hold together.
  */
 export async function backupLedger(ledger: Ledger, path: string): Promise<void> {
   if (exists(path)) {
@@ -121,8 +122,12 @@ export async function backupLedger(ledger: Ledger, path: string): Promise<void> 
     });
   }
   const unfinished = `${path}.part`;
-  if (exists(unfinished)) Deno.removeSync(unfinished);
-  await ledger.copyTo(unfinished);
+  try {
+    if (exists(unfinished)) Deno.removeSync(unfinished);
+    await ledger.copyTo(unfinished);
+  } catch (error) {
+    throw notWritten(path, error);
+  }
   const faults = checkCopy(unfinished);
   if (faults.length > 0) {
     throw new LedgerError(`Cannot trust the backup "${unfinished}": ${faults.join("; ")}`, {
@@ -130,6 +135,18 @@ export async function backupLedger(ledger: Ledger, path: string): Promise<void> 
     });
   }
   Deno.renameSync(unfinished, path);
+}
+
+/** The error of a backup that could not be written: it names the target, unless the ledger itself is the cause. */
+function notWritten(path: string, error: unknown): unknown {
+  if (damageOf(error) !== undefined || isBusy(error)) return error;
+  const why = whyNoAccess(path, backupWords) ?? (error instanceof Error ? error.message : String(error));
+  try {
+    Deno.removeSync(`${path}.part`);
+  } catch {
+    // It was never made, or the disk takes no change.
+  }
+  return new LedgerError(`Cannot write the backup "${path}": ${why}`, { code: "no-access", cause: error });
 }
 
 function checkCopy(path: string): string[] {
@@ -201,7 +218,7 @@ function exists(path: string): boolean {
     Deno.lstatSync(path);
     return true;
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return false;
     throw error;
   }
 }

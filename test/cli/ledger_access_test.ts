@@ -54,6 +54,16 @@ function mount(options: string, path: string): boolean {
   }
 }
 
+/** Fills a disk up. */
+function fill(disk: string): void {
+  using file = Deno.openSync(`${disk}/fill`, { write: true, create: true });
+  try {
+    for (;;) file.writeSync(new Uint8Array(4096));
+  } catch {
+    // It is full now.
+  }
+}
+
 Deno.test("a ledger on a read-only or a full disk says so and what to do", async () => {
   await using dir = await folder();
   const disk = `${dir.path}/disk`;
@@ -78,16 +88,65 @@ Deno.test("a ledger on a read-only or a full disk says so and what to do", async
       assertStringIncludes(err, `Cannot use the ledger "${ledger}": ${readOnly(ledger)}`);
     }
     mount("remount,rw", disk);
-    using file = Deno.openSync(`${disk}/fill`, { write: true, create: true });
-    try {
-      for (;;) file.writeSync(new Uint8Array(4096));
-    } catch {
-      // It is full now.
-    }
+    fill(disk);
     const full = await said(run, recipe, `${disk}/n.db`);
     assertEquals(full.code, 1);
     assertStringIncludes(full.err, "is full; make room on it");
+    // An old ledger on a full disk: SQLite speaks of an I/O error, or of a full disk.
+    const old = await said(run, recipe, ledger);
+    assertEquals(old.code, 1);
+    assertStringIncludes(
+      old.err,
+      `Cannot use the ledger "${ledger}": the disk of "${disk}" is full; make room on it`,
+    );
   } finally {
     new Deno.Command("umount", { args: [disk] }).outputSync();
   }
+});
+
+Deno.test("a backup that cannot be written names its own file and the cause, not the ledger", async () => {
+  await using dir = await folder();
+  const recipe = `${dir.path}/x.yaml`;
+  await Deno.writeTextFile(recipe, RECIPE);
+  const ledger = `${dir.path}/l.db`;
+  assertEquals((await said(["run", recipe], recipe, ledger)).code, 0);
+  const backup = (to: string) => said(["ledger", "backup", to], recipe, ledger);
+  const cannotWrite = (to: string, why: string) => ({
+    code: 1,
+    err: `hsgate: Cannot write the backup "${to}": ${why}\n`,
+  });
+  const missing = `${dir.path}/none/copy.db`;
+  assertEquals(
+    await backup(missing),
+    cannotWrite(
+      missing,
+      `its folder "${dir.path}/none" does not exist; make the folder, or name another file for the backup`,
+    ),
+  );
+  const within = `${recipe}/copy.db`;
+  assertEquals(
+    await backup(within),
+    cannotWrite(within, `"${recipe}" is no folder; name another file for the backup`),
+  );
+  const disk = `${dir.path}/disk`;
+  await Deno.mkdir(disk);
+  if (mount("size=1m", disk)) {
+    try {
+      fill(disk);
+      const to = `${disk}/copy.db`;
+      assertEquals(await backup(to), cannotWrite(to, `the disk of "${disk}" is full; make room on it`));
+      assertEquals([...Deno.readDirSync(disk)].map(({ name }) => name), ["fill"]);
+      mount("remount,ro", disk);
+      const readOnly = await backup(to);
+      assertStringIncludes(
+        readOnly.err,
+        `Cannot write the backup "${to}": the disk of "${disk}" is read-only`,
+      );
+      assertEquals(readOnly.err.includes(ledger), false);
+    } finally {
+      new Deno.Command("umount", { args: [disk] }).outputSync();
+    }
+  }
+  // The control: a target that takes it.
+  assertEquals((await backup(`${dir.path}/copy.db`)).code, 0);
 });
