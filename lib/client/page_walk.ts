@@ -17,7 +17,7 @@ import {
   UnmappedError,
 } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
-import { isListMissing } from "../operations/wire_rows.ts";
+import { isListMissing, LIST_LEFT_OUT } from "../operations/wire_rows.ts";
 import type { Page } from "./paging.ts";
 import { type RowKey, SeenRows } from "./seen_rows.ts";
 
@@ -179,6 +179,7 @@ class CursorWalk<Row> extends PageWalk<Row> {
     let asked: Record<string, unknown> = { cursor: this.#cursor };
     let [{ rows, hasList }, isAnchored] = [await this.ask(asked), false];
     for (let number = 1;; number++) {
+      if (rows.length === 0 && !hasList && number === 1) this.walk.onUnproven(LIST_LEFT_OUT);
       if (isWhole) return yield { rows, number, isLast: true };
       this.#checkCursors(rows);
       await this.take(rows, number, { asked, cursors: rows.map(cursorOf) }, isAnchored);
@@ -362,6 +363,7 @@ class NumberWalk<Row> extends PageWalk<Row> {
         this.fault("page-missing", `page ${wanted} of ${this.#total} came without rows`);
       }
       if (number > 1 && !hasList) this.fault("page-missing", `page ${wanted} came without a list`);
+      if (!hasList) this.walk.onUnproven(LIST_LEFT_OUT);
       return "last";
     }
     if (last === "mark" && isMarked) return "last";

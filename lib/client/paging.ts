@@ -49,7 +49,7 @@ export interface Paged<Row> extends AsyncIterable<Row> {
   readonly isComplete: boolean;
   /**
    * Why rows may be missing behind the last one, although the walk reached the end: the broker's last page was a
-   * short one, and the broker did not answer what follows. `undefined` when the broker has shown that nothing follows.
+   * short one, and the broker did not answer what follows, or its answer had no list at all (`{}`). `undefined` when the broker has shown that nothing follows.
    */
   readonly unproven: string | undefined;
 }

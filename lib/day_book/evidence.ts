@@ -13,6 +13,7 @@ import type { Client } from "../client/client.ts";
 import { isRefusal } from "../client/page_walk.ts";
 import { isDecimal } from "../decimal.ts";
 import { ProtocolError } from "../errors.ts";
+import { LIST_LEFT_OUT } from "../operations/wire_rows.ts";
 import type { ListCheck } from "./day_checks.ts";
 import { listsOf, type ListSpec, sourceOf } from "./lists.ts";
 import type { MarketDay } from "./market_days.ts";
@@ -50,12 +51,19 @@ export class Evidence {
     this.#options = options;
   }
 
-  /** Resolves to whether anything confirms that a market had nothing on a day on which its lists are empty. */
-  async whyEmpty({ market, day, runningDay }: MarketDay): Promise<ListCheck> {
+  /**
+   * Resolves to whether anything confirms that a market had nothing on a day on which its lists are empty. When not one
+   * answer of the day had a list, only rows of other days show that the lists answer.
+   */
+  readonly whyEmpty = async (
+    { market, day, runningDay }: MarketDay,
+    isLeftOut: boolean,
+  ): Promise<ListCheck> => {
     const near = await this.#whatShows(market, daysAround(day, runningDay));
     const range = weeksAround(day, runningDay);
     // One row is enough in the weeks: it shows that the lists answer.
-    const said = near.said(day) ?? (await this.#whatShows(market, range, 1)).said(day);
+    const most = isLeftOut ? Infinity : 1;
+    const said = near.said(day) ?? (await this.#whatShows(market, range, most)).said(day);
     if (said !== undefined) return said;
     const kept = this.#options.keptWithRows(market, range.from, range.to);
     if (kept !== undefined) {
@@ -63,13 +71,16 @@ export class Evidence {
         `the lists from ${range.from} to ${range.to} are empty too, although ${kept} has rows here`,
       );
     }
+    if (isLeftOut) {
+      return notCheckable(`no list from ${range.from} to ${range.to} has a row: ${LIST_LEFT_OUT}`);
+    }
     const why = await remembered(this.#funds, market, () => this.#whyNoFunds(market));
     return why === undefined ? PASSED : notCheckable(why);
-  }
+  };
 
   /** Reads the lists of some days until one of them shows rows; each once for all who ask. */
   #whatShows(market: DayBookMarket, range: Range, most = Infinity): Promise<Shown> {
-    return remembered(this.#shown, `${market} ${range.from} ${range.to}`, async () => {
+    return remembered(this.#shown, `${market} ${range.from} ${range.to} ${most}`, async () => {
       const shown = new Shown(range);
       for (const spec of listsOf(market)) {
         await this.#read(market, spec, { range, most, shown });

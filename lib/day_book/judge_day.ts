@@ -32,8 +32,11 @@ export interface DayParts extends DayReading {
   between: readonly Between[];
   /** What readings of the day have to say against each other. */
   contradictions: DifferenceFile;
-  /** Resolves to whether anything confirms that a market without rows had nothing on that day. */
-  whyEmpty: (day: MarketDay) => Promise<ListCheck>;
+  /**
+   * Resolves to whether anything confirms that a market without rows had nothing on that day. `isLeftOut` when not one
+   * answer had a list.
+   */
+  whyEmpty: (day: MarketDay, isLeftOut: boolean) => Promise<ListCheck>;
 }
 
 /** What is final and what is not. */
@@ -61,7 +64,7 @@ export async function judgeDay(options: DayParts): Promise<Judgement> {
     const facts = { day, parts: of(parts), others: of(others), notRead: of(notRead), clock };
     let record = marketRecord({ ...facts, checks: of(checks) });
     if (record.status === "final" && needsEvidence(record)) {
-      const { result, detail, findings } = await whyEmpty(day);
+      const { result, detail, findings } = await whyEmpty(day, of(parts).every(({ isLeftOut }) => isLeftOut));
       checks.push({ check: "empty", market, result, detail, differences: findings.length });
       found.push(...findings.map((finding) => ({ day: day.day, market, ...finding })));
       record = marketRecord({ ...facts, checks: of(checks) });

@@ -10,6 +10,7 @@ import { fillFields, fills } from "../operations/fills.ts";
 import { fundJournal, journalFields } from "../operations/fund_journal.ts";
 import { futures, futuresOrderFields } from "../operations/futures.ts";
 import type { AnyOperation } from "../operations/operation.ts";
+import { isListMissing, LIST_LEFT_OUT } from "../operations/wire_rows.ts";
 import { orderFields, orders } from "../operations/orders.ts";
 import { fillIdentity, journalIdentity, orderIdentity } from "../operations/shared.ts";
 import type { FieldsInfo } from "../operations/types.ts";
@@ -23,6 +24,8 @@ export interface Source {
   isComplete: () => boolean;
   /** Why the list may go on behind the last row of the walk; `undefined` when the broker has shown that it ends. */
   unproven: () => string | undefined;
+  /** The answer had no list, as that of a server that leaves out empty lists; alone that proves nothing. */
+  isLeftOut: () => boolean;
 }
 
 /** One list: the operations that answer it, and what identifies a row. */
@@ -132,7 +135,7 @@ export function sourceOf(
  * Takes an answer without a list for an empty list that nobody has shown to be empty, so that what is kept of the day
  * is compared with it. A list that breaks off behind its first page is an error.
  */
-function orNothing({ pages, isComplete, unproven }: Source): Source {
+function orNothing({ pages, isComplete, unproven, isLeftOut }: Source): Source {
   let missing: string | undefined;
   async function* tolerant(): AsyncGenerator<Page<AnyRow>> {
     let count = 0;
@@ -151,6 +154,7 @@ function orNothing({ pages, isComplete, unproven }: Source): Source {
     pages: tolerant(),
     isComplete: () => missing !== undefined || isComplete(),
     unproven: () => missing ?? unproven(),
+    isLeftOut,
   };
 }
 
@@ -164,12 +168,20 @@ interface Asked {
 /** A list that comes at once. */
 function whole({ client, operation, params, options }: Asked): Source {
   let isComplete = false;
+  let isLeftOut = false;
   async function* pages(): AsyncGenerator<Page<AnyRow>> {
-    const rows = rowsOf(await client.call(operation, params, options));
+    const answer: object = await client.call(operation, params, options);
+    const rows = rowsOf(answer);
+    isLeftOut = isListMissing(answer);
     isComplete = true;
     yield { rows, number: 1, isLast: true };
   }
-  return { pages: pages(), isComplete: () => isComplete, unproven: () => undefined };
+  return {
+    pages: pages(),
+    isComplete: () => isComplete,
+    unproven: () => undefined,
+    isLeftOut: () => isLeftOut,
+  };
 }
 
 /** A list that comes in pages. One that changes while it is read stays with what came, and says so. */
@@ -190,7 +202,8 @@ function walk({ client, operation, params, options }: Asked): Source {
   return {
     pages: pages(),
     isComplete: () => paged.isComplete || changed !== undefined,
-    unproven: () => changed ?? paged.unproven,
+    unproven: () => changed ?? (paged.unproven === LIST_LEFT_OUT ? undefined : paged.unproven),
+    isLeftOut: () => paged.unproven === LIST_LEFT_OUT,
   };
 }
 

@@ -51,6 +51,8 @@ export class Part {
   lastDate: string | undefined;
   /** Why rows may be missing at the end; `undefined` when the whole list is there. */
   unproven: string | undefined;
+  /** The answer had no list: empty, unless nothing else of the day agrees. */
+  isLeftOut = false;
   readonly #options: PartOptions;
   readonly #names: readonly string[];
   readonly #encode: ReturnType<typeof rowEncoder>;
@@ -165,6 +167,7 @@ export class Part {
       });
     }
     this.unproven = source.unproven();
+    this.isLeftOut = source.isLeftOut();
     if (origin === "history") return;
     if (cap !== undefined && seen >= cap) {
       this.unproven = `the broker answers with no more than the ${seen} rows that came`;

@@ -85,7 +85,7 @@ async function place(options: PlaceOptions): Promise<Placed> {
     tied: new Set(tied.map(({ record }) => record.market)),
     cleared: new Set(cleared.map(({ market }) => market)),
   };
-  const dayParts = { ...options, between, whyEmpty: (each: MarketDay) => evidence.whyEmpty(each) };
+  const dayParts = { ...options, between, whyEmpty: evidence.whyEmpty };
   const coversDay = before === undefined || coversKept(reading, before, contradictions);
   // What the reading is by itself; readings beside the day only keep it from being final.
   const alone = await judgeDay(dayParts);

@@ -364,8 +364,9 @@ export interface RowsOptions {
 
 /**
  * An answer that is a list: under its member, under an alias, bare, one level deeper under `data`, or one row
- * written inline. A record without the list is an empty list, as servers leave out empty lists; no answer at all and
- * `null` in the place of the list are errors.
+ * written inline. A record without any member is an empty list, as servers leave out empty lists, and
+ * `isListMissing` says that it proves nothing. A record of other members, no answer at all and `null` in the place of
+ * the list are errors.
  */
 export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions = {}): RowsType<T> {
   const list = listOf(type);
@@ -377,16 +378,26 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
     if (!isObject(value)) throw new Mismatch("a list", value);
     const name = names.find((each) => value[each] !== undefined);
     if (name !== undefined) return find1(value[name]);
-    const inline = Object.keys(type.fields ?? {}).some((each) =>
-      value[type.fields![each]!.wire] !== undefined
-    );
-    // A list under a name that nobody has seen must not pass for an empty one.
-    const strange = inline ? undefined : Object.entries(value).find(([, each]) => Array.isArray(each));
-    if (strange !== undefined) throw new Mismatch(`a list under "${member}"`, `a list under "${strange[0]}"`);
-    return inline ? [value] : undefined;
+    return isRow(value) ? [value] : undefined;
   };
-  const find1 = (value: unknown): unknown =>
-    isObject(value) && names.some((each) => each in value) ? find(value) : value;
+  const find1 = (value: unknown): unknown => {
+    if (!isObject(value)) return value;
+    if (names.some((each) => each in value)) return find(value);
+    return isRow(value) ? value : undefined;
+  };
+  // Returns whether a record in the place of the list is one row; one without members is neither a row nor an error.
+  const isRow = (value: Record<string, unknown>): boolean => {
+    if (Object.values(type.fields ?? {}).some(({ wire }) => value[wire] !== undefined)) return true;
+    // Fields of a message without a definition, `#17`, say nothing about the list.
+    const others = Object.keys(value).filter((each) => value[each] !== undefined && !each.startsWith("#"));
+    if (others.length === 0) return false;
+    // What has other members, or a list under another name, must not pass for an empty list.
+    const strange = others.find((each) => Array.isArray(value[each]));
+    throw new Mismatch(
+      `a list under "${member}"`,
+      strange === undefined ? value : `a list under "${strange}"`,
+    );
+  };
   return {
     ...list,
     proto: options.proto ?? [],

@@ -52,14 +52,19 @@ function wireListOf({ response }: AnyOperation, data: unknown): unknown {
 
 const withoutList = new WeakSet<object>();
 
-/** Remembers of a page that the broker sent no list: `null`, `{}` or nothing where `[]` says that no rows are left. */
+/** Remembers of a list that the broker sent none: `null`, `{}` or nothing where `[]` says that there are no rows. */
 export function rememberMissingList(operation: AnyOperation, answer: unknown, data: unknown): void {
-  if (operation.paging === undefined || typeof answer !== "object" || answer === null) return;
+  const isList = operation.paging !== undefined || "wireList" in operation.response;
+  if (!isList || typeof answer !== "object" || answer === null) return;
   const list = wireListOf(operation, data);
   if (list === undefined || list === null) withoutList.add(answer);
 }
 
-/** Returns whether a page came without a list. On a socket an empty list cannot be told from none: it never does. */
+/** What an answer without a list says: nothing that proves that there are no rows. */
+export const LIST_LEFT_OUT =
+  "the answer holds no list; some servers leave out an empty one, and a broken one looks the same";
+
+/** Returns whether a page or a list that comes at once came without a list. On a socket an empty list cannot be told from none: it never does. */
 export function isListMissing(answer: object): boolean {
   return withoutList.has(answer);
 }

@@ -9,6 +9,7 @@ import type { Paged } from "../client/paging.ts";
 import { RejectedError, UnmappedError } from "../errors.ts";
 import { findOperation } from "../operations/mod.ts";
 import type { AnyOperation } from "../operations/operation.ts";
+import { isListMissing, LIST_LEFT_OUT } from "../operations/wire_rows.ts";
 import { asOfNowOf, PastSlotError, refusePast, slotDayAt } from "./as_of_now.ts";
 import type { StepContext } from "./compiled.ts";
 
@@ -28,7 +29,13 @@ export async function callOperation(
   const { signal } = context;
   // A write is not given up half-way: its outcome would be unknown.
   if (operation.effect === "write") return await client.call(operation, params);
-  if (operation.paging === undefined) return await client.call(operation, params, { signal });
+  if (operation.paging === undefined) {
+    const answer: unknown = await client.call(operation, params, { signal });
+    if (typeof answer === "object" && answer !== null && isListMissing(answer)) {
+      context.log("warn", `"${operation.name}" may have more rows than none: ${LIST_LEFT_OUT}`);
+    }
+    return answer;
+  }
   const list = listOf(client, operation, params, signal);
   const rows = await list.toArray();
   if (list.unproven !== undefined) {

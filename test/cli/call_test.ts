@@ -360,3 +360,29 @@ Deno.test("call says which members this version does not know, and shows them wi
   const { code, err } = await cli(words, { env: envOf(gateway) });
   assertEquals([code, err], [0, ""]);
 });
+
+Deno.test("call warns of an answer without a list, for lists that come at once and for pages", async () => {
+  let data: unknown = {};
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () => Response.json({ ok: true, err: "", data }),
+  );
+  const env = { HSGATE_GATEWAY_URL: `http://127.0.0.1:${server.addr.port}` };
+  const calls = [["account.holdings", '{"market":"hk"}'], ["futures.fillsToday"], [
+    "orders.today",
+    '{"market":"hk"}',
+    "--all",
+  ], ["orders.today", '{"market":"hk"}']];
+  for (const words of calls) {
+    data = {};
+    const left = await cli(["call", ...words, "--json"], { env });
+    assertEquals([left.code, left.out.trim()], [0, "[]"], words.join(" "));
+    assertStringIncludes(left.err, "the answer holds no list");
+    // The control: an empty list.
+    data = words[0] === "account.holdings" ? { holdsList: [] } : { data: [] };
+    const empty = await cli(["call", ...words, "--json"], { env });
+    assertEquals([empty.code, empty.out.trim(), empty.err], [0, "[]", ""], words.join(" "));
+    data = { code: 500, message: "internal error" };
+    assertEquals((await cli(["call", ...words, "--json"], { env })).code, 1);
+  }
+});

@@ -245,6 +245,7 @@ for (const [what, nothing] of Object.entries(nothings)) {
     const isLeftOut = what === "data: {}";
     assertEquals([rows, code], isLeftOut ? [[], undefined] : [undefined, "no-answer"]);
     assertEquals(list.isComplete, isLeftOut);
+    assertEquals(list.unproven?.startsWith("the answer holds no list"), isLeftOut ? true : undefined);
   });
 }
 

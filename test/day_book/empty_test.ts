@@ -1,5 +1,6 @@
 /** Empty lists: what a quiet day and a broken gateway have in common, and what tells them apart. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { DayBookError } from "../../lib/day_book/mod.ts";
 import { bookOf, DAY, EVENING, isList, openBook, summaryOf } from "./books.ts";
 import { okText, refusal, type Script } from "./scripted_gateway.ts";
 
@@ -85,8 +86,44 @@ Deno.test("exportDayBook() believes in no emptiness of weeks in which the folder
   // The control: trades long ago say nothing about these weeks.
   await using quiet = openBook(bookOf("hk", 5, { day: LONG_AGO }));
   await quiet.again({ from: LONG_AGO, to: LONG_AGO });
-  quiet.broker.answer = ({ key }) => isList(key) ? okText("{}") : undefined;
   assertEquals((await quiet.again()).days[0]?.status, "final");
+});
+
+Deno.test("exportDayBook() believes in no emptiness that answers without a list say alone", async () => {
+  await using book = openBook(bookOf("hk", 5));
+  book.broker.answer = ({ key }) => isList(key) ? okText("{}") : undefined;
+  const { days: [day] } = await book.again();
+  assertEquals([day?.status, day?.rows.fills], ["provisional", 0]);
+  assertStringIncludes(day!.provisionalBecause[0]!, "the answer holds no list");
+  // A list of the day is there, so the others are those of a server that leaves out empty lists.
+  for (const there of ["Deliver", "Entrust", "FundJour"]) {
+    await using one = openBook({});
+    one.broker.answer = ({ key }) => isList(key) && !key.includes(there) ? okText("{}") : undefined;
+    assertEquals((await one.again()).days[0]?.status, "final", there);
+  }
+  // And so are those of a day between days with rows.
+  await using between = openBook(bookOf("hk", 5, { day: BEFORE }));
+  between.broker.answer = ({ key, rows }) => isList(key) && rows.length === 0 ? okText("{}") : undefined;
+  assertEquals((await between.again()).days[0]?.status, "final");
+});
+
+Deno.test("exportDayBook() stops at an answer of other members in the place of a list", async () => {
+  for (const answer of ['{"foo":1}', '{"code":500,"message":"internal error"}', '{"data":{"code":500}}']) {
+    await using book = openBook(bookOf("hk", 5));
+    book.broker.answer = ({ key }) => isList(key) ? okText(answer) : undefined;
+    const error = await assertRejects(() => book.again(), DayBookError);
+    assertStringIncludes(error.message, 'expected a list under "data", got {');
+    assertEquals(book.names(), []);
+  }
+});
+
+Deno.test("exportDayBook() names a list that is left out and that the other lists of the day contradict", async () => {
+  for (const list of ["Deliver", "Entrust", "FundJour"]) {
+    await using book = openBook(bookOf("hk", 5));
+    book.broker.answer = ({ key }) => isList(key) && key.includes(list) ? okText("{}") : undefined;
+    const { ok, days: [day] } = await book.again();
+    assertEquals([ok, day?.status], [false, "provisional"], list);
+  }
 });
 
 Deno.test("exportDayBook() asks for weeks once for all empty days in them, and for the funds once", async () => {

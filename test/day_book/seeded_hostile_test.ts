@@ -220,6 +220,7 @@ async function play(seed: number): Promise<Outcome> {
   const shown: Rows = new Map();
   for (let index = 0; index < EXPORTS; index++) {
     const now = TIMES[Math.min(TIMES.length - 1, Math.floor(index / 4))]!;
+    broker.clock = () => now;
     const isHonest = index >= EXPORTS - 2 || random() < 0.3;
     broker.script = truth(random, now !== TIMES[0], ids);
     const answers = new Map<string, WireRow[] | string>();

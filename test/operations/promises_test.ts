@@ -7,6 +7,7 @@ import { gatewayOperations, operations } from "../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../lib/operations/operation.ts";
 import { orders } from "../../lib/operations/orders.ts";
 import { quotes } from "../../lib/operations/quotes.ts";
+import { isListMissing } from "../../lib/operations/wire_rows.ts";
 import type { FieldInfo } from "../../lib/operations/types.ts";
 import { decodeAnswer, responseNumber } from "../../lib/transports/direct/payloads.ts";
 import { memory } from "../../lib/transports/memory.ts";
@@ -37,8 +38,18 @@ for (const operation of reads) {
       assertStringIncludes(error.message, `Cannot read the answer of ${name}: data`);
     }
     // A list that is empty is left out by servers that leave out members at zero; everything else must have something.
-    if ("rows" in response) assertEquals(await ask(operation, withData("{}")), []);
-    else await assertRejects(() => ask(operation, withData("{}")), ProtocolError);
+    if ("rows" in response) {
+      const left = await ask(operation, withData("{}")) as unknown[];
+      assertEquals([left, isListMissing(left)], [[], true]);
+      for (const data of ['{"foo":1}', '{"code":500,"message":"internal error"}', '{"total":0}']) {
+        const error = await assertRejects(() => ask(operation, withData(data)), ProtocolError);
+        assertStringIncludes(error.message, `got ${data}`);
+      }
+      // The control: an empty list.
+      const [{ wire }] = Object.values(response.fields ?? {}) as [FieldInfo];
+      const empty = await ask(operation, withData(`{"${wire}":[],"code":0}`)) as unknown[];
+      assertEquals([empty, isListMissing(empty)], [[], false]);
+    } else await assertRejects(() => ask(operation, withData("{}")), ProtocolError);
   });
 
   const members = "rows" in response ? Object.values(response.fields ?? {}) : promised(operation);

@@ -1,10 +1,10 @@
 /** Amendments and cancellations whose outcome is unknown: the lists decide, and nothing is sent blindly again. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect } from "../../lib/client/connect.ts";
-import { OutcomeUnknownError } from "../../lib/errors.ts";
+import { OutcomeUnknownError, ProtocolError } from "../../lib/errors.ts";
 import type { CancelledOrders } from "../../lib/steps/kinds/cancel_open_orders.ts";
 import { compileRecipe, runRecipe } from "../../lib/steps/mod.ts";
-import { farEnd, ok, type Reaction, refused } from "../support/far_end.ts";
+import { farEnd, json, ok, type Reaction, refused } from "../support/far_end.ts";
 
 /** States of an order by their codes on the wire. */
 const [OPEN, CANCEL_PENDING, CANCELLED, FILLED] = ["2", "3", "6", "8"];
@@ -152,4 +152,30 @@ Deno.test("a batch cancel that times out with 60 of 100 done: what is left is as
   // The control: with nothing left, nothing is sent.
   assertEquals((await cancelOpen(end.url)).cancelled, []);
   assertEquals(writes.length, 41);
+});
+
+Deno.test("an order list that is left out does not show that no order is open", async () => {
+  for (const left of ["at once", "afterwards", "never"]) {
+    let looks = 0;
+    const states = new Map([["1", OPEN]]);
+    const { end: inner, writes } = scripted(states, (_path, params) => {
+      states.set(idOf(params), CANCELLED);
+      return ok({ data: idOf(params) });
+    });
+    await using _ = inner;
+    await using end = farEnd(async ({ path, body }) => {
+      const isLook = path === "/trade/TradeQueryRealEntrustList";
+      if (isLook && (left === "at once" || (left === "afterwards" && writes.length > 0))) return ok({});
+      looks++;
+      const answer = await fetch(inner.url + path, { method: "POST", body: JSON.stringify(body) });
+      return json(await answer.text());
+    });
+    if (left === "never") {
+      assertEquals((await cancelOpen(end.url)).cancelled, ["1"]);
+      assert(looks > 1);
+    } else {
+      const error = await assertRejects(() => cancelOpen(end.url), ProtocolError);
+      assertEquals([error.code, writes.length], ["list-unproven", left === "at once" ? 0 : 1]);
+    }
+  }
 });

@@ -7,7 +7,7 @@ import * as z from "zod";
 import type { Client } from "../../client/client.ts";
 import { Market } from "../../dictionaries/market.ts";
 import type { OrderStatus } from "../../dictionaries/order_status.ts";
-import { OutcomeUnknownError, RejectedError } from "../../errors.ts";
+import { OutcomeUnknownError, ProtocolError, RejectedError } from "../../errors.ts";
 import { orders } from "../../operations/orders.ts";
 import type { StepContext } from "../compiled.ts";
 import { markets } from "./fields.ts";
@@ -67,7 +67,8 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
   output,
   async run(given, context) {
     const client = await context.client();
-    const open = (await ordersOfToday(client, given, context.signal)).filter(isOpen);
+    const before = await ordersOfToday(client, given, context.signal);
+    const open = before.orders.filter(isOpen);
     const result: CancelledOrders = { ok: true, cancelled: [], filled: [], refused: [], stillOpen: [] };
     const unknown = new Map<string, OutcomeUnknownError>();
     for (const [index, { market, symbol, orderId }] of open.entries()) {
@@ -82,9 +83,11 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
         else throw error;
       }
     }
-    const after = new Map(
-      (await lookAgain(client, given, { context, unknown })).map((each) => [each.orderId, each]),
-    );
+    const again = await lookAgain(client, given, { context, unknown });
+    // What was found is asked for; that nothing else stands is not known.
+    const unproven = before.unproven ?? again.unproven;
+    if (unproven !== undefined) throw [...unknown.values()][0] ?? unproven;
+    const after = new Map(again.orders.map((each) => [each.orderId, each]));
     const refused = new Set(result.refused.map(({ orderId }) => orderId));
     for (const { orderId } of open) {
       const now = after.get(orderId);
@@ -106,7 +109,8 @@ export const cancelOpenOrders = stepKind<Params, CancelledOrders>({
     return result;
   },
   async plan(given, context) {
-    const all = await ordersOfToday(await context.client(), given, context.signal);
+    const { orders: all, unproven } = await ordersOfToday(await context.client(), given, context.signal);
+    if (unproven !== undefined) throw unproven;
     return { cancel: all.filter(isOpen).map(openOrder) };
   },
 });
@@ -116,7 +120,7 @@ async function lookAgain(
   client: Client,
   given: Params,
   { context, unknown }: { context: StepContext; unknown: ReadonlyMap<string, OutcomeUnknownError> },
-): Promise<OrderOfToday[]> {
+): Promise<OrdersOfToday> {
   try {
     return await ordersOfToday(client, given, context.signal);
   } catch (error) {
@@ -140,10 +144,18 @@ function openOrder(
   return { market, orderId, symbol, side, price, quantity, unfilledQuantity };
 }
 
-async function ordersOfToday(client: Client, given: Params, signal: AbortSignal): Promise<OrderOfToday[]> {
+interface OrdersOfToday {
+  orders: OrderOfToday[];
+  /** Why there may be other orders: a list whose end is not proven. */
+  unproven?: ProtocolError;
+}
+
+async function ordersOfToday(client: Client, given: Params, signal: AbortSignal): Promise<OrdersOfToday> {
   const found = new Map<string, OrderOfToday>();
+  let unproven: ProtocolError | undefined;
   for (const market of given.markets) {
-    for await (const order of client.orders.today({ market }, { signal })) {
+    const list = client.orders.today({ market }, { signal });
+    for await (const order of list) {
       if (given.side !== undefined && order.side !== given.side) continue;
       if (given.symbols !== undefined && !given.symbols.includes(order.symbol)) continue;
       const { orderId, symbol, side, price, quantity, unfilledQuantity, canCancel, status } = order;
@@ -154,6 +166,11 @@ async function ordersOfToday(client: Client, given: Params, signal: AbortSignal)
       const isOpen = canCancel ?? (status === undefined || !overStates.includes(status));
       found.set(orderId, { ...row, canCancel: isOpen });
     }
+    if (list.unproven === undefined) continue;
+    unproven ??= new ProtocolError(`Cannot tell which orders are open in ${market}: ${list.unproven}`, {
+      code: "list-unproven",
+      operation: orders.today.name,
+    });
   }
-  return [...found.values()];
+  return { orders: [...found.values()], ...unproven !== undefined && { unproven } };
 }

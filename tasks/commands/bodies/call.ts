@@ -15,7 +15,13 @@ import {
   normalizeParams,
 } from "../../../lib/operations/operation.ts";
 import type { FieldsInfo } from "../../../lib/operations/types.ts";
-import { unknownMembers, wireAnswerOf, wireOf } from "../../../lib/operations/wire_rows.ts";
+import {
+  isListMissing,
+  LIST_LEFT_OUT,
+  unknownMembers,
+  wireAnswerOf,
+  wireOf,
+} from "../../../lib/operations/wire_rows.ts";
 import type { CallOptions } from "../../../lib/transports/transport.ts";
 import type { CallInput } from "../call.ts";
 import { UsageError } from "../exit_codes.ts";
@@ -91,7 +97,13 @@ async function callOnce(
   if (operation.name === account.login.name) {
     return await client.account.login(isOwnLogin ? {} : given, options);
   }
-  if (!all) return await client.call(operation, given, options);
+  if (!all) {
+    const answer: unknown = await client.call(operation, given, options);
+    if (typeof answer === "object" && answer !== null && isListMissing(answer)) {
+      host.note(`hsgate: warning: there may be rows: ${LIST_LEFT_OUT}`);
+    }
+    return answer;
+  }
   const list = paged<unknown>(
     operation,
     given,
