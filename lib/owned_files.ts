@@ -11,6 +11,8 @@ export interface OwnedText {
   mode: number | null;
   /** Why the file cannot be believed, and what to do; absent when it can be. */
   distrusted?: string;
+  /** Its path once links are followed; absent where the program may not look. */
+  real?: string;
 }
 
 /** What counts of a file or folder. */
@@ -51,8 +53,15 @@ export async function readOwned(path: string): Promise<OwnedText | undefined> {
     await Deno.readTextFile(path); // fails, with an error that names the path
   }
   const text = await new Response(file.readable).text();
-  const why = distrustOf(path, facts, ownUid()) ?? await distrustOfFolders(path);
-  return { text, mode: facts.mode, ...why !== undefined && { distrusted: why } };
+  // This program may not be allowed to look there.
+  const real = await Deno.realPath(path).catch(() => undefined);
+  const why = distrustOf(path, facts, ownUid()) ?? await distrustOfFolders(path, real);
+  return {
+    text,
+    mode: facts.mode,
+    ...real !== undefined && { real },
+    ...why !== undefined && { distrusted: why },
+  };
 }
 
 /**
@@ -79,12 +88,10 @@ export function distrustOf(path: string, facts: Facts, uid: number | undefined):
 }
 
 /** Looks at the folder of the name and at that of the file that it leads to, with those above. */
-async function distrustOfFolders(path: string): Promise<string | undefined> {
+async function distrustOfFolders(path: string, target: string | undefined): Promise<string | undefined> {
   if (Deno.build.os === "windows") return undefined;
   const folderOf = (each: string) => each.replace(/[^/]*$/, "") || ".";
-  // This program may not be allowed to look there.
   const real = (each: string) => Deno.realPath(each).catch(() => undefined);
-  const target = await real(path);
   const folders = [await real(folderOf(path)), ...target === undefined ? [] : [await real(folderOf(target))]];
   for (const folder of new Set(folders)) {
     const why = folder === undefined ? undefined : await distrustAbove(folder);

@@ -13,7 +13,10 @@ import { loadSettings } from "./settings.ts";
 export interface ConfiguredOptions {
   /** An environment variable, such as `(name) => Deno.env.get(name)`; it comes before the file. */
   env: (name: string) => string | undefined;
-  /** Settings file, YAML or JSON; it may be missing. @default `hsgate.yaml` */
+  /**
+   * Settings file, YAML or JSON; it may be missing. Without it `hsgate.yaml` of the working folder is read, whose
+   * addresses of other machines get no password from the environment: that file may be somebody else's.
+   */
   path?: string;
   /** Takes warnings, such as of a secret that others can read. */
   onWarning?: (text: string) => void;
@@ -41,6 +44,7 @@ export async function connectConfigured(options: ConfiguredOptions): Promise<Cli
     readFile: readOwned,
     path,
     required: false,
+    named: options.path !== undefined,
   };
   const { settings, warnings } = await loadSettings(sources);
   for (const warning of warnings) onWarning?.(warning);

@@ -5,7 +5,8 @@
  */
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import { believed } from "../owned_files.ts";
-import { isOpenToOthers } from "../loopback.ts";
+import { isInside } from "../confined_paths.ts";
+import { isLoopback, isOpenToOthers } from "../loopback.ts";
 import { addressOf } from "../transports/address.ts";
 import { platformUrl } from "../transports/direct/options.ts";
 import { DEFAULT_PUSH_IDLE_MS, MAX_PUSH_IDLE_MS } from "../transports/push_waits.ts";
@@ -267,6 +268,8 @@ export interface SettingsFile {
   mode: number | null;
   /** Why others could have written it; absent when only its owner could. */
   distrusted?: string;
+  /** Its path once links are followed; the path itself when absent. */
+  real?: string;
 }
 
 /** A MAC address that no maker gives out. */
@@ -284,6 +287,13 @@ export interface SettingsSources {
   path: string;
   /** Whether the file has to be there. */
   required: boolean;
+  /**
+   * Whether a person has named the file. One that was only found in the working folder may be a stranger's: the
+   * addresses of other machines in it get no password from elsewhere.
+   *
+   * @default {required}
+   */
+  named?: boolean;
 }
 
 /** Settings, and where each comes from. */
@@ -300,6 +310,8 @@ export interface LoadedSettings {
 interface Given {
   text: string;
   origin: string;
+  /** Whether it comes from the working folder only: from a settings file that nobody has named. */
+  isFound?: boolean;
 }
 
 /**
@@ -313,6 +325,7 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
   const file = await loader.readSettingsFile();
   const values: Partial<Record<SettingName, string>> = {};
   const origins: LoadedSettings["origins"] = {};
+  const found = new Set<SettingName>();
   for (const name of settingNames) {
     const given = loader.fromFlag(name) ?? await loader.fromEnvironment(name) ??
       await loader.fromFile(name, file);
@@ -324,6 +337,7 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
     }
     const { text, origin } = given ?? { text: fallback, origin: "default" };
     if (text !== undefined) [values[name], origins[name]] = [text, origin];
+    if (given?.isFound) found.add(name);
   }
   const { pingUrl, plainHttp } = values;
   if (
@@ -337,6 +351,10 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
   }
   if (loader.issues.length > 0) {
     throw new InvalidParamsError("read the settings", loader.issues, { code: "settings" });
+  }
+  for (const [name, why] of withheld(values, origins, found)) {
+    values[name] = origins[name] = undefined;
+    loader.warnings.push(why);
   }
   return {
     // Those with a fallback are there, and all have been checked against the table, which says what they hold.
@@ -353,7 +371,46 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
   };
 }
 
+/** Passwords, and the addresses that each is sent to. */
+const receivers = {
+  tradePassword: ["gatewayUrl", "authUrl", "tradeServer", "hqServer"],
+  loginPassword: ["authUrl", "tradeServer", "hqServer"],
+} as const satisfies Partial<Record<SecretName, readonly SettingName[]>>;
+
+/**
+ * Returns the passwords that must not be used, each with the reason: those of a person, where the address that would
+ * get them stands in a settings file that was only found in the working folder, and is another machine's.
+ */
+function withheld(
+  values: Readonly<Partial<Record<SettingName, string>>>,
+  origins: LoadedSettings["origins"],
+  found: ReadonlySet<SettingName>,
+): [name: keyof typeof receivers, why: string][] {
+  const isDirect = values.transport === "direct" || found.has("loginPassword");
+  const names = Object.keys(receivers) as (keyof typeof receivers)[];
+  return names.flatMap((name) => {
+    if (values[name] === undefined || found.has(name)) return [];
+    const address = receivers[name].find((each) =>
+      found.has(each) && !isHere(values[each]!) &&
+      (each === "gatewayUrl" || name === "loginPassword" || isDirect)
+    );
+    if (address === undefined) return [];
+    const why =
+      `${name} (${origins[name]}) is not used: ${address} comes from "${origins[address]}", which was only ` +
+      `found in this folder; if that file is yours, name it: --config ${origins[address]} or HSGATE_CONFIG`;
+    return [[name, why]];
+  });
+}
+
+/** Tells whether an address or `host:port` leads to this machine. */
+function isHere(text: string): boolean {
+  return isLoopback(
+    URL.canParse(text) && text.includes("//") ? new URL(text).hostname : addressOf(text).hostname,
+  );
+}
+
 class Loader {
+  #real: string | undefined;
   readonly issues: Issue[] = [];
   readonly warnings: string[] = [];
   readonly #sources: SettingsSources;
@@ -387,16 +444,27 @@ class Loader {
   ): Promise<Given | undefined> {
     const [text, path] = [file?.[name], file?.[`${name}File`]];
     if (text !== undefined && path !== undefined) this.wrong(`${name}File`, path, `nothing beside ${name}`);
-    if (text !== undefined) return { text, origin: this.#sources.path };
-    return path === undefined ? undefined : await this.#fromOwnFile(name, path, `${name}File`);
+    const { required, named = required } = this.#sources;
+    const isFound = !named;
+    if (text !== undefined) return { text, origin: this.#sources.path, isFound };
+    const given = path === undefined ? undefined : await this.#fromOwnFile(name, path, `${name}File`);
+    // A file elsewhere is the person's own, whoever names it.
+    return given && { ...given, isFound: isFound && given.isBeside };
   }
 
   /** Reads a file that holds one setting and nothing else; the line end belongs to the file. */
-  async #fromOwnFile(name: SettingName, path: string, origin: string): Promise<Given | undefined> {
+  async #fromOwnFile(
+    name: SettingName,
+    path: string,
+    origin: string,
+  ): Promise<Given & { isBeside: boolean } | undefined> {
     const file = await this.#sources.readFile(path);
     if (file === undefined) this.wrong(origin, path, "a file that exists");
     else if (table[name].secret) this.#warnIfOpen(path, file.mode);
-    return file === undefined ? undefined : { text: believed(path, file).replace(/\r?\n$/, ""), origin };
+    if (file === undefined) return undefined;
+    const folder = (this.#real ?? this.#sources.path).replace(/[^/]*$/, "") || ".";
+    const isBeside = isInside(folder, file.real ?? path);
+    return { text: believed(path, file).replace(/\r?\n$/, ""), origin, isBeside };
   }
 
   #warnIfOpen(path: string, mode: number | null): void {
@@ -412,6 +480,7 @@ class Loader {
       if (required) this.wrong("the settings file", path, "a file that exists");
       return undefined;
     }
+    this.#real = file.real;
     const content = await this.#parse(path, believed(path, file));
     const secrets = settingNames.filter((name) => table[name].secret);
     const inFiles = settingNames.filter((name) => table[name].file);

@@ -14,6 +14,8 @@ export interface FileText {
   mode: number | null;
   /** Why others could have written it; absent when only its owner could. */
   distrusted?: string;
+  /** Its path once links are followed. */
+  real?: string;
 }
 
 /** What a command may use of the world. */

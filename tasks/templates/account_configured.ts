@@ -12,5 +12,9 @@ export const markets = ["hk", "us"] as const;
 
 /** Opens a client by the settings of this folder. */
 export async function open(): Promise<Client> {
-  return await connectConfigured({ env: (name) => Deno.env.get(name), onWarning: console.warn });
+  return await connectConfigured({
+    env: (name) => Deno.env.get(name),
+    path: "hsgate.yaml",
+    onWarning: console.warn,
+  });
 }

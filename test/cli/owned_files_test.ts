@@ -154,5 +154,9 @@ Deno.test("readOwned() finds no file where there is none, and follows the link t
   assertEquals(await readOwned(`${dir.path}/none`), undefined);
   Deno.symlinkSync(`${dir.path}/data`, `${dir.path}/link`);
   Deno.chmodSync(`${dir.path}/data`, 0o440);
-  assertEquals(await readOwned(`${dir.path}/link`), { text: "secret\n", mode: 0o100440 });
+  assertEquals(await readOwned(`${dir.path}/link`), {
+    text: "secret\n",
+    mode: 0o100440,
+    real: Deno.realPathSync(`${dir.path}/data`),
+  });
 });

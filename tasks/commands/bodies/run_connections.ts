@@ -104,6 +104,8 @@ export class Connections implements AsyncDisposable {
     const to = connect?.to ?? settings.transport;
     if (to === "direct") {
       if (connect !== undefined) this.#refuse(recipe, ["gateway", "push"], "gateway");
+      // What is missing may have been withheld, and a warning says why.
+      for (const warning of this.#loaded.warnings) this.#tell(`warning: ${warning}`);
       directOptionsOf(settings); // says what is missing
       return { to: "direct" };
     }

@@ -47,8 +47,9 @@ ${
 # developerPrivateKeyFile: secrets/developer_private.pem
 # platformPublicKeyFile: secrets/platform.pem
 
-# Login phone and password: in the environment as HSGATE_MOBILE and HSGATE_LOGIN_PASSWORD, or in files that only you
-# can read (chmod 600), which HSGATE_MOBILE_FILE, HSGATE_LOGIN_PASSWORD_FILE or these lines name:
+# Login phone and password: in files below this folder that only you can read (chmod 600), which these lines name, or
+# in the environment as HSGATE_MOBILE and HSGATE_LOGIN_PASSWORD; then HSGATE_CONFIG=hsgate.yaml says that this file is
+# yours, as a password is not sent to an address of a file that was only found:
 # mobileFile: secrets/mobile
 # loginPasswordFile: secrets/login_password
 ${tradePassword}`;
