@@ -104,6 +104,8 @@ class Export {
   readonly #clock: BrokerClock;
   #day: string | undefined;
   #hasAskedClock = false;
+  /** Why the account may not be the folder's. */
+  #doubt: string | undefined;
 
   constructor(client: Client, options: DayBookOptions) {
     const { accounts = accountNames, formats = formatNames, wire = false } = options;
@@ -151,7 +153,7 @@ class Export {
   async #run(shelf: Shelf): Promise<void> {
     const { from, to, out, owner, now } = this.#options;
     const [client, settings, signal] = [this.#client, this.#settings, this.#signal];
-    await checkOwner({ client, shelf, settings, owner, from, to, now: now(), signal });
+    this.#doubt = await checkOwner({ client, shelf, settings, owner, from, to, now: now(), signal });
     const evidence = new Evidence({
       client,
       signal,
@@ -230,6 +232,7 @@ class Export {
       markets: at,
       settings: this.#settings,
       clock: this.#clock,
+      doubt: this.#doubt,
       ...reading,
       ...known,
       onStage: this.#onStage(day),

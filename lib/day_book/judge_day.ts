@@ -28,6 +28,8 @@ export interface DayParts extends DayReading {
   settings: Settings;
   /** What told the broker's time. When its clock and this machine's differ, whether a session is over is not known. */
   clock: BrokerClock;
+  /** Why the account may not be the folder's; no day becomes final then. */
+  doubt: string | undefined;
   /** Checks between the lists, as {@linkcode checksBetween} makes them. */
   between: readonly Between[];
   /** What readings of the day have to say against each other. */
@@ -49,7 +51,7 @@ const rowChecks: readonly RowCheck[] = ["fees", "amounts", "values"];
 
 /** Decides what is final and what is not, and why. */
 export async function judgeDay(options: DayParts): Promise<Judgement> {
-  const { markets, parts, others, notRead, between, contradictions, clock, whyEmpty } = options;
+  const { markets, parts, others, notRead, between, contradictions, clock, doubt, whyEmpty } = options;
   const checks = [
     ...parts.flatMap(checksOfRows),
     ...between.map(({ record }) => record),
@@ -61,7 +63,7 @@ export async function judgeDay(options: DayParts): Promise<Judgement> {
     const { market } = day;
     const of = <T extends { market: DayBookMarket }>(all: readonly T[]) =>
       all.filter((each) => each.market === market);
-    const facts = { day, parts: of(parts), others: of(others), notRead: of(notRead), clock };
+    const facts = { day, parts: of(parts), others: of(others), notRead: of(notRead), clock, doubt };
     let record = marketRecord({ ...facts, checks: of(checks) });
     if (record.status === "final" && needsEvidence(record)) {
       const { result, detail, findings } = await whyEmpty(day, of(parts).every(({ isLeftOut }) => isLeftOut));

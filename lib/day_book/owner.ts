@@ -5,7 +5,8 @@
  * account has one, and the orders in the folder. No answer of the broker names the account, so over the
  * gateway the orders decide: before anything is written, the broker is asked for a day that is kept with orders. An
  * account that shows other orders for that day is another one. One that shows none of the last days with orders, and
- * has orders in the days to be exported, is taken for another one too, unless its name or its key is the folder's.
+ * has orders, fills or journal lines in the days to be exported, is taken for another one too, unless its name or its
+ * key is the folder's. When it has nothing in those days either, no day that is read becomes final.
  *
  * `account.json` contains digests of the name and of the key; neither can be read from them.
  *
@@ -14,14 +15,15 @@
 import type { Client } from "../client/client.ts";
 import { isRefusal } from "../client/page_walk.ts";
 import { type KeptDay, keptDay, summaryIn } from "./kept_day.ts";
-import { listsOf, type ListSpec, sourceOf } from "./lists.ts";
+import { listsOf, sourceOf } from "./lists.ts";
 import type { ListReading } from "./losses.ts";
 import { dateIn, marketDay } from "./market_days.ts";
 import { TextFile } from "./row_file.ts";
 import { Digest, DigestCounts } from "./row_keys.ts";
 import type { Shelf } from "./shelf.ts";
 import type { Settings, Summary } from "./summary.ts";
-import { DayBookError } from "./types.ts";
+import { dayAtStart } from "./tally.ts";
+import { DayBookError, type DayBookList } from "./types.ts";
 
 /** Whose orders are compared with the folder's. */
 export interface OwnerOptions {
@@ -49,11 +51,12 @@ const kinds = ["name", "developerKey"] as const satisfies readonly (keyof Digest
 const advice = "export each account into a folder of its own";
 
 /**
- * Refuses an account that the folder does not belong to, and binds a folder that has no owner yet.
+ * Refuses an account that the folder does not belong to, and binds a folder that has no owner yet. Resolves to why it
+ * is not known whether the folder belongs to the account; `undefined` when nothing speaks against it.
  *
  * @throws {DayBookError} With code `other-account`; nothing was written.
  */
-export async function checkOwner(options: OwnerOptions): Promise<void> {
+export async function checkOwner(options: OwnerOptions): Promise<string | undefined> {
   const { shelf, client, owner } = options;
   const key = await client.transport.account?.();
   const given: Digests = {
@@ -67,7 +70,7 @@ export async function checkOwner(options: OwnerOptions): Promise<void> {
   // A user who names an account that the folder does not name yet vouches that the folder is its own.
   const isNamed = given.name !== undefined && had.name === undefined;
   const isKnown = isNamed || kinds.some((kind) => had[kind] !== undefined && had[kind] === given[kind]);
-  const recognized = await refuseStranger(options, isKnown);
+  const { recognized, doubt } = await refuseStranger(options, isKnown);
   // An account can get a new key; then its orders show that it is the same one.
   if (differs("developerKey") && !recognized) {
     throw other(
@@ -79,10 +82,17 @@ export async function checkOwner(options: OwnerOptions): Promise<void> {
   if (kinds.some((kind) => given[kind] !== undefined && given[kind] !== had[kind])) {
     writeDigests(shelf, { ...had, ...given });
   }
+  return doubt;
 }
 
-/** Refuses an account that shows other orders than the folder; returns whether it shows the same ones. */
-async function refuseStranger(options: OwnerOptions, isKnown: boolean): Promise<boolean> {
+/** Whether the account shows the folder's orders, or why that is doubtful. */
+interface Recognition {
+  recognized: boolean;
+  doubt?: string;
+}
+
+/** Refuses an account that shows other orders than the folder. */
+async function refuseStranger(options: OwnerOptions, isKnown: boolean): Promise<Recognition> {
   const { shelf } = options;
   const asked: string[] = [];
   for (const day of shelf.days().reverse()) {
@@ -94,20 +104,22 @@ async function refuseStranger(options: OwnerOptions, isKnown: boolean): Promise<
     const witness = kept === undefined ? undefined : witnessOf(kept);
     if (witness === undefined) continue;
     const shown = await compareOrders(options, day, witness);
-    if (shown === "same") return true;
+    if (shown === "same") return { recognized: true };
     if (shown === "other") {
       throw other(shelf, `the broker shows other orders for ${day} than the folder has, and none of those`);
     }
     asked.push(day);
   }
-  if (asked.length === 0 || isKnown) return false;
-  const found = await firstOrder(options);
-  if (found === undefined) return false; // nothing of this account can get into the folder
-  throw other(
-    shelf,
-    `the broker shows orders of ${found} and none of those in the folder for ${asked.join(", ")}`,
-    'or name the account (--owner, option "owner") when the broker no longer shows days as old as those',
-  );
+  if (asked.length === 0 || isKnown) return { recognized: false };
+  const instead =
+    'name the account (--owner, option "owner") when the broker no longer shows days as old as those';
+  const none = `none of the orders in the folder for ${asked.join(", ")}`;
+  const found = await firstRow(options);
+  // No row of this account can get into the folder; an empty day of it could.
+  if (found === undefined) {
+    return { recognized: false, doubt: `the broker shows ${none}, so it may be another account: ${instead}` };
+  }
+  throw other(shelf, `the broker shows ${found.list} of ${found.day} and ${none}`, `or ${instead}`);
 }
 
 /** The longest list of orders of a day. */
@@ -157,20 +169,22 @@ async function compareOrders(
   return shown > 0 ? "other" : "nothing";
 }
 
-/** Returns the day of any order that the broker shows in the days to be exported. */
-async function firstOrder(options: OwnerOptions): Promise<string | undefined> {
-  const { client, settings, from, to, now, signal } = options;
+/** Returns the list and day of any row that the broker shows in the days to be exported, orders first. */
+async function firstRow(
+  { client, settings, from, to, now, signal }: OwnerOptions,
+): Promise<{ list: DayBookList; day: string } | undefined> {
   const markets = [...settings.markets, ...settings.accounts.includes("futures") ? ["futures" as const] : []];
-  for (const market of markets) {
-    const spec = listsOf(market).find(({ list }) => isOrders(list)) as ListSpec; // each market has one
+  const lists = markets.flatMap((market) => listsOf(market).map((spec) => ({ market, spec })));
+  lists.sort((a, b) => Number(isOrders(b.spec.list)) - Number(isOrders(a.spec.list)));
+  for (const { market, spec } of lists) {
     for (const operation of [spec.history, spec.today]) {
       // A row that does not say its day is one of the days that were asked for.
       const usual = operation === spec.today ? dateIn(market, now) : from;
       try {
         for await (const { rows } of sourceOf(client, operation, { market, from, to }, { signal }).pages) {
-          for (const { date } of rows) {
-            const day = typeof date === "string" ? date : usual;
-            if (day >= from && day <= to) return day;
+          for (const row of rows) {
+            const day = dayAtStart(row[spec.dated]) ?? usual;
+            if (day >= from && day <= to) return { list: spec.list, day };
           }
         }
       } catch (error) {

@@ -33,6 +33,8 @@ export interface PlaceOptions extends DayReading {
   settings: Settings;
   /** What told the broker's time. */
   clock: BrokerClock;
+  /** Why the account may not be the folder's; no day becomes final then. */
+  doubt: string | undefined;
   contradictions: DifferenceFile;
   before: KeptDay | undefined;
   /** Readings that contradict the day. */

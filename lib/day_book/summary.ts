@@ -162,6 +162,8 @@ export interface MarketFacts {
   others: readonly Part[];
   notRead: readonly NotRead[];
   clock: BrokerClock;
+  /** Why the account may not be the folder's. */
+  doubt: string | undefined;
   checks: readonly CheckRecord[];
 }
 
@@ -173,10 +175,11 @@ const QUOTED_BEFORE =
   "no answer told the broker's time, and its newest quote does not show that the session is over";
 
 /** Says why a market's day can still change; an empty list means that it is final. */
-function provisionalReasons({ day, parts, notRead, clock, checks }: MarketFacts): string[] {
+function provisionalReasons({ day, parts, notRead, clock, doubt, checks }: MarketFacts): string[] {
   if (!day.hasBegun) return ["the day has not begun in this market"];
   const reasons: string[] = [];
   if (!day.isOver) reasons.push("the session is not over");
+  if (doubt !== undefined) reasons.push(doubt);
   if (clock.wrong !== undefined) {
     reasons.push("the clocks of this machine and of the broker differ by more than a minute");
   } else if (day.isOver && !isOverForSure(day, clock)) {

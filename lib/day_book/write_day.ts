@@ -41,7 +41,7 @@ export type Draft = Omit<Summary, "standing" | "contradicts"> & { differencesFou
 /** Writes the files of a day into its folder, all but the summary, and removes the parts. */
 export async function draftDay(options: DayParts, judgement: Judgement, folder: string): Promise<Draft> {
   const { found: around, ...judged } = judgement;
-  const { day, parts, others, notRead, settings, between, contradictions, clock } = options;
+  const { day, parts, others, notRead, settings, between, contradictions, clock, doubt } = options;
   const lists = listsFor(settings).filter((list) =>
     !notRead.some((each) => each.list === list) || parts.some(({ spec }) => spec.list === list)
   );
@@ -77,6 +77,7 @@ export async function draftDay(options: DayParts, judgement: Judgement, folder: 
   names.push("columns.json");
 
   const incomplete = [
+    ...doubt === undefined ? [] : [doubt],
     ...notRead.map(({ market, list, reason }) => `${market}: ${list} were not read: ${reason}`),
     ...parts.flatMap(({ market, spec: { list }, unproven }) =>
       unproven === undefined ? [] : `${market}: ${list} may be cut: ${unproven}`

@@ -75,7 +75,7 @@ Deno.test("exportDayBook() names a day that is empty by itself and not in the li
 });
 
 Deno.test("exportDayBook() believes in no emptiness of weeks in which the folder holds trades", async () => {
-  await using book = openBook(bookOf("hk", 5, { day: BEFORE }));
+  await using book = openBook(bookOf("hk", 5, { day: BEFORE }), { owner: "mine" });
   await book.again({ from: BEFORE, to: BEFORE });
   book.broker.answer = ({ key }) => isList(key) ? okText("{}") : undefined;
   const { days: [day] } = await book.again();

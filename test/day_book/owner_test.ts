@@ -39,7 +39,7 @@ Deno.test("exportDayBook() refuses an account that was quiet on the folder's day
   assertEquals(error.code, "other-account");
   assertStringIncludes(
     error.message,
-    `the broker shows orders of ${NEXT} and none of those in the folder for ${DAY}`,
+    `the broker shows orders of ${NEXT} and none of the orders in the folder for ${DAY}`,
   );
   assertEquals(readTree(book.out), before);
   // Whoever is sure of the account names it.
@@ -48,6 +48,45 @@ Deno.test("exportDayBook() refuses an account that was quiet on the folder's day
   // A broker that shows nothing at all is no other account: its answer is held against the day.
   book.broker.script = {};
   assertEquals((await book.again({ refresh: true })).days[0]?.action, "disputed");
+});
+
+Deno.test("exportDayBook() refuses an account without orders whose journal or fills would get into the folder", async () => {
+  for (const list of ["FundJour", "Deliver"]) {
+    await using book = openBook(bookOf("hk", 5));
+    await book.again();
+    const before = readTree(book.out);
+    const rows = Object.entries(bookOf("hk", 1, { day: NEXT, prefix: "other-" }));
+    book.broker.script = Object.fromEntries(rows.filter(([key]) => key.includes(list)));
+    const error = await assertRejects(() => book.again({ from: NEXT, to: NEXT }), DayBookError);
+    assertEquals(error.code, "other-account");
+    const name = list === "FundJour" ? "fund_journal" : "fills";
+    assertStringIncludes(
+      error.message,
+      `shows ${name} of ${NEXT} and none of the orders in the folder for ${DAY}`,
+    );
+    assertEquals(readTree(book.out), before);
+    assertEquals((await book.again({ from: NEXT, to: NEXT, owner: "mine" })).days[0]?.action, "written");
+  }
+});
+
+Deno.test("exportDayBook() makes no day final of an account that shows nothing of the folder's days", async () => {
+  const quiet = "2025-08-14";
+  await using book = openBook(bookOf("hk", 5));
+  await book.again();
+  // Another account, which traded on a day that is not asked for.
+  book.broker.script = bookOf("hk", 3, { day: "2025-08-13", prefix: "other-" });
+  const { ok, days: [day] } = await book.again({ from: quiet, to: quiet });
+  assertEquals([ok, day?.status], [false, "provisional"]);
+  const why = `the broker shows none of the orders in the folder for ${DAY}, so it may be another account`;
+  assertStringIncludes(day!.incomplete[0]!, why);
+  assertStringIncludes(day!.provisionalBecause[0]!, why);
+  // The controls: the account's name, and an account that shows one of the orders.
+  const named = await book.again({ from: quiet, to: quiet, owner: "mine" });
+  assertEquals([named.ok, named.days[0]?.status], [true, "final"]);
+  await using own = openBook(bookOf("hk", 5));
+  await own.again();
+  const next = await own.again({ from: quiet, to: quiet });
+  assertEquals([next.ok, next.days[0]?.status], [true, "final"]);
 });
 
 Deno.test("exportDayBook() keeps a folder to the name of its account, and stores no name", async () => {

@@ -195,8 +195,14 @@ export async function* httpFindings(
   } finally {
     client?.close();
   }
-  // Servers need not tell the time.
   if (!Number.isNaN(theirs)) yield clockFinding(ours - theirs);
+  else {
+    yield warning(
+      "clock",
+      "nothing told the platform's time: its answer bears none",
+      "Check this machine's clock (NTP): requests carry the time, and days and sessions are reckoned by it",
+    );
+  }
 }
 
 /** Asks a server for nothing and resolves to its `Date` header. No proxy sees what goes to this machine. */
