@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { Ledger, LedgerError } from "./ledger.ts";
 import { backupWords, whyNoAccess } from "./ledger_access.ts";
 import { damageOf, isBusy } from "./ledger_damage.ts";
-import { type Mark, readMark, sizeOf, whyCutOff, whyOlder } from "./ledger_mark.ts";
+import { type Mark, readMark, sizeOf, whyCutOff, whyOlder, whyUnmarked } from "./ledger_mark.ts";
 import { skipRun } from "./run_rows.ts";
 
 /** What is asked of every ledger, and a statement that counts where it does not hold. */
@@ -77,7 +77,9 @@ const cutOff = (error: unknown) =>
   `it is damaged or cut off: ${error instanceof Error ? error.message : error}`;
 
 function faultsOfFile(path: string, mark: Mark | undefined): string[] {
-  if (Deno.statSync(path).size === 0) return ["it is no ledger: it is empty"];
+  const size = sizeOf(path);
+  if (size === undefined) return ["the file is gone"]; // and has left a mark that is damaged
+  if (size === 0) return [whyUnmarked(path) ?? "it is no ledger: it is empty"];
   const file = new DatabaseSync(path, { readOnly: true });
   try {
     const faults = file.prepare("pragma integrity_check").all().map((row) => String(row.integrity_check))

@@ -30,14 +30,30 @@ export interface Mark {
 const LEAST_BYTES = 512;
 
 /** The file of a ledger's mark. Links are followed, as SQLite follows them for its own files. */
-export function markPath(path: string): string {
-  try {
-    return `${Deno.realPathSync(path)}.mark`;
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    return `${path}.mark`;
+export const markPath = (path: string): string => `${realPathOf(path)}.mark`;
+
+/** The path of a ledger without links, also where the file that they lead to is gone. */
+function realPathOf(path: string): string {
+  let at = path;
+  for (let links = MOST_LINKS; links > 0; links--) {
+    try {
+      return Deno.realPathSync(at);
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+    let target: string;
+    try {
+      target = Deno.readLinkSync(at);
+    } catch {
+      return at; // no link: the file itself is not there
+    }
+    at = /^([/\\]|[A-Za-z]:)/.test(target) ? target : `${at.slice(0, at.lastIndexOf("/") + 1)}${target}`;
   }
+  return at;
 }
+
+/** As many links as Linux follows. */
+const MOST_LINKS = 40;
 
 /**
  * Reads the mark of a ledger; nothing when it has none.
@@ -119,7 +135,8 @@ function replaceFile(file: string, text: string): void {
 /** Says why the files of a ledger cannot be what they were, before SQLite opens them; nothing when they may be. */
 export function whyCutOff(path: string, mark: Mark | undefined): string | undefined {
   const size = sizeOf(path);
-  const wal = sizeOf(`${path}-wal`) ?? 0;
+  const real = realPathOf(path);
+  const wal = sizeOf(`${real}-wal`) ?? 0;
   if (size !== undefined && size >= LEAST_BYTES) return undefined;
   // SQLite itself would take such a file for a new database, and delete what waits in the "-wal".
   const file = size === undefined
@@ -128,7 +145,12 @@ export function whyCutOff(path: string, mark: Mark | undefined): string | undefi
     ? "the file is empty"
     : "the file is cut off";
   if (mark !== undefined) return `${file}, though ${tellMark(mark)}`;
-  if (wal > 0) return `${file}, though "${path}-wal" holds data of it`;
+  if (wal > 0) return `${file}, though "${real}-wal" holds data of it`;
+  // SQLite makes these files when the ledger itself has its first page already.
+  const beside = size === 0
+    ? ["-wal", "-shm"].find((end) => sizeOf(`${real}${end}`) !== undefined)
+    : undefined;
+  if (beside !== undefined) return `${file}, though "${real}${beside}" shows that it was in use`;
   // Of any other size SQLite says itself that it is no database.
   return size === 1 ? `${file}: it has 1 byte` : undefined;
 }
@@ -169,6 +191,19 @@ export function lostLedger(path: string, why: string, hasMark: boolean): LedgerE
 const wayOn = (path: string) =>
   "put the newest copy in its place, or look at the account's orders and go on without what is lost: " +
   `hsgate ledger accept --ledger "${path}" --because "what you saw"`;
+
+/**
+ * Says what nobody can know of a ledger that has no mark; nothing when it has one, or is not there. Copies have none, and
+ * neither has a ledger whose first start was broken off.
+ */
+export function whyUnmarked(path: string): string | undefined {
+  const size = sizeOf(path);
+  if (size === undefined || sizeOf(markPath(path)) !== undefined) return undefined;
+  const mark = `its mark "${markPath(path)}" is missing`;
+  return size === 0
+    ? `it is no ledger: it is empty, and ${mark}: nothing shows whether anything was in it, and the next run begins a new one`
+    : `${mark}: nothing shows whether it lacks its latest writes, unless it is a copy`;
+}
 
 /** Size of a file in bytes; nothing when it is not there. */
 export function sizeOf(path: string): number | undefined {

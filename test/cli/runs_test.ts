@@ -132,7 +132,30 @@ Deno.test("ledger backup copies and checks; ledger verify ends with 7 for one th
   assertEquals([code, JSON.parse(out)], [7, {
     ok: false,
     faults: ["a run that was skipped says why: not so in 1"],
+    warnings: [],
   }]);
+});
+
+Deno.test("a ledger without its mark is told by ledger verify, and by the next command where it knows a write", async () => {
+  await using h = await history();
+  const verify = ["ledger", "verify", "--ledger", h.file];
+  const { code, err } = await cli(verify);
+  assertEquals([code, err], [0, ""], "the control");
+  const missing = `its mark "${await Deno.realPath(h.file)}.mark" is missing`;
+  for (const hasWrite of [false, true]) {
+    if (hasWrite) {
+      using ledger = new Ledger(h.file);
+      ledger.countWrite({ account: "a", runKey: "r", step: "s", at: 0 });
+    }
+    await Deno.remove(`${h.file}.mark`);
+    const told = await cli(verify);
+    assertEquals([told.code, told.out], [0, `"${h.file}" holds together\n`]);
+    assertStringIncludes(told.err, missing);
+    assertStringIncludes(JSON.parse((await cli([...verify, "--json"])).out).warnings.join(), missing);
+    const runs = await cli(["runs", "--ledger", h.file]);
+    assertEquals([runs.code, runs.err.includes(missing)], [0, hasWrite]);
+    assertEquals((await cli(verify)).err, "", "opening it has made the mark anew");
+  }
 });
 
 Deno.test("ledger verify ends with 7 for a file that is damaged, cut off or no ledger, and says what to do", async () => {
@@ -180,7 +203,11 @@ Deno.test("ledger verify ends with 7 for a file that is damaged, cut off or no l
   const empty = `${h.path}/empty.db`;
   await Deno.writeFile(empty, new Uint8Array());
   const verified = await cli(["ledger", "verify", "--ledger", empty]);
-  assertEquals([verified.code, verified.out], [7, `${empty}: it is no ledger: it is empty\n`]);
+  assertEquals(verified.code, 7);
+  assertStringIncludes(verified.out, `${empty}: it is no ledger: it is empty, and its mark `);
+  const taken = await cli(["runs", "--ledger", empty]);
+  assertEquals(taken.code, 0);
+  assertStringIncludes(taken.err, "it is empty, and its mark ");
 });
 
 Deno.test("runs, why and pause refuse what is not there with exit code 2", async () => {

@@ -1,7 +1,9 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { Ledger, LedgerError } from "../../lib/runner/ledger.ts";
 import { acceptLoss, backupLedger, verifyLedgerFile } from "../../lib/runner/ledger_care.ts";
+import { whyUnmarked } from "../../lib/runner/ledger_mark.ts";
 import { migrations } from "../../lib/runner/migrations.ts";
 import { cli } from "../cli/support.ts";
 import { killInWrite } from "./store_child.ts";
@@ -136,6 +138,9 @@ Deno.test("a first start, a crash before the mark and a ledger of the version be
   Deno.writeTextFileSync(`${path}.mark`, "{");
   assertStringIncludes(String(openedAs(path)), "is damaged");
   assertEquals(verifyLedgerFile(path), ["its mark is damaged"]);
+  Deno.removeSync(path);
+  for (const end of ["-wal", "-shm"]) if (existsSync(`${path}${end}`)) Deno.removeSync(`${path}${end}`);
+  assertEquals(verifyLedgerFile(path), ["its mark is damaged", "the file is gone"]);
   // So does a "-wal" without its file, which SQLite would delete.
   const other = `${folder.path}/other.db`;
   Deno.writeFileSync(`${other}-wal`, new Uint8Array(100));
@@ -279,4 +284,50 @@ Deno.test("ledger verify and accept say what is lost and how to go on; a second 
   assertEquals((await cli(["runs", "--ledger", path])).out, "there are no runs\n");
   const again = await cli(["ledger", "accept", "--ledger", path, "--because", "none was placed"]);
   assertEquals(again.code, 2, again.err);
+});
+
+Deno.test("an empty ledger beside what SQLite keeps of one in use is refused; alone it is told and taken as new", () => {
+  for (const end of ["-wal", "-shm"]) {
+    using folder = temporaryFolder();
+    const path = `${folder.path}/hsgate.db`;
+    Deno.writeFileSync(path, new Uint8Array());
+    Deno.writeFileSync(`${path}${end}`, new Uint8Array());
+    assertStringIncludes(String(openedAs(path)), "the file is empty, though");
+    assertStringIncludes(verifyLedgerFile(path).join(), "shows that it was in use");
+  }
+  using folder = temporaryFolder();
+  const path = `${folder.path}/hsgate.db`;
+  Deno.writeFileSync(path, new Uint8Array());
+  assertStringIncludes(verifyLedgerFile(path).join(), "the next run begins a new one");
+  assertEquals(openedAs(path), []);
+  assertEquals([verifyLedgerFile(path), whyUnmarked(path)], [[], undefined]);
+  Deno.removeSync(`${path}.mark`);
+  assertEquals(verifyLedgerFile(path), []);
+  assertStringIncludes(whyUnmarked(path) ?? "", `its mark "${Deno.realPathSync(path)}.mark" is missing`);
+});
+
+Deno.test("a ledger behind links uses the files beside the real one, also when that is gone", () => {
+  using folder = temporaryFolder();
+  const [real, link, second] = ["data/real.db", "link.db", "second.db"].map((name) =>
+    `${folder.path}/${name}`
+  );
+  Deno.mkdirSync(`${folder.path}/data`);
+  Deno.symlinkSync("data/real.db", link!);
+  Deno.symlinkSync(link!, second!);
+  {
+    using ledger = new Ledger(second!);
+    ledger.countWrite({ account: "a", runKey: "r", step: "s", at: 0 });
+    ledger.mark();
+  }
+  const names = () => [...Deno.readDirSync(folder.path)].map(({ name }) => name).sort();
+  assertEquals(names(), ["data", "link.db", "second.db"]);
+  for (const path of [link!, second!, real!]) assertEquals([path, openedAs(path)], [path, []]); // the control
+  Deno.removeSync(real!);
+  for (const path of [link!, second!, real!]) {
+    assertStringIncludes(String(openedAs(path)), "the file is gone, though");
+    assertStringIncludes(verifyLedgerFile(path).join(), "the file is gone, though");
+  }
+  Deno.removeSync(`${real}.mark`);
+  Deno.writeFileSync(`${real}-wal`, new Uint8Array(100));
+  assertStringIncludes(String(openedAs(link!)), "real.db-wal");
 });

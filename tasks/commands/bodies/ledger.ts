@@ -4,6 +4,7 @@
  * @module
  */
 import { acceptLoss, backupLedger, verifyLedgerFile } from "../../../lib/runner/ledger_care.ts";
+import { whyUnmarked } from "../../../lib/runner/ledger_mark.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { LedgerAcceptInput } from "../ledger_accept.ts";
 import type { LedgerBackupInput } from "../ledger_backup.ts";
@@ -27,9 +28,12 @@ export async function backup({ args: [file = ""], flags, host }: LedgerBackupInp
 export async function verify({ flags, host }: LedgerVerifyInput): Promise<number> {
   const path = await existingLedger(flags, host);
   const faults = readable(path, () => verifyLedgerFile(path));
-  if (flags.json) host.out(JSON.stringify({ ok: faults.length === 0, faults }));
+  const unmarked = faults.length === 0 ? whyUnmarked(path) : undefined;
+  const warnings = unmarked === undefined ? [] : [unmarked];
+  if (flags.json) host.out(JSON.stringify({ ok: faults.length === 0, faults, warnings }));
   else if (faults.length === 0) host.out(`"${path}" holds together`);
   else for (const fault of faults) host.out(`${path}: ${plain(fault)}`);
+  for (const warning of warnings) host.note(`hsgate: warning: ${path}: ${plain(warning)}`);
   if (faults.length === 0) return 0;
   host.note(
     "  -> Stop the scheduler, keep this file, and copy the last backup to its place. The backup knows nothing of what " +

@@ -6,7 +6,7 @@
 import { didYouMean } from "../../../lib/client/nearest.ts";
 import { Ledger, LedgerError, type LedgerOptions } from "../../../lib/runner/ledger.ts";
 import { whyNoAccess } from "../../../lib/runner/ledger_access.ts";
-import { markPath } from "../../../lib/runner/ledger_mark.ts";
+import { markPath, sizeOf, whyUnmarked } from "../../../lib/runner/ledger_mark.ts";
 import { type Doubt, doubtAbout } from "../../../lib/runner/ledger_place.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import type { FlagValues, sharedFlags } from "../command.ts";
@@ -66,7 +66,16 @@ export async function openLedger(
         `hsgate: the ledger "${path}" is locked by another process; waiting up to ${mostMs / 1000} s for it`,
       ),
   };
-  return readable(path, () => new Ledger(path, options));
+  // Asked before it is opened: opening it makes a new mark.
+  const unmarked = path === ":memory:" ? undefined : readable(path, () => whyUnmarked(path));
+  const wasEmpty = unmarked !== undefined && sizeOf(path) === 0;
+  const ledger = readable(path, () => new Ledger(path, options));
+  // Without a write there is nothing to lose; one of the first versions has none that is counted.
+  const hasWrites = Object.keys(ledger.ownMark()?.lastWrites ?? {}).length > 0;
+  if (unmarked !== undefined && (hasWrites || wasEmpty)) {
+    host.note(`hsgate: warning: the ledger "${path}": ${unmarked}`);
+  }
+  return ledger;
 }
 
 /** Warns whoever runs recipes that write of a ledger that may be gone one day. */
