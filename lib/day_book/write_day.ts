@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { LIST_LEFT_OUT } from "../operations/wire_rows.ts";
 import { csvRecord } from "../csv_text.ts";
 import { dayBookColumns, describeColumns } from "./columns.ts";
 import { differenceColumns, DifferenceFile, differenceRecord, KEPT_DIFFERENCES } from "./differences.ts";
@@ -81,6 +82,11 @@ export async function draftDay(options: DayParts, judgement: Judgement, folder: 
     ...notRead.map(({ market, list, reason }) => `${market}: ${list} were not read: ${reason}`),
     ...parts.flatMap(({ market, spec: { list }, unproven }) =>
       unproven === undefined ? [] : `${market}: ${list} may be cut: ${unproven}`
+    ),
+    ...judged.checks.flatMap(({ check, result, market, detail }) =>
+      check === "empty" && result === "not-checkable" && detail.endsWith(LIST_LEFT_OUT)
+        ? `${market}: ${detail}`
+        : []
     ),
   ];
   const files: Summary["files"] = {};

@@ -257,6 +257,23 @@ Deno.test("doctor warns of a clock that differs from the platform's by more than
   );
 });
 
+Deno.test("doctor says it when the platform's answer bears no time", async () => {
+  await using at = await world();
+  const { authUrl } = at.platform.info;
+  await using relay = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { method, url, headers } = request;
+    const body = method === "GET" ? null : await request.bytes();
+    const answer = await fetch(authUrl + new URL(url).pathname, { method, headers, body });
+    const given = new Headers(answer.headers);
+    given.set("date", "none");
+    return new Response(await answer.bytes(), { status: answer.status, headers: given });
+  });
+  const env = { ...at.env, HSGATE_AUTH_URL: `http://127.0.0.1:${relay.addr.port}` };
+  const found = await doctor(env);
+  assertEquals([found.code, statesOf(found).clock], [0, "warning"]);
+  assertStringIncludes(found.of("clock"), "nothing told the platform's time");
+});
+
 const refused: [
   what: string,
   options: Partial<PlatformOptions>,

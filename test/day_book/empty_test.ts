@@ -92,9 +92,10 @@ Deno.test("exportDayBook() believes in no emptiness of weeks in which the folder
 Deno.test("exportDayBook() believes in no emptiness that answers without a list say alone", async () => {
   await using book = openBook(bookOf("hk", 5));
   book.broker.answer = ({ key }) => isList(key) ? okText("{}") : undefined;
-  const { days: [day] } = await book.again();
-  assertEquals([day?.status, day?.rows.fills], ["provisional", 0]);
+  const { ok, days: [day] } = await book.again();
+  assertEquals([ok, day?.status, day?.rows.fills], [false, "provisional", 0]);
   assertStringIncludes(day!.provisionalBecause[0]!, "the answer holds no list");
+  assertStringIncludes(day!.incomplete[0]!, "the answer holds no list");
   // A list of the day is there, so the others are those of a server that leaves out empty lists.
   for (const there of ["Deliver", "Entrust", "FundJour"]) {
     await using one = openBook({});
