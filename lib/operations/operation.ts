@@ -83,6 +83,9 @@ export interface OperationInit<Params, Result, P extends Paging | undefined = Pa
   instead?: string;
   /** Where to look after a write whose answer was lost. Every write has it; empty where no list shows the outcome. */
   provenBy?: readonly Proof[];
+  /** Ids of what the broker says that it did not do; a step with any is not ok. */
+  // deno-lint-ignore no-explicit-any -- as above
+  undone?: (answer: any) => readonly string[];
   /** It only cancels orders: sent after another cancellation whose answer was lost, it can do no harm. */
   cancels?: true;
   /** Ids of which the answer does not say what became of them, or says two things: their outcome is unknown. */

@@ -164,6 +164,8 @@ interface CancelAnswer {
   failed: readonly { orderId: string }[];
 }
 
+const notCancelled = ({ failed }: CancelAnswer) => failed.map(({ orderId }) => orderId);
+
 const noMessage = gap("message definition not published");
 
 /** Conditional orders have lists of their own; an order that fills at once may be in no list of orders. */
@@ -332,11 +334,12 @@ export const orders = family("orders", {
     group: "trade",
     effect: "write",
     cancels: true,
+    undone: notCancelled,
     provenBy: [ordinaryProof],
     unmentioned: ({ orderIds }: CancelManyParams, { cancelled, failed }: CancelAnswer) => {
-      const notCancelled = new Set(failed.map(({ orderId }) => orderId));
+      const left = new Set(failed.map(({ orderId }) => orderId));
       // In one list and not in the other: an id in both says nothing.
-      return orderIds.filter((id) => cancelled.includes(id) === notCancelled.has(id));
+      return orderIds.filter((id) => cancelled.includes(id) === left.has(id));
     },
     needs: "trade-login",
     source: "API document 4.3",
@@ -360,9 +363,10 @@ export const orders = family("orders", {
     group: "trade",
     effect: "write",
     cancels: true,
+    undone: notCancelled,
     provenBy: [ordinaryProof],
     unmentioned: (_params: unknown, { cancelled, failed }: CancelAnswer) =>
-      failed.map(({ orderId }) => orderId).filter((id) => cancelled.includes(id)),
+      notCancelled({ cancelled, failed }).filter((id) => cancelled.includes(id)),
     needs: "trade-login",
     source: "API document 4.3; the empty list from the community Go SDK",
     request: params({ market }),

@@ -35,6 +35,19 @@ export function provingLists(operation: Provable, params?: unknown): string[] {
   return [...new Set(proofsOf(operation, params).flatMap(({ lists }) => lists))];
 }
 
+/** Returns the commands that read lists whole: `hsgate call orders.today --all`. */
+export function commandsOf(lists: readonly string[], program: string): string[] {
+  return lists.map((name) => {
+    const isPaged = operations.get(name)?.paging !== undefined;
+    return `${program} call ${name}${isPaged ? " --all" : ""}`;
+  });
+}
+
+/** Whether any of the lists has to be asked for a market. */
+export function needsMarket(lists: readonly string[]): boolean {
+  return lists.some((name) => operations.get(name)?.request.fields?.market?.optional === false);
+}
+
 /** Returns the lists that answer on a later day in the place of lists of today. */
 export function laterLists(lists: readonly string[]): string[] {
   return lists.flatMap((name) => operations.get(name)?.instead ?? []);

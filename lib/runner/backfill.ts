@@ -248,7 +248,7 @@ export function rerun(
     if (row === undefined) return false;
     if (isOpen(row)) {
       throw new TypeError(
-        `Cannot run "${runKey}" again: a write is never repeated, and it is open what this one came to; ` +
+        `Cannot run "${runKey}" again: a write is never repeated, and the outcome of this one is unknown; ` +
           `"runs show" of it says where to look, then: hsgate settle ${runKey} ok|failed --because "what you saw"`,
       );
     }

@@ -196,7 +196,7 @@ function isOverlapped(ledger: Ledger, { name, overlap }: CompiledRecipe, { kind 
   ) !== undefined;
 }
 
-/** The run of which it is open what it wrote on the account. */
+/** Returns the run whose writes on the account have an unknown outcome. */
 export function unsettledOn(ledger: Ledger, account: string): string | undefined {
   return ledger.get<{ run_key: string }>(
     `select run_key from run where class = 'write' and state in ('waiting_recovery', 'unknown')

@@ -17,7 +17,8 @@ export interface Hindrance {
 export function tellHeld({ because, by }: Hindrance): string {
   switch (because) {
     case "recovery":
-      return `it is open what "${by}" wrote on the account; look at it, then: hsgate settle ${by} ok|failed`;
+      return `the outcome of what "${by}" wrote is unknown: check the account's orders, then run ` +
+        `"hsgate settle ${by} ok|failed"`;
     case "account":
       return by === undefined ? "another run has the account" : `"${by}" has the account`;
     case "unsafe":

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { laterLists, whereToLook } from "../operations/proof.ts";
+import { commandsOf, laterLists, whereToLook } from "../operations/proof.ts";
 import type { Ledger } from "./ledger.ts";
 import type { RunRow } from "./run_rows.ts";
 import { showInstant } from "./slots.ts";
@@ -57,7 +57,7 @@ export function openWriteAdvice(ledger: Ledger, row: RunRow): string[] {
 function placesFor(lists: readonly string[] | undefined): string {
   if (lists === undefined) return whereToLook({}).replace(/^look /, "");
   const later = laterLists(lists);
-  const calls = lists.map((name) => `hsgate call ${name} --all`).join(", ");
+  const calls = commandsOf(lists, "hsgate").join(", ");
   return lists.length === 0
     ? "no list of the broker shows it"
     : `${calls}${later.length === 0 ? "" : ` (on a later day: ${later.join(", ")})`}`;

@@ -347,7 +347,10 @@ export async function startCode(file: URL, options: CodeOptions): Promise<CodePr
     send: (line) => void writer.write(new TextEncoder().encode(`${line}\n`)).catch(() => {}),
     async reason() {
       await ended;
-      return printer.reason();
+      // What it printed before is no reason.
+      return (await child.status).success
+        ? "it ended its own process before it had returned, as Deno.exit() does"
+        : printer.reason();
     },
     async [Symbol.asyncDispose]() {
       signal?.removeEventListener("abort", kill);

@@ -190,7 +190,12 @@ function operationMaker(operation: AnyOperation): StepMaker {
         },
       );
     },
-    run: async (given, context) => await callOperation(operation, normalizeParams(fields, given), context),
+    async run(given, context) {
+      const answer = await callOperation(operation, normalizeParams(fields, given), context);
+      const isDone = typeof answer !== "object" || operation.undone === undefined ||
+        operation.undone(answer).length === 0;
+      return isDone ? answer : { ok: false, ...answer };
+    },
     ...operation.effect === "write" && {
       plan: (given) => Promise.resolve({ call: operation.name, params: normalizeParams(fields, given) }),
     },

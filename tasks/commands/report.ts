@@ -15,6 +15,7 @@ import {
   TransportError,
   UnmappedError,
 } from "../../lib/errors.ts";
+import { commandsOf, needsMarket } from "../../lib/operations/proof.ts";
 import { damageOf } from "../../lib/runner/ledger_damage.ts";
 import type { Command } from "./command.ts";
 import { exitCodeOf, InterruptedError, isMisuse, UsageError } from "./exit_codes.ts";
@@ -90,12 +91,12 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
   }
   if (error instanceof OutcomeUnknownError) {
     const { lists } = error;
-    const calls = lists.map((name) => `"deno task hsgate call ${name} --all"`);
+    const calls = commandsOf(lists, "deno task hsgate").map((words) => `"${words}"`);
     return calls.length === 0
       ? "It may have happened. Do not repeat it: first look in the broker's app"
-      : `It may have happened. Do not repeat it: first read ${
-        calls.join(" and ")
-      } with the market of the order`;
+      : `It may have happened. Do not repeat it: first read ${calls.join(" and ")}${
+        needsMarket(lists) ? " with the market of the order" : ""
+      }`;
   }
   if (damageOf(error) ?? damageOf(error.cause)) {
     return '"deno task hsgate ledger verify" lists what is wrong with it, and what to do';

@@ -256,6 +256,17 @@ Deno.test("doctor warns of a proxy that would catch calls to this machine", asyn
   assertEquals(code, 0);
   assertEquals(statesOf(out).proxy, "warning");
   assertStringIncludes(textOf(out, "proxy"), "Set NO_PROXY=127.0.0.1");
+  const last = async (given: Record<string, string>) =>
+    (await cli(["doctor"], { env: given })).out.trimEnd().split("\n").at(-1)!;
+  const warned = await last(env);
+  assertStringIncludes(warned, "No check failed. Look at the warning");
+  assertStringIncludes(warned, "proxy");
+  // The control: without a warning everything works.
+  const states = Object.values(statesOf((await cli(["doctor", "--json"], { env: envOf(gateway) })).out));
+  assertEquals(
+    (await last(envOf(gateway))).startsWith("Everything that was looked at works."),
+    !states.includes("warning"),
+  );
   const fine = await cli(["doctor", "--json"], { env: { ...env, NO_PROXY: "localhost, 127.0.0.1" } });
   assertEquals(statesOf(fine.out).proxy, undefined);
 });

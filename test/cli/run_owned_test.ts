@@ -95,7 +95,8 @@ Deno.test("schedule sends no order of a run by hand that waits for another accou
 
 Deno.test("run says of a run that somebody else has what its row says, and never that nothing happened", async () => {
   await using gateway = await simulate({ fillsPerDay: 0 });
-  await using dir = await folder({ "buy.yaml": buy.replace("1h30m", "1h") });
+  const otherText = buy.replace("1h30m", "1h").replace(/name: .*/, "name: other");
+  await using dir = await folder({ "buy.yaml": buy.replace("1h30m", "1h"), "other.yaml": otherText });
   const path = `${dir.path}/l.db`;
   const file = `${dir.path}/buy.yaml`;
   const run = () =>
@@ -120,7 +121,7 @@ Deno.test("run says of a run that somebody else has what its row says, and never
       [
         "state = 'unknown', reason = 'write'",
         5,
-        `${key} was begun by another process, and it is open what it wrote`,
+        `${key} was begun by another process, and the outcome of what it wrote is unknown`,
       ],
       ["state = 'waiting_recovery'", 5, "until then nothing more is written"],
       [
@@ -135,6 +136,21 @@ Deno.test("run says of a run that somebody else has what its row says, and never
     assertEquals(ended, code, out);
     assertStringIncludes(out, words);
   }
+  // Another recipe of the account waits for the same answer of a person, however long it waits.
+  set("state = 'unknown', reason = 'write', holder = null, lease_until = null");
+  const other = `${dir.path}/other.yaml`;
+  const held = await cli(["run", other, "--ledger", path, "--wait", "0"], {
+    env: { ...envOf(gateway), ...VOLATILE },
+    files: { [other]: otherText },
+    now: () => MORNING + 60_000,
+  });
+  assertStringIncludes(
+    held.out + held.err,
+    "was not run: the outcome of what an earlier run wrote is unknown",
+  );
+  assertStringIncludes(held.out, `"deno task hsgate runs show ${key}" says where to look`);
+  assertStringIncludes(held.out, `settle ${key} ok|failed`);
+  assert(!held.out.includes("waits longer"), held.out);
 });
 
 Deno.test({

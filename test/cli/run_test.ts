@@ -772,6 +772,11 @@ Deno.test("showRun() writes plain lines without codes elsewhere, and none for a 
 
 Deno.test("shortResult() says in a few words what a step answered with", () => {
   assertEquals(shortResult([1, 2]), "2 rows");
+  assertEquals(shortResult({ cancelled: ["1", "2"], failed: ["3"] }), "2 cancelled, 1 failed");
+  assertEquals(
+    shortResult({ stillOpen: ["1", "2"], days: ["a", "b"], files: ["c"] }),
+    "2 still open, 2 days, 1 file",
+  );
   assertEquals(
     shortResult({ ok: true, day: "2025-08-15", files: ["a"], path: "out/x", empty: [] }),
     "day 2025-08-15, 1 file",

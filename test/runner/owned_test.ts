@@ -327,8 +327,8 @@ Deno.test("Scheduler passes slots over while their recipe's own write is open: n
   const skipped = findRun(b.ledger, "orders/s1/2025-12-22T02:02:00Z")!; // it was listed
   assertStringIncludes(
     describeRun(b.ledger, skipped, { zone: "UTC", now: b.host.now() }),
-    'was skipped because it is open what "orders/s1/2025-12-22T02:00:00Z" wrote on the account; look at it, then: ' +
-      "hsgate settle orders/s1/2025-12-22T02:00:00Z ok|failed",
+    'was skipped because the outcome of what "orders/s1/2025-12-22T02:00:00Z" wrote is unknown: check the ' +
+      `account's orders, then run "hsgate settle orders/s1/2025-12-22T02:00:00Z ok|failed"`,
   );
   assertEquals(settled(b, "orders/s1/2025-12-22T02:00:00Z"), true);
   await b.host.pass(50_000);

@@ -179,3 +179,35 @@ Deno.test("an order list that is left out does not show that no order is open", 
     }
   }
 });
+
+Deno.test("a batch cancel with an order that was not cancelled is not ok", async () => {
+  const batch = async (failed: readonly string[]) => {
+    const ids = ["1", "2"];
+    await using end = farEnd(() =>
+      ok({
+        successEntrustId: ids.filter((id) => !failed.includes(id)),
+        failCancelEntrust: failed.map((failEntrustId) => ({ failEntrustId, remark: "filled" })),
+      })
+    );
+    await using client = await connect({ gateway: { url: end.url }, retry: { attempts: 1 } });
+    const text = JSON.stringify({
+      name: "sweep",
+      window: "XHKG.open..XHKG.close-10m",
+      steps: [{ id: "all", uses: "orders.cancelMany", with: { market: "hk", orderIds: ids } }],
+    });
+    const recipe = await compileRecipe(text, "sweep.json");
+    const now = () => Date.parse("2025-08-15T10:30:00+08:00");
+    return await runRecipe(recipe, { client, now, allowWrites: true });
+  };
+  for (const failed of [["1", "2"], ["2"]]) {
+    const { ok: isOk, steps: [step] } = await batch(failed);
+    assertEquals([failed, isOk, step!.ok], [failed, false, false]);
+    assertEquals(
+      (step!.output as { failed: { orderId: string }[] }).failed.map(({ orderId }) => orderId),
+      failed,
+    );
+  }
+  // The control: each was cancelled.
+  const { ok: isOk, steps: [step] } = await batch([]);
+  assertEquals([isOk, step!.output], [true, { cancelled: ["1", "2"], failed: [] }]);
+});

@@ -206,6 +206,16 @@ Deno.test("a step ends with every process that it has started, and waits for non
   }
 });
 
+Deno.test("a step that ends its own process fails for that reason, whatever it printed before", async () => {
+  using folder = folderWith(step('console.log("an error was handled"); console.log("bye"); Deno.exit(0);'));
+  const error = await assertRejects(() => folder.run(), OwnStepError);
+  assertStringIncludes(error.message, "it ended its own process before it had returned");
+  assert(!error.message.includes("bye"), error.message);
+  // The control: an end with a code that is no success is told by what was printed.
+  using failing = folderWith(step('console.error("error: the disk is gone"); Deno.exit(3);'));
+  await assertRejects(() => failing.run(), OwnStepError, "the disk is gone");
+});
+
 Deno.test("what is started for a step ends when the program is killed, and its folder goes", async () => {
   const main = `import { loadRecipe } from "hsgate/recipes";
     import { stepContext } from "${import.meta.resolve("./support.ts")}";

@@ -13,7 +13,9 @@ import {
 } from "../../lib/errors.ts";
 import { operations } from "../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../lib/operations/operation.ts";
+import { provingLists } from "../../lib/operations/proof.ts";
 import { memory } from "../../lib/transports/memory.ts";
+import { adviceFor } from "../../tasks/commands/report.ts";
 import { farEnd, json, ok, type Reaction, refused } from "../support/far_end.ts";
 import { directFarEnd } from "./direct_far_end.ts";
 
@@ -413,4 +415,22 @@ Deno.test("an answer that names no order, or another one, leaves a write open", 
   }
   const amend = (client: Client) => client.orders.amend({ ...ID, quantity: "100", price: "1" });
   assertEquals(await write(amend, "8"), { orderId: "8" });
+});
+
+Deno.test("the advice after a lost write names commands that work: pages and a market only where a list has them", () => {
+  const adviceOn = (name: string, params: unknown) => {
+    const operation = operations.get(name)!; // each is in the catalogue
+    const lists = provingLists(operation, params);
+    return adviceFor(new OutcomeUnknownError("lost", { lists }))!;
+  };
+  const placed = adviceOn("orders.place", ORDER);
+  assertStringIncludes(placed, '"deno task hsgate call orders.today --all"');
+  assertStringIncludes(placed, "with the market of the order");
+  for (const name of ["futures.place", "algo.place"]) {
+    const advice = adviceOn(name, {});
+    assert(!advice.includes("market of the order"), advice);
+    for (const [, list = "", all] of advice.matchAll(/hsgate call (\S+?)( --all)?"/g)) {
+      assertEquals([list, all !== undefined], [list, operations.get(list)?.paging !== undefined]);
+    }
+  }
 });

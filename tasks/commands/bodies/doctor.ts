@@ -43,10 +43,15 @@ export async function run({ flags, host }: DoctorInput): Promise<number> {
   } else {
     const failures = findings.filter(({ state }) => state === "failed").length;
     host.out("");
+    const warnings = findings.filter(({ state }) => state === "warning").map(({ check }) => check);
     host.out(
-      failures === 0
-        ? "Everything that was looked at works."
-        : `${failures} of ${findings.length} checks failed.`,
+      failures > 0
+        ? `${failures} of ${findings.length} checks failed.`
+        : warnings.length > 0
+        ? `No check failed. Look at ${warnings.length === 1 ? "the warning" : "the warnings"} about: ${
+          [...new Set(warnings)].join(", ")
+        }.`
+        : "Everything that was looked at works.",
     );
   }
   return firstFailure?.exitCode ?? (firstFailure === undefined ? 0 : 1);

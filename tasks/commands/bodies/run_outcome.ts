@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { accountHolder, type Refusal } from "../../../lib/runner/claims.ts";
+import { accountHolder, type Refusal, unsettledOn } from "../../../lib/runner/claims.ts";
 import type { Ledger } from "../../../lib/runner/ledger.ts";
 import type { ScriptResult } from "../../../lib/runner/script.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
@@ -70,12 +70,15 @@ export function notRunLines(
     const why = reason !== undefined && reason in forPerson
       ? `: ${forPerson[reason as keyof typeof forPerson]}`
       : `: it waited for ${inTheWay({ ledger, recipe, reason: reason as Refusal }, connections, now)}`;
-    return [`${runKey} was not run${why}`, `  -> ${show}; --wait SECONDS waits longer`];
+    return [
+      `${runKey} was not run${why}`,
+      `  -> ${refusedAdvice(reason as Refusal, { ledger, recipe, connections, show })}`,
+    ];
   }
   if (state === "running") return [`${runKey} is being run by another process`, `  -> ${show}`];
   if (state === "waiting_recovery" || state === "unknown") {
     return [
-      `${runKey} was begun by another process, and it is open what it wrote`,
+      `${runKey} was begun by another process, and the outcome of what it wrote is unknown`,
       `  -> ${show}, and how to settle it; until then nothing more is written`,
     ];
   }
@@ -102,8 +105,30 @@ export function notRunLines(
   ];
 }
 
+/** What to do about a run that did not begin. */
+function refusedAdvice(
+  reason: Refusal,
+  { ledger, recipe, connections, show }: {
+    ledger: Ledger;
+    recipe: CompiledRecipe;
+    connections: Connections;
+    show: string;
+  },
+): string {
+  if (reason === "recovery") {
+    const by = unsettledOn(ledger, connections.accountOf(recipe));
+    if (by !== undefined) {
+      return `"deno task hsgate runs show ${by}" says where to look; then run "deno task hsgate settle ${by} ok|failed ` +
+        '--because TEXT"';
+    }
+  }
+  // What only a person can change does not change while somebody waits.
+  return reason in forPerson ? show : `${show}; --wait SECONDS waits longer`;
+}
+
 const forPerson = {
-  recovery: "it is open what an earlier run wrote, and nothing more is written before somebody has looked",
+  recovery:
+    "the outcome of what an earlier run wrote is unknown, and nothing is written before a person has looked",
   unsafe: "nothing may be written now",
   displaced: "another device has taken the trade login over",
   password:

@@ -28,7 +28,11 @@ export function shortResult(output: unknown): string {
 function wordOf(name: string, value: unknown): string | undefined {
   const words = spaced(name);
   if (Array.isArray(value)) {
-    return value.length === 0 ? undefined : counted(value.length, words.replace(/s$/, ""));
+    if (value.length === 0) return undefined;
+    // "2 days" and "1 day"; a name such as `cancelled` has no plural.
+    return words.endsWith("s")
+      ? counted(value.length, words.slice(0, -1))
+      : `${thousands(value.length)} ${words}`;
   }
   if (name === "rows" && typeof value === "number") return counted(value, "row");
   if (typeof value === "number") return `${words} ${thousands(value)}`;
