@@ -2,7 +2,7 @@
 /**
  * Starts the simulated broker behind the gateway's ports and the platform's, prints one line of JSON when it is ready, and runs until it is told to stop.
  *
- * Run: `deno run --allow-net --allow-read --allow-write tasks/sim.ts --help`
+ * Run: `deno run --allow-net=127.0.0.1,localhost --allow-read --allow-write tasks/sim.ts --help`
  *
  * @module
  */
@@ -228,6 +228,13 @@ export async function main(args: string[]): Promise<number> {
     if (error instanceof RangeError) {
       // The market and the calendars end somewhere on both sides.
       console.error(`Cannot start the simulator at this --clock and --days: ${error.message}`);
+      return 1;
+    }
+    if (error instanceof Deno.errors.NotCapable && error.message.includes("net access")) {
+      console.error(
+        'Cannot start the simulator: "deno task sim" may listen on this machine only; to open it to others, name the ' +
+          'address with "deno task hsgate sim --hostname ADDRESS"',
+      );
       return 1;
     }
     if (error instanceof Deno.errors.AddrInUse) {

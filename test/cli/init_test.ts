@@ -9,6 +9,7 @@ const all = [
   "README.md",
   "account.ts",
   "deno.json",
+  "deno.lock",
   "fees.ts",
   "hsgate.yaml",
   "notebook.ipynb",
@@ -334,4 +335,23 @@ Deno.test("relative() names the way from one folder to another", () => {
   assertEquals(way("file:///home/me/hsgate/desk/", "file:///home/me/hsgate/"), "../");
   assertEquals(way("file:///desk/", "file:///opt/a%20b/hsgate/"), "../opt/a b/hsgate/");
   assertEquals(way("file:///home/me/", "file:///home/me/hsgate/"), "./hsgate/");
+});
+
+Deno.test("init pins what a script of the folder loads: every package of the toolkit, and no other one", async () => {
+  await using dir = await folder();
+  const path = `${dir.path}/desk`;
+  assertEquals((await cli(["init", path, "--yes"])).code, 0);
+  const lock = await Deno.readTextFile(`${path}/deno.lock`);
+  const modules = ["hsgate", "hsgate/recipes", "hsgate/settings", "hsgate/simulator", "hsgate/rehearsal"];
+  await Deno.writeTextFile(`${path}/all.ts`, modules.map((name) => `import "${name}";\n`).join(""));
+  const all = await deno(path, ["run", "all.ts"]);
+  assertEquals([all.code, all.err], [0, ""]);
+  // A package that nobody has pinned is refused, also one that is on this machine already.
+  await Deno.writeTextFile(`${path}/other.ts`, 'import "npm:zod@4";\n');
+  const other = await deno(path, ["run", "other.ts"]);
+  assert(other.code !== 0 && /lockfile is out of date/i.test(other.err), other.err);
+  // A package with another content than the pinned one would be refused: its hash is there.
+  const { npm } = JSON.parse(lock) as { npm: Record<string, { integrity?: string }> };
+  for (const [name, { integrity }] of Object.entries(npm)) assert(integrity?.startsWith("sha512-"), name);
+  assertEquals(await Deno.readTextFile(`${path}/deno.lock`), lock);
 });

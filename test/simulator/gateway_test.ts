@@ -1,4 +1,5 @@
 /** The simulated gateway over real sockets, against shapes written out from the API document. */
+import config from "../../deno.json" with { type: "json" };
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { ManualClock } from "../../lib/simulator/clock.ts";
 import { Faults, startGateway } from "../../lib/simulator/gateway/mod.ts";
@@ -495,11 +496,16 @@ Deno.test("startGateway() makes credentials that follow from the seed", async ()
   assertEquals([PASSWORD, KEY, ENCRYPTED].includes(one.info.tradePassword), false);
 });
 
-const TASK = ["run", "--allow-net", "--allow-read", "--allow-write", "tasks/sim.ts"];
+/** The task as it is: a process with more permissions would hide what is missing. */
+const TASK = config.tasks.sim.command.split(" ").slice(1);
 
 function runTask(args: string[]): Deno.ChildProcess {
-  const options: Deno.CommandOptions = { args: [...TASK, ...args], stdout: "piped", stderr: "piped" };
-  return new Deno.Command(Deno.execPath(), options).spawn();
+  return new Deno.Command(Deno.execPath(), {
+    args: [...TASK, ...args],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
 }
 
 Deno.test("task sim prints one line of JSON when it is ready and ends with 0 on SIGTERM", async () => {
@@ -572,6 +578,11 @@ Deno.test("task sim ends with 1 when it cannot start", async () => {
   const taken = new URL(gateway.info.gatewayUrl).port;
   const cases: [args: string[], reason: string][] = [
     [["--http-port", taken, "--push-port", "0"], "a port is taken"],
+    // It may listen on this machine only.
+    [
+      ["--http-port", "0", "--push-port", "0", "--hostname", "0.0.0.0"],
+      "deno task hsgate sim --hostname ADDRESS",
+    ],
     [["--http-port", "0", "--push-port", "0", "--clock", "2035-01-01T00:00:00Z"], "at this --clock"],
   ];
   for (const [args, reason] of cases) {

@@ -9,7 +9,7 @@ import type { NextStep } from "./next_steps.ts";
 import { readmeFor } from "./readme.ts";
 import { recipesFor, SCHEMA } from "./recipes.ts";
 import { settingsFor } from "./settings_file.ts";
-import { configFor, toolkit } from "./toolkit.ts";
+import { configFor, lockFile, toolkit } from "./toolkit.ts";
 import type { PlannedFile } from "./work_folder.ts";
 
 /** The narrowest permissions that the script runs with. */
@@ -50,6 +50,7 @@ export async function filesFor(answers: Answers, steps: readonly NextStep[]): Pr
     { path: "notebook.ipynb", text: await template("notebook.ipynb") },
     { path: SCHEMA, text: `${schema}\n` },
     { path: "deno.json", text: await configFor(folder.url, fees[way]) },
+    { path: "deno.lock", text: await lockFile() },
     { path: "README.md", text: readmeFor(answers, steps) },
     { path: ".gitignore", text: gitignore },
   ];

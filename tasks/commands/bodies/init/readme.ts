@@ -51,6 +51,8 @@ Made by \`hsgate init\` for ${wayInWords(way)}, ${listed(markets)}, hours of ${c
 - \`recipe.schema.json\`: what may stand in a recipe, for the editor (VS Code with the YAML extension); after an
   update of the toolkit \`deno task hsgate schema --out recipe.schema.json\` writes it anew
 - \`deno.json\`: where the toolkit lies, and the tasks
+- \`deno.lock\`: the packages that scripts here may load, by their hashes; after an update of the toolkit, or
+  for packages of your own, \`deno install --frozen=false\` writes it again
 
 Run from this folder:
 

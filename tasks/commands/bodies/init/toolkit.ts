@@ -11,6 +11,8 @@ export const toolkit = new URL("../../../../", import.meta.url);
 
 /** The members of the toolkit's own configuration that a working folder repeats. */
 interface ToolkitConfig {
+  name: string;
+  version: string;
   imports: Readonly<Record<string, string>>;
   tasks: Readonly<Record<string, { description: string; command: string }>>;
   fmt: unknown;
@@ -34,8 +36,11 @@ export async function configFor(folder: URL, fees: string): Promise<string> {
         imports: Object.fromEntries(
           own.map(([name, path]) => [name, encodeURI(here) + path.replace(/^\.\//, "")]),
         ),
+        // Packages are those of deno.lock, or nothing runs; "deno install --frozen=false" takes others in.
+        lock: { frozen: true },
         tasks: {
           hsgate: taskOf(config, "hsgate", here),
+          call: taskOf(config, "call", here),
           sim: taskOf(config, "sim", here),
           fees: { description: "What the trades of the last seven days cost", command: fees },
         },
@@ -45,6 +50,19 @@ export async function configFor(folder: URL, fees: string): Promise<string> {
       2,
     )
   }\n`;
+}
+
+/**
+ * Writes the `deno.lock` of a working folder: the toolkit's packages with their hashes, so that a script there loads
+ * the packages that the toolkit was tested with.
+ */
+export async function lockFile(): Promise<string> {
+  const read = async (name: string) => await Deno.readTextFile(new URL(name, toolkit));
+  // Files of the toolkit's own.
+  const { name, version } = JSON.parse(await read("deno.json")) as ToolkitConfig;
+  const { workspace, ...packages } = JSON.parse(await read("deno.lock")) as { workspace: unknown };
+  const links = { [`jsr:${name}@${version}`]: workspace };
+  return `${JSON.stringify({ ...packages, workspace: { links } }, null, 2)}\n`;
 }
 
 /** The toolkit's own task, with its permissions and the packages of its lock file, as it is called from elsewhere. */
