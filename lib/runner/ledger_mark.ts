@@ -171,7 +171,9 @@ export function whyOlder(mark: Mark, found: Mark | undefined): string | undefine
 
 function tellMark({ lastWrites }: Mark): string {
   const writes = Object.entries(lastWrites).map(([account, last]) =>
-    `account "${account}" had ${last.number} writes, the last ${tellWrite(last)}`
+    `account "${account}" had ${last.number} ${last.number === 1 ? "write" : "writes"}, the last ${
+      tellWrite(last)
+    }`
   );
   return writes.length === 0
     ? "its mark says that there was a ledger, without a write so far"

@@ -5,7 +5,7 @@
  */
 import type { Issue } from "../errors.ts";
 import { holdsToken, namesSecret, secretAddress } from "./open_addresses.ts";
-import { classOf, findUnsafe, micOf, withDefaults } from "./recipe_rules.ts";
+import { classOf, findSlow, findUnsafe, micOf, withDefaults } from "./recipe_rules.ts";
 import type {
   CompiledNotice,
   CompiledRecipe,
@@ -136,6 +136,7 @@ async function compileValue(
     ...!isFine("misfire") && { misfire: undefined },
     ...!isFine("overlap") && { overlap: undefined },
   };
+  late.push(...await findSlow({ source: sound, schedules, steps }));
   late.push(...findUnsafe({ source: sound, recipeClass, schedules, window, steps, now: options.now?.() }));
   if (found.length + late.length > 0) return { found: [...found, ...late] };
   const defaults = Object.fromEntries(Object.entries(params).map(([name, { value }]) => [name, value]));
@@ -193,7 +194,10 @@ function readParams(source: RecipeSource, late: Found[]): Record<string, ReadPar
         ),
       );
     }
-    if (read.type === "text" && namesSecret(name)) {
+    // Passwords of digits are read as numbers.
+    const mayBeSecret = read.type === "text" ||
+      read.type === "integer" && /(pin|pass(word|wd|code)|pwd)$/i.test(name);
+    if (mayBeSecret && namesSecret(name)) {
       const secret = name.replaceAll(/([a-z\d])([A-Z])/g, "$1-$2").replaceAll("_", "-").toLowerCase();
       late.push(
         expected(

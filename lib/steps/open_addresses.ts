@@ -33,7 +33,7 @@ const knownHosts = [
 ];
 
 /** Words in the names of what must be kept secret. */
-const secretWords = /^(password|passwd|pwd|passphrase|passcode|secret|token|credentials?|apikey)$/;
+const secretWords = /^(password|passwd|pwd|pin|passphrase|passcode|secret|token|credentials?|apikey)$/;
 
 /** Tells whether a name is one of something to be kept secret: `password`, `apiToken`, `api_key`. */
 export function namesSecret(name: string): boolean {

@@ -14,6 +14,7 @@ import type {
 } from "./compiled.ts";
 import { durationOf, readDuration, showDuration } from "./durations.ts";
 import type { RecipeSource } from "./recipe_schema.ts";
+import { gapOver } from "./schedule.ts";
 import { expected, type Found } from "./schema_issues.ts";
 
 const MINUTE = 60_000;
@@ -68,7 +69,7 @@ export function findUnsafe(recipe: {
   recipeClass: RecipeClass;
   schedules: readonly CompiledSchedule[];
   window: SessionSpan | undefined;
-  steps: readonly (CompiledStep & { mostEveryMs?: number })[];
+  steps: readonly CompiledStep[];
   now: number | undefined;
 }): Found[] {
   const { source, recipeClass, schedules, window, now } = recipe;
@@ -90,7 +91,7 @@ export function findUnsafe(recipe: {
       );
     }
   }
-  found.push(...checkDeadline(source.deadline, schedules), ...checkEvery(recipe));
+  found.push(...checkDeadline(source.deadline, schedules));
   if (recipeClass !== "write") return found;
   const { action = undefined } = typeof source.misfire === "string"
     ? { action: source.misfire }
@@ -132,26 +133,38 @@ function checkDeadline(deadline: RecipeSource["deadline"], schedules: readonly C
   );
 }
 
-/** A schedule that is too slow for one of its steps: the login would run out between two runs. */
-function checkEvery({ source, schedules, steps }: Parameters<typeof findUnsafe>[0]): Found[] {
-  return steps.flatMap(({ id, uses, mostEveryMs }) =>
-    schedules.flatMap((schedule) => {
-      if (mostEveryMs === undefined || schedule.form !== "every" || schedule.everyMs <= mostEveryMs) {
-        return [];
-      }
+/** Finds schedules that are too slow for one of their steps: the login would run out between two runs. */
+export async function findSlow(
+  { source, schedules, steps }: {
+    source: RecipeSource;
+    schedules: readonly CompiledSchedule[];
+    steps: readonly (CompiledStep & { mostEveryMs?: number })[];
+  },
+): Promise<Found[]> {
+  const found: Found[] = [];
+  for (const { id, uses, mostEveryMs } of steps) {
+    if (mostEveryMs === undefined) continue;
+    for (const schedule of schedules) {
+      const gapMs = await gapOver(schedule, mostEveryMs);
+      if (gapMs === undefined) continue;
       const index = Array.isArray(source.schedule)
         ? source.schedule.findIndex((each) => each.id === schedule.id)
         : -1;
-      return [
+      const most = `at most ${showDuration(mostEveryMs)}`;
+      const text = schedule.form === "every"
+        ? most
+        : `${most} between two slots of the same hours, and here ${
+          showDuration(gapMs)
+        } pass; "every" says it best`;
+      found.push(
         expected(
-          ["schedule", ...index < 0 ? [] : [index], "every"],
-          `at most ${
-            showDuration(mostEveryMs)
-          }: step "${id}" (${uses}) runs at a third of the login's life or sooner`,
+          ["schedule", ...index < 0 ? [] : [index], schedule.form],
+          `${text}: step "${id}" (${uses}) runs at a third of the login's life or sooner`,
         ),
-      ];
-    })
-  );
+      );
+    }
+  }
+  return found;
 }
 
 function checkWindow({ from, to }: SessionSpan): Found[] {

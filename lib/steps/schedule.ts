@@ -92,6 +92,16 @@ async function checkMembers(source: ScheduleSource, isFine: (member: string) => 
       ),
     );
   }
+  if (isZone && /^Etc\/GMT[+-]/.test(timezone)) {
+    // The sign is the reverse of what people write: Etc/GMT+8 is the time of the Pacific.
+    const [sign, hours] = [timezone[7] === "+" ? "-" : "+", timezone.slice(8)];
+    found.push(
+      expected(
+        ["timezone"],
+        `the IANA name of a place such as "Asia/Hong_Kong": "${timezone}" means UTC${sign}${hours}`,
+      ),
+    );
+  }
   const cron = textOf("cron");
   if (cron !== undefined) found.push(...await checkCron(cron, isZone ? timezone : "UTC"));
   const span = readSpan(textOf("while") ?? USUAL_SPAN);
@@ -119,6 +129,32 @@ function zoneNamed(name: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+const DAY_MS = 86_400_000;
+/** Longer than any lunch: what stands on both sides are hours of their own, such as those of two days. */
+const BREAK_MS = 6 * 3_600_000;
+/** Slots that are looked at: those of a week, and of one that fires every minute those of some hours. */
+const MOST_LOOKED_AT = 1_000;
+
+/**
+ * Returns the time between two slots within the hours in which a schedule runs, where that is more than a limit; the
+ * whole day for a slot that stands alone.
+ */
+export async function gapOver(schedule: CompiledSchedule, limitMs: number): Promise<number | undefined> {
+  if (schedule.form === "every") return schedule.everyMs > limitMs ? schedule.everyMs : undefined;
+  if (schedule.form === "calendar") return limitMs < DAY_MS ? DAY_MS : undefined;
+  const { Cron } = await import("croner");
+  const job = new Cron(schedule.cron, { timezone: schedule.timezone, paused: true });
+  // A week without a change of the clocks anywhere.
+  const from = Date.UTC(2025, 0, 6);
+  const slots = job.nextRuns(MOST_LOOKED_AT, new Date(from)).map((date) => date.getTime())
+    .filter((at, index) => index < 2 || at < from + 7 * DAY_MS);
+  const gaps = slots.slice(1).map((at, index) => at - slots[index]!);
+  const wrong = gaps.find((gap, index) =>
+    gap > limitMs && (gap < BREAK_MS || index === 0 || gaps[index - 1]! > limitMs)
+  );
+  return wrong ?? (gaps.length === 0 && limitMs < DAY_MS ? DAY_MS : undefined);
 }
 
 async function checkCron(cron: string, timezone: string): Promise<Found[]> {

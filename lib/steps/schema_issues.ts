@@ -46,6 +46,15 @@ function explain(
     case "unrecognized_keys":
       return issue.keys.slice(0, MOST_ISSUES).map((key) => {
         const names = known(path);
+        if (names.includes(key)) {
+          // It belongs to another form of the same thing.
+          const given = valueAt(value, path);
+          const others = Object.keys(typeof given === "object" ? given ?? {} : {}).filter((each) =>
+            each !== key
+          );
+          const message = `does not go with ${others.map((each) => `"${each}"`).join(", ")}`;
+          return { path: [...path, key], message, isName: true };
+        }
         const hint = didYouMean(key, names) || (names.length === 0 ? "" : `; there are ${names.join(", ")}`);
         return { path: [...path, key], message: `no such member${hint}`, isName: true };
       });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { stepKinds } from "../../lib/steps/kinds/mod.ts";
 import { checkRecipes, compileRecipe, RecipeError } from "../../lib/steps/mod.ts";
 import { temporaryFolder } from "../day_book/simulated.ts";
@@ -308,6 +308,74 @@ Deno.test("a check refuses a keep-login that runs less often than three times in
   assertEquals(await recipe("40m", ", life: 2h"), []);
 });
 
+Deno.test("a check refuses a keep-login by cron or calendar whose slots are too far apart", async () => {
+  const recipe = (schedule: string, life = "30m", more = "") =>
+    problemsOf(
+      `name: x\n${more}schedule: ${schedule}\nsteps: [{ id: a, uses: keep-login, with: { market: hk, life: "${life}" } }]\n`,
+    );
+  const cron = (pattern: string) => `{ cron: "${pattern}", timezone: Asia/Hong_Kong }`;
+  for (
+    const [schedule, passed] of [
+      [cron("0 */2 * * *"), "2h"],
+      [cron("*/20 9-16 * * 1-5"), "20m"],
+      [cron("*/10 9-11,13-16 * * *"), "1h10m"],
+      [cron("0 9 * * *"), "1d"],
+      ["{ calendar: XHKG, at: open+1m }", "1d"],
+    ]
+  ) {
+    const [problem = "none", ...others] = await recipe(schedule!);
+    assertEquals([schedule, others], [schedule, []]);
+    assert(
+      problem.includes("at most 10m between two slots") && problem.includes(`here ${passed} pass`) &&
+        problem.includes("a third of the login's life"),
+      problem,
+    );
+  }
+  const byParam = "params: { life: 30m }\n";
+  assertEquals((await recipe(cron("0 * * * *"), "${{ params.life }}", byParam)).length, 1);
+  assertEquals((await recipe("{ every: 40m }", "${{ params.life }}", byParam)).length, 1);
+  // The control: often enough, over lunch, over midnight, and a longer life.
+  for (const pattern of ["*/10 9-16 * * 1-5", "*/5 21-23,0-4 * * *", "* * * * *"]) {
+    assertEquals([pattern, await recipe(cron(pattern))], [pattern, []]);
+  }
+  assertEquals(await recipe(cron("0 9-16 * * 1-5"), "3h"), []);
+  assertEquals(await recipe("{ every: 10m }", "${{ params.life }}", byParam), []);
+});
+
+Deno.test("a check says that a member does not go with the form, which zones are the reverse, and that a pin is a secret", async () => {
+  const recipe = (...lines: string[]) =>
+    problemsOf(
+      ["name: x", ...lines, "steps: [{ id: a, uses: orders.today, with: { market: hk } }]", ""].join("\n"),
+    );
+  const one = async (...lines: string[]) => (await recipe(...lines)).join("\n");
+  assertStringIncludes(
+    await one("schedule: { calendar: XHKG, at: open+10m, jitter: 20m }"),
+    'schedule.jitter: does not go with "calendar", "at"',
+  );
+  assertStringIncludes(
+    await one("secrets: { t: { env: A, file: b } }"),
+    'does not go with "',
+  );
+  // The control: a name that no form has.
+  assertStringIncludes(
+    await one("schedule: { calendar: XHKG, at: open+10m, jiter: 20m }"),
+    'no such member; did you mean "jitter"?',
+  );
+  assertStringIncludes(
+    await one('schedule: { cron: "0 9 * * *", timezone: Etc/GMT+8 }'),
+    'expected the IANA name of a place such as "Asia/Hong_Kong": "Etc/GMT+8" means UTC-8',
+  );
+  for (const zone of ["Asia/Hong_Kong", "UTC"]) {
+    assertEquals(await one(`schedule: { cron: "0 9 * * *", timezone: ${zone} }`), "");
+  }
+  for (const param of ['pin: "123456"', "pin: 123456", "tradePwd: x", "api_token: x"]) {
+    assertStringIncludes(await one(`params: { ${param} }`), "expected no secret");
+  }
+  for (const param of ["pin: true", "spin: 3", "tokens: 5", 'opinion: "x"']) {
+    assertEquals(await one(`params: { ${param} }`), "");
+  }
+});
+
 Deno.test("a check says what to write for a span without its unit, a secret without its origin, an offset as a zone", async () => {
   const recipe = (...lines: string[]) =>
     problemsOf(["name: x", ...lines, "steps:", "  - { id: a, uses: futures.funds }", ""].join("\n"));
@@ -359,7 +427,7 @@ Deno.test("a check says what to write for a span without its unit, a secret with
       ["connect: { simulator: { at: 2025-08-15T10:00:00+08:00, seed: 7 } }"],
       [cron("Asia/Hong_Kong")],
       [cron("UTC")],
-      [cron("Etc/GMT-8")],
+      [cron("Etc/UTC")],
       ["params: { passwordless: yes, tokens: 5, keyword: x }"],
     ]
   ) assertEquals(await recipe(line!), wrong, line);
