@@ -2,7 +2,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { connectConfigured } from "../../lib/client/configured.ts";
 import { distrustOf, readOwned } from "../../lib/owned_files.ts";
 import { folder } from "./runner_support.ts";
-import { envOf, simulate, spawned } from "./support.ts";
+import { envOf, simulate, spawned, trustAll } from "./support.ts";
 
 const isRoot = Deno.build.os !== "windows" && Deno.uid() === 0;
 const ignore = Deno.build.os === "windows";
@@ -127,6 +127,7 @@ Deno.test({
     await (await connectConfigured({ env, path })).close();
     const recipe = Deno.readTextFileSync(`${dir.path}/r.yaml`).replace("HOOK", `${dir.path}/hook`);
     Deno.writeTextFileSync(`${dir.path}/r.yaml`, recipe);
+    await trustAll(`${dir.path}/r.yaml`);
     Deno.chmodSync(`${dir.path}/hook`, 0o666);
     const { code, err } = await spawned(["run", `${dir.path}/r.yaml`]);
     assert(code !== 0, err);

@@ -340,6 +340,22 @@ Deno.test("a scheduler runs the version that was trusted until the edit is trust
   }
 });
 
+Deno.test("a timer runs the version that was trusted until the edit is trusted; a person's run is refused", async () => {
+  await using w = await world((url) => ({
+    "r.yaml":
+      `name: r\n${slot}steps: [{ id: tell, uses: notify, with: { webhook: "${url}", text: first } }]\n`,
+  }));
+  const path = `${w.path}/r.yaml`;
+  await trustAll(path);
+  await Deno.writeTextFile(path, (await Deno.readTextFile(path)).replace("first", "second"));
+  const person = await w.hsgate("run", path, "--ledger", w.ledger);
+  assertEquals([person.code, w.heard], [2, []]);
+  const timer = await w.hsgate("run", path, "--ledger", w.ledger, "--if-new");
+  assertEquals(timer.code, 0, timer.err);
+  assertStringIncludes(timer.err, '"r" was changed and the change is not trusted');
+  assertEquals(w.heard.map((each) => JSON.parse(each).text), ["first"]);
+});
+
 const traced =
   "open,openat,creat,execve,connect,bind,sendto,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat," +
   "link,linkat,symlink,symlinkat";

@@ -20,6 +20,7 @@ import {
   secretsLeft,
   secretVariables,
   shellLine,
+  trustLeft,
 } from "./deployment.ts";
 import { type Firing, inWholeMinutes } from "./firings.ts";
 import { runsOf, spell, twoDigits } from "./numbers.ts";
@@ -83,6 +84,7 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
     rows,
     next: [
       `${fetchLine(options, options.denoDir)}${fetchNote}`,
+      ...trustLeft(recipes, options),
       "(crontab -l; cat hsgate.crontab) | crontab -   # once; take lines of an earlier time out before",
       `settings: cron has no environment of yours; they, and the files of secrets, are named in ${options.dir}/hsgate.yaml`,
       ...secretsLeft(recipes, `${environmentFile(options)} (mode 600)`),

@@ -10,6 +10,7 @@ import {
   type Deployment,
   type DeployOptions,
   recipeFirings,
+  trustLeft,
 } from "./deployment.ts";
 
 /** What the program needs beside the rest. */
@@ -45,6 +46,7 @@ export function denoCron(recipes: readonly CompiledRecipe[], options: DenoCronOp
       inside: `the time, ${decidedInside(recipe)}`,
     })),
     next: [
+      ...trustLeft(recipes, options),
       `deno run --unstable-cron ${options.denoFlags.join(" ")} hsgate_cron.ts`,
       ...writers.length > 0
         ? [`set HSGATE_TIMELINE=${options.timeline} where it may trade, and nowhere else`]

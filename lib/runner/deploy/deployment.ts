@@ -4,6 +4,7 @@
  * @module
  */
 import type { CompiledRecipe } from "../../steps/compiled.ts";
+import { powersOf } from "../../steps/powers.ts";
 import { type Firing, firingsOf } from "./firings.ts";
 
 /** Where things lie on the machine that runs the recipes; all paths are absolute. */
@@ -177,6 +178,26 @@ export function secretVariables({ secrets = {}, secretNames = [] }: CompiledReci
 export function secretsLeft(recipes: readonly CompiledRecipe[], file: string): string[] {
   const names = [...new Set(recipes.flatMap(secretVariables))];
   return names.length === 0 ? [] : [`secrets of recipes, as NAME=value in ${file}: ${names.join(", ")}`];
+}
+
+/** The recipes that run only once they are trusted. */
+export const needTrust = (recipes: readonly CompiledRecipe[]): CompiledRecipe[] =>
+  recipes.filter((recipe) => powersOf(recipe).some(({ needsTrust }) => needsTrust));
+
+/**
+ * What is left to do so that recipes may run, one command or none.
+ *
+ * @param as Words before the command, such as those that make it another user's.
+ */
+export function trustLeft(
+  recipes: readonly CompiledRecipe[],
+  options: DeployOptions,
+  as: readonly string[] = [],
+): string[] {
+  const files = needTrust(recipes).map(options.fileOf);
+  if (files.length === 0) return [];
+  const line = shellLine([...as, ...denoWords(options), "trust", ...files, "--yes"]);
+  return [`${line}   # once, and after each edit: lets the recipes run as they are`];
 }
 
 /** Writes words for a POSIX shell. */

@@ -13,6 +13,7 @@ import {
   type DeployOptions,
   folderOf,
   missedInWords,
+  needTrust,
   recipeFirings,
   runWords,
   scheduleWords,
@@ -53,11 +54,21 @@ export function kubernetes(recipes: readonly CompiledRecipe[], options: Kubernet
     next: [
       "write HSGATE_GATEWAY_URL=, HSGATE_TRADE_PASSWORD= and what else the recipes need into hsgate.env, then",
       ...secretsLeft(recipes, "that file too"),
+      ...needTrust(recipes).length > 0
+        ? [
+          `trust the recipes while the image is built, as docs/deploy.md shows: ${
+            trustFile(options)
+          } must be in it`,
+        ]
+        : [],
       "kubectl create secret generic hsgate-settings --from-env-file=hsgate.env",
       "kubectl apply --dry-run=server -f hsgate.yaml && kubectl apply -f hsgate.yaml",
     ],
   };
 }
+
+/** The record of trusted recipes, which is a part of the image. */
+const trustFile = ({ dir }: DeployOptions): string => `${dir.replace(/\/+$/, "")}/trust.json`;
 
 const head = ({ image, as }: KubernetesOptions) =>
   `# Recipes of hsgate in Kubernetes.
@@ -205,6 +216,8 @@ ${args.map((word) => `      - ${JSON.stringify(word)}`).join("\n")}
     env:
       - name: HOME
         value: ${JSON.stringify(data)}
+      - name: HSGATE_TRUST_FILE
+        value: ${JSON.stringify(trustFile(options))}
       - name: DENO_NO_UPDATE_CHECK
         value: "1"
       - name: NO_COLOR

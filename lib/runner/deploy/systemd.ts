@@ -21,6 +21,7 @@ import {
   scheduleWords,
   secretsLeft,
   shellLine,
+  trustLeft,
 } from "./deployment.ts";
 import type { Firing } from "./firings.ts";
 import { runsOf, spell, twoDigits } from "./numbers.ts";
@@ -73,6 +74,7 @@ function nextOf(
       }`,
     ],
     ...forUser ? [`${fetchLine(options, options.denoDir)}${fetchNote}`] : fetchAs(runAs, options),
+    ...forUser ? trustLeft(recipes, options) : trustLeft(recipes, options, ["sudo", "-u", runAs, "-H"]),
     `${forUser ? "mkdir -p" : "sudo mkdir -p"} ${folder} && ${
       forUser ? "cp" : "sudo cp"
     } hsgate-*.service hsgate-*.timer ${folder}/`,

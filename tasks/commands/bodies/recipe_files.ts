@@ -17,6 +17,7 @@ import { didYouMean } from "../../../lib/client/nearest.ts";
 import { leadsOutside, loadFile, mayBeRecipe, mayHaveName } from "../../../lib/steps/load_recipe.ts";
 import { UsageError } from "../exit_codes.ts";
 import type { Host } from "../host.ts";
+import { plain } from "../print.ts";
 
 /** Folder of the recipes when none is named. */
 export const RECIPES = "recipes";
@@ -147,10 +148,7 @@ export async function servedRecipes(
       continue;
     }
     served.push(before);
-    waiting.push(
-      `"${before.name}" was changed and the change is not trusted, so the version that was trusted runs: ` +
-        `look at the file, then run "hsgate trust ${path}"`,
-    );
+    waiting.push(waitingText(before.name, path));
   }
   return { served, waiting, refused };
 }
@@ -182,26 +180,42 @@ export async function refuseUntrusted(recipe: CompiledRecipe, host: Pick<Host, "
 /**
  * Loads the recipe of one file for a run.
  *
- * @param text YAML or JSON in place of what the file holds.
  * @throws {UsageError} When it is not trusted, with its powers.
  */
 export async function loadToRun(
   path: string,
-  { host, text, ...options }: { host: Pick<Host, "env">; now?: () => number; text?: string },
+  { host, text, orTrusted = false, now = host.now }: {
+    host: Pick<Host, "env" | "note" | "now">;
+    /** The present of the run. @default the real one */
+    now?: () => number;
+    /** YAML or JSON in place of what the file holds. */
+    text?: string;
+    /** A timer asks: of an edited recipe the version that was trusted runs, as with a scheduler. */
+    orTrusted?: boolean;
+  },
 ): Promise<CompiledRecipe> {
   const trust = Trust.of(host.env);
+  await trust.records(); // a record that is not to be believed is no mistake of a recipe
   const mayRunCode = (file: string) => trust.isUnchanged(file);
-  let recipe: CompiledRecipe;
+  let recipe: CompiledRecipe | undefined;
   try {
-    recipe = await loadFile(path, { ...options, mayRunCode }, text);
+    recipe = await loadFile(path, { ...text === undefined && { now }, mayRunCode }, text);
   } catch (error) {
     if (!(error instanceof UnreadCodeError)) throw error;
-    const found = await untrustedIn(trust, { path, unread: true });
-    throw new UsageError(found?.text ?? error.message);
   }
-  await refuseUntrusted(recipe, host);
-  return recipe;
+  const found = await untrustedIn(trust, recipe === undefined ? { path, unread: true } : { path, recipe });
+  if (found !== undefined) {
+    const before = orTrusted ? await trustedBefore(trust, path, { now, current: [] }) : undefined;
+    if (before === undefined) throw new UsageError(found.text);
+    host.note(`hsgate: warning: ${plain(waitingText(before.name, path))}`);
+    return before;
+  }
+  return recipe!; // without one it is untrusted
 }
+
+const waitingText = (name: string, path: string) =>
+  `"${name}" was changed and the change is not trusted, so the version that was trusted runs: ` +
+  `look at the file, then run "hsgate trust ${path}"`;
 
 const fileName = (path: string) => path.replace(/^.*\//, "");
 const ENDING = /\.(ya?ml|json|ts)$/;

@@ -27,8 +27,8 @@ export async function run(input: RunInput): Promise<number> {
   const { path, text } = await findRecipe(name, host);
   // One in TypeScript is a program, which says itself what it holds.
   const recipe = path.endsWith(".ts")
-    ? await loadToRun(path, { host, now: host.now })
-    : await loadToRun(path, { host, text });
+    ? await loadToRun(path, { host, orTrusted: flags["if-new"] })
+    : await loadToRun(path, { host, text, orTrusted: flags["if-new"] });
   if (flags["dry-run"]) return await (await import("./run_dry.ts")).runDry(recipe, input);
   const ledger = await ledgerPath(flags, host);
   if (ledger !== undefined) return await (await import("./run_slot.ts")).runSlot(path, input);

@@ -45,7 +45,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   const { flags, host } = input;
   const now = clockOf(flags.now, host);
   const patienceMs = waitOf(flags.wait);
-  const recipe = await loadToRun(path, { host, now });
+  const recipe = await loadToRun(path, { host, now, orTrusted: flags["if-new"] });
   await using connections = await Connections.open(flags, host, { now });
   connections.check(recipe);
   refuseOtherTime(recipe, input);
