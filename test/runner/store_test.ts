@@ -48,7 +48,7 @@ Deno.test("a ledger that is empty, cut off or gone is refused while its mark nam
   const copy = `${path}.copy`;
   for (const end of ["", "-wal", ".mark"]) Deno.copyFileSync(`${path}${end}`, `${copy}${end}`);
   assertEquals(openedAs(copy), [`${KEY} running live`]);
-  const named = `account "default" had 1 writes, the last step "place" of ${KEY}`;
+  const named = `account "default" had 1 write, the last step "place" of ${KEY}`;
   const cases: [what: string, why: string, harm: () => void][] = [
     ["0 bytes", "the file is empty", () => Deno.truncateSync(path, 0)],
     ["1 byte", "the file is cut off", () => Deno.writeFileSync(path, new Uint8Array([83]))],
