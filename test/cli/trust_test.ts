@@ -302,7 +302,7 @@ Deno.test("a scheduler runs the version that was trusted until the edit is trust
   const path = `${w.path}/beat.yaml`;
   await trustAll(path);
   const text = await Deno.readTextFile(path);
-  const words = ["schedule", path, "--ledger", w.ledger];
+  const words = ["schedule", w.path, "--ledger", w.ledger];
   const texts = () => new Set(w.heard.map((each) => JSON.parse(each).text));
   const untilHeard = async (fits: () => boolean) => {
     const late = AbortSignal.timeout(60_000);
@@ -330,8 +330,16 @@ Deno.test("a scheduler runs the version that was trusted until the edit is trust
       next.err,
       '"beat" was changed and the change is not trusted, so the version that was trusted runs',
     );
+    const looks = [["runs"], ["why", "beat", "2025-08-15", "--recipes", w.path]];
+    const told = `"${path}" was changed and the change is not trusted; schedulers and timers run`;
+    for (const look of looks) {
+      assertStringIncludes((await cli([...look, "--ledger", w.ledger])).err, told, look[0]);
+    }
     if (when === "before it starts") {
       await trustAll(path);
+      for (const look of looks) {
+        assert(!(await cli([...look, "--ledger", w.ledger])).err.includes(told), look[0]);
+      }
       await untilHeard(() => texts().has("second"));
     }
     process.kill("SIGTERM");

@@ -22,6 +22,7 @@ import { checkKnown, openLedger } from "./ledger_file.ts";
 import { listOf } from "./lists.ts";
 import { noticeColors, noticeRowData, tellUnsent } from "./notice_lines.ts";
 import { seconds } from "./run_log.ts";
+import { tellUntrusted } from "./trust_notes.ts";
 
 const states = [
   "due",
@@ -57,6 +58,7 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
   const rows = latestRuns(ledger, { recipe, states: [...new Set(wanted)], limit: Number(limit) });
   const now = host.now();
   tellUnsent(ledger, host);
+  await tellUntrusted(ledger, host);
   if (flags.json) host.out(JSON.stringify(rows.map((row) => dataOf(row, now))));
   else if (rows.length === 0) host.out("there are no runs");
   else {

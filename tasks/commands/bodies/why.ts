@@ -11,6 +11,7 @@ import type { WhyInput } from "../why.ts";
 import { openLedger } from "./ledger_file.ts";
 import { clockOf } from "./lists.ts";
 import { findRecipe, getRecipe, notFound } from "./remembered_recipe.ts";
+import { tellUntrusted } from "./trust_notes.ts";
 
 /** Prints one line. */
 export async function run({ args: [name = "", date = ""], flags, host }: WhyInput): Promise<number> {
@@ -22,6 +23,7 @@ export async function run({ args: [name = "", date = ""], flags, host }: WhyInpu
   const { subject, isKnown } = await subjectNamed(name, ledger, { folder: flags.recipes, host, now });
   const where = isKnown ? "" : `${notFound(name, ledger, flags.recipes)}: `;
   const answer = `${where}${why(ledger, subject, { date, now: now() })}`;
+  await tellUntrusted(ledger, host);
   host.out(flags.json ? JSON.stringify({ recipe: name, date, why: answer }) : plain(answer));
   return 0;
 }
