@@ -364,6 +364,35 @@ Deno.test("a timer runs the version that was trusted until the edit is trusted; 
   assertEquals(w.heard.map((each) => JSON.parse(each).text), ["first"]);
 });
 
+Deno.test("check and test load no TypeScript of a stranger; check --run does so in a process that may reach nothing", async () => {
+  await using w = await world(() => ({
+    "own.yaml": `name: own\n${slot}steps: [{ id: own, uses: ./own_step.ts }]\n`,
+    "own_step.ts": STEP(),
+    "program.ts": 'throw new Error("it ran");\n',
+  }));
+  const checked = await w.hsgate("check", w.path, "--json");
+  assertEquals(checked.code, 0, checked.err);
+  const standings = (out: string) =>
+    JSON.parse(out).files.map(({ path, trust, issues }: Record<string, unknown[] | string>) =>
+      `${String(path).replace(/.*\//, "")} ${trust} ${issues!.length}`
+    );
+  assertEquals(standings(checked.out), ["own.yaml unknown 0", "program.ts unknown 0"]);
+  const loaded = await w.hsgate("check", w.path, "--json", "--run");
+  assertEquals(loaded.code, 2);
+  assertEquals(standings(loaded.out), ["own.yaml unknown 0", "program.ts undefined 1"]);
+  assertStringIncludes(loaded.out, '"kind":"program","name":"touch"');
+  const rehearsed = await w.hsgate(
+    "test",
+    `${w.path}/own.yaml`,
+    "--from",
+    "2025-08-14",
+    "--to",
+    "2025-08-14",
+  );
+  assertEquals([rehearsed.code, await w.has("ran")], [2, false]);
+  assertStringIncludes(rehearsed.err, 'Cannot run "own": nobody has trusted it');
+});
+
 const traced =
   "open,openat,creat,execve,connect,bind,sendto,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat," +
   "link,linkat,symlink,symlinkat";
