@@ -136,7 +136,7 @@ Deno.test("hsgate operations lists every operation by both names", async () => {
 Deno.test("hsgate operations explains one operation by the broker's name", async () => {
   const { code, out } = await cli(["operations", "TradeCancelEntrust"]);
   assertEquals(code, 0);
-  assertStringIncludes(out, "orders.cancel\nCancels one order and resolves to its order id.\n");
+  assertStringIncludes(out, "orders.cancel\nCancels one order and resolves to its order id.");
   assertStringIncludes(out, "quantity  entrustAmount, decimal above zero, optional\n");
 });
 
