@@ -9,10 +9,12 @@
  */
 
 const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/;
-/** What a spreadsheet may run, its forms of full width included; apostrophes in front, so that reading is exact. */
-const FORMULA = /^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+/**
+ * What a spreadsheet may run, its forms of full width included, also behind spaces and characters that cannot be seen;
+ * and behind apostrophes, so that reading is exact.
+ */
+const FORMULA = /^['\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^'*[\t\r\n]/u;
 const NUMBER = /^[+-]?\d+(\.\d+)?$/;
-const MARKED = /^'('*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])/;
 
 /** How cells are written. */
 export interface CsvOptions {
@@ -35,7 +37,8 @@ export function csvRecord(values: readonly unknown[], options?: CsvOptions): str
 
 /** Returns the text that a cell was written from. */
 export function plainText(cell: string): string {
-  return cell.replace(MARKED, "$1");
+  const rest = cell.slice(1);
+  return cell.startsWith("'") && FORMULA.test(rest) ? rest : cell;
 }
 
 /** Returns a row of cells as the texts that they were written from. */

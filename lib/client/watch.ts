@@ -10,7 +10,7 @@ import { orders } from "../operations/orders.ts";
 import { quotes } from "../operations/quotes.ts";
 import type { PushStream } from "../transports/push.ts";
 import type { TransportEvent } from "../transports/push_events.ts";
-import type { CallOptions, Transport } from "../transports/transport.ts";
+import type { BrokerTime, CallOptions, Transport } from "../transports/transport.ts";
 import {
   type SendSubscription,
   Subscriptions,
@@ -56,6 +56,8 @@ export class Watches {
   #stream: Promise<PushStream> | undefined;
   /** The request for order pushes, made once per stream. */
   #ordersOn: Promise<void> | undefined;
+  /** How far the broker's clock was ahead of ours when it last told. */
+  #aheadMs: number | undefined;
 
   constructor(context: WatchContext) {
     this.#context = context;
@@ -158,6 +160,7 @@ export class Watches {
     return await transport.openPushes({
       now,
       random,
+      aheadOf: () => this.#aheadMs,
       ...fundAccounts !== undefined && { fundAccounts },
       resubscribe: (signal) => this.#resubscribe(signal),
     });
@@ -170,7 +173,10 @@ export class Watches {
 
   /** Order pushes are on by themselves; some gateways want to be asked all the same, and others refuse that. */
   async #switchOrdersOn(options: CallOptions): Promise<void> {
-    await this.#context.call(orders.subscribe, {}, options).catch(ignoreRefusal);
+    const { call, now } = this.#context;
+    // The answer tells the broker's time, by which old pushes are known.
+    const onBrokerTime = ({ time }: BrokerTime) => void (this.#aheadMs = time - now());
+    await call(orders.subscribe, {}, { ...options, onBrokerTime }).catch(ignoreRefusal);
   }
 
   #sender(operation: typeof quotes.subscribe): SendSubscription {

@@ -262,7 +262,10 @@ function programOf(root: Node): Instruction[] {
     if (program.length >= MOST_SIZE) throw new SyntaxError("its counts make it too large");
     program.push(instruction);
   };
+  // An empty group writes no instruction, so its counts have to be counted themselves.
+  let written = 0;
   const write = (node: Node): void => {
+    if (++written > MOST_SIZE * 4) throw new SyntaxError("its counts make it too large");
     if (node.kind === "char") return add({ op: "char", fits: node.fits });
     if (node.kind === "place") return add({ op: "place", place: node.place });
     if (node.kind === "all") return node.nodes.forEach(write);

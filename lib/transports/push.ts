@@ -48,6 +48,8 @@ export interface PushHooks extends PushQueueOptions {
    * @default the first account that comes, for each kind of order push
    */
   fundAccounts?: readonly string[];
+  /** How far the broker's clock is ahead of `now`, milliseconds, where an answer has told. */
+  aheadOf?: () => number | undefined;
   /** When a lost connection is tried again; `false` for never. */
   reconnect?: ReconnectOptions | false;
 }
@@ -115,6 +117,8 @@ export function pushStreamOf(source: PushSource, hooks: PushHooks): PushStream {
   return new SourcePushStream(source, hooks);
 }
 
+const isUnreadOrder = (event: TransportEvent) => event.type === "unknown" && event.expected === "order";
+
 class SourcePushStream implements PushStream {
   readonly #source: PushSource;
   readonly #options: PushHooks;
@@ -143,7 +147,7 @@ class SourcePushStream implements PushStream {
     this.#source = source;
     this.#options = options;
     this.#lastByteAt = options.now();
-    this.#guard = new PushGuard(options.now);
+    this.#guard = new PushGuard(options.now, options.aheadOf);
     this.#limit = new HourlyLimit((options.reconnect || {}).perHour);
     // Whoever does not wait for the connection must not be hit by its failure.
     this.#connected.promise.catch(() => {});
@@ -277,8 +281,10 @@ class SourcePushStream implements PushStream {
       return;
     }
     const event = read(body);
+    const isOther = event.type === "unknown" && event.error?.code === OTHER_ACCOUNT;
     if (event.type === "order") this.#orders++;
-    if (event.type === "unknown" && event.error?.code === OTHER_ACCOUNT) this.#ofOthers++;
+    if (isOther) this.#ofOthers++;
+    this.#guard.remember(body, !isOther && (event.type === "order" || isUnreadOrder(event)));
     const offMs = this.#guard.offTime(event.sentAt);
     if (offMs === undefined) return this.#tell(event);
     this.#offTime++;

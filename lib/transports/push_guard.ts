@@ -7,40 +7,37 @@
 
 /** A push whose time is further from the broker's clock than this is marked. */
 export const FAR_MS = 5 * 60_000;
-/** Pushes that are remembered at least; twice as many at most. */
+/** Pushes of each memory that are remembered at least; twice as many at most. */
 const REMEMBERED = 16_384;
-/** Longest bodies that are compared byte by byte; a push of an order has a few hundred bytes. */
-const COMPARED_BYTES = 4096;
 
 /** Looks at the pushes of one stream. */
 export class PushGuard {
   readonly #now: () => number;
-  /** Bodies by their hash: those of this round and of the one before. */
-  #recent = new Map<number, Uint8Array>();
-  #older = new Map<number, Uint8Array>();
+  readonly #aheadOf: () => number | undefined;
+  // Orders have a memory of their own: market data are many, and must not push them out.
+  readonly #orders = new Memory();
+  readonly #others = new Memory();
   /** How far the broker's clock is ahead of ours, by the newest push; unknown before the first. */
   #aheadMs: number | undefined;
 
-  constructor(now: () => number) {
+  /**
+   * @param now Our clock, Unix milliseconds.
+   * @param aheadOf How far the broker's clock is ahead of it, where an answer has told.
+   */
+  constructor(now: () => number, aheadOf: () => number | undefined = () => undefined) {
     this.#now = now;
+    this.#aheadOf = aheadOf;
   }
 
-  /**
-   * Tells whether the very same bytes have come before: the id, the time and the content of a push are all in them.
-   * Two pushes that only share a hash are two.
-   */
+  /** Tells whether the very same bytes have come before: the id, the time and the content of a push are all in them. */
   isRepeated(body: Uint8Array): boolean {
-    if (body.length > COMPARED_BYTES) return false;
     const hash = hashOf(body);
-    const known = this.#recent.get(hash) ?? this.#older.get(hash);
-    if (known !== undefined && isSame(known, body)) return true;
-    if (this.#recent.size >= REMEMBERED) {
-      this.#older = this.#recent;
-      this.#recent = new Map();
-    }
-    // The body ends with the call that brought it.
-    this.#recent.set(hash, body.slice());
-    return false;
+    return this.#orders.has(hash, body) || this.#others.has(hash, body);
+  }
+
+  /** Keeps a push in mind. The body may end with the call that brought it. */
+  remember(body: Uint8Array, isOrder: boolean): void {
+    (isOrder ? this.#orders : this.#others).add(hashOf(body), body);
   }
 
   /**
@@ -50,11 +47,31 @@ export class PushGuard {
    */
   offTime(sentAt: number): number | undefined {
     const aheadMs = sentAt - this.#now();
-    const known = this.#aheadMs;
+    const known = this.#aheadMs ?? this.#aheadOf();
     this.#aheadMs = Math.max(aheadMs, known ?? -Infinity);
     if (known === undefined) return undefined;
     const offMs = aheadMs - known;
     return Math.abs(offMs) > FAR_MS ? offMs : undefined;
+  }
+}
+
+/** Bodies by their hash: those of this round and of the one before. */
+class Memory {
+  #recent = new Map<number, Uint8Array>();
+  #older = new Map<number, Uint8Array>();
+
+  /** Two bodies that only share a hash are two. */
+  has(hash: number, body: Uint8Array): boolean {
+    const known = this.#recent.get(hash) ?? this.#older.get(hash);
+    return known !== undefined && isSame(known, body);
+  }
+
+  add(hash: number, body: Uint8Array): void {
+    if (this.#recent.size >= REMEMBERED) {
+      this.#older = this.#recent;
+      this.#recent = new Map();
+    }
+    this.#recent.set(hash, body.slice());
   }
 }
 

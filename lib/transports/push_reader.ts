@@ -45,8 +45,8 @@ export function createPushReader(
   // Stocks and futures have accounts of their own.
   const firstOf = new Map<number, string>();
   const isOurs = (notifyType: number, account: unknown): boolean => {
+    if (fundAccounts !== undefined) return typeof account === "string" && fundAccounts.includes(account);
     if (typeof account !== "string" || account === "") return true;
-    if (fundAccounts !== undefined) return fundAccounts.includes(account);
     if (!firstOf.has(notifyType)) firstOf.set(notifyType, account);
     return firstOf.get(notifyType) === account;
   };

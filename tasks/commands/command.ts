@@ -60,6 +60,8 @@ export interface CommandInit<F extends Flags> {
    * file from the current folder only, unless a person names another one.
    */
   calendars?: false | "beside";
+  /** Whether it prints figures of the broker; a command that prints words only hides every secret. @default true */
+  figures?: boolean;
   /** All arguments go to the body as they are. */
   passOn?: true;
   /** Exit codes beyond 0, 1, 2 and 130. */

@@ -24,6 +24,7 @@ whitelist, keys), both sockets, and the trade login. A login ends any other of
 the account; none is made while another process here has the trade connection.`,
   flags,
   calendars: false,
+  figures: false,
   exits: [4, 6],
   examples: ["doctor", "doctor --transport direct", "doctor --config-xml ~/hs_gateway/config.xml --json"],
   body: async () => (await import("./bodies/doctor.ts")).run,

@@ -4,6 +4,7 @@
  * @module
  */
 import type { LocalFile } from "../../lib/calendars/local_file.ts";
+import { PRIVATE_FILE } from "../../lib/private_files.ts";
 import { believed, readOwned } from "../../lib/owned_files.ts";
 import type { FlagValues, sharedFlags } from "./command.ts";
 import type { Host } from "./host.ts";
@@ -103,7 +104,7 @@ async function leadsOut(path: string): Promise<boolean> {
 export async function writeCalendars(path: string, file: LocalFile): Promise<void> {
   const { writeLocalFile } = await import("../../lib/calendars/local_file.ts");
   const unfinished = `${path}.new`;
-  await Deno.writeTextFile(unfinished, writeLocalFile(file));
+  await Deno.writeTextFile(unfinished, writeLocalFile(file), { mode: PRIVATE_FILE });
   await Deno.rename(unfinished, path);
   const { useLocalCalendars } = await import("../../lib/calendars/mod.ts");
   useLocalCalendars(file);

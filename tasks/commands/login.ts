@@ -20,6 +20,7 @@ password needs no key, and a login ends with its connection: there this command
 only tries whether the password is right.`,
   flags,
   calendars: false,
+  figures: false,
   exits: [3, 4, 6],
   examples: ["login", "login --logout"],
   body: async () => (await import("./bodies/login.ts")).run,

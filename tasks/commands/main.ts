@@ -33,7 +33,7 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     }
     command = found[0]!;
     // What came before is our own text; from here on a broker's may be among it.
-    host = (await import("./shown_host.ts")).shownHost(world);
+    host = (await import("./shown_host.ts")).shownHost(world, { figures: command.figures ?? true });
     const rest = asked.slice(command.name.split(" ").length);
     if (command.passOn) return await (await command.body())({ args: rest, flags: {}, host });
     const [{ parse }, body] = await Promise.all([import("./parse.ts"), command.body()]);

@@ -8,10 +8,16 @@ import { shownJson, shownText } from "../../lib/shown_text.ts";
 import type { Host } from "./host.ts";
 import { COLOR_CODE } from "./print.ts";
 
-/** Returns a host whose lines hold no control characters of others and no secret that {@linkcode Host.hide} names. */
-export function shownHost(host: Host): Host {
+/**
+ * Returns a host whose lines hold no control characters of others and no secret that {@linkcode Host.hide} names.
+ *
+ * @param figures The command prints figures, among which the few digits of a password may stand by chance; they are
+ * left alone on stdout then.
+ */
+export function shownHost(host: Host, { figures = true }: { figures?: boolean } = {}): Host {
   const redactor = new Redactor();
-  const out = (text: string) => cleaned(redactor.certainText(text), host.color);
+  const out = (text: string) =>
+    cleaned(figures ? redactor.certainText(text) : redactor.text(text), host.color);
   const note = (text: string) => cleaned(redactor.text(text), host.color);
   // Members are copied as they are: the signal of a process begins to listen only when somebody asks for it.
   const copy: Host = Object.defineProperties({} as Host, Object.getOwnPropertyDescriptors(host));

@@ -59,6 +59,26 @@ for (const isOk of [true, false]) {
   });
 }
 
+Deno.test("doctor and login show no trade password of six digits that a broker repeats", async () => {
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () => Response.json({ ok: false, err: "9999 661177 is not known", data: null }),
+  );
+  const env = {
+    HSGATE_GATEWAY_URL: `http://127.0.0.1:${server.addr.port}`,
+    HSGATE_PUSH_ADDRESS: "127.0.0.1:1",
+    HSGATE_TRADE_PASSWORD: "661177",
+    HSGATE_TRADE_PASSWORD_KEY: KEY,
+  };
+  for (
+    const words of [["doctor"], ["doctor", "--json"], ["login"], ["call", "account.funds", '{"market":"hk"}']]
+  ) {
+    const { out, err } = await cli(words, { env });
+    assert(!`${out}${err}`.includes("661177"), `${words}: ${out}${err}`);
+    assertStringIncludes(`${out}${err}`, "9999");
+  }
+});
+
 Deno.test("an error's message holds no control characters, and its text is the broker's own", async () => {
   await using at = gateway(false);
   await using client = await connect({ gateway: { url: at.url }, retry: { attempts: 1 } });

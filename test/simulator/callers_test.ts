@@ -58,6 +58,7 @@ Deno.test("HTTP ports answer requests under their own names only", async () => {
       assertEquals(await statusOf(port, { host }), 400, host);
     }
     assertEquals(await statusOf(port, {}), 400, "no Host at all");
+    assertEquals(await statusOf(port, { host: "evil.example", Host: "127.0.0.1" }), 400, "two of them");
   }
 });
 

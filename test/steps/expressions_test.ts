@@ -3,6 +3,7 @@ import type { StepScope } from "../../lib/steps/compiled.ts";
 import { readDuration, showDuration } from "../../lib/steps/durations.ts";
 import { Budget } from "../../lib/steps/expression_budget.ts";
 import { compileExpression, ExpressionError } from "../../lib/steps/expressions.ts";
+import { linearPattern } from "../../lib/steps/linear_pattern.ts";
 import { momentIn, readAt, readMoment, readSpan } from "../../lib/steps/moments.ts";
 import { readTemplate } from "../../lib/steps/templates.ts";
 
@@ -254,4 +255,13 @@ Deno.test("readMoment(), readAt() and readSpan() read moments of a session", () 
   const day = { openAt: 1_000_000_000, closeAt: 1_023_400_000 };
   assertEquals(momentIn("XHKG", day, { anchor: "auction-close", offsetMs: 60_000 }), 1_023_400_000 + 660_000);
   assertEquals(momentIn("XNYS", day, { anchor: "auction-close", offsetMs: 0 }), 1_023_400_000);
+});
+
+Deno.test("matches() refuses counts that multiply, also around nothing, before they take any time", () => {
+  for (
+    const pattern of ["(((){1000}){1000}){1000}", "((((){1000}){1000}){1000}){1000}", "((a{100}){100}){100}"]
+  ) {
+    assertThrows(() => linearPattern(pattern), SyntaxError, "too large");
+  }
+  assert(linearPattern("(a{10}){10}").test("a".repeat(100)), "the control");
 });

@@ -328,6 +328,48 @@ Deno.test("events() refuses pushes of another account, counts them, and says to 
   }
 });
 
+Deno.test("events() knows an order push again behind any number of others, and a long one too", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { fundAccounts: ["88001"] });
+  const events = stream.events();
+  const far = await farEnd.next();
+  const long = orderOf({ stockName: "x".repeat(5000) });
+  await far.send(long, orderOf({}), long);
+  for (let block = 0; block < 40; block++) {
+    const others = Array.from(
+      { length: 1000 },
+      (_, index) => orderOf({ fundAccount: "99009", entrustNo: `${block}-${index}` }),
+    );
+    await far.send(...others);
+  }
+  await far.send(orderOf({}), long, orderOf({ entrustNo: "2" }));
+  await until(events, isOrder("2"));
+  assertEquals([stream.stats.orders, stream.stats.ofOthers, stream.stats.repeated], [3, 40_000, 3]);
+});
+
+Deno.test("events() refuses order pushes without an account where accounts are named", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { fundAccounts: ["88001"] });
+  const events = stream.events();
+  const far = await farEnd.next();
+  await far.send(orderOf({ fundAccount: "" }), orderOf({ entrustNo: "2" }));
+  assertEquals(brief(await until(events, isOrder("2"))), ["connected", "unknown", "2"]);
+});
+
+Deno.test("events() marks an old push that comes first, where an answer has told the broker's time", async () => {
+  await using farEnd = startPushFarEnd();
+  const old = NOW - 24 * 3_600_000;
+  await using stream = open(farEnd.port, { now: () => NOW, aheadOf: () => 1000 });
+  const events = stream.events();
+  const far = await farEnd.next();
+  await far.send(orderOf({}, old), orderOf({ entrustNo: "2" }));
+  const seen = await until(events, isOrder("2"));
+  assertEquals(seen.flatMap((event) => event.type === "order" ? [event.offMs] : []), [
+    -24 * 3_600_000 - 1000,
+    undefined,
+  ]);
+});
+
 Deno.test("events() marks a push of another time, and says that pushes may be missing", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);

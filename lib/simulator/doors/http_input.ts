@@ -200,6 +200,10 @@ function readHeaders(lines: readonly string[]): Map<string, string> {
     if (name === "content-length" && headers.has(name) && headers.get(name) !== value) {
       throw new HttpProblem(400, "two lengths");
     }
+    // Whoever sends two means one of them for somebody else.
+    if ((name === "host" || name === "origin") && headers.has(name)) {
+      throw new HttpProblem(400, `two ${name}s`);
+    }
     headers.set(name, value);
   }
   return headers;

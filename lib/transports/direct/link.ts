@@ -270,17 +270,14 @@ export class Link {
         }),
       );
     }
-    if (frame.type === "push") {
-      if (serial !== 0) this.#hasSealedPush = true;
-      else if (this.#hasSealedPush) {
-        this.#refusedPushes++;
-        return this.#fault(
-          new ProtocolError(
-            "Cannot take a push in clear: pushes of this connection were encrypted before; look at your orders",
-            { code: "push-clear" },
-          ),
-        );
-      }
+    if (frame.type === "push" && serial === 0 && this.#hasSealedPush) {
+      this.#refusedPushes++;
+      return this.#fault(
+        new ProtocolError(
+          "Cannot take a push in clear: pushes of this connection were encrypted before; look at your orders",
+          { code: "push-clear" },
+        ),
+      );
     }
     if (frame.type === "request") {
       return this.#fault(
@@ -288,6 +285,8 @@ export class Link {
       );
     }
     const { body } = this.#sealing.open(frame);
+    // Only now is it known to be the platform's.
+    if (frame.type === "push" && serial !== 0) this.#hasSealedPush = true;
     if (frame.type === "push") return this.#options.handlers.onPush?.(body);
     this.#answer(this.#options.envelopes.decodeResponse(body));
   }

@@ -12,6 +12,7 @@ import {
   kubernetes,
   systemd,
 } from "../../../lib/runner/deploy/mod.ts";
+import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../../lib/private_files.ts";
 import { doubtAbout } from "../../../lib/runner/ledger_place.ts";
 import type { CompiledRecipe } from "../../../lib/steps/mod.ts";
 import type { DeployInput } from "../deploy.ts";
@@ -167,7 +168,7 @@ async function write(
   files: readonly DeployFile[],
   { folder, force }: { folder: string; force: boolean },
 ): Promise<void> {
-  await Deno.mkdir(folder, { recursive: true });
+  await Deno.mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
   const there: string[] = [];
   for (const { name } of files) if (await exists(`${folder}/${name}`)) there.push(name);
   if (there.length > 0 && !force) {
@@ -177,7 +178,9 @@ async function write(
       } there already; --force writes over`,
     );
   }
-  for (const { name, text } of files) await Deno.writeTextFile(`${folder}/${name}`, text);
+  for (const { name, text } of files) {
+    await Deno.writeTextFile(`${folder}/${name}`, text, { mode: PRIVATE_FILE });
+  }
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -13,7 +13,7 @@ export async function run({ flags, host }: SchemaInput): Promise<number> {
     host.out(JSON.stringify(schema, null, flags.json ? undefined : 2));
     return 0;
   }
-  await Deno.writeTextFile(flags.out, `${JSON.stringify(schema, null, 2)}\n`);
+  await Deno.writeTextFile(flags.out, `${JSON.stringify(schema, null, 2)}\n`, { mode: 0o644 });
   if (flags.json) host.out(JSON.stringify({ file: flags.out }));
   else host.note(`hsgate: wrote "${flags.out}"`);
   return 0;

@@ -53,7 +53,7 @@ export async function run({ args, flags, host }: TestInput): Promise<number> {
   if (result === undefined) return 2;
   const text = `${reportLines(result).join("\n")}\n`;
   if (golden?.update) {
-    await Deno.writeTextFile(golden.path, text);
+    await Deno.writeTextFile(golden.path, text, { mode: 0o644 });
     return show(result, {
       host,
       json: flags.json,
