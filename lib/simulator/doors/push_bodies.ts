@@ -40,10 +40,11 @@ export class PushBodies {
   }
 
   /** A change of an order. */
-  order({ kind, update, at }: OrderPush): Uint8Array {
+  order({ kind, update }: OrderPush): Uint8Array {
     // Records are written as objects; the type of values leaves that open.
     const plain = { fundAccount: FUND_ACCOUNT, ...pushes.order.payload.encode(update) as Plain };
-    return this.#body(orderNotify[kind], { message: pushes.order.message, plain, at });
+    // Its time is that of the sending, as everywhere; when the order changed stands in the update.
+    return this.#body(orderNotify[kind], { message: pushes.order.message, plain, at: this.#clock.now() });
   }
 
   /** A push of market data. */
