@@ -371,10 +371,12 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
   };
 }
 
-/** Passwords, and the addresses that each is sent to. */
+/** Secrets, and the addresses that each is sent to, or used for. */
 const receivers = {
   tradePassword: ["gatewayUrl", "authUrl", "tradeServer", "hqServer"],
   loginPassword: ["authUrl", "tradeServer", "hqServer"],
+  mobile: ["authUrl", "tradeServer", "hqServer"],
+  developerPrivateKey: ["authUrl", "tradeServer", "hqServer"],
 } as const satisfies Partial<Record<SecretName, readonly SettingName[]>>;
 
 /**
@@ -392,7 +394,7 @@ function withheld(
     if (values[name] === undefined || found.has(name)) return [];
     const address = receivers[name].find((each) =>
       found.has(each) && !isHere(values[each]!) &&
-      (each === "gatewayUrl" || name === "loginPassword" || isDirect)
+      (each === "gatewayUrl" || name !== "tradePassword" || isDirect)
     );
     if (address === undefined) return [];
     const why =

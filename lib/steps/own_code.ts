@@ -81,12 +81,14 @@ export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Pr
   await realFile(file, file, root);
   const modules = await graphOf(file, signal);
   const files = new Set<string>();
+  // By the name of the import and not by the file: imports of a link start from where the link is.
+  const seen = new Set<string>();
   const queue = [file.href];
   for (let specifier = queue.shift(); specifier !== undefined; specifier = queue.shift()) {
-    const path = await realFile(file, new URL(specifier), root);
-    if (files.has(path)) continue;
-    files.add(path);
-    if (files.size > codeLimits.files) {
+    if (seen.has(specifier)) continue;
+    seen.add(specifier);
+    files.add(await realFile(file, new URL(specifier), root));
+    if (seen.size > codeLimits.files) {
       throw refuseCode(file, `it imports more than ${codeLimits.files} files`);
     }
     const module = modules.get(specifier);

@@ -29,7 +29,8 @@ async function load(
     ...more.named !== undefined && { named: more.named },
     ...more.flags !== undefined && { flags: more.flags },
   });
-  return { trade: settings.tradePassword, login: settings.loginPassword, warnings };
+  const { tradePassword: trade, loginPassword: login, mobile, developerPrivateKey: key } = settings;
+  return { trade, login, mobile, key, warnings };
 }
 
 Deno.test("an address in a settings file that was only found gets no password from elsewhere", async () => {
@@ -45,6 +46,19 @@ Deno.test("an address in a settings file that was only found gets no password fr
     const { trade: word, login } = await load({ [FILE]: `transport: direct\n${server}: evil.example:1\n` });
     assertEquals([word, login], [undefined, undefined], server);
   }
+  // Any file of the person's could be named as the phone, and sent in clear.
+  const named = await load({
+    [FILE]: `${EVIL_DIRECT}mobileFile: /home/me/key.pem\ndeveloperPrivateKeyFile: /home/me/key.pem\n`,
+    "/home/me/key.pem": { text: "PRIVATE", mode: 0o600 },
+  });
+  assertEquals([named.mobile, named.key], [undefined, undefined]);
+  const own = { ...env, HSGATE_MOBILE: "13800001111" };
+  assertEquals((await load({ [FILE]: EVIL_DIRECT }, { env: own })).mobile, undefined);
+  assertEquals(
+    (await load({ [FILE]: EVIL_DIRECT }, { env: own, named: true })).mobile,
+    "13800001111",
+    "the control",
+  );
   // The stranger's own login, to which the person's trade password would be added.
   const mixed = await load({ [FILE]: `authUrl: https://evil.example\nloginPassword: theirs\n` }, {
     env: trade,

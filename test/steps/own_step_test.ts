@@ -97,6 +97,27 @@ Deno.test("a step imports its folder, the toolkit and node: only, and check says
   }
 });
 
+Deno.test("a link within the folder leads no import out of it, whatever was read before under another name", async () => {
+  using outer = temporaryFolder();
+  await Deno.writeTextFile(`${outer.path}/key.pem`, "PRIVATE KEY");
+  const imports = 'import one from "./a/x.ts";\nimport two from "./x.ts";';
+  using folder = folderWith(step("return { ok: true, one, two };", imports), {
+    "key.pem": "decoy",
+    "a/x.ts": 'import key from "../key.pem" with { type: "text" };\nexport default key;',
+  });
+  // The control: two files of their own, both with the decoy of the folder above them.
+  await Deno.symlink("a/x.ts", `${folder.path}/x.ts`);
+  const issue = await folder.issue();
+  assertStringIncludes(issue, "key.pem");
+  assert(!issue.includes("PRIVATE"), issue);
+  await Deno.remove(`${folder.path}/x.ts`);
+  await Deno.writeTextFile(
+    `${folder.path}/x.ts`,
+    'import key from "./key.pem" with { type: "text" };\nexport default key;',
+  );
+  assertEquals(await folder.run(), { ok: true, one: "decoy", two: "decoy" });
+});
+
 Deno.test("configuration and packages of a step's folder count for nothing: no download, no script, no lock file", async () => {
   let requests = 0;
   await using registry = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, () => {
