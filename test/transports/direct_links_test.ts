@@ -118,7 +118,8 @@ Deno.test("a connection that is opened again and again gathers no listeners", as
   await using client = await connectTo(farEnd, { heartbeatMs: 10 });
   let opened = 0;
   const left = await listenersLeft(async () => {
-    await quote(client);
+    // A hang-up may come before the answer; the connections are what counts here.
+    await quote(client).catch((error) => assert(error instanceof TransportError));
     await soon(() => farEnd.opened.length >= 8);
     opened = farEnd.opened.length;
   });
