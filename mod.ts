@@ -17,7 +17,7 @@ export { securityOf } from "./lib/client/security.ts";
 export { formatOptionCode, parseOptionCode } from "./lib/operations/option_code.ts";
 export { createClient } from "./lib/client/client.ts";
 export { gateway } from "./lib/transports/gateway.ts";
-export { describeDirectEvent, direct } from "./lib/transports/direct.ts";
+export { describeDirectEvent, direct } from "./lib/transports/direct/mod.ts";
 export * as decimal from "./lib/decimal.ts";
 export {
   BrokerError,
@@ -36,10 +36,17 @@ export {
 
 export type { Client, ClientOptions, RetryOptions, WriteUnderWay } from "./lib/client/client.ts";
 export type { ConnectOptions, DirectClient, DirectConnectOptions } from "./lib/client/connect.ts";
-export type { Page, Paged, PagingOptions } from "./lib/client/paging.ts";
+export type { Paged, PagingOptions } from "./lib/client/paging.ts";
+export type { Page } from "./lib/client/page_walk.ts";
 export type { WatchOptions } from "./lib/client/watch.ts";
 export type { WatchedSecurity } from "./lib/client/subscriptions.ts";
-export type { TransportEvent } from "./lib/transports/push_events.ts";
+export type { TransportEvent } from "./lib/transports/push/events.ts";
 export type { GatewayOptions } from "./lib/transports/gateway.ts";
-export type { DirectEvent, DirectOptions, DirectState, DirectTransport } from "./lib/transports/direct.ts";
+export type {
+  DirectEvent,
+  DirectOptions,
+  DirectState,
+  DirectTransport,
+} from "./lib/transports/direct/mod.ts";
 export type { CallOptions, LateAnswer, Transport } from "./lib/transports/transport.ts";
+export type { Machine } from "./lib/time.ts";

@@ -1,15 +1,15 @@
 /**
- * Paths that stay in one folder, and names of files that are made of texts from elsewhere.
+ * Keeps file paths inside one folder, and makes safe file names from untrusted text.
  *
  * @module
  */
 
-/** Longest name of a file that a text becomes; most systems allow 255 bytes, and endings are added. */
+/** Longest file name made from a text, in characters. Most systems allow 255 bytes, and callers add a file ending. */
 const MOST_NAME = 150;
 
 /**
- * Tells whether a path is a folder or lies below it, by the names only: links are not followed. Both are absolute or
- * both are relative to the same folder.
+ * Returns whether a path is a folder or is below it. Compares names only and does not follow links. Both paths must be
+ * absolute, or both relative to the same folder.
  */
 export function isInside(folder: string, path: string): boolean {
   const [above, below] = [resolved(folder), resolved(path)];
@@ -17,42 +17,61 @@ export function isInside(folder: string, path: string): boolean {
 }
 
 /**
- * Returns the path of a file below a folder. The path comes from a recipe or from the broker: it may not leave the
- * folder, by `..`, as an absolute path, or through a link that is there.
+ * Returns where a path really leads, if a link in it leads out of the working folder. A path outside the working folder
+ * must stay in its parent folder. Anybody may leave such a link in a folder that they give away.
  *
- * @returns The folder's own spelling, followed by the rest without `.` and `..`.
- * @throws {TypeError} When the path leaves the folder, holds control characters, or names a file that programs load as
- * configuration. Nothing was written.
+ * @returns `undefined` if no link leads out, or if a link is broken: using the path then fails.
+ */
+export function linkedOutside(path: string): string | undefined {
+  const at = resolved(path);
+  const here = resolved(".");
+  const base = isInside(here, at) ? here : at.replace(/\/[^/]*$/, "") || "/";
+  try {
+    const [top, real] = [realPlace(base), realPlace(at)];
+    return top === undefined || real === undefined || isInside(top, real) ? undefined : real;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotCapable) return path; // it leads where this program may not look
+    throw error;
+  }
+}
+
+/**
+ * Returns the path of a file below a folder. The path comes from a recipe or from the broker. It must not leave the
+ * folder, whether by `..`, as an absolute path, or through an existing link.
+ *
+ * @returns The folder as given, followed by the rest of the path without `.` and `..`.
+ * @throws {TypeError} When the path leaves the folder, contains control characters, or names a file that programs load
+ * as configuration. Nothing was written.
  */
 export function confined(folder: string, path: string): string {
   const root = folder === "" ? "." : folder;
   const refuse = (why: string) => {
     const hint = root === "." ? "; --out DIR names another folder" : "";
     return new TypeError(
-      `Cannot use the path ${JSON.stringify(path)}: ${why}; files of a recipe stay in ` +
+      `Cannot use the path ${JSON.stringify(path)}: ${why}; a recipe may only use files in ` +
         `${root === "." ? "the working folder" : `"${folder}"`}${hint}`,
     );
   };
-  // deno-lint-ignore no-control-regex -- the point of it
-  if (/[\0-\x1f\x7f]/.test(path)) throw refuse("it holds control characters");
-  // There it would name a stream of a file, or a folder of another drive.
-  if (Deno.build.os === "windows" && path.lastIndexOf(":") > 1) throw refuse("it holds a colon");
+  // deno-lint-ignore no-control-regex -- control characters are what this rejects
+  if (/[\0-\x1f\x7f]/.test(path)) throw refuse("it contains control characters");
+  // On Windows a colon selects a stream of a file, or a folder on another drive.
+  if (Deno.build.os === "windows" && path.lastIndexOf(":") > 1) throw refuse("it contains a colon");
   const top = resolved(root);
   const wanted = isAbsolute(path) ? resolved(path) : resolved(`${top}/${path}`);
   if (!isInside(top, wanted)) throw refuse("it is outside the folder of the run");
   const rest = wanted === top ? "" : wanted.slice(top === "/" ? 1 : top.length + 1);
   const loaded = rest.split("/").find(isLoadedByPrograms);
-  if (loaded !== undefined) throw refuse(`"${loaded}" is a name of settings that programs load`);
+  if (loaded !== undefined) throw refuse(`programs load "${loaded}" as configuration`);
   const [realTop, real] = [realPlace(top), realPlace(wanted)];
-  if (realTop === undefined || real === undefined) throw refuse("a link on the way leads nowhere");
-  if (!isInside(realTop, real)) throw refuse("a link on the way leads out of the folder of the run");
+  if (realTop === undefined || real === undefined) throw refuse("a link in the path is broken");
+  if (!isInside(realTop, real)) throw refuse("a link in the path leads out of the folder of the run");
   if (folder === "") return isAbsolute(path) ? wanted : rest;
   return rest === "" ? folder : `${folder.replace(/\/+$/, "")}/${rest}`;
 }
 
 /**
- * Returns a name for a file or folder from a text of the broker, such as a symbol. Different texts get different names,
- * also where upper and lower case are the same. Capital letters, digits, `.`, `_` and `-` stay.
+ * Returns a file or folder name for a text from the broker, such as a symbol. Different texts get different names, even
+ * on file systems that ignore case. Capital letters, digits, `.`, `_` and `-` stay as they are.
  */
 export async function safeName(text: string): Promise<string> {
   const encode = (part: string) =>
@@ -61,26 +80,26 @@ export async function safeName(text: string): Promise<string> {
       (byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`,
     ).join("");
   let name = text.replaceAll(/[^A-Z0-9._-]/gu, encode);
-  // Dots only, a dot at the end, and names of devices mean something else to a system.
+  // Operating systems give a special meaning to dots only, to a dot at the end, and to device names.
   if (/\.$/.test(name)) name = `${name.slice(0, -1)}%2E`;
   if (/^\./.test(name)) name = `%2E${name.slice(1)}`;
   if (/^(CON|PRN|AUX|NUL|COM\d|LPT\d)(\.|$)/.test(name)) name = encode(name[0]!) + name.slice(1);
   if (name === "") return "%";
   if (name.length <= MOST_NAME) return name;
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  // No other name holds "%~".
+  // No other name contains "%~".
   return `${name.slice(0, MOST_NAME - 70)}%~${digest.toHex().toUpperCase()}`;
 }
 
 const isAbsolute = (path: string) =>
   path.startsWith("/") || Deno.build.os === "windows" && /^[A-Za-z]:[\\/]/.test(path);
 
-/** Names of files and folders whose content other programs execute or obey. */
+/** Returns whether other programs execute or load files and folders of this name. */
 function isLoadedByPrograms(name: string): boolean {
   return /^(\.(?!\.).*|node_modules|(deno|package|tsconfig|jsr|import_map)\.jsonc?)$/i.test(name);
 }
 
-/** An absolute path without `.` and `..`, by the names only. */
+/** Returns an absolute path without `.` and `..`. Does not follow links. */
 function resolved(path: string): string {
   const plain = Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path;
   const absolute = isAbsolute(plain) ? plain : `${Deno.cwd().replaceAll("\\", "/")}/${plain}`;
@@ -93,7 +112,7 @@ function resolved(path: string): string {
   return `${drive}/${parts.join("/")}`;
 }
 
-/** Where a path leads once links are followed; what is not there yet stays. Nothing for a link that leads nowhere. */
+/** Returns a path with its links followed; parts that do not exist yet stay. Returns `undefined` for a broken link. */
 function realPlace(path: string): string | undefined {
   const missing: string[] = [];
   for (let at = path;;) {

@@ -1,8 +1,8 @@
 /**
- * Exact decimal arithmetic on strings, for prices, amounts and quantities.
+ * Calculates exactly with decimal strings, for prices, amounts and quantities.
  *
- * A value is a whole coefficient (`bigint`) and a count of decimals, so sums and products are exact at any
- * size, and nothing is rounded unless the caller names the number of decimals and the rule.
+ * A value is an integer coefficient (`bigint`) and a number of decimals, so sums and products of any size are
+ * exact. Nothing is rounded unless the caller names the number of decimals and the rounding rule.
  *
  * @module
  */
@@ -11,10 +11,10 @@
 export type Decimal = string;
 
 /**
- * How a result that does not fit is brought onto the wanted decimals.
- * `exact` refuses instead of rounding; `half-up` and `up` count away from zero.
+ * How to round a result that has too many decimals.
+ * `exact` throws instead of rounding; `half-up` and `up` round away from zero.
  */
-export type Rounding = "exact" | "half-up" | "half-even" | "up" | "down";
+type Rounding = "exact" | "half-up" | "half-even" | "up" | "down";
 
 interface Parts {
   coefficient: bigint;
@@ -23,13 +23,13 @@ interface Parts {
 
 const PLAIN = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
 
-/** Wide enough for anything a wire carries, small enough that a hostile exponent cannot exhaust memory. */
+/** Most decimal places of a value. Covers every number of the broker, and a hostile exponent cannot exhaust memory. */
 const MAX_SCALE = 1_000;
 
-/** Whole numbers of so many digits are exact in a double, which reads digits much faster than a pattern does. */
+/** Integers of up to this many digits are exact in a double, and adding up digits is much faster than a pattern. */
 const FAST_DIGITS = 15;
 
-/** Reads a short plain decimal such as `-12.50`; `undefined` for anything that needs the pattern. */
+/** Parses a short plain decimal such as `-12.50`. Returns `undefined` for any other text; the pattern parses it. */
 function parseShort(value: Decimal): Parts | undefined {
   const { length } = value;
   const negative = value.charCodeAt(0) === 45;
@@ -76,7 +76,7 @@ function write({ coefficient, scale }: Parts): Decimal {
 const rescale = (part: Parts, scale: number): bigint =>
   scale === part.scale ? part.coefficient : part.coefficient * 10n ** BigInt(scale - part.scale);
 
-/** Divides whole numbers by a rule; the one place where anything is rounded. */
+/** Divides integers and rounds the quotient by the rule. No other function rounds. */
 function divideWhole(numerator: bigint, denominator: bigint, rounding: Rounding, what: () => string): bigint {
   const quotient = numerator / denominator;
   const remainder = numerator % denominator;
@@ -90,7 +90,7 @@ function divideWhole(numerator: bigint, denominator: bigint, rounding: Rounding,
   return goesUp ? quotient + away : quotient;
 }
 
-/** Tells whether a value is a decimal that these helpers can read. */
+/** Returns whether a value is a decimal that these helpers can parse. */
 export function isDecimal(value: unknown): value is Decimal {
   if (typeof value !== "string") return false;
   if (parseShort(value) !== undefined) return true;
@@ -98,7 +98,7 @@ export function isDecimal(value: unknown): value is Decimal {
   return match !== null && Boolean(match[2] || match[3]);
 }
 
-/** Returns the exact sum; the most decimals of any part are kept (`"1.50" + "1"` is `"2.50"`). */
+/** Returns the exact sum, with as many decimals as the value that has most (`"1.50" + "1"` is `"2.50"`). */
 export function add(...values: Decimal[]): Decimal {
   const parts = values.map(parse);
   const scale = parts.reduce((most, part) => Math.max(most, part.scale), 0);
@@ -110,7 +110,7 @@ export function subtract(a: Decimal, b: Decimal): Decimal {
   return add(a, negate(b));
 }
 
-/** Returns the value with its sign turned; zero has no sign. */
+/** Returns the value with the opposite sign; zero has no sign. */
 export function negate(value: Decimal): Decimal {
   const { coefficient, scale } = parse(value);
   return write({ coefficient: -coefficient, scale });
@@ -121,16 +121,16 @@ export function absolute(value: Decimal): Decimal {
   return compare(value, "0") < 0 ? negate(value) : value;
 }
 
-/** Returns the exact product, with the decimals of both factors added (`"1.5" * "0.20"` is `"0.300"`). */
+/** Returns the exact product. Its number of decimals is the sum of both factors' (`"1.5" * "0.20"` is `"0.300"`). */
 export function multiply(a: Decimal, b: Decimal): Decimal {
   const [left, right] = [parse(a), parse(b)];
   return write({ coefficient: left.coefficient * right.coefficient, scale: left.scale + right.scale });
 }
 
 /**
- * Returns `a / b` to a named number of decimals.
+ * Returns `a / b` with the given number of decimals.
  *
- * @throws {RangeError} When `b` is zero, or the rule is `exact` and the quotient does not fit.
+ * @throws {RangeError} When `b` is zero, or when the rule is `exact` and the quotient needs more decimals.
  */
 export function divide(a: Decimal, b: Decimal, places: number, rounding: Rounding): Decimal {
   const [left, right] = [parse(a), parse(b)];
@@ -142,7 +142,7 @@ export function divide(a: Decimal, b: Decimal, places: number, rounding: Roundin
 }
 
 /**
- * Brings a value to exactly `places` decimals.
+ * Returns a value with exactly `places` decimals.
  *
  * @throws {RangeError} When the rule is `exact` and digits would be lost.
  */
@@ -155,7 +155,7 @@ export function round(value: Decimal, places: number, rounding: Rounding): Decim
 }
 
 /**
- * Brings a value onto a multiple of `step`, for tick sizes and board lots.
+ * Rounds a value to a multiple of `step`, for tick sizes and board lots.
  *
  * @example
  * ```ts
@@ -170,7 +170,7 @@ export function toStep(value: Decimal, step: Decimal, rounding: Rounding): Decim
   return write({ coefficient: BigInt(steps) * unit.coefficient, scale: unit.scale });
 }
 
-/** Compares by value: below zero when `a < b`, zero when equal (`"1.50"` equals `"1.5"`). */
+/** Compares by value. Returns -1 when `a < b`, 0 when equal (`"1.50"` equals `"1.5"`), and 1 when `a > b`. */
 export function compare(a: Decimal, b: Decimal): number {
   const [left, right] = [parse(a), parse(b)];
   const scale = Math.max(left.scale, right.scale);
@@ -178,7 +178,7 @@ export function compare(a: Decimal, b: Decimal): number {
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** Tells whether `a` times `b` is `product`, by value. */
+/** Returns whether `a` times `b` equals `product`, whatever number of decimals each is written with. */
 export function isProduct(a: Decimal, b: Decimal, product: Decimal): boolean {
   const [left, right, whole] = [parse(a), parse(b), parse(product)];
   const scale = left.scale + right.scale;
@@ -187,18 +187,18 @@ export function isProduct(a: Decimal, b: Decimal, product: Decimal): boolean {
   return rescale({ coefficient, scale }, most) === rescale(whole, most);
 }
 
-/** Tells whether a value is zero, however many decimals it is written with. */
+/** Returns whether a value is zero, whatever number of decimals it is written with. */
 export function isZero(value: Decimal): boolean {
   return parse(value).coefficient === 0n;
 }
 
-/** Drops trailing zeros after the point (`"1.500"` becomes `"1.5"`), for comparing texts. */
+/** Removes trailing zeros after the point (`"1.500"` becomes `"1.5"`), so that equal values are equal texts. */
 export function normalize(value: Decimal): Decimal {
   const text = write(parse(value));
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-/** A running exact sum, for totals over many rows: each addition costs one parse and one bigint addition. */
+/** Adds up many values exactly. Each addition costs one parse and one bigint addition. */
 export class DecimalSum {
   #coefficient = 0n;
   #scale = 0;
@@ -214,7 +214,7 @@ export class DecimalSum {
     return this;
   }
 
-  /** Takes one value away. */
+  /** Subtracts one value. */
   subtract(value: Decimal): this {
     return this.add(negate(value));
   }
@@ -224,7 +224,7 @@ export class DecimalSum {
     return this.#coefficient === 0n;
   }
 
-  /** The sum so far, with the most decimals that any added value had. */
+  /** The sum so far, with as many decimals as the added value that had most. */
   toString(): Decimal {
     return write({ coefficient: this.#coefficient, scale: this.#scale });
   }

@@ -1,5 +1,5 @@
 /**
- * Every error class of the toolkit: one class per thing that a caller would do differently.
+ * Defines every error class of the toolkit: one class for each different reaction of a caller.
  *
  * @module
  */
@@ -7,28 +7,28 @@ import { shownText } from "./shown_text.ts";
 
 /** Where an error came from, and what is known about it. */
 export interface ErrorContext {
-  /** The broker's code, or a short word of ours, for finer grains than the class. */
+  /** The broker's code, or a short word of ours. It is more specific than the class. */
   code?: string;
-  /** The operation by our name, such as `orders.place`. */
+  /** Our name of the operation, such as `orders.place`. */
   operation?: string;
   /** The transport that carried the call. */
   transport?: string;
-  /** What was thrown underneath. */
+  /** The error that led to this one. */
   cause?: unknown;
 }
 
-/** Base of every error that a call can throw. Never holds a password, token, key or phone number. */
+/** Base of every error that a call can throw. Never contains a password, token, key or phone number. */
 export class BrokerError extends Error {
   override readonly name: string = "BrokerError";
   /** The broker's code, or a short word of ours. */
   readonly code: string | undefined;
-  /** The operation by our name, such as `orders.place`. */
+  /** Our name of the operation, such as `orders.place`. */
   readonly operation: string | undefined;
   /** The transport that carried the call. */
   readonly transport: string | undefined;
 
   constructor(message: string, context: ErrorContext = {}) {
-    // A broker's words may stand in it, and whoever prints an error prints them.
+    // The message may quote the broker, and programs print error messages: remove control characters.
     super(shownText(message), context.cause === undefined ? undefined : { cause: context.cause });
     this.code = context.code;
     this.operation = context.operation;
@@ -38,7 +38,7 @@ export class BrokerError extends Error {
 
 /** One thing that is wrong with a value. */
 export interface Issue {
-  /** Where it stands, such as `["security", 0, "code"]`. */
+  /** Path of the value, such as `["security", 0, "code"]`. */
   path: (string | number)[];
   /** What was given; secrets are replaced. */
   value: unknown;
@@ -46,7 +46,7 @@ export interface Issue {
   expected: string;
 }
 
-/** Writes a value for a message: short, in quotes when it is text. */
+/** Returns a value as text for a message: shortened, and in quotes if it is a string. */
 export function showValue(value: unknown): string {
   if (value === undefined) return "nothing";
   if (typeof value === "bigint") return `${value}`;
@@ -54,7 +54,7 @@ export function showValue(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }
 
-/** Writes issues one per line, for messages and for the terminal. */
+/** Returns issues as text, one per line, for messages and for the terminal. */
 export function showIssues(issues: readonly Issue[]): string {
   return issues.map(({ path, value, expected }) =>
     `${path.length === 0 ? "the parameters" : path.join(".")}: expected ${expected}, got ${showValue(value)}`
@@ -64,7 +64,7 @@ export function showIssues(issues: readonly Issue[]): string {
 /** The parameters are wrong. Nothing was sent. */
 export class InvalidParamsError extends BrokerError {
   override readonly name: string = "InvalidParamsError";
-  /** Everything that is wrong, not only the first thing. */
+  /** All issues, not only the first. */
   readonly issues: readonly Issue[];
 
   constructor(action: string, issues: readonly Issue[], context: ErrorContext = {}) {
@@ -78,8 +78,8 @@ export class InvalidParamsError extends BrokerError {
 }
 
 /**
- * The broker said no. Its code and text are kept word for word. For a write this is a refusal that is known to mean
- * that nothing was executed; any other answer to a write is an `OutcomeUnknownError`.
+ * The broker rejected the request. Its code and text are kept word for word. For a write, this error means that nothing
+ * was executed; any other failure answer to a write is an `OutcomeUnknownError`.
  */
 export class RejectedError extends BrokerError {
   override readonly name: string = "RejectedError";
@@ -92,26 +92,29 @@ export class RejectedError extends BrokerError {
   }
 }
 
-/** The login that the operation needs has run out or was never made: log in again. */
+/** The login that the operation needs has expired or was never made: log in again. */
 export class LoginExpiredError extends RejectedError {
   override readonly name: string = "LoginExpiredError";
 }
 
-/** Another device or program logged in with the same account; logging in again would start a fight. */
+/**
+ * The login was taken over: another device or program logged in with the same account. Do not log in again
+ * automatically, or the two programs keep taking the login from each other.
+ */
 export class DisplacedError extends RejectedError {
   override readonly name: string = "DisplacedError";
 }
 
 /**
- * The broker refused a login for a reason other than another login (`DisplacedError`). After `password` no login is
- * tried again by itself, as too many wrong tries lock an account. After `passing`, which is every other reason, one is
- * tried again after a wait that grows from a minute to an hour.
+ * The broker rejected a login, but not because another program took the login over (`DisplacedError`). After `password`
+ * the client never logs in again automatically, because too many wrong passwords lock an account. After `passing`,
+ * which covers every other reason, the client tries again after a wait that grows from a minute to an hour.
  */
 export class LoginRefusedError extends RejectedError {
   override readonly name: string = "LoginRefusedError";
-  /** Whether the password was refused, or the login for now. */
+  /** `password` if the broker rejected the password, `passing` for any other reason. */
   readonly reason: "password" | "passing";
-  /** How long no login is tried by itself, milliseconds; absent after `password`. */
+  /** Time until the client may log in again automatically, milliseconds; absent after `password`. */
   readonly retryInMs: number | undefined;
 
   constructor(
@@ -130,23 +133,25 @@ export class MarketClosedError extends RejectedError {
   override readonly name: string = "MarketClosedError";
 }
 
-/** The broker is busy; a read may be tried again later. */
+/** The broker is busy; a read may be retried later. */
 export class BusyError extends RejectedError {
   override readonly name: string = "BusyError";
 }
 
-/** Not delivered, or a read went unanswered: refused, closed, timed out, not connected. */
+/**
+ * The request was not delivered, or a read got no answer: connection refused, closed or timed out, or not connected.
+ */
 export class TransportError extends BrokerError {
   override readonly name: string = "TransportError";
 }
 
 /**
- * A write was sent, and no answer says whether it was executed. It may have been: look in the lists that `lists` names
+ * A write was sent, and no answer says whether it was executed. It may have been: check the lists that `lists` names
  * before you send anything again.
  */
 export class OutcomeUnknownError extends BrokerError {
   override readonly name: string = "OutcomeUnknownError";
-  /** Operations that list what the write made or changed, such as `orders.today`; empty where none does. */
+  /** Operations that list what the write created or changed, such as `orders.today`; empty if there is none. */
   readonly lists: readonly string[];
 
   constructor(
@@ -158,12 +163,12 @@ export class OutcomeUnknownError extends BrokerError {
   }
 }
 
-/** An answer that does not fit: header, signature, cipher, JSON, shape. */
+/** The answer is invalid: its header, signature, cipher, JSON or shape. */
 export class ProtocolError extends BrokerError {
   override readonly name: string = "ProtocolError";
 }
 
-/** A gap in the API documentation stands in the way on this transport. */
+/** This transport cannot make the call because the API documentation has a gap. */
 export class UnmappedError extends BrokerError {
   override readonly name: string = "UnmappedError";
 }

@@ -1,93 +1,143 @@
 /**
- * Files that a program obeys or takes secrets from: read only when nobody but their owner could have written them.
+ * Reads settings and secrets from files, and reports files that other users could have written.
  *
  * @module
  */
 
-/** A text, and who could have written it. */
-export interface OwnedText {
+import { needRegular, readAtMost, unreadable } from "./regular_files.ts";
+import { shellHint } from "./shell_words.ts";
+
+/** The text of a file, and whether other users could have written it. */
+interface OwnedText {
   text: string;
-  /** Permission bits; absent where the system has none. */
+  /** Permission bits; `null` if the system has none. */
   mode: number | null;
-  /** Why the file cannot be believed, and what to do; absent when it can be. */
+  /** Why the file cannot be trusted, and what to do; absent if it can be trusted. */
   distrusted?: string;
-  /** Its path once links are followed; absent where the program may not look. */
-  real?: string;
 }
 
-/** What counts of a file or folder. */
+/** Owner, group and mode of a file or folder. */
 type Facts = Pick<Deno.FileInfo, "uid" | "gid" | "mode">;
 
+/** Settings, keys and secrets are far smaller. */
+const MOST_BYTES = 1024 * 1024;
 const OTHERS_WRITE = 0o002;
 const GROUP_WRITES = 0o020;
 const STICKY = 0o1000;
 const ROOT = 0;
 
 /**
- * Reads a text and looks at who could have written it: its owner must be this user or root, nobody else may write to
- * it, its folder must be this user's or root's, and nobody else may put another file in its place. Windows has no such
- * owners and modes, so that nothing is checked there.
+ * Reads a text file and checks who could have written it. The file and its folder must belong to this user or to root.
+ * Nobody else may have permission to write to the file, or to replace it in its folder. Windows has no such owners and
+ * modes, so nothing is checked there.
  *
- * The user's id needs `--allow-sys=uid`. Without it the owner is not compared, and the modes are.
+ * Reading the user's id needs `--allow-sys=uid`. Without it only the modes are checked, not the owners.
  *
- * @returns Nothing when there is no such file.
+ * @param options `mostBytes` is the limit. @default 1 MiB
+ * @returns `undefined` if there is no such file.
+ * @throws {TypeError} When it is not a regular file, or is larger than the limit.
  */
-export async function readOwned(path: string): Promise<OwnedText | undefined> {
-  let file: Deno.FsFile;
+export async function readOwned(
+  path: string,
+  { mostBytes = MOST_BYTES }: { mostBytes?: number } = {},
+): Promise<OwnedText | undefined> {
   try {
-    file = await Deno.open(path);
+    const info = await Deno.stat(path);
+    needRegular(path, info, mostBytes);
+    if (info.isDirectory) await Deno.readTextFile(path); // fails, with an error that names the path
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   }
-  let facts: Deno.FileInfo;
-  try {
-    // Of the file that is open: another one may take its name meanwhile.
-    facts = await file.stat();
-  } catch (error) {
-    file.close();
-    throw error;
-  }
-  if (facts.isDirectory) {
-    file.close();
-    await Deno.readTextFile(path); // fails, with an error that names the path
-  }
-  const text = await new Response(file.readable).text();
-  // This program may not be allowed to look there.
+  using file = await Deno.open(path);
+  // Check the open file, not its path: another file may get that name meanwhile.
+  const facts = await file.stat();
+  needRegular(path, facts, mostBytes);
+  const bytes = await readAtMost(file, mostBytes);
+  if (!(bytes instanceof Uint8Array)) throw unreadable(path, bytes);
+  const text = new TextDecoder().decode(bytes);
+  // This program may lack the permission to read that path.
   const real = await Deno.realPath(path).catch(() => undefined);
   const why = distrustOf(path, facts, ownUid()) ?? await distrustOfFolders(path, real);
   return {
     text,
     mode: facts.mode,
-    ...real !== undefined && { real },
     ...why !== undefined && { distrusted: why },
   };
 }
 
 /**
- * Returns the text of a file that can be believed.
+ * Returns the text of a trusted file.
  *
- * @throws {TypeError} When others could have written the file, with its mode or owner, and what to do.
+ * @throws {TypeError} When other users could have written the file. The message gives its mode or owner, and what to do.
  */
-export function believed(path: string, { text, distrusted }: Pick<OwnedText, "text" | "distrusted">): string {
+export function trustedText(
+  path: string,
+  { text, distrusted }: Pick<OwnedText, "text" | "distrusted">,
+): string {
   if (distrusted === undefined) return text;
-  throw new TypeError(`Cannot believe "${path}": ${distrusted}`);
+  throw new TypeError(`Cannot trust "${path}": ${distrusted}`);
 }
 
-/** Says why a file of these facts cannot be believed, and what to do; nothing when it can be. */
+/**
+ * Returns why a file with this owner and mode cannot be trusted, and what to do.
+ *
+ * @returns `undefined` if the file can be trusted.
+ */
 export function distrustOf(path: string, facts: Facts, uid: number | undefined): string | undefined {
   const { mode } = facts;
   if (mode === null) return undefined;
   const stranger = strangerOf(facts, uid);
   if (stranger !== undefined) {
     return `it belongs to user ${stranger}, and this program runs as user ${uid}; if you know what is in it, run: ` +
-      `chown ${uid} "${path}"`;
+      `chown ${uid} ${shellHint(path)}`;
   }
   if ((mode & (GROUP_WRITES | OTHERS_WRITE)) === 0) return undefined;
-  return `others may write to it (mode ${shown(mode)}); if you know what is in it, run: chmod go-w "${path}"`;
+  return `others may write to it (mode ${shown(mode)}); if you know what is in it, run: chmod go-w ${
+    shellHint(path)
+  }`;
 }
 
-/** Looks at the folder of the name and at that of the file that it leads to, with those above. */
+/**
+ * Returns why a database cannot be trusted, and what to do: others could have written its file or a file beside it, or
+ * they could add one. SQLite reads the files beside a database, so even a sticky folder that others may write to is
+ * refused. The files are not opened. A group with the same number as this user contains only this user, as for folders.
+ *
+ * @param path The database without links. It need not exist.
+ * @param endings Endings of the files beside it, such as `-wal`.
+ * @returns `undefined` if the database can be trusted.
+ */
+export async function distrustOfDatabase(
+  path: string,
+  endings: readonly string[],
+): Promise<string | undefined> {
+  if (Deno.build.os === "windows") return undefined;
+  const uid = ownUid();
+  for (const file of [path, ...endings.map((ending) => `${path}${ending}`)]) {
+    const facts = await statOf(file);
+    if (facts === undefined) continue;
+    if (facts.isDirectory) return undefined; // SQLite cannot open it
+    const { mode, gid } = facts;
+    const isGroupOnly = mode !== null && gid === uid && (mode & OTHERS_WRITE) === 0;
+    const why = facts.isFile
+      ? distrustOf(file, { ...facts, mode: isGroupOnly ? mode & ~GROUP_WRITES : mode }, uid)
+      : "it is not a regular file";
+    if (why !== undefined) return file === path ? why : `"${file}" beside it: ${why}`;
+  }
+  const folder = await Deno.realPath(path.replace(/[^/]*$/, "") || ".").catch(() => undefined);
+  return folder === undefined ? undefined : await distrustAbove(folder, true);
+}
+
+async function statOf(path: string): Promise<Deno.FileInfo | undefined> {
+  try {
+    return await Deno.stat(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return undefined;
+    throw error;
+  }
+}
+
+/** Checks the folder of the path and the folder of the file that a link leads to, with all folders above them. */
 async function distrustOfFolders(path: string, target: string | undefined): Promise<string | undefined> {
   if (Deno.build.os === "windows") return undefined;
   const folderOf = (each: string) => each.replace(/[^/]*$/, "") || ".";
@@ -100,11 +150,13 @@ async function distrustOfFolders(path: string, target: string | undefined): Prom
   return undefined;
 }
 
-async function distrustAbove(folder: string): Promise<string | undefined> {
+async function distrustAbove(folder: string, isShut = false): Promise<string | undefined> {
   const uid = ownUid();
   for (let at = folder, isFirst = true;; isFirst = false) {
     const facts = await Deno.stat(at).catch(() => undefined);
-    const why = facts === undefined ? undefined : distrustOfFolder(at, facts, isFirst ? uid : undefined);
+    const why = facts === undefined
+      ? undefined
+      : distrustOfFolder(at, facts, { uid: isFirst ? uid : undefined, isShut: isFirst && isShut });
     if (why !== undefined) return why;
     const above = at.replace(/\/[^/]*$/, "") || "/";
     if (above === at) return undefined;
@@ -112,7 +164,11 @@ async function distrustAbove(folder: string): Promise<string | undefined> {
   }
 }
 
-function distrustOfFolder(path: string, facts: Facts, uid: number | undefined): string | undefined {
+function distrustOfFolder(
+  path: string,
+  facts: Facts,
+  { uid, isShut }: { uid: number | undefined; isShut: boolean },
+): string | undefined {
   const { mode, gid } = facts;
   if (mode === null) return undefined;
   const stranger = strangerOf(facts, uid);
@@ -120,22 +176,29 @@ function distrustOfFolder(path: string, facts: Facts, uid: number | undefined): 
     return `its folder "${path}" belongs to user ${stranger}, and this program runs as user ${uid}; move the file to a ` +
       "folder of your own";
   }
-  // In a sticky folder, such as /tmp, only its owner takes a file away. A group with the number of the folder's owner
-  // is that user's own, as many systems make one for each user.
-  const others = mode & (OTHERS_WRITE | (gid === facts.uid ? 0 : GROUP_WRITES));
-  if (others === 0 || (mode & STICKY) !== 0) return undefined;
+  // In a sticky folder, such as /tmp, only a file's owner can remove it. A group with the same number as the folder's
+  // owner contains only that user, because many systems create one group for each user.
+  const isPrivateGroup = gid === facts.uid || isShut && gid === uid;
+  const others = mode & (OTHERS_WRITE | (isPrivateGroup ? 0 : GROUP_WRITES));
+  if (others === 0 || (mode & STICKY) !== 0 && !isShut) return undefined;
+  if (isShut) {
+    return `others may add files beside it: they may write to the folder "${path}" (mode ${
+      shown(mode)
+    }); move the ` +
+      "file to a folder of your own";
+  }
   return `others may replace it: they may write to the folder "${path}" (mode ${shown(mode)}); run: ` +
-    `chmod go-w "${path}"`;
+    `chmod go-w ${shellHint(path)}`;
 }
 
-/** The owner, where it is neither this user nor root. */
+/** Returns the owner's id if the owner is neither this user nor root. */
 function strangerOf({ uid: owner }: Facts, uid: number | undefined): number | undefined {
   return owner === null || uid === undefined || owner === uid || owner === ROOT ? undefined : owner;
 }
 
 const shown = (mode: number) => (mode & 0o7777).toString(8).padStart(4, "0");
 
-/** This user's id; nothing where the system has none, or where the program may not ask for it. */
+/** Returns this user's id; `undefined` if the system has none, or if the program may not read it. */
 function ownUid(): number | undefined {
   const isGranted = Deno.permissions.querySync({ name: "sys", kind: "uid" }).state === "granted";
   return isGranted ? Deno.uid() ?? undefined : undefined;

@@ -1,10 +1,90 @@
 /**
- * Modes of the files that hold an account's data: only their owner reads them.
+ * Creates files that only their owner can read. Replaces files atomically, and never writes through a link.
  *
  * @module
  */
 
-/** Mode of a new file. Files that exist keep the mode that they have. */
+/** Mode of a new file. Existing files keep their mode. */
 export const PRIVATE_FILE = 0o600;
 /** Mode of a new folder. */
 export const PRIVATE_FOLDER = 0o700;
+
+/**
+ * Creates a file and opens it for writing. First removes an existing file or link of that name, which a crash may have
+ * left, so that it never writes through a link.
+ */
+function openNew(path: string, mode: number = PRIVATE_FILE): Deno.FsFile {
+  const options = { write: true, createNew: true, mode };
+  try {
+    return Deno.openSync(path, options);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
+  Deno.removeSync(path);
+  return Deno.openSync(path, options);
+}
+
+/**
+ * Opens a lock file, and creates it if it does not exist.
+ *
+ * @throws {TypeError} When the path is a link.
+ */
+export function openLock(path: string): Deno.FsFile {
+  const options = { read: true, write: true };
+  try {
+    return Deno.openSync(path, { ...options, createNew: true, mode: PRIVATE_FILE });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
+  if (isLink(path)) throw new TypeError(`Cannot lock "${path}": it is a symbolic link; remove the link`);
+  return Deno.openSync(path, options);
+}
+
+/**
+ * Replaces or creates a file durably: after a crash, either the old file or the new one is complete. If the path is a
+ * link, replaces the link and leaves its target unchanged. After an error the old file is unchanged.
+ */
+export function replaceFile(
+  path: string,
+  content: string | Uint8Array,
+  mode: number = PRIVATE_FILE,
+): void {
+  const unfinished = `${path}.part`;
+  try {
+    using out = openNew(unfinished, mode);
+    const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+    for (let done = 0; done < bytes.length;) done += out.writeSync(bytes.subarray(done));
+    out.syncSync();
+    Deno.renameSync(unfinished, path);
+  } catch (error) {
+    if (exists(unfinished)) Deno.removeSync(unfinished);
+    throw error;
+  }
+  syncFolder(path.slice(0, path.lastIndexOf("/") + 1) || ".");
+}
+
+/** Writes a folder's list of names to the disk. Windows has no such call and needs none. */
+export function syncFolder(path: string): void {
+  if (Deno.build.os === "windows") return;
+  using folder = Deno.openSync(path);
+  folder.syncSync();
+}
+
+/** Returns whether a path exists; a broken link counts as existing. */
+export function exists(path: string): boolean {
+  return infoOf(path) !== undefined;
+}
+
+/** Returns whether a path is a symbolic link; false if it does not exist. */
+export function isLink(path: string): boolean {
+  return infoOf(path)?.isSymlink ?? false;
+}
+
+function infoOf(path: string): Deno.FileInfo | undefined {
+  try {
+    return Deno.lstatSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return undefined;
+    throw error;
+  }
+}

@@ -1,16 +1,16 @@
 /**
- * Takes secrets out of whatever is stored or shown, by their value: it does not matter where they came from.
+ * Removes secrets by value from everything that is stored or shown, wherever the secret came from.
  *
- * A value is taken out as it is, as an address, a form, a header and JSON write it, in Base64 and in hex. Not every
- * value can be: one of fewer than four characters, or of fewer than six digits, would turn markets and years into
- * stars, and is no secret. Digits are taken out where they stand as a number of their own, as a password of six
- * digits is also part of many an order id.
+ * A secret is removed as plain text, as URLs, forms, headers and JSON encode it, in Base64 and in hex. A value of fewer
+ * than four characters, or of fewer than six digits, is not removed: that would also remove markets and years. A secret
+ * of digits is removed only where it is a whole number, because six digits can also be part of an order id.
  *
  * @module
  */
 import { BrokerError } from "./errors.ts";
+import { openRegularSync } from "./regular_files.ts";
 
-/** A file holds the value of a secret. */
+/** A file contains the value of a secret. */
 export class SecretInFileError extends BrokerError {
   override readonly name: string = "SecretInFileError";
 }
@@ -18,40 +18,43 @@ export class SecretInFileError extends BrokerError {
 const REPLACED = "[secret]";
 const LEAST_LENGTH = 4;
 const LEAST_DIGITS = 6;
-/** From here on a text is taken out within words too. */
+/** A text of at least this length is removed inside longer words too. */
 const LEAST_WITHIN_WORDS = 6;
-/** Lines of a key that are taken out each by itself. */
+/** Each line of a multi-line secret that is at least this long is also removed separately. */
 const LEAST_LINE = 16;
-/** Digits up to here may stand in a table of figures by chance. */
+/** A number of up to this many digits can be in a table of figures by chance. */
 const MOST_CHANCE_DIGITS = 9;
 
 const isDigits = (text: string) => /^\d+$/.test(text);
 
-/** Tells whether a secret is long enough to be known again by its value. */
+/** Returns whether a secret is long enough to be removed by its value. */
 export function canBeRedacted(secret: string): boolean {
   return secret.length >= (isDigits(secret) ? LEAST_DIGITS : LEAST_LENGTH);
 }
 
 /** Options of a {@linkcode Redactor}. */
-export interface RedactorOptions {
-  /** Told once of each secret that cannot be taken out, by its name. @default nobody */
+interface RedactorOptions {
+  /** Called once for each secret that is too short to be removed, with its name. @default does nothing */
   onTooShort?: (name: string) => void;
 }
 
-/** Knows the secrets that were read so far. */
+/** Removes the secrets that were added so far. */
 export class Redactor {
   readonly #onTooShort: (name: string) => void;
   readonly #tooShort = new Set<string>();
   readonly #forms = new Set<string>();
   #pattern: RegExp | undefined;
-  /** The same without digits that may stand in a table by chance. */
+  /** The same without numbers that can be in a table by chance. */
   #certain: RegExp | undefined;
 
   constructor({ onTooShort = () => {} }: RedactorOptions = {}) {
     this.#onTooShort = onTooShort;
   }
 
-  /** Learns a secret; tells whether it is long enough to be taken out. One without a name is not told of. */
+  /**
+   * Adds a secret. Returns whether it is long enough to be removed. If it is too short and has a name, calls
+   * `onTooShort`.
+   */
   add(secret: string, name?: string): boolean {
     if (!canBeRedacted(secret)) {
       if (name !== undefined && !this.#tooShort.has(name)) {
@@ -61,7 +64,7 @@ export class Redactor {
       return false;
     }
     for (const form of formsOf(secret)) this.#forms.add(form);
-    // Longest first, so that a secret within another one leaves nothing behind.
+    // Longest first: otherwise removing a shorter secret would leave parts of a longer one that contains it.
     const forms = [...this.#forms].sort((a, b) => b.length - a.length);
     this.#pattern = patternOf(forms);
     this.#certain = patternOf(forms.filter((form) => !isDigits(form) || form.length > MOST_CHANCE_DIGITS));
@@ -73,7 +76,7 @@ export class Redactor {
     return this.#pattern === undefined ? text : text.replace(this.#pattern, REPLACED);
   }
 
-  /** The same for figures: digits that may stand among them by chance are left alone. */
+  /** Returns the text without secrets, but keeps numbers that can be in a table of figures by chance. */
   certainText(text: string): string {
     return this.#certain === undefined ? text : text.replace(this.#certain, REPLACED);
   }
@@ -92,31 +95,31 @@ export class Redactor {
     );
   }
 
-  /** Takes secrets out of an error that is on its way to a screen, and out of what caused it. */
+  /** Removes secrets from an error before it is shown, and from its causes. */
   error(error: unknown): void {
     if (this.#pattern === undefined) return;
     for (let each = error; each instanceof Error; each = each.cause) {
-      // `text` is what the broker said.
+      // `text` is the broker's own text.
       for (const name of ["message", "stack", "text"] as const) {
         const text: unknown = Reflect.get(each, name);
         if (typeof text !== "string" || this.text(text) === text) continue;
-        // Some of the system's own errors have no member that could be set.
+        // Some errors of the runtime have read-only members.
         Object.defineProperty(each, name, { value: this.text(text), configurable: true, writable: true });
       }
     }
   }
 
-  /** Writes plain data as JSON without secrets. Nothing becomes null, a `bigint` its digits. */
+  /** Returns plain data as JSON without secrets. `undefined` becomes `null`, and a `bigint` becomes its digits. */
   json(value: unknown): string {
     const plain = JSON.stringify(value ?? null, (_key, each) => typeof each === "bigint" ? `${each}` : each);
     return JSON.stringify(this.data(JSON.parse(plain ?? "null")));
   }
 
   /**
-   * Refuses a file that holds a secret: to change it would change figures, and its hash would tell of other bytes.
-   * A few digits alone are let pass, as figures have them by chance. Packed files are not looked into.
+   * Throws if a file contains a secret. Does not remove the secret, because that could change figures and the file would
+   * no longer match its hash. Ignores short numbers, which can be in figures by chance, and compressed content.
    *
-   * @throws {SecretInFileError} Naming the file and not the secret.
+   * @throws {SecretInFileError} When the file contains a secret. The message names the file and not the secret.
    */
   checkFile(path: string): void {
     const pattern = this.#certain;
@@ -128,7 +131,7 @@ export class Redactor {
       throw new SecretInFileError(
         `Cannot keep "${
           this.text(path)
-        }": it holds the value of a secret; look where it comes from, then delete it`,
+        }": it contains the value of a secret; find out where the value comes from, then delete the file`,
         { code: "secret-in-file" },
       );
     }
@@ -137,11 +140,11 @@ export class Redactor {
 
 const CHUNK = 1024 * 1024;
 
-/** Reads a file in pieces, each with the end of the one before. A file that is not there has nothing in it. */
+/** Yields a file in pieces, each starting with the end of the previous piece. Yields nothing for a missing file. */
 function* chunksOf(path: string, overlap: number): Generator<string> {
   let file: Deno.FsFile;
   try {
-    file = Deno.openSync(path);
+    file = openRegularSync(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return;
     throw error;
@@ -164,12 +167,12 @@ function patternOf(forms: readonly string[]): RegExp | undefined {
 
 function bounded(form: string): string {
   const text = RegExp.escape(form);
-  // A number of its own: neither part of a longer one nor of an amount with decimals.
+  // A whole number: not part of a longer number or of an amount with decimals.
   if (isDigits(form)) return `(?<![0-9]|[0-9][.,])${text}(?![0-9]|[.,][0-9])`;
   return form.length >= LEAST_WITHIN_WORDS ? text : `(?<![A-Za-z0-9])${text}(?![A-Za-z0-9])`;
 }
 
-/** A secret as it may be written. */
+/** Yields every encoding in which a secret may appear. */
 function* formsOf(secret: string): Generator<string> {
   const bytes = new TextEncoder().encode(secret);
   const url = encodeURIComponent(secret);
@@ -192,13 +195,13 @@ function* formsOf(secret: string): Generator<string> {
   for (const line of lines) if (line.length >= LEAST_LINE && !line.startsWith("-----")) yield line;
 }
 
-/** Base64 of bytes by themselves, and what of them is the same within the Base64 of something longer. */
+/** Yields the Base64 of the bytes, and the part of it that stays the same inside the Base64 of longer data. */
 function* base64Of(bytes: Uint8Array): Generator<string> {
   yield bytes.toBase64();
   yield bytes.toBase64({ omitPadding: true });
   for (const before of [0, 1, 2]) {
     const text = new Uint8Array([...new Uint8Array(before), ...bytes]).toBase64({ omitPadding: true });
-    // Digits that hold bits of what stands before or after are left off.
+    // Leave off the characters that also encode bits of the bytes before or after.
     const first = [0, 2, 3][before];
     const last = (before + bytes.length) % 3 === 0 ? text.length : text.length - 1;
     yield text.slice(first, last);

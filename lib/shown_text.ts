@@ -1,24 +1,24 @@
 /**
- * Text from elsewhere, on its way to a person. Control characters could write anywhere on a screen, and characters
- * that turn the direction of writing, or cannot be seen, could show another text than the one that is there.
+ * Makes untrusted text safe to show. Control characters can write anywhere on a screen. Invisible characters, and
+ * characters that change the writing direction, can make a text look like a different one.
  *
  * @module
  */
 
-/** Control and format characters, which Unicode names so, and its two line separators; not the line end and the tab. */
+/** Unicode control and format characters and the two Unicode line separators, except line end and tab. */
 const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** Returns a text with a space in place of every control, direction and invisible character; lines and tabs stay. */
+/** Replaces every control, direction and invisible character with a space; line ends and tabs stay. */
 export function shownText(text: string): string {
   return text.replace(HIDDEN, " ");
 }
 
-/** The same for a text of one line: line ends and tabs become spaces too. */
+/** Replaces every control, direction and invisible character with a space, line ends and tabs included. */
 export function shownLine(text: string): string {
   return shownText(text).replace(/[\t\n]/g, " ");
 }
 
-/** Writes the same characters of a JSON text as escapes, so that a reader of JSON gets the very text. */
+/** Replaces the same characters in JSON with `\u` escapes, so that parsing it returns the original text. */
 export function shownJson(json: string): string {
   return json.replace(
     HIDDEN,

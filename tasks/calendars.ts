@@ -1,18 +1,17 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Makes `lib/calendars/data/*.json` from the two sources and the rulings, and stops when they disagree, when a
- * ruling settles nothing or holds what cannot be, or when the rule of Stock Connect and a published list of its days differ.
- * With `--check` nothing is written; the run fails when the files are not what it would write.
+ * Builds `lib/calendars/data/*.json` from the two sources and the rulings. Fails if the sources differ without a ruling,
+ * if a ruling is unused or contains impossible values, or if a published list of Stock Connect days differs from the
+ * rule. With `--check` it writes nothing, and fails if the files differ from what it would write.
  *
  * Run: `deno run --allow-read=lib/calendars --allow-write=lib/calendars/data tasks/calendars.ts [--check]`
  *
  * @module
  */
 import { readBook } from "../lib/calendars/book.ts";
-import { checkData } from "../lib/calendars/check_data.ts";
-import { type ConnectFile, makeConnect } from "../lib/calendars/connect_rule.ts";
-import { Faults } from "../lib/calendars/json_lines.ts";
-import { mergeCalendars, type RulingFile } from "../lib/calendars/merge.ts";
+import { checkData, Faults } from "../lib/calendars/check_data.ts";
+import { type ConnectFile, makeConnect } from "./calendars/connect_rule.ts";
+import { mergeCalendars, type RulingFile } from "./calendars/merge.ts";
 import type { SourceFile } from "../lib/calendars/records.ts";
 
 const ROOM = new URL("../lib/calendars/", import.meta.url);
@@ -20,7 +19,7 @@ const SOURCES = ["exchange_calendars", "pandas_market_calendars"];
 
 const readText = (path: string): string => Deno.readTextFileSync(new URL(path, ROOM));
 
-/** Reads a committed file; absent ones count as different. */
+/** Returns the text of a committed file. A missing file counts as different. */
 function readOrEmpty(path: string): string {
   try {
     return readText(path);
@@ -46,7 +45,7 @@ function main(check: boolean): number {
   );
   const files: Record<string, unknown> = { ...data };
   const { XHKG, XSHG } = data;
-  // The rule of Stock Connect is worked out on days that are right.
+  // The Stock Connect rule needs correct days of both markets.
   if (problems.length === 0 && XHKG !== undefined && XSHG !== undefined) {
     const connectFile: ConnectFile = JSON.parse(readText("connect.json"));
     const connect = makeConnect(connectFile, {
@@ -58,7 +57,7 @@ function main(check: boolean): number {
     problems.push(...connect.problems);
   }
   if (problems.length > 0) {
-    console.error(`Cannot make the calendars:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
+    console.error(`Cannot build the calendars:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
     return 1;
   }
   let stale = 0;

@@ -4,14 +4,14 @@
  *
  * @module
  */
-import { referencePages } from "../lib/operations/reference.ts";
-import { recipesPage } from "../lib/steps/reference.ts";
-import { commandsPage } from "./commands/page.ts";
+import { referencePages } from "./docs/operation_pages.ts";
+import { recipesPage } from "./docs/recipes_page.ts";
+import { commandsPage } from "./docs/commands_page.ts";
 
 const folder = new URL("../docs/reference/", import.meta.url);
 const isCheck = Deno.args.includes("--check");
 
-/** Pages stand as `deno fmt` lays them out, so that the check of the format has nothing to say. */
+/** Formats a page with `deno fmt`, so that the format check accepts it. */
 async function format(text: string): Promise<string> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["fmt", "--ext", "md", "-"],
@@ -55,7 +55,7 @@ for (const [name, text] of pages) {
   stale.push(name);
   if (!isCheck) await Deno.writeTextFile(url, wanted);
 }
-// A page of a family that is gone tells of operations that no longer exist.
+// Remove the page of a family that no longer exists.
 for await (const { name } of Deno.readDir(folder)) {
   if (!name.endsWith(".md") || pages.has(name)) continue;
   stale.push(name);

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { processHost } from "./commands/host.ts";
+import { processHost } from "./terminal/host.ts";
 import { main } from "./commands/main.ts";
 
 if (import.meta.main) Deno.exit(await main(Deno.args, processHost()));

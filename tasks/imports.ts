@@ -1,13 +1,14 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Walks the import graph and fails when an arrow turns round, when a package is used past its door, or when a
- * plain gateway call would load what only other ways need.
+ * Walks the import graph and fails when an arrow turns round, when files import each other in a circle, when a package
+ * is used past its room, or when a plain gateway call would load what only other ways need. Also fails when a statement
+ * for the store stands outside the rooms for it.
  *
  * @module
  */
 
 /** One import: which file wants what, both as paths from the root of the project or as a package. */
-export interface Import {
+interface Import {
   from: string;
   to: string;
 }
@@ -17,19 +18,21 @@ const order = [
   ["dictionaries"],
   ["wire"],
   ["operations"],
-  ["transports"],
+  ["transports", "endpoints"],
   ["client"],
   ["desk", "day_book", "notebook"],
-  ["steps"],
+  ["store"],
+  ["recipes"],
   ["runner"],
+  ["deploy"],
   ["rehearsal"],
 ];
 /** Rooms and single files of lib that everybody may use; they themselves use only each other. */
 const common = ["calendars", "facts", "std"];
-const simulatorUses = ["dictionaries", "wire", "operations", "calendars", "facts"];
+const simulatorUses = ["dictionaries", "wire", "operations", "endpoints", "calendars", "facts"];
 
 /** Packages that a plain gateway call must not load. */
-const heavy = ["protobufjs", "node-forge", "zod", "node:crypto"];
+const heavy = ["protobufjs", "node-forge", "zod", "node:crypto", "pg"];
 
 /** The room of a file in lib; empty for the single files of lib itself, such as `errors.ts`. */
 function roomOf(path: string): string | undefined {
@@ -80,6 +83,46 @@ function resolve(from: string, specifier: string, map: Readonly<Record<string, s
   return new URL(mapped, base).pathname.slice(1);
 }
 
+/** Folders whose files may have statements for the store. */
+const sqlRooms = ["lib/store/", "lib/runner/queries/"];
+
+/** Returns the first words of a statement that stands outside the rooms for SQL; nothing when there is none. */
+export function straySql(path: string, source: string): string | undefined {
+  if (!/^(lib|tasks)\//.test(path) || sqlRooms.some((room) => path.startsWith(room))) return undefined;
+  const pattern =
+    /["'`]\s*((?:select\s+(?:distinct\s+)?[\w*(.]+(?=[\s,(][^"'`]*\bfrom\b)|insert into \w|update \w+ set\b|delete from \w|pragma \w|create (?:table|index) \w)\w*)/i;
+  return pattern.exec(source)?.[1];
+}
+
+/** Returns circles of files that import each other; without them the graph has none. Each ends where it starts. */
+export function circlesOf(imports: readonly Import[]): string[][] {
+  const graph = new Map<string, Set<string>>();
+  for (const { from, to } of imports) graph.set(from, (graph.get(from) ?? new Set()).add(to));
+  const circles: string[][] = [];
+  for (;;) {
+    // A file that imports nothing, or only files that are gone, is in no circle.
+    for (let size = -1; size !== graph.size;) {
+      size = graph.size;
+      for (const [from, targets] of graph) {
+        for (const to of targets) if (!graph.has(to)) targets.delete(to);
+        if (targets.size === 0) graph.delete(from);
+      }
+    }
+    const [start] = graph.keys();
+    if (start === undefined) return circles;
+    // Each file that is left imports another one that is left, so that the walk comes back.
+    const path = [start];
+    for (let [next = ""] = graph.get(start) ?? [];; [next = ""] = graph.get(next) ?? []) {
+      const at = path.indexOf(next);
+      path.push(next);
+      if (at < 0) continue;
+      circles.push(path.slice(at));
+      graph.get(path.at(-2)!)?.delete(next); // the file before the end of a path of two or more
+      break;
+    }
+  }
+}
+
 /** The part of `deno info --json` that is read here. */
 interface Info {
   roots: string[];
@@ -128,13 +171,21 @@ function main(): number {
   const map: Record<string, string> = JSON.parse(Deno.readTextFileSync(new URL("deno.json", root))).imports;
   const files = ["mod.ts", ...["lib", "tasks", "test"].flatMap((folder) => [...sourcesBelow(root, folder)])];
   const faults: string[] = [];
-  let count = 0;
+  const imports: Import[] = [];
   for (const file of files) {
-    for (const found of importsOf(file, Deno.readTextFileSync(new URL(file, root)), map)) {
-      count++;
-      const fault = faultOf(found);
-      if (fault !== undefined) faults.push(`${found.from} imports ${found.to}: ${fault}`);
+    const source = Deno.readTextFileSync(new URL(file, root));
+    const sql = straySql(file, source);
+    if (sql !== undefined) {
+      faults.push(`${file} has the statement "${sql} ...": SQL stands in ${sqlRooms.join(", ")}`);
     }
+    imports.push(...importsOf(file, source, map));
+  }
+  for (const found of imports) {
+    const fault = faultOf(found);
+    if (fault !== undefined) faults.push(`${found.from} imports ${found.to}: ${fault}`);
+  }
+  for (const circle of circlesOf(imports)) {
+    faults.push(`files import each other in a circle: ${circle.join(" -> ")}`);
   }
   const { success, stdout, stderr } = new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", "mod.ts"],
@@ -147,7 +198,7 @@ function main(): number {
     faults.push(`a plain gateway call loads what it never uses: ${shown}`);
   }
   for (const fault of faults) console.error(fault);
-  console.log(`${count} imports of ${files.length} files, ${faults.length} against the rules`);
+  console.log(`${imports.length} imports of ${files.length} files, ${faults.length} against the rules`);
   return faults.length === 0 ? 0 : 1;
 }
 

@@ -63,7 +63,7 @@ const checks: Check[] = [
   ...(Deno.args.includes("--no-tests") ? [] : [tests("tests", ["--reporter=dot"], ["test/"])]),
 ];
 
-const total: Counts = { passed: 0, failed: 0 };
+const total: Counts = { passed: 0, failed: 0, skipped: 0 };
 const lines: string[] = [];
 for (const { name, run } of checks) {
   const start = performance.now();

@@ -8,10 +8,12 @@
 export interface Counts {
   passed: number;
   failed: number;
+  /** Tests that were skipped, such as those that need a PostgreSQL where there is none. */
+  skipped: number;
 }
 
 /** What {@linkcode runTests} runs. */
-export interface RunTestsOptions {
+interface RunTestsOptions {
   /** Flags and paths for `deno test`; a path among them stands instead of `paths`. */
   args?: readonly string[];
   /** Files and folders to look in. */
@@ -27,9 +29,10 @@ const root = new URL("..", import.meta.url);
 export function countTests(output: string, success: boolean): Counts {
   // deno-lint-ignore no-control-regex -- colours are escape sequences
   const plain = output.replaceAll(/\x1b\[[\d;]*m/g, "");
-  const summary = /^(?:ok|FAILED) \| (\d+) passed(?: \(\d+ steps?\))? \| (\d+) failed/gm;
-  const [, passed = "0", failed = "0"] = [...plain.matchAll(summary)].at(-1) ?? [];
-  return { passed: Number(passed), failed: Number(failed) || (success ? 0 : 1) };
+  const summary =
+    /^(?:ok|FAILED) \| (\d+) passed(?: \(\d+ steps?\))? \| (\d+) failed(?: \(\d+ steps?\))?(?: \| (\d+) ignored)?/gm;
+  const [, passed = "0", failed = "0", skipped = "0"] = [...plain.matchAll(summary)].at(-1) ?? [];
+  return { passed: Number(passed), failed: Number(failed) || (success ? 0 : 1), skipped: Number(skipped) };
 }
 
 /** Runs tests with the permissions that they need, shows what they say, and resolves to the counts. */

@@ -7,10 +7,11 @@
  * @module
  */
 import { parseArgs } from "@std/cli";
-import { ShiftedClock } from "../lib/simulator/clock.ts";
+import { ShiftedClock } from "../lib/time.ts";
 import { FIRST_DATE } from "../lib/simulator/market/timeline.ts";
 import { isLoopback } from "../lib/loopback.ts";
 import { readInstant } from "../lib/simulator/gateway/mod.ts";
+import { replaceFile } from "../lib/private_files.ts";
 import { startSimulator } from "../lib/simulator/mod.ts";
 
 /**
@@ -148,18 +149,6 @@ function readFlags(args: string[]): Flags | undefined {
   };
 }
 
-/** Writes the file as a whole or not at all, for its owner alone. */
-async function writeInfo(path: string, line: string): Promise<void> {
-  const draft = `${path}.${Deno.pid}.tmp`;
-  await Deno.writeTextFile(draft, line, { mode: 0o600 });
-  try {
-    await Deno.rename(draft, path);
-  } catch (error) {
-    await Deno.remove(draft);
-    throw error;
-  }
-}
-
 /** Resolves when the process is told to stop. */
 function untilStopped(): Promise<void> {
   const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT"] : ["SIGINT", "SIGTERM"];
@@ -203,7 +192,7 @@ async function run(flags: Flags): Promise<void> {
     );
   }
   const line = `${JSON.stringify(info)}\n`;
-  if (flags.info !== undefined) await writeInfo(flags.info, line);
+  if (flags.info !== undefined) replaceFile(flags.info, line);
   console.error(
     `Simulated gateway at ${info.gatewayUrl}, pushes at ${info.pushAddress}, platform at ${info.authUrl}; ` +
       "stop it with Ctrl+C",

@@ -1,9 +1,12 @@
 /**
- * The days of one market, read from the held data once and then looked up.
+ * Looks up the days of one market, including Stock Connect links and calendar overrides. The data is parsed once.
+ *
+ * A Stock Connect link is open when both markets are open. Until April 2023 it was also closed on some days for
+ * settlement reasons.
  *
  * @module
  */
-import { type CalendarData, readHours, spellDays } from "./records.ts";
+import { type CalendarData, type ConnectData, readHours, spellDays } from "./records.ts";
 
 /** A break within a session, local `"HH:MM"`. */
 export interface SessionBreak {
@@ -11,7 +14,7 @@ export interface SessionBreak {
   to: string;
 }
 
-/** One day's trading, auctions before and after it left out. */
+/** A trading session, without the auctions before and after it. */
 export interface Session {
   /** Local date, `"2025-08-15"`. */
   date: string;
@@ -19,37 +22,37 @@ export interface Session {
   open: string;
   /** Local `"HH:MM"`. */
   close: string;
-  /** Lunch breaks; empty when trading goes through. */
+  /** Breaks within the session, such as lunch; empty if trading is continuous. */
   breaks: SessionBreak[];
-  /** The exchange announced a short day. A day that weather cut short is not one. */
+  /** Whether the exchange announced a half-day. A day shortened by weather is not a half-day. */
   halfDay: boolean;
-  /** Epoch milliseconds, UTC. */
+  /** Time of the open, Unix milliseconds. */
   openAt: number;
-  /** Epoch milliseconds, UTC. */
+  /** Time of the close, Unix milliseconds. */
   closeAt: number;
 }
 
-/** What is known of one market's days. */
+/** The calendar of one market. */
 export interface Book {
   zone: string;
   from: string;
   through: string;
-  /** First day that rests on a projection instead of a notice. */
+  /** First day that is projected and not announced by the exchange. */
   projectedFrom: string | undefined;
-  /** Versions of the data that it stands on. */
+  /** Versions of the data that it is derived from. */
   versions: readonly string[];
   /** Hours of an ordinary day, `"09:30-12:00 13:00-16:00"`. */
   regular: string;
-  /** Hours of a day that was announced as short; `null` when there are none. */
+  /** Hours of an announced half-day; `null` if the exchange has no half-days. */
   halfDay: string | null;
-  /** Hours of a covered weekday, or `undefined` when it is closed. */
+  /** Returns the hours of a covered weekday; `undefined` if the market is closed. */
   hoursOn(date: string): string | undefined;
   isHalfDay(date: string): boolean;
-  /** Hours that weather left of the day, if it did. */
+  /** Returns the shortened hours of a day with an unannounced early close or late open; else `undefined`. */
   unplannedOn(date: string): string | undefined;
 }
 
-/** Makes the book of an exchange from its held data. */
+/** Returns the calendar of an exchange from its data. */
 export function readBook(data: CalendarData): Book {
   const closed = new Set(spellDays(data.closed));
   const halfDays = new Set(spellDays(data.halfDays));
@@ -71,13 +74,13 @@ export function readBook(data: CalendarData): Book {
   };
 }
 
-/** Spells a day's hours out as a session. It is shared between callers, hence frozen. */
+/** Returns the session of a day with these hours. The object is frozen because callers share it. */
 export function makeSession(book: Book, date: string, hours: string): Session {
   const stretches = readHours(hours);
   const open = hours.slice(0, 5);
   const close = hours.slice(-5);
   const breaks = stretches.slice(1).map((stretch, i) =>
-    Object.freeze({ from: stretches[i]!.to, to: stretch.from }) // i counts from the stretch before
+    Object.freeze({ from: stretches[i]!.to, to: stretch.from }) // `i` is the index of the previous stretch
   );
   Object.freeze(breaks);
   const day = Temporal.PlainDate.from(date);
@@ -85,4 +88,154 @@ export function makeSession(book: Book, date: string, hours: string): Session {
     day.toZonedDateTime({ timeZone: book.zone, plainTime: Temporal.PlainTime.from(time) }).epochMilliseconds;
   const halfDay = book.isHalfDay(date);
   return Object.freeze({ date, open, close, breaks, halfDay, openAt: at(open), closeAt: at(close) });
+}
+
+/** Returns the part of a link's calendar that is the same for both directions. */
+function meet(hongKong: Book, mainland: Book, data: ConnectData): Omit<Book, "zone" | "regular" | "halfDay"> {
+  const [from] = [data.from, hongKong.from, mainland.from].sort().reverse();
+  const [projectedFrom] = [hongKong.projectedFrom, mainland.projectedFrom].filter((day) => day !== undefined)
+    .sort();
+  return {
+    from: from!, // three entries
+    through: hongKong.through < mainland.through ? hongKong.through : mainland.through,
+    projectedFrom,
+    versions: [...new Set([data.version, ...hongKong.versions, ...mainland.versions])],
+    hoursOn: () => undefined,
+    isHalfDay: () => false,
+    unplannedOn: (date) => mainland.unplannedOn(date) ?? hongKong.unplannedOn(date),
+  };
+}
+
+/**
+ * Returns the calendar of a northbound link, which sends orders from Hong Kong to the mainland, with the mainland's
+ * hours. An announced half-day in Hong Kong does not shorten it. An unannounced early close in Hong Kong, for example
+ * because of weather, does.
+ */
+export function northboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
+  const unsettled = new Set(spellDays(data.northbound));
+  return {
+    ...meet(hongKong, mainland, data),
+    zone: mainland.zone,
+    regular: mainland.regular,
+    halfDay: mainland.halfDay,
+    hoursOn(date) {
+      const hours = mainland.hoursOn(date);
+      if (hours === undefined || hongKong.hoursOn(date) === undefined || unsettled.has(date)) {
+        return undefined;
+      }
+      const weather = hongKong.unplannedOn(date);
+      return weather === undefined ? hours : shorten(hours, weather);
+    },
+    isHalfDay: (date) => mainland.isHalfDay(date),
+  };
+}
+
+/**
+ * Returns the calendar of the southbound links, which send orders from the mainland to Hong Kong, with Hong Kong's hours
+ * and half-days. An unannounced early close on the mainland shortens it. The Shanghai and Shenzhen links have the same
+ * days.
+ */
+export function southboundBook(hongKong: Book, mainland: Book, data: ConnectData): Book {
+  const unsettled = new Set(spellDays(data.southbound));
+  return {
+    ...meet(hongKong, mainland, data),
+    zone: hongKong.zone,
+    regular: hongKong.regular,
+    halfDay: hongKong.halfDay,
+    hoursOn(date) {
+      const hours = hongKong.hoursOn(date);
+      if (hours === undefined || mainland.hoursOn(date) === undefined || unsettled.has(date)) {
+        return undefined;
+      }
+      const cut = mainland.unplannedOn(date);
+      return cut === undefined ? hours : shorten(hours, cut);
+    },
+    isHalfDay: (date) => hongKong.isHalfDay(date),
+    unplannedOn: (date) => hongKong.unplannedOn(date) ?? mainland.unplannedOn(date),
+  };
+}
+
+/**
+ * Returns the part of `hours` between the first and the last minute of the hours `within`.
+ *
+ * @returns `undefined` if no part remains.
+ */
+function shorten(hours: string, within: string): string | undefined {
+  const [first, last] = [within.slice(0, 5), within.slice(-5)];
+  const kept = readHours(hours)
+    .map(({ from, to }) => ({ from: from > first ? from : first, to: to < last ? to : last }))
+    .filter(({ from, to }) => from < to);
+  return kept.length === 0 ? undefined : kept.map(({ from, to }) => `${from}-${to}`).join(" ");
+}
+
+/** A calendar override: the hours of one day of one market, set by a user. */
+export interface Override {
+  /** Name of the market, such as `XHKG`. */
+  mic: string;
+  /** Local date of the market, a weekday. */
+  date: string;
+  /** `"closed"`, `"open"` for the usual full hours, or hours, `"09:30-12:00 13:00-15:00"`. */
+  hours: string;
+  /**
+   * Whether the exchange announced the day as a half-day and the hours are those of a half-day. Other short hours count
+   * as unannounced, and shorten Stock Connect as well. @default false
+   */
+  halfDay?: boolean;
+  /** The user's reason. */
+  because: string;
+  /** Time when it was set, `"2026-11-21T05:00:00Z"`. */
+  setAt: string;
+}
+
+/** Returns the hours of an override; `undefined` if the market is closed. */
+function hoursOf({ hours }: Override, { regular }: Pick<Book, "regular">): string | undefined {
+  if (hours === "closed") return undefined;
+  return hours === "open" ? regular : hours;
+}
+
+/** Returns whether an override is an announced half-day. Its hours are not enough to decide that. */
+function isHalfDay(override: Override, book: Pick<Book, "regular" | "halfDay">): boolean {
+  return override.halfDay === true && book.halfDay !== null && hoursOf(override, book) === book.halfDay;
+}
+
+/** Returns whether an override is not needed because the data says the same. */
+export function isNeedless(override: Override, shipped: Book): boolean {
+  const { date } = override;
+  if (date < shipped.from || date > shipped.through) return false;
+  // On a projected day the override is still needed: it confirms the projection.
+  if (shipped.projectedFrom !== undefined && date >= shipped.projectedFrom) return false;
+  return shipped.hoursOn(date) === hoursOf(override, shipped) &&
+    shipped.isHalfDay(date) === isHalfDay(override, shipped);
+}
+
+/** Returns a calendar with overrides applied. Overrides outside its coverage have no effect. */
+export function withOverrides(book: Book, overrides: ReadonlyMap<string, Override>): Book {
+  if (overrides.size === 0) return book;
+  return {
+    ...book,
+    hoursOn(date) {
+      const override = overrides.get(date);
+      return override === undefined ? book.hoursOn(date) : hoursOf(override, book);
+    },
+    isHalfDay(date) {
+      const override = overrides.get(date);
+      return override === undefined ? book.isHalfDay(date) : isHalfDay(override, book);
+    },
+    unplannedOn(date) {
+      const override = overrides.get(date);
+      if (override === undefined) return book.unplannedOn(date);
+      const hours = hoursOf(override, book);
+      return hours === book.regular || isHalfDay(override, book) ? undefined : hours;
+    },
+  };
+}
+
+/** Returns a short text that changes with the overrides: their number and a hash of their content. */
+export function fingerprint(overrides: readonly Override[]): string {
+  const text = overrides.map(({ mic, date, hours, halfDay }) =>
+    `${mic} ${date} ${hours}${halfDay === true ? " half-day" : ""}`
+  ).sort().join("\n");
+  let hash = 0x811c9dc5; // FNV-1a: good enough for a version, but not a protection
+  for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  return `${overrides.length}.${hash.toString(16).padStart(8, "0")}`;
 }

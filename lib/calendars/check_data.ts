@@ -1,10 +1,10 @@
 /**
- * Whether the data of a market that somebody hands in can be right: its form, and days that make sense.
+ * Checks calendar data that a user provides: its format, and whether its days are plausible. Reports mistakes in
+ * hand-written JSON with their line numbers.
  *
  * @module
  */
-import type { Issue } from "../errors.ts";
-import type { Faults } from "./json_lines.ts";
+import { InvalidParamsError, type Issue } from "../errors.ts";
 import type { CalendarData } from "./records.ts";
 
 const KEYS = [
@@ -22,20 +22,20 @@ const KEYS = [
   "sources",
 ];
 
-/** Fewest and most weekdays that an exchange is closed in a whole year; the held years have 9 to 20. */
+/** Minimum and maximum number of closed weekdays in a whole year. The years in our data have 9 to 20. */
 const [FEWEST_CLOSED, MOST_CLOSED] = [6, 30];
 
-/** Tells whether a text is a day that exists, `"2025-08-15"`. */
+/** Returns whether a value is an existing date such as `"2025-08-15"`. */
 export function isDate(text: unknown): text is string {
   return typeof text === "string" && /^\d{4}-\d{2}-\d{2}$/.test(text) &&
     !Number.isNaN(Date.parse(`${text}T00:00:00Z`)) &&
     new Date(`${text}T00:00:00Z`).toISOString().startsWith(text);
 }
 
-/** Tells whether a day that exists is a weekday. */
+/** Returns whether an existing date is a weekday. */
 export const isWeekday = (date: string): boolean => Temporal.PlainDate.from(date).dayOfWeek <= 5;
 
-/** Tells whether a text is hours, `"09:30-12:00 13:00-16:00"`, each stretch after the one before. */
+/** Returns whether a value is a list of hours in order, such as `"09:30-12:00 13:00-16:00"`. */
 export function areHours(text: unknown): text is string {
   if (typeof text !== "string" || !/^\d{2}:\d{2}-\d{2}:\d{2}( \d{2}:\d{2}-\d{2}:\d{2})*$/.test(text)) {
     return false;
@@ -46,11 +46,11 @@ export function areHours(text: unknown): text is string {
   );
 }
 
-/** Tells whether a text is a version, `"2026.11.2"`. */
-export const isVersion = (text: unknown): text is string =>
+/** Returns whether a value is a version such as `"2026.11.2"`. */
+const isVersion = (text: unknown): text is string =>
   typeof text === "string" && /^20\d{2}\.\d{1,2}\.\d{1,4}$/.test(text);
 
-/** Checks data of a market and returns it when nothing is wrong. */
+/** Checks the data of a market. Returns it if it is valid. */
 export function checkData(
   value: unknown,
   faults: Faults,
@@ -59,26 +59,26 @@ export function checkData(
   const start = faults.issues.length;
   const data = faults.members(value, path, KEYS);
   if (data === undefined) return undefined;
-  const before = faults.issues.length; // an unknown member keeps nobody from looking at the others
+  const before = faults.issues.length; // do not count unknown members: the other members are still checked
   const need = (key: string, fits: (given: unknown) => boolean, expected: string) => {
     if (!fits(data[key])) faults.add([...path, key], data[key], expected);
   };
   need("mic", (mic) => typeof mic === "string" && mic !== "", 'the name of the market, such as "XHKG"');
   need("version", isVersion, 'year.month.number, such as "2026.12.1"');
   need("zone", (zone) => typeof zone === "string" && zone !== "", 'a time zone, such as "Asia/Hong_Kong"');
-  need("from", isDate, "a day that exists");
-  need("through", isDate, "a day that exists");
-  need("projectedFrom", (day) => day === undefined || isDate(day), "a day that exists, or nothing");
+  need("from", isDate, "a date that exists");
+  need("through", isDate, "a date that exists");
+  need("projectedFrom", (day) => day === undefined || isDate(day), "a date that exists, or no value");
   need("regular", areHours, 'hours, such as "09:30-12:00 13:00-16:00"');
   need("halfDay", (hours) => hours === null || areHours(hours), 'hours, such as "09:30-12:00", or null');
   const isSource = (text: unknown) => typeof text === "string" && text.trim() !== "";
   need(
     "sources",
     (list) => Array.isArray(list) && list.length > 0 && list.every(isSource),
-    "a list of where the days come from",
+    "a list of the sources of the days",
   );
   if (faults.issues.length > before) return undefined;
-  // Each of these has just been checked.
+  // Each of these members has been checked above, so the cast is safe.
   const { from, through, projectedFrom } = data as unknown as CalendarData;
   if (from > through) faults.add([...path, "through"], through, `a day after ${from}`);
   if (projectedFrom !== undefined && (projectedFrom <= from || projectedFrom > through)) {
@@ -88,7 +88,7 @@ export function checkData(
   const closed = daysOf(data.closed, faults, [...path, "closed"], span);
   const halfDays = daysOf(data.halfDays, faults, [...path, "halfDays"], span);
   if (data.halfDay === null && halfDays.size > 0) {
-    faults.add([...path, "halfDay"], null, "the hours of half-days, as there are some");
+    faults.add([...path, "halfDay"], null, "the hours of half-days, because half-days are listed");
   }
   for (const date of halfDays) {
     if (closed.has(date)) {
@@ -105,7 +105,7 @@ interface Span {
   through: string;
 }
 
-/** Reads days by year, and notes those that are no weekdays, stand there twice, or lie outside. */
+/** Returns the days of a list by year. Reports days that are not weekdays, are listed twice, or are outside the range. */
 function daysOf(value: unknown, faults: Faults, path: Issue["path"], { from, through }: Span): Set<string> {
   const days = new Set<string>();
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -121,9 +121,9 @@ function daysOf(value: unknown, faults: Faults, path: Issue["path"], { from, thr
     let last = "";
     for (const day of list.split(" ")) {
       const date = `${year}-${day}`;
-      if (!isDate(date)) faults.add(at, day, "a day that exists, month and day");
+      if (!isDate(date)) faults.add(at, day, "month and day of a date that exists");
       else if (!isWeekday(date)) {
-        faults.add(at, date, "a weekday: no exchange here trades on weekends anyway");
+        faults.add(at, date, "a weekday: these exchanges never trade on weekends");
       } else if (date < from || date > through) faults.add(at, date, `a day from ${from} to ${through}`);
       else if (date <= last) faults.add(at, day, "days in order, each once");
       else last = date;
@@ -152,7 +152,7 @@ function checkUnplanned(
   }
 }
 
-/** A year of which the list was forgotten, or stands under another, has no or too many days. */
+/** Reports years with too few or too many closed days: somebody may have omitted a year, or merged two years. */
 function checkYears(
   closed: ReadonlySet<string>,
   faults: Faults,
@@ -160,12 +160,80 @@ function checkYears(
   { from, through }: Span,
 ): void {
   for (let year = Number(from.slice(0, 4)); year <= Number(through.slice(0, 4)); year++) {
-    // The first trading day stands for the first of January, which is a holiday everywhere.
+    // A year is complete from 2 January on: 1 January is a holiday everywhere, so data may begin after it.
     if (from > `${year}-01-02` || through < `${year}-12-31`) continue;
     const count = [...closed].filter((date) => date.startsWith(String(year))).length;
     if (count < FEWEST_CLOSED || count > MOST_CLOSED) {
       const expected = `${FEWEST_CLOSED} to ${MOST_CLOSED} closed weekdays in ${year}`;
-      faults.add([...path, String(year)], `${count} of them`, expected);
+      faults.add([...path, String(year)], `${count} closed weekdays`, expected);
     }
   }
+}
+
+/** Collects the mistakes in a value, by path. */
+export class Faults {
+  readonly issues: Issue[] = [];
+
+  /** Adds a mistake. */
+  add(path: Issue["path"], value: unknown, expected: string): void {
+    this.issues.push({ path, value, expected });
+  }
+
+  /** Returns the value if it is an object. Unknown members are mistakes. */
+  members(
+    value: unknown,
+    path: Issue["path"],
+    known: readonly string[],
+  ): Record<string, unknown> | undefined {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      this.add(path, value, `an object with ${known.join(", ")}`);
+      return undefined;
+    }
+    for (const key of Object.keys(value)) {
+      if (!known.includes(key)) this.add([...path, key], key, `one of ${known.join(", ")}`);
+    }
+    return { ...value };
+  }
+}
+
+/** Parses JSON. @throws {InvalidParamsError} When the text is not JSON. Names the line of the first mistake. */
+export function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    // The runtime's message contains the position, except for a text that ends too early.
+    const at = Number(/position (\d+)/.exec(error.message)?.[1] ?? text.length);
+    const line = text.slice(0, at).split("\n").length;
+    const issue = {
+      path: [`${file}:${line}`],
+      value: text.split("\n")[line - 1]?.trim(),
+      expected: "JSON",
+    };
+    throw new InvalidParamsError(`read "${file}"`, [issue], { code: "calendars" });
+  }
+}
+
+/** Throws an error that lists all mistakes with their lines, if there are any. */
+export async function refuseFaults(
+  faults: Faults,
+  { text, file }: { text: string; file: string },
+): Promise<void> {
+  if (faults.issues.length === 0) return;
+  const { LineCounter, parseDocument } = await import("yaml"); // also parses JSON, and keeps the positions
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const lineOf = (path: Issue["path"]): number => {
+    for (let length = path.length; length > 0; length--) {
+      const node = document.getIn(path.slice(0, length), true);
+      const range = typeof node === "object" && node !== null && "range" in node ? node.range : undefined;
+      if (Array.isArray(range)) return lines.linePos(Number(range[0])).line;
+    }
+    return 1;
+  };
+  const issues = faults.issues.map(({ path, ...rest }) => ({
+    ...rest,
+    path: [`${file}:${lineOf(path)}: ${path.length === 0 ? "the file" : path.join(".")}`],
+  }));
+  throw new InvalidParamsError(`use "${file}"`, issues, { code: "calendars" });
 }

@@ -1,36 +1,36 @@
 /**
- * The local file of a person's own calendars: days set by hand, newer data of markets, and the data before that.
+ * Reads and writes the local calendar file: calendar overrides, installed calendar updates, and the data that each update
+ * replaced.
  *
  * @module
  */
-import { areHours, checkData, isDate, isWeekday } from "./check_data.ts";
-import { Faults, parseJson, refuseFaults } from "./json_lines.ts";
+import { areHours, checkData, Faults, isDate, isWeekday, parseJson, refuseFaults } from "./check_data.ts";
 import { type DataMic, heldData, type LocalCalendars, mics, type Override } from "./mod.ts";
 import type { CalendarData } from "./records.ts";
 
-/** What the file holds. */
+/** The content of the file. */
 export interface LocalFile extends LocalCalendars {
   overrides: Override[];
   calendars: Partial<Record<DataMic, CalendarData>>;
-  /** What was installed before, for the way back. */
+  /** The previously installed data, to undo an update. */
   previous: Partial<Record<DataMic, CalendarData>>;
 }
 
-/** The form of the file; a later one is refused. */
+/** Version of the file format. Other versions are rejected. */
 const FORMAT = 1;
 
-/** A file with nothing in it. */
+/** Returns an empty file. */
 export const emptyLocalFile = (): LocalFile => ({ overrides: [], calendars: {}, previous: {} });
 
-/** Tells whether a market has data of its own. */
-// The table has every one of them as a key.
+/** The markets that have their own data. */
+// `heldData` has each of them as a key, so the cast is safe.
 export const dataMics = Object.keys(heldData) as DataMic[];
 
 /**
- * Reads the text of the file.
+ * Parses the text of the file.
  *
- * @param file Its name, for messages.
- * @throws {InvalidParamsError} With every mistake and its line.
+ * @param file Name of the file, for messages.
+ * @throws {InvalidParamsError} When the text is invalid. Lists every mistake with its line.
  */
 export async function readLocalFile(text: string, file: string): Promise<LocalFile> {
   const content = parseJson(text, file);
@@ -71,18 +71,18 @@ function readOverrides(list: unknown, faults: Faults, local: LocalFile): void {
       (hours) => hours === "closed" || hours === "open" || areHours(hours),
       '"closed", "open" or hours, such as "09:30-12:00 13:00-15:00"',
     );
-    need("halfDay", (short) => short === undefined || typeof short === "boolean", "true, or nothing");
+    need("halfDay", (short) => short === undefined || typeof short === "boolean", "true, or no value");
     need("because", (why) => typeof why === "string" && why.trim() !== "", "the reason");
     need("setAt", (at) => typeof at === "string" && !Number.isNaN(Date.parse(at)), "a time");
     const name = `${line.mic} ${line.date}`;
-    if (seen.has(name)) faults.add([...path, "date"], line.date, `one line for ${name}`);
+    if (seen.has(name)) faults.add([...path, "date"], line.date, `only one entry for ${name}`);
     seen.add(name);
-    // Every member has just been checked.
+    // Every member has been checked above, so the cast is safe.
     if (faults.issues.length === before) local.overrides.push(line as unknown as Override);
   }
 }
 
-/** Writes the text of the file. */
+/** Returns the text of the file. */
 export function writeLocalFile({ overrides, calendars, previous }: LocalFile): string {
   const sorted = overrides.toSorted((a, b) => `${a.date} ${a.mic}` < `${b.date} ${b.mic}` ? -1 : 1);
   return `${JSON.stringify({ format: FORMAT, overrides: sorted, calendars, previous }, null, 2)}\n`;

@@ -1,9 +1,9 @@
 /**
- * Trading days of the exchanges: when a session opens and closes, and what is not known.
+ * Looks up the trading sessions of exchanges: which days trade, and when they open and close.
  *
- * Outside the covered years the answer is `"unknown"`, never "a weekday, so open". Days of the mainland
- * exchanges after the last published notice are a projection; {@linkcode coverage} says since when. What a person
- * knows better is laid over the data by {@linkcode useLocalCalendars}.
+ * Outside the covered years the answer is `"unknown"`; a weekday is never assumed to be open. Mainland days after the
+ * last published notice are projected; {@linkcode coverage} returns the first projected day. Overrides and updates that
+ * a user installed replace the data with {@linkcode useLocalCalendars}.
  *
  * @example When the next session in New York opens
  * ```ts
@@ -14,25 +14,37 @@
  * @module
  */
 import { BrokerError } from "../errors.ts";
-import { type Book, makeSession, readBook, type Session } from "./book.ts";
-import { northboundBook, southboundBook } from "./connect_book.ts";
+import {
+  type Book,
+  fingerprint,
+  isNeedless,
+  makeSession,
+  northboundBook,
+  type Override,
+  readBook,
+  type Session,
+  southboundBook,
+  withOverrides,
+} from "./book.ts";
 import connectDays from "./data/CONNECT.json" with { type: "json" };
 import hongKong from "./data/XHKG.json" with { type: "json" };
 import newYork from "./data/XNYS.json" with { type: "json" };
 import shanghai from "./data/XSHG.json" with { type: "json" };
-import { fingerprint, isNeedless, type Override, withOverrides } from "./overrides.ts";
 import { type CalendarData, compareVersions, type ConnectData } from "./records.ts";
 
 export type { Session, SessionBreak } from "./book.ts";
-export type { Override } from "./overrides.ts";
+export type { Override } from "./book.ts";
 
-/** An exchange by its market identifier code, or a link of Stock Connect by the market that it leads to. */
+/** The market identifier code of an exchange, or our name of a Stock Connect link, named after its target market. */
 export type Mic = "XHKG" | "XNYS" | "XSHG" | "XSHE" | "CONNECT_SH" | "CONNECT_SZ" | "CONNECT_HK";
 
-/** A market whose data can be replaced. Shenzhen keeps Shanghai's days, and the links have those of both ends. */
+/**
+ * A market with its own data, which can be updated. Shenzhen uses Shanghai's days, and links derive theirs from both
+ * markets.
+ */
 export type DataMic = "XHKG" | "XNYS" | "XSHG";
 
-/** A day was asked for that the held calendars say nothing about. */
+/** The calendar does not cover a requested day. */
 export class CalendarUnknownError extends BrokerError {
   override readonly name: string = "CalendarUnknownError";
 }
@@ -48,25 +60,25 @@ export const calendarZone: Record<Mic, string> = {
   CONNECT_HK: "Asia/Hong_Kong",
 };
 
-/** What a person laid over the held calendars: newer data of whole markets, and single days. */
+/** A user's changes to the built-in calendars: updates of whole markets, and overrides of single days. */
 export interface LocalCalendars {
-  /** Data of markets that were updated; held data that is as new stays. */
+  /** Updated data by market. It is used only if it is newer than the built-in data. */
   calendars?: Partial<Record<DataMic, CalendarData>>;
   overrides?: readonly Override[];
 }
 
-/** The data that the toolkit comes with. */
-// A JSON import's type lists the years of every object, which no index signature takes.
+/** The built-in data. */
+// The cast is needed because the type of a JSON import has the years as members and no index signature.
 export const heldData = { XHKG: hongKong, XNYS: newYork, XSHG: shanghai } as Readonly<
   Record<DataMic, CalendarData>
 >;
 
-const connectData = connectDays as unknown as ConnectData; // as above, and "mic" is widened
+const connectData = connectDays as unknown as ConnectData; // as above; also, the type of `mic` is `string`
 
 interface Shelf {
-  /** What the data says. */
+  /** The calendar without overrides. */
   plain: Book;
-  /** The same with what was set by hand. */
+  /** The calendar with overrides. */
   book: Book;
   overrides: ReadonlyMap<string, Override>;
   sessions: Map<string, Session | "closed">;
@@ -76,21 +88,21 @@ let shelves = new Map<Mic, Shelf>();
 let local: LocalCalendars = {};
 
 /**
- * Takes newer data and days that were set by hand from now on, in place of those that it was given before. The one
- * thing in this room that can change: a program calls it as it starts, and again when the file has changed.
+ * Replaces the updates and overrides that this module uses. A program calls it at startup, and again when the local
+ * calendar file has changed. This is the only state in this module that can change.
  */
 export function useLocalCalendars(calendars: LocalCalendars): void {
   local = calendars;
   shelves = new Map();
 }
 
-/** The data that a market goes by: what was installed when it is newer than what the toolkit comes with. */
+/** Returns the data that a market uses: the installed update if it is newer than the built-in data. */
 export function dataOf(mic: DataMic): CalendarData {
   const [held, installed] = [heldData[mic], local.calendars?.[mic]];
   return installed !== undefined && compareVersions(installed.version, held.version) > 0 ? installed : held;
 }
 
-/** Where a market's days come from. */
+/** How to build the calendar of each market. */
 const makers: Record<Mic, (book: (mic: Mic) => Book) => Book> = {
   XHKG: () => readBook(dataOf("XHKG")),
   XNYS: () => readBook(dataOf("XNYS")),
@@ -98,11 +110,11 @@ const makers: Record<Mic, (book: (mic: Mic) => Book) => Book> = {
   XSHE: () => readBook(dataOf("XSHG")),
   CONNECT_SH: (book) => northboundBook(book("XHKG"), book("XSHG"), connectData),
   CONNECT_SZ: (book) => northboundBook(book("XHKG"), book("XSHE"), connectData),
-  // Southbound orders go by way of either; the two close on the same days.
+  // Southbound orders go through either mainland exchange; both have the same days.
   CONNECT_HK: (book) => southboundBook(book("XHKG"), book("XSHG"), connectData),
 };
 
-/** Markets whose days a link's follow. */
+/** The two markets of each link. */
 const ends: Partial<Record<Mic, readonly Mic[]>> = {
   CONNECT_SH: ["XHKG", "XSHG"],
   CONNECT_SZ: ["XHKG", "XSHE"],
@@ -112,7 +124,7 @@ const ends: Partial<Record<Mic, readonly Mic[]>> = {
 function shelfOf(mic: Mic): Shelf {
   let shelf = shelves.get(mic);
   if (shelf === undefined) {
-    // What is set for an end of a link holds for the link too.
+    // Build a link from the overridden calendars of its two markets, so that their overrides apply to the link too.
     const plain = makers[mic]((end) => shelfOf(end).book);
     const overrides = new Map(
       (local.overrides ?? []).filter((each) => each.mic === mic && isCovered(plain, each.date))
@@ -126,7 +138,7 @@ function shelfOf(mic: Mic): Shelf {
 
 const isCovered = ({ from, through }: Book, date: string): boolean => date >= from && date <= through;
 
-/** Reads a date and refuses anything but an existing `"YYYY-MM-DD"`. */
+/** Parses a date. Throws unless it is an existing date in the form `"YYYY-MM-DD"`. */
 function readDate(date: string): Temporal.PlainDate {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) {
     throw new TypeError(`Cannot read "${date}" as a date: write it like "2025-08-15"`);
@@ -150,7 +162,7 @@ export function sessionOn(mic: Mic, date: string): Session | "closed" | "unknown
 function refuse(mic: Mic, date: string): CalendarUnknownError {
   const { from, through } = coverage(mic);
   return new CalendarUnknownError(
-    `Cannot tell whether ${mic} trades on ${date}: the calendar covers ${from} to ${through}`,
+    `Cannot look up whether ${mic} trades on ${date}: the calendar covers ${from} to ${through}`,
     { code: "calendar-unknown" },
   );
 }
@@ -160,7 +172,7 @@ const addDays = (date: string, days: number): string => readDate(date).add({ day
 /**
  * Returns the sessions from one day to another, both included, oldest first.
  *
- * @throws {CalendarUnknownError} When either day lies outside the covered days.
+ * @throws {CalendarUnknownError} When the calendar does not cover both days.
  */
 export function sessionsBetween(mic: Mic, from: string, to: string): Session[] {
   for (const end of [from, to]) if (sessionOn(mic, end) === "unknown") throw refuse(mic, end);
@@ -186,7 +198,7 @@ function walk(mic: Mic, date: string, step: 1 | -1): Session {
 /**
  * Returns the last session strictly before a day, whether or not the day itself trades.
  *
- * @throws {CalendarUnknownError} When the way there leaves the covered days.
+ * @throws {CalendarUnknownError} When the calendar does not cover the days in between.
  */
 export function previousSession(mic: Mic, date: string): Session {
   return walk(mic, date, -1);
@@ -195,65 +207,65 @@ export function previousSession(mic: Mic, date: string): Session {
 /**
  * Returns the first session strictly after a day, whether or not the day itself trades.
  *
- * @throws {CalendarUnknownError} When the way there leaves the covered days.
+ * @throws {CalendarUnknownError} When the calendar does not cover the days in between.
  */
 export function nextSession(mic: Mic, date: string): Session {
   return walk(mic, date, 1);
 }
 
-/** What a calendar speaks of. */
-export interface Coverage {
+/** The days that a calendar covers. */
+interface Coverage {
   /** First day, weekends included. */
   from: string;
   /** Last day. */
   through: string;
-  /** First day that rests on a projection, as the exchange has not announced its year. */
+  /** First day that is projected because the exchange has not announced its year yet. */
   projectedFrom?: string;
 }
 
-/** Returns the first and the last day that the calendar speaks of, and from when on it is a projection. */
+/** Returns the first and the last day that the calendar covers, and its first projected day. */
 export function coverage(mic: Mic): Coverage {
   const { from, through, projectedFrom } = shelfOf(mic).book;
   return { from, through, ...projectedFrom !== undefined && { projectedFrom } };
 }
 
-/** Tells whether a day rests on a projection alone: nobody has announced it, and nobody has set it by hand. */
+/** Returns whether a day is projected: the exchange has not announced it, and it has no override. */
 export function isProjected(mic: Mic, date: string): boolean {
   const { book: { projectedFrom, through } } = shelfOf(mic);
   if (projectedFrom === undefined || date < projectedFrom || date > through) return false;
   return overridesOn(mic, date).length === 0;
 }
 
-/** Returns what was set by hand that bears on a day: for the market itself, and for the ends of a link. */
+/** Returns the overrides that affect a day: those of the market itself and, for a link, of its two markets. */
 export function overridesOn(mic: Mic, date: string): Override[] {
   return [mic, ...ends[mic] ?? []].flatMap((each) => shelfOf(each).overrides.get(date) ?? []);
 }
 
-/** Returns what was set by hand for a market or the ends of a link, by date. */
+/** Returns the overrides of a market and, for a link, of its two markets, sorted by date. */
 export function overridesOf(mic: Mic): Override[] {
   return [mic, ...ends[mic] ?? []].flatMap((each) => [...shelfOf(each).overrides.values()])
     .sort((a, b) => a.date < b.date ? -1 : a.date > b.date ? 1 : 0);
 }
 
-/** Returns the links of Stock Connect that a market is an end of. */
+/** Returns the Stock Connect links that include a market. */
 export function linksOf(mic: Mic): Mic[] {
   return mics.filter((each) => ends[each]?.includes(mic));
 }
 
-/** Returns the hours of a half-day that the exchange announces, `null` when it has none. */
+/** Returns the hours of an announced half-day; `null` if the exchange has no half-days. */
 export function halfDayHours(mic: Mic): string | null {
   return shelfOf(mic).book.halfDay;
 }
 
-/** Tells whether the data has come to say what was set by hand, so that it can be taken back. */
+/** Returns whether an override is no longer needed because the data now says the same. */
 export function isOverrideNeedless(override: Override): boolean {
   const mic = mics.find((each) => each === override.mic);
   return mic !== undefined && isNeedless(override, shelfOf(mic).plain);
 }
 
 /**
- * Returns the version of a market's calendar, to be kept with whatever was decided by it: that of the data,
- * `"2026.11.2"`, and when days were set by hand their number and a hash, `"2026.11.2+1.8c5f3a02"`.
+ * Returns the version of a market's calendar, to store with decisions that depend on it. It is the version of the data,
+ * `"2026.11.2"`. If there are overrides, their number and a hash follow: `"2026.11.2+1.8c5f3a02"`.
  */
 export function calendarVersion(mic: Mic): string {
   const versions = shelfOf(mic).book.versions.join("/");
@@ -262,5 +274,5 @@ export function calendarVersion(mic: Mic): string {
 }
 
 /** Every market. */
-// The table has every one of them as a key.
+// `calendarZone` has each of them as a key, so the cast is safe.
 export const mics = Object.keys(calendarZone) as Mic[];

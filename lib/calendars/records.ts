@@ -1,8 +1,8 @@
 /**
- * How trading days are written down in this room's JSON files, and how to read them.
+ * Defines the format of the calendar JSON files, and parses their days and hours.
  *
- * Days are grouped by year as `"MM-DD MM-DD"`, and hours are written `"09:30-12:00 13:00-16:00"`, so that
- * a year's notice is one line in a review.
+ * Days are grouped by year as `"MM-DD MM-DD"`, so that a year is one line in a review. Hours are written
+ * `"09:30-12:00 13:00-16:00"`.
  *
  * @module
  */
@@ -10,51 +10,51 @@
 /** Days by year: `{ "2025": "01-01 01-29" }`. */
 export type DaysByYear = Record<string, string>;
 
-/** What one source says of one exchange. */
+/** One source's calendar of one exchange. */
 export interface CalendarRecord {
   /** Market identifier code (ISO 10383). */
   mic: string;
   /** IANA time zone of the hours. */
   zone: string;
-  /** First day that the record speaks of, weekends included. */
+  /** First day that the record covers, weekends included. */
   from: string;
-  /** Last day that the record speaks of. */
+  /** Last day that the record covers. */
   through: string;
   /** Hours of an ordinary day. */
   regular: string;
-  /** Weekdays without trading. Weekends are never trading days, make-up working days included. */
+  /** Weekdays without trading. Weekends never have trading, even if they are working days. */
   closed: DaysByYear;
-  /** Hours of a day that was announced as short; `null` when the exchange has none. */
+  /** Hours of an announced half-day; `null` if the exchange has no half-days. */
   halfDay: string | null;
-  /** Days with those hours. */
+  /** Half-days. */
   halfDays: DaysByYear;
 }
 
-/** One source as it is held in `sources/`. */
+/** A file in `sources/`: the calendars of one source. */
 export interface SourceFile {
-  /** Name, snapshot and licence. */
+  /** Name, snapshot and licence of the source. */
   source: string;
   calendars: CalendarRecord[];
 }
 
-/** What is settled for one exchange, as it is held in `data/`. */
+/** A file in `data/`: the merged calendar of one exchange. */
 export interface CalendarData extends CalendarRecord {
   /** Version of the data, `year.month.number`. */
   version: string;
-  /** First day that rests on a projection instead of the exchange's notice. */
+  /** First day that is projected and not announced by the exchange. */
   projectedFrom?: string;
-  /** Days cut short by weather, with the hours that were traded. */
+  /** Days shortened without notice, for example by weather, with their trading hours. */
   unplanned: Record<string, string>;
-  /** Where the record comes from, sources first, then the pages that settled a dispute. */
+  /** The two sources, followed by the pages that rulings cite. */
   sources: string[];
 }
 
-/** Days on which both markets of Stock Connect traded and the link did not, as held in `data/CONNECT.json`. */
+/** The file `data/CONNECT.json`: days on which both markets of Stock Connect traded and the link was closed. */
 export interface ConnectData {
   mic: "CONNECT";
   /** Version of the data, `year.month.number`. */
   version: string;
-  /** First day that it speaks of. */
+  /** First day that the file covers. */
   from: string;
   /** First day from which the links are open whenever both markets are. */
   commonDaysFrom: string;
@@ -62,22 +62,22 @@ export interface ConnectData {
   northbound: DaysByYear;
   /** Days without southbound trading, from the mainland to Hong Kong. */
   southbound: DaysByYear;
-  /** Pages that give the rule, and those that its days were compared with. */
+  /** Pages that contain the rule, and pages with lists that its days were compared with. */
   sources: string[];
 }
 
-/** One traded stretch of a day, local `"HH:MM"`. */
-export interface Stretch {
+/** A period of continuous trading, local `"HH:MM"`. */
+interface Stretch {
   from: string;
   to: string;
 }
 
-/** Spells days out: `{ "2025": "01-01 01-29" }` becomes `["2025-01-01", "2025-01-29"]`. */
+/** Returns a list of days: `{ "2025": "01-01 01-29" }` becomes `["2025-01-01", "2025-01-29"]`. */
 export function spellDays(days: DaysByYear): string[] {
   return Object.entries(days).flatMap(([year, list]) => list.split(" ").map((day) => `${year}-${day}`));
 }
 
-/** Groups days by year, in order; the way back from {@link spellDays}. */
+/** Returns days grouped by year, in order; the inverse of {@link spellDays}. */
 export function groupDays(days: Iterable<string>): DaysByYear {
   const byYear: DaysByYear = {};
   for (const day of [...days].sort()) {
@@ -87,12 +87,12 @@ export function groupDays(days: Iterable<string>): DaysByYear {
   return byYear;
 }
 
-/** Reads hours: `"09:30-12:00 13:00-16:00"` is two stretches. */
+/** Parses hours: `"09:30-12:00 13:00-16:00"` gives two periods. */
 export function readHours(hours: string): Stretch[] {
   return hours.split(" ").map((stretch) => ({ from: stretch.slice(0, 5), to: stretch.slice(6) }));
 }
 
-/** Compares versions, `year.month.number`, by their numbers; negative when the first is the older one. */
+/** Compares versions, `year.month.number`, number by number. Returns a negative number if `a` is older. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [a, b].map((version) => version.split(".").map(Number));
   for (const [place, number] of left!.entries()) { // two entries

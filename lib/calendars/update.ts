@@ -1,31 +1,34 @@
 /**
- * What a newer calendar of a market changes, and whether it may be installed.
+ * Compares a newer calendar with the current one and checks whether it may be installed.
  *
  * @module
  */
 import { type Book, readBook } from "./book.ts";
-import type { Faults } from "./json_lines.ts";
+import type { Faults } from "./check_data.ts";
 import { calendarZone, type DataMic } from "./mod.ts";
 import { type CalendarData, compareVersions } from "./records.ts";
 
-/** One day that changes. Hours are `"09:30-12:00 13:00-16:00"`, `"closed"` or `"unknown"`. */
+/** A changed day. Hours are `"09:30-12:00 13:00-16:00"`, `"closed"` or `"unknown"`. */
 export interface DayChange {
   date: string;
   before: string;
   after: string;
 }
 
-/** How far a new calendar may go. */
-export interface UpdateLimits {
-  /** Epoch milliseconds. */
+/** Limits for the changes of a new calendar. */
+interface UpdateLimits {
+  /** Current time, Unix milliseconds. */
   now: number;
-  /** Days before today may change. */
+  /** Whether days before today may change. */
   allowPast: boolean;
-  /** Most days that may change within what was covered before. */
+  /** Maximum number of changed days among those that the old calendar covers. */
   maxChanges: number;
 }
 
-/** Lists the days that change, weekends left out; those that were not covered before only when they are not usual. */
+/**
+ * Returns the weekdays that change. Days that the old calendar does not cover are listed only if they do not have the
+ * regular hours.
+ */
 export function changesBetween(before: CalendarData, after: CalendarData): DayChange[] {
   const [old, young] = [readBook(before), readBook(after)];
   const changes: DayChange[] = [];
@@ -34,7 +37,7 @@ export function changesBetween(before: CalendarData, after: CalendarData): DayCh
   for (let date = day.toString(); date <= last; day = day.add({ days: 1 }), date = day.toString()) {
     if (day.dayOfWeek > 5) continue;
     const [was, is] = [saidOf(old, date), saidOf(young, date)];
-    // What coverage takes away or adds is said by its dates.
+    // The dates of the coverage already show days that are only lost or added.
     if (was === is || is === "unknown" || (was === "unknown" && is === young.regular)) continue;
     changes.push({ date, before: was, after: is });
   }
@@ -46,18 +49,18 @@ function saidOf(book: Book, date: string): string {
   return book.hoursOn(date) ?? "closed";
 }
 
-/** Notes why a calendar may not be installed in place of another. */
+/** Reports why a calendar must not replace the current one. */
 export function checkUpdate(
   before: CalendarData,
   after: CalendarData,
   { now, allowPast, maxChanges }: UpdateLimits,
   faults: Faults,
 ): void {
-  // The two have the same market, which has data of its own.
+  // Both calendars are for the same market, and it has its own data, so the cast is safe.
   const zone = calendarZone[before.mic as DataMic];
   if (after.zone !== zone) faults.add(["zone"], after.zone, `"${zone}"`);
   if (compareVersions(after.version, before.version) <= 0) {
-    faults.add(["version"], after.version, `a version after "${before.version}", which is in use`);
+    faults.add(["version"], after.version, `a version newer than the current "${before.version}"`);
   }
   if (after.from > before.from) {
     faults.add(["from"], after.from, `"${before.from}" or earlier: coverage must not shrink`);
@@ -73,19 +76,19 @@ export function checkUpdate(
       faults.add(
         placeOf(change, after),
         `${change.date} ${change.after}`,
-        `"${change.before}": days before ${today} are settled`,
+        `"${change.before}": days before ${today} must not change`,
       );
     }
     const more = past.length - 5;
-    if (more > 0) faults.add([], `${more} more days of the past`, "none; --allow-past lets them change");
-    else faults.issues.at(-1)!.expected += "; --allow-past lets them change"; // one has just been added
+    if (more > 0) faults.add([], `${more} more changed past days`, "none; --allow-past allows them");
+    else faults.issues.at(-1)!.expected += "; --allow-past allows it"; // the loop above added an issue
   }
   if (changes.length > maxChanges) {
-    faults.add([], `${changes.length} changed days`, `${maxChanges} at most; --max-changes lets more change`);
+    faults.add([], `${changes.length} changed days`, `at most ${maxChanges}; --max-changes allows more`);
   }
 }
 
-/** Where in the file a change is to be found. */
+/** Returns the path of a change in the file. */
 function placeOf({ date, before, after }: DayChange, { halfDay }: CalendarData): string[] {
   const year = date.slice(0, 4);
   if (after === "closed" || before === "closed") return ["closed", year];

@@ -1,6 +1,6 @@
 /**
- * The broker's clock beside this machine's. Days and sessions follow from the time, so a machine whose clock is
- * wrong takes a running day for one that is over.
+ * Compares the broker's clock with this machine's. Days and sessions depend on the time: a machine with a
+ * wrong clock may treat a running day as over.
  *
  * @module
  */
@@ -10,38 +10,38 @@ import type { BrokerTime } from "../transports/transport.ts";
 import type { Client } from "./client.ts";
 import { securityOf } from "./security.ts";
 
-/** Clocks that differ by more than this are told, and no day of the day book becomes final by them. */
-export const MOST_CLOCK_DIFFERENCE_MS = 60_000;
+/** Differences beyond this are reported, and prevent a day of the day book from becoming final. */
+const MOST_CLOCK_DIFFERENCE_MS = 60_000;
 
-/** By how much two clocks differ. */
-export interface ClockDifference {
-  /** This machine's time less the broker's, milliseconds. */
+/** Difference between two clocks. */
+interface ClockDifference {
+  /** This machine's time minus the broker's, in milliseconds. */
   ms: number;
-  /** Where the broker's time stood. */
+  /** Where the broker's time came from. */
   source: BrokerTime["source"] | "a quote of 00700.HK";
 }
 
-/** Compares the times that answers tell with this machine's. */
+/** Compares the times in answers with this machine's clock. */
 export class BrokerClock {
   readonly #now: () => number;
   #last: ClockDifference | undefined;
   #worst: ClockDifference | undefined;
   #quoted: number | undefined;
 
-  /** @param now This machine's time, Unix milliseconds. */
+  /** @param now Returns this machine's time, Unix milliseconds. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Takes the time of an answer that has just come. */
+  /** Records the time of an answer that has just arrived. */
   readonly take = ({ time, source }: BrokerTime): void => {
     this.#last = { ms: this.#now() - time, source };
     this.#compare(this.#last);
   };
 
   /**
-   * Takes the time of a quote that has just come. The broker's clock cannot be before it, and a quote of a market that
-   * trades is not older than the session before today.
+   * Records the time of a quote that has just arrived. The broker's clock cannot be before it. A quote of an
+   * open market is not older than the session before today.
    */
   takeQuote(time: number): void {
     const now = this.#now();
@@ -56,22 +56,24 @@ export class BrokerClock {
     if (isOff && Math.abs(difference.ms) > Math.abs(this.#worst?.ms ?? 0)) this.#worst = difference;
   }
 
-  /** The difference at the last answer; `undefined` while no answer told a time. */
+  /** The difference at the last answer; `undefined` until an answer contained a time. */
   get last(): ClockDifference | undefined {
     return this.#last;
   }
 
-  /** Nothing told the broker's time: no answer, and no quote. */
+  /** Whether the broker's time is unknown: no answer and no quote contained it. */
   get isUnknown(): boolean {
     return this.#last === undefined && this.#quoted === undefined;
   }
 
-  /** The time of the quote that was taken, Unix milliseconds; `undefined` before. The broker's clock is not before it. */
+  /**
+   * Time of the recorded quote in Unix milliseconds, if there is one. The broker's clock is not before it.
+   */
   get quoted(): number | undefined {
     return this.#quoted;
   }
 
-  /** The largest difference beyond the limit; `undefined` when there was none. */
+  /** The largest difference beyond the limit, if there was one. */
   get wrong(): ClockDifference | undefined {
     return this.#worst;
   }
@@ -93,7 +95,7 @@ export function describeDifference({ ms }: Pick<ClockDifference, "ms">): string 
 const QUOTED = "00700.HK";
 const QUOTE_ZONE = "Asia/Hong_Kong";
 
-/** The date of the session before a date; empty where no calendar says it. */
+/** Returns the date of the session before a date; empty if no calendar covers it. */
 function lastSessionBefore(date: string): string {
   try {
     return previousSession("XHKG", date).date;
@@ -107,8 +109,9 @@ const dateAt = (time: number) =>
   Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(QUOTE_ZONE).toPlainDate().toString();
 
 /**
- * Resolves to the time of the newest quote of a share that trades in every session of Hong Kong, Unix milliseconds;
- * `undefined` when the broker answers with none. It is the exchange's time, which no wrong clock of a gateway changes.
+ * Resolves to the time of the newest quote of a share that trades in every Hong Kong session, in Unix
+ * milliseconds, or `undefined` if the broker returns no quote. It is the exchange's time, so a gateway's
+ * wrong clock does not affect it.
  */
 export async function askQuoteTime(client: Client, signal: AbortSignal): Promise<number | undefined> {
   try {

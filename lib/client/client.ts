@@ -1,5 +1,5 @@
 /**
- * The client: every operation of the catalogue as a typed function, over any transport.
+ * The client: makes every operation of the catalogue a typed function, over any transport.
  *
  * @module
  */
@@ -10,23 +10,24 @@ import { catalogue } from "../operations/mod.ts";
 import { whereToLook } from "../operations/proof.ts";
 import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
 import { Redactor } from "../redact.ts";
-import type { TransportEvent } from "../transports/push_events.ts";
+import type { TransportEvent } from "../transports/push/events.ts";
 import { unanswered } from "../transports/outcome.ts";
-import type { CallOptions, LoginKeeper, Transport } from "../transports/transport.ts";
+import type { BrokerTime, CallOptions, LoginKeeper, Transport } from "../transports/transport.ts";
 import { isLoginMissing, Login } from "./login.ts";
 import { type Paged, paged, type PagingOptions } from "./paging.ts";
 import { Watches, type WatchOptions } from "./watch.ts";
+import { type Machine, machineWith, waitUnlessAborted } from "../time.ts";
 
-/** When reads are tried again. Writes never are. */
+/** When reads are retried. Writes never are. */
 export interface RetryOptions {
   /**
-   * How often a read is tried in all, when it goes unanswered or the broker is busy.
+   * Number of attempts of a read that gets no answer or meets a busy broker.
    *
    * @default 3
    */
   attempts?: number;
   /**
-   * Wait before the second try; doubles from try to try, with jitter.
+   * Wait before the second attempt; doubles with each further attempt, with jitter.
    *
    * @default 200
    */
@@ -35,53 +36,37 @@ export interface RetryOptions {
 
 /** Options of {@linkcode createClient}. */
 export interface ClientOptions {
-  /** Trade password; with it the client logs in by itself when an operation needs it. */
+  /** Trade password. If set, the client logs in automatically when an operation needs it. */
   tradePassword?: string;
-  /** When reads are tried again. */
+  /** When reads are retried. */
   retry?: RetryOptions;
   /**
-   * Numbers of the accounts whose order pushes are ours; pushes of others arrive as `unknown` events.
+   * Numbers of our accounts. Order pushes for other accounts arrive as `unknown` events.
    *
-   * @default the first account that comes, for each kind of order push
+   * @default the account of the first order push, for each kind of order push
    */
   fundAccounts?: readonly string[];
+  /** Replacements for this machine's clocks and random numbers, for tests and rehearsals. */
+  machine?: Partial<Machine>;
   /**
-   * Source of jitter, from 0 up to 1.
-   *
-   * @default Math.random
-   */
-  random?: () => number;
-  /**
-   * The time, Unix milliseconds; for the gaps of pushes.
-   *
-   * @default Date.now
-   */
-  now?: () => number;
-  /**
-   * Milliseconds of a clock that never jumps; for the waits after a refused login.
-   *
-   * @default performance.now
-   */
-  monotonic?: () => number;
-  /**
-   * Called right before a write is sent. What it returns is called once its answer has come, or nobody waits for it
-   * any more.
+   * Called right before a write is sent. Returns a function, which is called once the answer has arrived or
+   * the call was given up.
    */
   onWrite?: (write: WriteUnderWay) => () => void;
 }
 
-/** A write that was sent, and whose answer has not come. */
+/** A write that was sent and has no answer yet. */
 export interface WriteUnderWay {
-  /** Our name of the operation; the broker's own path for one that the catalogue does not know. */
+  /** Our name of the operation, or the broker's path for an operation that the catalogue does not know. */
   operation: string;
-  /** Says where its outcome shows: `look in orders.today`. */
+  /** Says which list shows its outcome: `look in orders.today`. */
   look: string;
 }
 
 type Optionally<P, O> = Record<never, never> extends P ? [params?: P, options?: O] : [params: P, options?: O];
 
-/** The function that an operation becomes. */
-export type Method<O> = O extends Operation<infer _P, infer _R, infer G>
+/** The function for an operation. */
+type Method<O> = O extends Operation<infer _P, infer _R, infer G>
   ? G extends Paging
     ? (...args: Optionally<Omit<Params<O>, "cursor" | "page">, PagingOptions>) => Paged<Row<O>>
   : O extends typeof account.login
@@ -89,8 +74,8 @@ export type Method<O> = O extends Operation<infer _P, infer _R, infer G>
   : (...args: Optionally<Params<O>, CallOptions>) => Promise<Result<O>>
   : never;
 
-/** Families of such functions. */
-export type Methods = {
+/** Functions by operation family. */
+type Methods = {
   readonly [F in keyof typeof catalogue]: {
     readonly [K in keyof (typeof catalogue)[F]]: Method<(typeof catalogue)[F][K]>;
   };
@@ -99,42 +84,43 @@ export type Methods = {
 /** A client of the broker. Close it with `await using`, or with {@linkcode ClientBase.close}. */
 export type Client = Methods & ClientBase;
 
-/** What a client has beside the operations. */
-export interface ClientBase extends AsyncDisposable {
-  /** The transport that carries its calls. */
+/** Members of a client besides the operations. */
+interface ClientBase extends AsyncDisposable {
+  /** The transport for its calls. */
   readonly transport: Transport;
   /**
-   * Calls an operation once, one page of it where it answers in pages. Checks the parameters, logs in when that
-   * is needed and possible, and tries reads again.
+   * Calls an operation once; for a paged operation, one page. Validates the parameters, logs in if needed and
+   * possible, and retries reads.
    *
-   * @throws {InvalidParamsError} When a parameter is wrong; nothing was sent.
+   * @throws {InvalidParamsError} If a parameter is invalid. Nothing was sent.
    */
   call<P, R>(operation: Operation<P, R>, params: P, options?: CallOptions): Promise<R>;
   /**
-   * Calls what the catalogue does not know, with the broker's own spelling, and resolves to the answer as it
-   * came. Counts as a write: never repeated, and `OutcomeUnknownError` when no answer comes.
+   * Calls an operation that the catalogue does not know, with the broker's own names. Resolves to the answer
+   * as it came. Counts as a write: it is never repeated, and throws an `OutcomeUnknownError` if no answer
+   * arrives.
    */
   raw(group: string, name: string, params?: Record<string, unknown>, options?: CallOptions): Promise<unknown>;
   /**
-   * Yields pushes as they come: changes of orders, and market data of the securities that are named. Breaks of
-   * the connection show as events, with a `gap` once it works again. Leave the loop, or abort, to stop.
+   * Yields pushes as they arrive: order changes, and market data of the given securities. A break of the
+   * connection appears as events, with a `gap` once it works again. Leave the loop, or abort, to stop.
    *
-   * @throws {InvalidParamsError} When more than 200 securities would be subscribed at once.
-   * @throws {TransportError} When the first connection cannot be made.
+   * @throws {InvalidParamsError} If more than 200 securities would be subscribed at once.
+   * @throws {TransportError} If the first connection fails.
    */
   watch(options?: WatchOptions): AsyncIterableIterator<TransportEvent>;
-  /** Ends pushes and connections. */
+  /** Stops the pushes and closes the connections. */
   close(): Promise<void>;
 }
 
-/** Makes a client over a transport. */
+/** Creates a client over a transport. */
 export function createClient(transport: Transport, options: ClientOptions = {}): Client {
   const calls = new Calls(transport, options);
   const watches = new Watches({
     transport,
     call: (operation, params, callOptions) => calls.call(operation, params, callOptions),
-    now: options.now ?? Date.now,
-    random: options.random ?? Math.random,
+    machine: machineWith(options.machine),
+    aheadOf: () => calls.aheadMs,
     ...options.fundAccounts !== undefined && { fundAccounts: options.fundAccounts },
   });
   const close = async () => {
@@ -157,7 +143,7 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
   return Object.assign(methodsOf(calls, rememberedBy(calls, watches)), base);
 }
 
-/** Methods of operations whose effect the client has to remember: the login and the subscriptions. */
+/** Methods of the operations that the client has to track: login and subscriptions. */
 type Remembered = ReadonlyMap<string, (params?: unknown, options?: CallOptions) => Promise<unknown>>;
 
 function rememberedBy(calls: Calls, watches: Watches): Remembered {
@@ -167,7 +153,7 @@ function rememberedBy(calls: Calls, watches: Watches): Remembered {
   ) => {
     const method = async (params: unknown = {}, options: CallOptions = {}) => {
       calls.check(operation, params);
-      return await run(params as P, options); // the check has just held it against the parameters' own type
+      return await run(params as P, options); // `check` has validated the parameters
     };
     return [operation.name, method] as const;
   };
@@ -176,7 +162,7 @@ function rememberedBy(calls: Calls, watches: Watches): Remembered {
     ({ password }, options) => calls.logIn(password, options),
   );
   return new Map([
-    // Without a password the client's own is used, so there is nothing to check.
+    // Without a password the client's own is used, so there is nothing to validate.
     [
       loginName,
       (params = {}, options = {}) =>
@@ -190,7 +176,7 @@ function rememberedBy(calls: Calls, watches: Watches): Remembered {
 const isEmpty = (params: unknown) =>
   typeof params === "object" && params !== null && Object.values(params).every((each) => each === undefined);
 
-/** Plain objects rather than a proxy, so that editors, notebooks and `Object.keys` see what there is. */
+/** Returns plain objects instead of a proxy, so editors, notebooks and `Object.keys` show the methods. */
 function methodsOf(calls: Calls, remembered: Remembered): Methods {
   const families = Object.entries(catalogue).map(([name, family]) => {
     const methods = Object.entries<AnyOperation>(family).map((
@@ -198,7 +184,7 @@ function methodsOf(calls: Calls, remembered: Remembered): Methods {
     ) => [key, methodOf(calls, remembered, operation)]);
     return [name, Object.fromEntries(methods)];
   });
-  // The same keys as the catalogue, each with the function that `methodOf` makes of its entry.
+  // The same keys as the catalogue, each with the function that `methodOf` returns for its entry.
   return Object.fromEntries(families) as Methods;
 }
 
@@ -217,29 +203,49 @@ function methodOf(calls: Calls, remembered: Remembered, operation: AnyOperation)
 
 class Calls {
   readonly #transport: Transport;
+  /** Sends over the transport, and records the broker's time of each answer. */
+  readonly #send: Transport["call"];
   readonly #login: Login;
-  /** The logins that calls need: the client's own, or the transport's where it keeps them by itself. */
+  /** Keeps the logins that calls need: the client's own, or the transport's if it has one. */
   readonly #keeper: LoginKeeper;
   readonly #attempts: number;
   readonly #waitMs: number;
-  readonly #random: () => number;
+  readonly #machine: Machine;
   readonly #onWrite: ClientOptions["onWrite"];
   readonly #password: string | undefined;
   readonly #closed = new AbortController();
+  #aheadMs: number | undefined;
 
   constructor(
     transport: Transport,
-    { tradePassword, retry = {}, random = Math.random, monotonic = () => performance.now(), onWrite }:
-      ClientOptions,
+    { tradePassword, retry = {}, machine, onWrite }: ClientOptions,
   ) {
+    this.#machine = machineWith(machine);
     this.#transport = transport;
+    this.#send = (operation, params, options) => {
+      const onBrokerTime = (told: BrokerTime) => {
+        this.#aheadMs = told.time - this.#machine.now();
+        options.onBrokerTime?.(told);
+      };
+      return transport.call(operation, params, { ...options, onBrokerTime });
+    };
     this.#password = tradePassword;
-    this.#login = new Login(transport, tradePassword, monotonic);
+    this.#login = new Login(
+      { name: transport.name, call: this.#send },
+      tradePassword,
+      this.#machine.monotonic,
+    );
     this.#keeper = transport.logins ?? this.#login;
     this.#attempts = Math.max(1, retry.attempts ?? 3);
     this.#waitMs = retry.waitMs ?? 200;
-    this.#random = random;
     this.#onWrite = onWrite;
+  }
+
+  /**
+   * How far the broker's clock is ahead of this machine's in milliseconds, according to the newest answer.
+   */
+  get aheadMs(): number | undefined {
+    return this.#aheadMs;
   }
 
   async call<P, R>(operation: Operation<P, R>, params: P, options: CallOptions): Promise<R> {
@@ -261,7 +267,7 @@ class Calls {
     }
   }
 
-  /** Takes the password out of an error: a broker may repeat what it was sent. */
+  /** Removes the password from an error, because a broker may repeat what it received. */
   #withoutPassword(error: unknown, password: string | undefined): unknown {
     if (password === undefined || !(error instanceof BrokerError)) return error;
     const redactor = new Redactor();
@@ -270,7 +276,7 @@ class Calls {
     return error;
   }
 
-  /** Refuses wrong parameters, all of them at once. */
+  /** Throws if parameters are invalid; the error lists all of them. */
   check(operation: AnyOperation, params: unknown): void {
     const issues: Issue[] = [];
     operation.request.check(params, [], issues);
@@ -292,21 +298,25 @@ class Calls {
     await this.#transport[Symbol.asyncDispose]();
   }
 
-  /** Sent once. An expired login is reported, as the write behind it belongs to whoever decides on it. */
+  /** Sends a write once. An expired login is an error: only the caller may decide to send the write again. */
   async #write(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown> {
     if (operation.needs === "trade-login" && operation.effect === "write" && this.#keeper.canLogIn) {
       await this.#keeper.ensure();
     }
-    if (operation.effect === "write") options.beforeWrite?.();
-    const send = () => this.#transport.call(operation, params, options);
+    if (operation.effect === "write") await options.beforeWrite?.();
+    const send = () => this.#send(operation, params, options);
     const answer = await (operation.effect === "write" ? this.underWay(operation, params, send) : send());
     const left = operation.unmentioned?.(params, answer) ?? [];
     if (left.length === 0) return answer;
     const context = { operation, transport: this.#transport.name, params };
-    throw unanswered(context, `the answer does not say what became of ${left.join(", ")}`, "not-mentioned");
+    throw unanswered(
+      context,
+      `the answer does not mention the outcome of ${left.join(", ")}`,
+      "not-mentioned",
+    );
   }
 
-  /** Does the sending of a write, and tells when it begins and ends. */
+  /** Sends a write, and calls `onWrite` at its start and end. */
   async underWay<T>(
     operation: Pick<AnyOperation, "name" | "provenBy">,
     params: unknown,
@@ -325,10 +335,10 @@ class Calls {
     for (let attempt = 1;;) {
       const generation = this.#keeper.generation;
       try {
-        return await this.#transport.call(operation, params, options);
+        return await this.#send(operation, params, options);
       } catch (error) {
         if (mayLogIn && isLoginMissing(error)) {
-          mayLogIn = false; // a login that does not help once will not help the second time
+          mayLogIn = false; // log in only once
           await this.#keeper.renew(generation, error);
           continue;
         }
@@ -342,21 +352,11 @@ class Calls {
     }
   }
 
-  /** Waits with jitter, and no longer once the call is given up or the client closed. */
-  #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-    const wait = ms * (0.5 + this.#random() / 2);
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(done, wait);
-      const closed = this.#closed.signal;
-      function done() {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", done);
-        closed.removeEventListener("abort", done);
-        if (signal?.aborted) reject(signal.reason);
-        else resolve();
-      }
-      signal?.addEventListener("abort", done);
-      closed.addEventListener("abort", done);
-    });
+  /** Waits with jitter; stops if the call is aborted or the client closed. */
+  async #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const ends = [this.#closed.signal, ...signal === undefined ? [] : [signal]];
+    const waitMs = ms * (0.5 + this.#machine.random() / 2);
+    await waitUnlessAborted(this.#machine, waitMs, AbortSignal.any(ends));
+    signal?.throwIfAborted();
   }
 }

@@ -1,13 +1,14 @@
 /**
- * Reads the gateway's own `config.xml`, to find its ports and what is wrong with it.
+ * Reads the gateway's `config.xml` to find its ports and its mistakes.
  *
  * @module
  * @see API document 1, gateway configuration
  */
+import { parseXml, type XmlDocument, XmlElement, XmlError } from "@rgrove/parse-xml";
 import { InvalidParamsError } from "../errors.ts";
 import { nearest } from "./nearest.ts";
 
-/** What a `config.xml` says. The phone number stays behind: only whether there is one. */
+/** Content of a `config.xml`. Instead of the phone number, it only says whether there is one. */
 export interface GatewayConfig {
   hasMobile: boolean;
   countryCode?: string;
@@ -19,9 +20,9 @@ export interface GatewayConfig {
   listenTcpPort: number;
   logPath?: string;
   privateKeyPath?: string;
-  /** Members that have a value which cannot be used, in words; the usual values stand in their places. */
+  /** Descriptions of members with an invalid value; defaults replace these values. */
   unusable: string[];
-  /** What is wrong or doubtful, in words; never holds the phone number. */
+  /** Descriptions of everything wrong or doubtful; never contains the phone number. */
   problems: string[];
 }
 
@@ -39,7 +40,7 @@ const keys = [
 /**
  * Reads a `config.xml`. Comments, attributes, CDATA and the order of the elements do not matter.
  *
- * @throws {InvalidParamsError} When it is not XML with the root `hs_gateway`.
+ * @throws {InvalidParamsError} If it is not XML with the root `hs_gateway`.
  */
 export function readConfigXml(text: string): GatewayConfig {
   const problems: string[] = [];
@@ -50,7 +51,7 @@ export function readConfigXml(text: string): GatewayConfig {
     if (value === undefined) return usual;
     const number = /^\d{1,5}$/.test(value) ? Number(value) : 0;
     if (number >= 1 && number <= 65_535) return number;
-    const text = `${name} is "${value}", which is no port; ${usual} is the usual one`;
+    const text = `${name} is "${value}", which is not a port; ${usual} is the usual one`;
     unusable.push(text);
     problems.push(text);
     return usual;
@@ -87,58 +88,37 @@ function judge(config: GatewayConfig): void {
   }
   if (!/^(127(\.\d{1,3}){3}|localhost|::1)$/.test(listenIp)) {
     problems.push(
-      `listenIp is "${listenIp}": the gateway asks nobody for a password, so whoever reaches this address can trade`,
+      `listenIp is "${listenIp}": the gateway requires no password, so anyone who can reach this address can trade`,
     );
   }
 }
 
-const TOKEN =
-  /<!--[\s\S]*?-->|<!\[CDATA\[([\s\S]*?)\]\]>|<\?[\s\S]*?\?>|<!DOCTYPE[^>]*>|<(\/?)([\w:.-]+)[^>]*?(\/?)>|([^<]+)/g;
-
-/** Texts of the elements right below the root. */
+/** Returns the texts of the elements directly below the root. */
 function readElements(text: string, problems: string[]): Map<string, string> {
+  const { root } = parsed(text);
+  if (root?.name !== ROOT) refuse(`its root is <${root?.name}>, not <${ROOT}>`);
   const values = new Map<string, string>();
-  const open: string[] = [];
-  let content = "";
-  let at = 0;
-  let sawRoot = false;
-  for (const [token, cdata, slash, name, selfClosing, plain] of text.replace(/^\ufeff/, "").matchAll(TOKEN)) {
-    // The first character in no token is a broken tag.
-    at += token.length;
-    if (cdata !== undefined) content += cdata;
-    else if (plain !== undefined) content += unescape(plain);
-    else if (name !== undefined && slash === "/") {
-      if (open.at(-1) !== name) refuse(`</${name}> closes <${open.at(-1) ?? "nothing"}>`);
-      open.pop();
-      if (open.length === 1) take(name, content.trim());
-      content = "";
-    } else if (name !== undefined) {
-      if (open.length === 0) {
-        if (name !== ROOT || sawRoot) refuse(`its root is <${name}>, not <${ROOT}>`);
-        sawRoot = true;
-      }
-      if (selfClosing !== "/") open.push(name);
-      content = "";
-    }
-  }
-  if (!sawRoot) refuse(`there is no <${ROOT}>`);
-  if (open.length > 0) refuse(`<${open.at(-1)}> is not closed`);
-  if (at !== text.replace(/^\ufeff/, "").length) refuse("a tag is broken");
-  return values;
-
-  function take(name: string, value: string): void {
+  for (const element of root.children) {
+    if (!(element instanceof XmlElement)) continue;
+    const [name, value] = [element.name, element.text.trim()];
     if (!keys.includes(name)) {
       const meant = nearest(name, keys);
-      problems.push(`<${name}> is no setting${meant === undefined ? "" : `; did you mean <${meant}>?`}`);
-    } else if (values.has(name)) problems.push(`<${name}> stands there twice; the first one counts here`);
+      problems.push(`<${name}> is not a setting${meant === undefined ? "" : `; did you mean <${meant}>?`}`);
+    } else if (values.has(name)) problems.push(`<${name}> is given twice; the first one counts here`);
     else if (value !== "") values.set(name, value);
   }
+  return values;
 }
 
-const entities: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
-
-function unescape(text: string): string {
-  return text.replace(/&(\w+);/g, (whole, name: string) => entities[name] ?? whole);
+function parsed(text: string): XmlDocument {
+  try {
+    return parseXml(text);
+  } catch (error) {
+    // The parser's message may repeat the phone number.
+    if (error instanceof XmlError) refuse(`it is not XML at line ${error.line}, column ${error.column}`);
+    if (error instanceof RangeError) refuse("its elements are nested too deeply");
+    throw error;
+  }
 }
 
 function refuse(reason: string): never {

@@ -1,5 +1,6 @@
 /**
- * From settings to a client, for scripts and notebooks: the same settings as those of the command line.
+ * Creates a client from settings, for scripts and notebooks. The settings are the same as for the command
+ * line.
  *
  * @module
  */
@@ -9,42 +10,46 @@ import { connect } from "./connect.ts";
 import { connectOptionsOf } from "./connect_options.ts";
 import { loadSettings } from "./settings.ts";
 
-/** Where {@linkcode connectConfigured} finds settings. */
+/** Where {@linkcode connectConfigured} reads settings. */
 export interface ConfiguredOptions {
-  /** An environment variable, such as `(name) => Deno.env.get(name)`; it comes before the file. */
+  /** Returns an environment variable, such as `(name) => Deno.env.get(name)`. Variables override the file. */
   env: (name: string) => string | undefined;
   /**
-   * Settings file, YAML or JSON; it may be missing. Without it `hsgate.yaml` of the working folder is read, whose
-   * addresses of other machines get no password from the environment: that file may be somebody else's.
+   * Settings file, YAML or JSON; it may be missing. Without `path` the file named by `HSGATE_CONFIG` is read,
+   * otherwise none: a file in the working folder may be someone else's.
    */
   path?: string;
-  /** Takes warnings, such as of a secret that others can read. */
+  /** Called with warnings, for example about a secret that others can read. */
   onWarning?: (text: string) => void;
 }
 
 /**
- * Resolves to a client over the transport that the settings name. It logs in by itself where the trade password, and
- * for the gateway its key, are set. Nothing is sent before the first call over the gateway.
+ * Resolves to a client over the transport that the settings name. The client logs in automatically if the
+ * trade password is set, and for the gateway also its key. Over the gateway it sends nothing before the first
+ * call.
  *
- * @throws {InvalidParamsError} With everything that is wrong or missing in the settings.
- * @throws {TypeError} When a key cannot be read, or when others could have written the settings file or a file of a
- * secret. The owner of a file is compared with this user only with `--allow-sys=uid`.
+ * @throws {InvalidParamsError} Lists every invalid or missing setting.
+ * @throws {TypeError} If a key is unreadable, or if others could have written the settings file or a secret's
+ * file. The owner of a file is compared with this user only with `--allow-sys=uid`.
  * @example Print the funds of the account that `hsgate.yaml` describes
  * ```ts ignore
  * import { connectConfigured } from "hsgate/settings";
  *
- * await using client = await connectConfigured({ env: (name) => Deno.env.get(name) });
+ * await using client = await connectConfigured({
+ *   env: (name) => Deno.env.get(name),
+ *   path: "hsgate.yaml",
+ * });
  * console.log(await client.account.funds({ market: "hk" }));
  * ```
  */
 export async function connectConfigured(options: ConfiguredOptions): Promise<Client> {
-  const { env, path = "hsgate.yaml", onWarning } = options;
+  const { env, onWarning } = options;
+  const named = options.path === undefined ? env("HSGATE_CONFIG") || undefined : undefined;
   const sources = {
     env: (name: string) => env(name) || undefined,
     readFile: readOwned,
-    path,
-    required: false,
-    named: options.path !== undefined,
+    path: options.path ?? named,
+    required: named !== undefined,
   };
   const { settings, warnings } = await loadSettings(sources);
   for (const warning of warnings) onWarning?.(warning);

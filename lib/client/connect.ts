@@ -1,9 +1,9 @@
 /**
- * From addresses and secrets to a client.
+ * Creates a client from addresses and secrets.
  *
  * @module
  */
-import type { DirectOptions, DirectTransport } from "../transports/direct.ts";
+import type { DirectOptions, DirectTransport } from "../transports/direct/mod.ts";
 import { gateway, type GatewayOptions } from "../transports/gateway.ts";
 import { type Client, type ClientOptions, createClient } from "./client.ts";
 
@@ -15,19 +15,20 @@ export interface ConnectOptions extends ClientOptions {
   tradePasswordKey?: string;
 }
 
-/** Options of {@linkcode connect} for the platform itself. */
+/** Options of {@linkcode connect} for a direct connection to the platform. */
 export interface DirectConnectOptions extends ClientOptions {
-  /** The account, the keys, and how connections are kept. */
+  /** The account, the keys, and connection settings. */
   direct: DirectOptions;
 }
 
-/** The same client, over a transport that tells about its connections. */
+/** The same client, over a transport that reports the states of its connections. */
 export type DirectClient = Client & { readonly transport: DirectTransport };
 
 /**
- * Resolves to a client, of the local gateway or of the platform itself. Nothing is sent before the first call.
+ * Resolves to a client of the local gateway or of the platform itself. Over the gateway it sends nothing
+ * before the first call.
  *
- * @throws {TypeError} When an address or a key cannot be read.
+ * @throws {TypeError} If an address or a key is unreadable.
  * @example Print the funds of the Hong Kong account
  * ```ts ignore
  * import { connect } from "hsgate";
@@ -48,12 +49,11 @@ export async function connect(options: ConnectOptions | DirectConnectOptions): P
 }
 
 async function connectDirect({ direct: own, ...rest }: DirectConnectOptions): Promise<DirectClient> {
-  const { tradePassword, random, now } = rest;
-  const { direct } = await import("../transports/direct.ts");
+  const { tradePassword, machine } = rest;
+  const { direct } = await import("../transports/direct/mod.ts");
   const transport = await direct({
     ...tradePassword !== undefined && { tradePassword },
-    ...random !== undefined && { random },
-    ...now !== undefined && { now },
+    ...machine !== undefined && { machine },
     ...own,
   });
   return Object.assign(createClient(transport, rest), { transport });

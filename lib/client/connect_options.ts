@@ -1,25 +1,26 @@
 /**
- * From settings to the options of a connection.
+ * Builds the options of a connection from settings, or lists the settings that are missing for it.
  *
  * @module
  */
+import { InvalidParamsError } from "../errors.ts";
+import type { DirectOptions } from "../transports/direct/mod.ts";
 import type { ConnectOptions, DirectConnectOptions } from "./connect.ts";
-import { directOptionsOf } from "./direct_settings.ts";
-import { accountsOf, type Settings } from "./settings.ts";
+import { accountsOf, type SettingName, type Settings, settingVariable } from "./settings.ts";
 
-/** Who connects. */
-export interface Caller {
-  /** Name of the program, as a second one is told it that wants the same trade connection. */
+/** The program that connects. */
+interface Caller {
+  /** Name of the program, shown to a second program that wants the same trade connection. */
   program: string;
-  /** An environment variable, to find the user's own folders. */
+  /** Returns an environment variable, to find the user's own folders. */
   env: (name: string) => string | undefined;
 }
 
 /**
- * Options for `connect` over the transport that the settings name. There is a login only where the trade password,
- * and for the gateway its key, are set.
+ * Returns options for `connect` over the transport that the settings name. They include a login only if the
+ * trade password is set, and for the gateway also its key.
  *
- * @throws {InvalidParamsError} With everything that is missing for the direct transport.
+ * @throws {InvalidParamsError} Lists everything that is missing for the direct transport.
  */
 export function connectOptionsOf(settings: Settings, caller: Caller): ConnectOptions | DirectConnectOptions {
   const { transport, gatewayUrl, pushAddress, plainHttp, tradePassword, tradePasswordKey } = settings;
@@ -43,7 +44,59 @@ export function connectOptionsOf(settings: Settings, caller: Caller): ConnectOpt
       plainHttp: plainHttp === "allow",
       ...pushAddress !== undefined && { push: pushAddress },
     },
-    // Without its key the password cannot be sent, and whoever is logged in at the gateway can call all the same.
+    // Without its key the password cannot be sent; calls then use the login that the gateway already has.
     ...tradePassword !== undefined && tradePasswordKey !== undefined && { tradePassword, tradePasswordKey },
+  };
+}
+
+const needed = [
+  "authUrl",
+  "countryCode",
+  "mobile",
+  "loginPassword",
+  "deviceId",
+  "developerPrivateKey",
+  "platformPublicKey",
+] as const satisfies readonly SettingName[];
+
+/** Returns the missing settings that the direct transport needs. */
+export function missingForDirect(settings: Settings): SettingName[] {
+  return needed.filter((name) => settings[name] === undefined);
+}
+
+/**
+ * Returns the options of the direct transport.
+ *
+ * @throws {InvalidParamsError} Lists everything that is missing, and where to set it.
+ */
+export function directOptionsOf(settings: Settings): DirectOptions {
+  const missing = missingForDirect(settings);
+  if (missing.length > 0) {
+    const issues = missing.map((name) => ({
+      path: [name],
+      value: undefined,
+      expected: `it in ${settingVariable(name)} or the settings file`,
+    }));
+    throw new InvalidParamsError("use the direct transport", issues, { code: "settings" });
+  }
+  const { authUrl, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, platformPublicKey } =
+    settings;
+  const { tradeServer, hqServer, tradePassword, parameterStyle, caCerts, leaseFolder, timeoutMs } = settings;
+  return {
+    // None of these is missing.
+    url: authUrl!,
+    country: countryCode!,
+    mobile: mobile!,
+    password: loginPassword!,
+    deviceId: deviceId!,
+    privateKey: developerPrivateKey!,
+    platformKey: platformPublicKey!,
+    timeoutMs,
+    ...tradeServer !== undefined && { tradeServer },
+    ...hqServer !== undefined && { quoteServer: hqServer },
+    ...tradePassword !== undefined && { tradePassword },
+    ...parameterStyle !== undefined && { parameters: parameterStyle },
+    ...caCerts !== undefined && { caCerts: [caCerts] },
+    ...leaseFolder !== undefined && { leaseFolder },
   };
 }

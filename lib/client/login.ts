@@ -1,5 +1,5 @@
 /**
- * One login for any number of waiting calls.
+ * Logs in once for any number of waiting calls.
  *
  * @module
  */
@@ -11,45 +11,51 @@ import type { CallOptions, LoginKeeper, Transport } from "../transports/transpor
 
 /** Keeps the trade login of one client. */
 export class Login implements LoginKeeper {
-  readonly #transport: Transport;
+  readonly #transport: Pick<Transport, "name" | "call">;
   readonly #password: string | undefined;
   #pending: Promise<void> | undefined;
   #generation = 0;
   readonly #refusals: LoginRefusals;
 
-  constructor(transport: Transport, password: string | undefined, monotonic: () => number) {
+  constructor(
+    transport: Pick<Transport, "name" | "call">,
+    password: string | undefined,
+    monotonic: () => number,
+  ) {
     this.#transport = transport;
     this.#password = password;
     this.#refusals = new LoginRefusals(monotonic, "trade password");
   }
 
-  /** Whether this client can log in by itself. */
+  /** Whether this client has a password for automatic logins. */
   get canLogIn(): boolean {
     return this.#password !== undefined;
   }
 
-  /** Counts the logins that this client has made; a call that failed under an older one only tries again. */
+  /**
+   * Number of logins that this client has made; a call that failed under an older login is only tried again.
+   */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Logs in before the first write, as a write that meets a missing login is not repeated. */
+  /** Logs in before the first write, because a write that fails for lack of a login is not repeated. */
   async ensure(): Promise<void> {
     if (this.#generation === 0) await this.renew(0);
   }
 
-  /** Logs in, once for all who wait, unless somebody has done so since `generation`. */
+  /** Logs in, once for all waiting calls, unless there was a newer login than `generation`. */
   async renew(generation: number): Promise<void> {
     if (generation !== this.#generation) return;
-    // A password that was refused is not tried again by itself, and any other refusal only after a wait.
+    // A rejected password is not tried again automatically; after any other rejection there is a wait.
     const refusal = this.#refusals.current;
     if (refusal !== undefined) throw refusal;
-    // Not tied to one caller's signal: whoever gives up must not take the login away from the others.
+    // Not tied to one caller's signal: if one caller aborts, the others still need the login.
     this.#pending ??= this.logIn(undefined, {}).then(() => {}).finally(() => this.#pending = undefined);
     await this.#pending;
   }
 
-  /** Logs in with a password, or with the client's own. */
+  /** Logs in with the given password, or with the client's own. */
   async logIn(password: string | undefined, options: CallOptions): Promise<Result<typeof account.login>> {
     const plain = password ?? this.#password;
     if (plain === undefined) {
@@ -67,22 +73,25 @@ export class Login implements LoginKeeper {
       return answer;
     } catch (error) {
       const told = this.#refusals.refused(error);
-      // Whoever meets a login that is missing, such as the gateway's own, is told so the first time.
+      // If another login is missing, such as the gateway's own, the caller gets that error unchanged.
       throw error instanceof LoginExpiredError ? error : told;
     }
   }
 
   async #send(password: string, options: CallOptions): Promise<Result<typeof account.login>> {
-    // The transport answers with the result type of the operation that it was given.
+    // The transport returns the result type of the operation.
     const answer = await this.#transport.call(account.login, { password }, options) as Result<
       typeof account.login
     >;
-    // A wrong password may come as an answer without success as well as in a refusal.
+    // A wrong password may come as an answer without success instead of a rejection.
     if (!answer.success) await this.#confirm(answer, options);
     return { ...answer, success: true };
   }
 
-  /** Some gateways answer with only a text, or with nothing; a cheap query then tells whether the login holds. */
+  /**
+   * Checks a login whose answer has only a text or nothing, as some gateways send: runs a cheap query that
+   * needs it.
+   */
   async #confirm({ success, text }: Result<typeof account.login>, options: CallOptions): Promise<void> {
     const context = { operation: account.login.name, transport: this.#transport.name };
     const saysNo = success === false;
@@ -97,7 +106,7 @@ export class Login implements LoginKeeper {
   }
 }
 
-/** Tells whether an error means that a login is missing. */
+/** Returns whether an error means that a login is missing. */
 export function isLoginMissing(error: unknown): error is LoginExpiredError {
   return error instanceof LoginExpiredError && error.code !== "no-password";
 }

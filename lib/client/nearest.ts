@@ -1,11 +1,11 @@
 /**
- * The name that somebody meant, for errors that help.
+ * Finds the name that a user probably meant, for error messages.
  *
  * @module
  */
 import { levenshteinDistance } from "@std/text";
 
-/** Returns the name that is most like what was given, when it is like enough to have been meant. */
+/** Returns the most similar name, or `undefined` if none is similar enough. */
 export function nearest(given: string, names: Iterable<string>): string | undefined {
   const typed = given.toLowerCase();
   let best: string | undefined;
@@ -18,7 +18,7 @@ export function nearest(given: string, names: Iterable<string>): string | undefi
   return best;
 }
 
-/** Writes the question that follows a refusal, or nothing when no name is near. */
+/** Returns the question `; did you mean …?`, or an empty text if no name is similar enough. */
 export function didYouMean(given: string, names: Iterable<string>): string {
   const name = nearest(given, names);
   return name === undefined ? "" : `; did you mean "${name}"?`;

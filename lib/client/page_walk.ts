@@ -1,10 +1,11 @@
 /**
- * Walks through the pages of one list: by the cursors of its rows, or by page numbers.
+ * Reads the pages of one list, by the cursors of its rows or by page numbers.
  *
- * A walk ends only where the broker has shown that nothing follows. The broker's rule is that a short page is the
- * last one; a server with smaller pages of its own looks the same, and so does a server that lost the rest. So a walk
- * by cursor asks once more, from the row before the last: the last row must come again, and nothing behind it. The
- * answer is never empty then, so an empty answer, `null`, and a list that began anew at midnight are all noticed.
+ * A walk over the pages ends only when the broker has shown that nothing follows. By the broker's rule a
+ * short page is the last one. But a server with a smaller page size looks the same, and so does a server that
+ * lost the rest. So a walk by cursor sends one more query, from the row before the last: the last row must
+ * come again, with nothing after it. The answer to that query is never empty. So an empty answer, `null`, and
+ * a list that started again at midnight are all detected.
  *
  * @module
  */
@@ -18,54 +19,66 @@ import {
 } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { isListMissing, LIST_LEFT_OUT } from "../operations/wire_rows.ts";
-import type { Page } from "./paging.ts";
 import { type RowKey, SeenRows } from "./seen_rows.ts";
 
-/** Returns whether an answer came without the list that it promises: `null`, or nothing. */
+/** One page of a list. */
+export interface Page<Row> {
+  /** Rows of this page, in the broker's order. */
+  rows: Row[];
+  /** Number of this page, from 1. */
+  number: number;
+  /** Whether it is the last page. */
+  isLast: boolean;
+}
+
+/** Returns whether an answer lacks its list: it is `null` or absent. */
 export function isNoAnswer(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && error.code === "no-answer";
 }
 
-/** What a walk is made with. */
-export interface Walk {
+/** Options of a walk. */
+interface Walk {
   operation: AnyOperation;
-  /** Parameters of the first page, with the rows per page. */
+  /** Parameters of the first page, including the number of rows per page. */
   params: Readonly<Record<string, unknown>>;
-  /** Most pages to ask for. */
+  /** Most pages to request. */
   maxPages: number;
-  /** Asks for one page. */
+  /** Requests one page. */
   ask: (params: Record<string, unknown>) => Promise<unknown>;
-  /** Told why the end is not proven: the broker's rule says that nothing follows, and nothing else does. */
+  /**
+   * Called with the reason if the end is unproven: only the broker's rule for short pages says that nothing
+   * follows.
+   */
   onUnproven: (reason: string) => void;
 }
 
-/** Code of the error when rows came in or went while the list was read; reading it again helps. */
+/** Error code if rows were added or removed while the list was read; reading it again helps. */
 export const LIST_CHANGED = "list-changed";
-/** Code of the error when rows that came are gone: what is read again is another list. */
+/** Error code if rows already read are gone: a new reading would return another list. */
 export const LIST_EMPTIED = "list-emptied";
 
-/** An answer, read as a page. */
+/** An answer, decoded as a page. */
 interface Answer<Row> {
   rows: Row[];
-  /** The broker sent a list, though it may be empty. */
+  /** Whether the broker sent a list, even an empty one. */
   hasList: boolean;
-  /** Number that the answer gives itself; 0 without. */
+  /** Page number in the answer; 0 if it has none. */
   page: number;
-  /** Number of pages that the answer tells. */
+  /** Number of pages according to the answer. */
   total: number | undefined;
-  /** The answer says that it is the last page. */
+  /** Whether the answer is marked as the last page. */
   isMarked: boolean;
 }
 
-/** A page that came, for finding its rows in another reading. */
+/** A page already read, to find its rows in another reading. */
 interface Read {
-  /** What was asked for. */
+  /** The parameters of the request. */
   asked: Record<string, unknown>;
   keys: readonly RowKey[];
   cursors: readonly (string | undefined)[];
 }
 
-/** Walks page by page. */
+/** Returns the pages of a list. */
 export function walkPages<Row>(walk: Walk): AsyncIterable<Page<Row>> {
   return walk.operation.paging?.style === "cursor"
     ? new CursorWalk<Row>(walk).pages()
@@ -76,7 +89,7 @@ abstract class PageWalk<Row> {
   protected readonly walk: Walk;
   protected readonly limit: number;
   protected readonly seen: SeenRows;
-  /** The last page with rows. */
+  /** The last page that had rows. */
   protected last: Read | undefined;
 
   constructor(walk: Walk) {
@@ -90,31 +103,32 @@ abstract class PageWalk<Row> {
     try {
       answer = await this.walk.ask({ ...this.walk.params, ...asked }) as typeof answer;
     } catch (error) {
-      // Behind rows that came, some servers send nothing in the place of an empty list. At the start it is an error.
+      // After the last row, some servers send nothing instead of an empty list. For the first page that is an
+      // error.
       if (this.last === undefined || !isNoAnswer(error)) throw error;
       return { rows: [], hasList: false, page: 0, total: undefined, isMarked: false };
     }
     const hasList = !isListMissing(answer);
-    // Lists come bare, or with counters beside them, as the operation's answer type says.
+    // Depending on the operation, the answer is the list, or an object with the list and counters.
     if (Array.isArray(answer)) return { rows: answer, hasList, page: 0, total: undefined, isMarked: false };
     const { rows, page = 0, totalPages, isLast } = answer;
-    // A member at zero is left out by some servers, so zero says nothing.
+    // Some servers leave out members that are zero, so zero says nothing.
     const total = this.walk.operation.paging?.last === "total" ? Number(totalPages) || undefined : undefined;
     return { rows, hasList, page, total, isMarked: isLast === true };
   }
 
-  /** As `ask`; a refusal is noted as the reason why the end is not proven. */
+  /** Like `ask`, but a rejection becomes the reason why the end is unproven. */
   protected async askBehind(asked: Record<string, unknown>): Promise<Answer<Row> | undefined> {
     try {
       return await this.ask(asked);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      this.walk.onUnproven(`the broker refused to say whether more follow (${error.message})`);
+      this.walk.onUnproven(`the broker rejected the query for further rows (${error.message})`);
       return undefined;
     }
   }
 
-  /** Checks a page against those before, and remembers it. */
+  /** Checks a page against the earlier ones, and remembers it. */
   protected async take(rows: readonly Row[], number: number, read: Omit<Read, "keys">, isAnchored = false) {
     if (rows.length === 0) return;
     const keys = this.seen.keysOf(rows);
@@ -122,17 +136,17 @@ abstract class PageWalk<Row> {
     const isDoubtful = before !== undefined && !isAnchored && this.seen.has(keys[0]!);
     const isRepeated = this.seen.add(keys);
     if (isRepeated) this.fault("page-repeated", `page ${number} has the rows of an earlier page`);
-    // A row that comes again is another one like it, or the rows have moved: the page before shows which.
+    // A repeated row is either a second identical row, or the rows have moved: the page before shows which.
     if (isDoubtful && !await this.#isUnmoved(before)) {
       this.fault(
         LIST_CHANGED,
-        `rows came in or went while it was read, as page ${number} begins with a row of an earlier page`,
+        `rows were added or removed while it was read: page ${number} begins with a row of an earlier page`,
       );
     }
     this.last = { ...read, keys };
   }
 
-  /** Asks for a page again; resolves to whether most of its rows are where they were. */
+  /** Requests a page again. Resolves to whether most of its rows are in the same place. */
   async #isUnmoved({ asked, keys, cursors }: Read): Promise<boolean> {
     const { rows } = await this.ask(asked);
     const again = this.seen.keysOf(rows);
@@ -152,22 +166,22 @@ abstract class PageWalk<Row> {
   }
 }
 
-/** What follows a page that may be the last. */
+/** The rows after a page that may be the last one. */
 interface Follows<Row> {
   rows: Row[];
   asked: Record<string, unknown>;
-  /** The rows follow the last row without doubt. */
+  /** Whether the rows certainly follow the last row. */
   isAnchored: boolean;
 }
 
 class CursorWalk<Row> extends PageWalk<Row> {
-  /** Cursors that cannot be ordered, as they are no numbers. */
+  /** Cursors that are not numbers and so have no order. */
   readonly #cursors = new Set<string>();
-  /** The last two rows that came. */
+  /** The last two rows read. */
   #tail: Row[] = [];
-  /** Most rows on one page. */
+  /** Size of the largest page. */
   #largest = 0;
-  /** A short page came, and rows behind it: the server has smaller pages than it is asked for. */
+  /** Whether rows followed a short page: the server's pages are smaller than requested. */
   #isCapped = false;
   #cursor = "0";
 
@@ -206,9 +220,9 @@ class CursorWalk<Row> extends PageWalk<Row> {
   }
 
   /**
-   * Resolves to what follows the last row; `undefined` where nothing does.
+   * Resolves to the rows after the last one, or to `undefined` if there are none.
    *
-   * @param empty The page that was asked for behind the last row and came without rows.
+   * @param empty The page after the last row, if it was requested and came without rows.
    */
   async #whatFollows(empty: { number: number; hasList: boolean } | undefined): Promise<
     Follows<Row> | undefined
@@ -217,13 +231,13 @@ class CursorWalk<Row> extends PageWalk<Row> {
     if (last === undefined) return undefined;
     const cursor = cursorOf(last);
     if (cursor === undefined) {
-      this.walk.onUnproven("its last row has no cursor to ask for more");
+      this.walk.onUnproven("its last row has no cursor, so further rows cannot be requested");
       return undefined;
     }
     const missing = (more: string) =>
       this.fault("page-missing", `page ${empty?.number ?? "behind the last"} came without ${more}`);
     const from = cursorOf(before);
-    // A server with one row on a page would show one row here, whatever follows.
+    // A server with one row per page would show one row here, whatever follows.
     const isOverlapped = from !== undefined && this.#largest > 1;
     if (isOverlapped) {
       const asked = { cursor: from, limit: Math.max(this.limit, 2) };
@@ -238,15 +252,15 @@ class CursorWalk<Row> extends PageWalk<Row> {
     const behind = empty === undefined ? await this.askBehind(asked) : { rows: [], ...empty };
     if (behind === undefined) return undefined;
     if (behind.rows.length > 0) return { rows: behind.rows, asked, isAnchored: false };
-    // Some servers send nothing in the place of an empty list: alone that proves nothing.
+    // Some servers send nothing instead of an empty list, so that alone proves nothing.
     if (!behind.hasList && (isOverlapped || this.#isCapped)) missing("a list");
     if (isOverlapped && !await this.#isStillThere(last)) {
-      this.fault(LIST_EMPTIED, "its last row is gone, so the list began anew while it was read");
+      this.fault(LIST_EMPTIED, "its last row is gone, so the list started again while it was read");
     }
     return undefined;
   }
 
-  /** Rows of an answer; `undefined` when the broker refuses it. */
+  /** Returns the rows of an answer, or `undefined` if the broker rejects the query. */
   async #rowsOf(asked: Record<string, unknown>): Promise<Row[] | undefined> {
     try {
       return (await this.ask(asked)).rows;
@@ -256,7 +270,7 @@ class CursorWalk<Row> extends PageWalk<Row> {
     }
   }
 
-  /** Asks for the last page again. */
+  /** Requests the last page again, and resolves to whether the row is still there. */
   async #isStillThere(row: Row): Promise<boolean> {
     const { rows } = await this.ask(this.last!.asked);
     return rows.some((each) => this.#isSame(each, row));
@@ -268,7 +282,7 @@ class CursorWalk<Row> extends PageWalk<Row> {
     return a === b;
   }
 
-  /** Rows stand in rising order of their cursors; a row that does not move on was given before. */
+  /** Checks that cursors rise. A row whose cursor does not rise was already read. */
   #checkCursors(rows: readonly Row[]): void {
     let previous = cursorOf(this.#tail.at(-1)) ?? this.#cursor;
     for (const row of rows) {
@@ -282,7 +296,7 @@ class CursorWalk<Row> extends PageWalk<Row> {
       }
       previous = cursor;
     }
-    // Only texts that cannot be ordered need remembering; numbers that rise cannot repeat.
+    // Remember only cursors without an order; rising numbers cannot repeat.
     if (!isWhole(previous)) { for (const row of rows) this.#cursors.add(cursorOf(row) ?? ""); }
   }
 }
@@ -300,9 +314,9 @@ function cursorOf(row: unknown): string | undefined {
 }
 
 class NumberWalk<Row> extends PageWalk<Row> {
-  /** Most pages that an answer spoke of. */
+  /** The largest number of pages in an answer. */
   #total: number | undefined;
-  /** A page before the last one was shorter than asked for. */
+  /** Whether a page before the last one was shorter than requested. */
   #isCapped = false;
   #before: string | undefined;
 
@@ -327,30 +341,30 @@ class NumberWalk<Row> extends PageWalk<Row> {
         if (isLast) return;
         this.#isCapped = true;
       }
-      answer = following!; // only a page behind the last one may be refused
+      answer = following!; // the broker may reject only a page after the last one
     }
   }
 
   async #check({ rows, page, total }: Answer<Row>, wanted: number, number: number): Promise<void> {
     if (page !== 0 && page !== wanted) {
-      this.fault("page-repeated", `page ${wanted} was asked for and page ${page} came`);
+      this.fault("page-repeated", `page ${wanted} was requested but page ${page} came`);
     }
     if (page === 0) {
-      // The answer does not say which page it is, so its content has to.
+      // The answer has no page number, so compare its content.
       const content = JSON.stringify(rows);
       if (rows.length > 0 && content === this.#before) {
-        this.fault("page-repeated", `page ${wanted} is the one before`);
+        this.fault("page-repeated", `page ${wanted} equals the page before it`);
       }
       this.#before = content;
     }
     if (total !== undefined && this.#total !== undefined && total < this.#total) {
-      this.fault(LIST_CHANGED, `it has ${total} pages now and had ${this.#total} before`);
+      this.fault(LIST_CHANGED, `it now has ${total} pages but had ${this.#total} before`);
     }
     this.#total = total ?? this.#total;
     await this.take(rows, number, { asked: { page: wanted }, cursors: rows.map(() => undefined) });
   }
 
-  /** What an answer says about the end of its list. */
+  /** Returns what an answer says about the end of its list. */
   #endOf(
     { rows, hasList, isMarked }: Answer<Row>,
     wanted: number,
@@ -367,7 +381,7 @@ class NumberWalk<Row> extends PageWalk<Row> {
       return "last";
     }
     if (last === "mark" && isMarked) return "last";
-    // Short pages before the last one are those of a server that counts its pages in another way.
+    // Short pages before the last one mean that the server counts its pages differently.
     if (this.#total !== undefined && !this.#isCapped) {
       if (wanted >= this.#total) return "last";
       this.#isCapped = isShort;
@@ -376,7 +390,7 @@ class NumberWalk<Row> extends PageWalk<Row> {
     return isShort ? "unknown" : "more";
   }
 
-  /** Returns whether an answer shows that the short page before it was the last. */
+  /** Returns whether an answer shows that the short page before it was the last one. */
   #isBehind({ rows, hasList }: Answer<Row>, wanted: number): boolean {
     if (rows.length > 0) return false;
     if (!hasList && this.#isCapped) this.fault("page-missing", `page ${wanted} came without a list`);
@@ -384,7 +398,10 @@ class NumberWalk<Row> extends PageWalk<Row> {
   }
 }
 
-/** Returns whether the broker refused for good: not for a missing login, and not because it is busy. */
+/**
+ * Returns whether the broker rejected a query permanently: not for a missing login, and not because it is
+ * busy.
+ */
 export function isRefusal(error: unknown): error is RejectedError | UnmappedError {
   const isPassing = [LoginExpiredError, DisplacedError, BusyError].some((kind) => error instanceof kind);
   return error instanceof UnmappedError || (error instanceof RejectedError && !isPassing);

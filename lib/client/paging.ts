@@ -1,60 +1,56 @@
 /**
- * Long lists, page after page.
+ * Provides lists that the broker returns page by page.
  *
  * @module
  */
 import { ProtocolError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
-import { LIST_CHANGED, LIST_EMPTIED, walkPages } from "./page_walk.ts";
+import { LIST_CHANGED, LIST_EMPTIED, type Page, walkPages } from "./page_walk.ts";
 import type { CallOptions } from "../transports/transport.ts";
 
-/** Options of a walk through pages. */
+/** Options for reading pages. */
 export interface PagingOptions extends CallOptions {
   /**
-   * Most pages to ask for. Reaching it is an error, as a list that ends early looks like a whole one.
+   * Most pages to request. Reaching this limit is an error, because a truncated list looks like a complete
+   * one.
    *
    * @default 1000000
    */
   maxPages?: number;
 }
 
-/** One page of a list. */
-export interface Page<Row> {
-  /** Rows of this page, in the broker's order. */
-  rows: Row[];
-  /** Number of this page, counted from 1. */
-  number: number;
-  /** Whether the broker has no more. */
-  isLast: boolean;
-}
-
-/** A list that comes page after page: `for await` over the rows, or over {@linkcode Paged.pages}. */
+/** A paged list: iterate with `for await` over its rows, or over {@linkcode Paged.pages}. */
 export interface Paged<Row> extends AsyncIterable<Row> {
   /**
-   * Walks page by page. Each walk asks the broker anew, and once more at the end to prove that nothing follows.
+   * Yields the pages. Each iteration queries the broker again, and at the end once more to prove that nothing
+   * follows.
    *
-   * @throws {ProtocolError} When the list cannot be read to its end. Its `code` says why: `page-missing` (a page came
-   * without rows, and more should follow), `page-repeated`, `cursor-repeated`, `cursor-backwards`, `cursor-missing`,
-   * `list-changed` (rows came in or went while it was read: read it again), `list-emptied` (rows that came are gone,
-   * as after midnight in a list of today) or `page-cap`.
+   * @throws {ProtocolError} If the list cannot be read to its end. Its `code` says why: `page-missing` (a
+   * page came without rows although more should follow), `page-repeated`, `cursor-repeated`,
+   * `cursor-backwards`, `cursor-missing`, `list-changed` (rows were added or removed during the reading: read
+   * it again), `list-emptied` (rows already read are gone, for example from today's list after midnight) or
+   * `page-cap`.
    */
   pages(): AsyncIterable<Page<Row>>;
   /**
-   * Collects every row. Reads up to three times a list into which rows come while it is read.
+   * Returns every row. If rows are added during the reading, reads the list up to three times.
    *
-   * @throws {ProtocolError} As {@linkcode Paged.pages}.
+   * @throws {ProtocolError} Like {@linkcode Paged.pages}.
    */
   toArray(): Promise<Row[]>;
-  /** Whether the last walk reached the end; false before, after an error and after leaving it early. */
+  /**
+   * Whether the last iteration reached the end; false before it, after an error, and after leaving it early.
+   */
   readonly isComplete: boolean;
   /**
-   * Why rows may be missing behind the last one, although the walk reached the end: the broker's last page was a
-   * short one, and the broker did not answer what follows, or its answer had no list at all (`{}`). `undefined` when the broker has shown that nothing follows.
+   * Why rows may be missing after the last one, although the last iteration reached the end. In that case the
+   * broker's last page was short, and the query for further rows got no answer or an answer without a list
+   * (`{}`). `undefined` if the broker has shown that nothing follows.
    */
   readonly unproven: string | undefined;
 }
 
-/** Rows asked for at once when the caller does not say: the most that the broker takes. */
+/** Default number of rows per page: the most that the broker allows. */
 const PAGE_SIZE = 99;
 const MAX_PAGES = 1_000_000;
 
@@ -64,10 +60,10 @@ type Call = (
   options: CallOptions,
 ) => Promise<unknown>;
 
-/** How often `toArray` reads a list that changes while it is read. */
+/** How often `toArray` reads a list that changes during the reading. */
 const READINGS = 3;
 
-/** Makes the list of an operation that answers in pages. */
+/** Returns the list of a paged operation. */
 export function paged<Row>(
   operation: AnyOperation,
   params: Record<string, unknown>,
@@ -121,7 +117,7 @@ export function paged<Row>(
   };
 }
 
-/** Returns whether a walk ended because the list became another one while it was read. */
+/** Returns whether paging ended because the list changed during the reading. */
 export function isListChanged(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && (error.code === LIST_CHANGED || error.code === LIST_EMPTIED);
 }

@@ -1,5 +1,5 @@
 /**
- * The kind of a security, from its code.
+ * Derives the kind of a security from its code.
  *
  * @module
  */
@@ -7,14 +7,14 @@ import { SecurityType } from "../dictionaries/security_type.ts";
 import { listing } from "../facts/listings.ts";
 import { readOptionCode } from "../operations/option_code.ts";
 
-/** A security as the market-data operations take it. */
+/** A security as the market-data operations expect it. */
 export interface Security {
   type: SecurityType;
-  /** Code with its suffix, where the exchange has one. */
+  /** Code with its suffix, if the exchange has one. */
   symbol: string;
 }
 
-/** What a code looks like, first fit. */
+/** Patterns of codes; the first match counts. */
 const patterns: readonly (readonly [RegExp, SecurityType])[] = [
   [/^\d{1,5}\.HK$/, "hk-stock"],
   // A month in digits (HSI2512) or as letter and digit of the year (HSIZ5).
@@ -25,11 +25,11 @@ const patterns: readonly (readonly [RegExp, SecurityType])[] = [
 ];
 
 /**
- * Tells the kind of a security from its code: known listings by their own, everything else by what the code looks
- * like, and a code without a suffix as a US stock. Codes do not tell everything apart: an unknown Hong Kong ETF
- * passes for a stock.
+ * Returns the kind of a security from its code. Known listings have their own kind. Any other code is matched
+ * against patterns; a code without a suffix is a US stock. Codes are not always enough: an unknown Hong Kong
+ * ETF is taken for a stock.
  *
- * @throws {TypeError} When the code fits no exchange, such as one with the suffix `.L`.
+ * @throws {TypeError} If the code fits no exchange, for example with the suffix `.L`.
  */
 export function securityOf(symbol: string): Security {
   const known = listing(symbol);
@@ -44,6 +44,6 @@ export function securityOf(symbol: string): Security {
     return { type: "us-stock", symbol };
   }
   throw new TypeError(
-    `Cannot tell what "${symbol}" is: codes look like "00700.HK", "600519.SH", "000333.SZ" or "AAPL"`,
+    `Cannot recognize "${symbol}": codes look like "00700.HK", "600519.SH", "000333.SZ" or "AAPL"`,
   );
 }

@@ -1,37 +1,37 @@
 /**
- * The rows of a list that were read so far, to notice rows and pages that come a second time.
+ * Remembers the rows of a list that were read, to detect rows and pages that come twice.
  *
  * @module
  */
 
-/** How many rows are remembered at least; memory stays the same however long the list is. */
+/** Number of rows to remember at least. Memory use does not depend on the length of the list. */
 const REMEMBERED = 100_000;
-/** Fewer different rows than these may come again in the same order by chance, such as a fee for each order. */
+/** A sequence with fewer distinct rows may repeat by chance, such as one fee per order. */
 const TELLING_ROWS = 10;
 
-/** So many rows on end may look like earlier ones, with an order number and without. */
+/** How many rows in a row may look like earlier ones, with an order number and without. */
 const [ALIKE_WITH_ID, ALIKE] = [100, 10_000];
 
-/** What tells a row from another, as a number; two numbers differ only when the rows do. */
+/** Number that identifies a row. Different numbers mean different rows. */
 export type RowKey = number;
 
-/** Rows and pages that came before. */
+/** Rows and pages that were read. */
 export class SeenRows {
   readonly #identity: readonly string[];
   readonly #hasIds: boolean;
   readonly #pages = new Set<number>();
   #recent = new Set<RowKey>();
   #older = new Set<RowKey>();
-  /** Rows on end, page by page, that all look like earlier ones. */
+  /** Number of consecutive rows, counted in whole pages, that all look like earlier ones. */
   #alike = 0;
 
-  /** @param identity Members that tell one row from another. */
+  /** @param identity Members that identify a row. */
   constructor(identity: readonly string[]) {
     this.#identity = identity;
     this.#hasIds = identity.includes("orderId");
   }
 
-  /** Returns the keys of rows, in their order. */
+  /** Returns the keys of rows in order. */
   keysOf(rows: readonly unknown[]): RowKey[] {
     return rows.map((row) => {
       // The catalogue decodes each row into a record.
@@ -42,7 +42,7 @@ export class SeenRows {
     });
   }
 
-  /** Returns whether a row came before, or one like it. */
+  /** Returns whether this row, or an identical one, was read before. */
   has(key: RowKey): boolean {
     return this.#recent.has(key) || this.#older.has(key);
   }
@@ -50,7 +50,7 @@ export class SeenRows {
   /**
    * Remembers a page.
    *
-   * @returns Whether its rows came before: the same ones in the same order, or page after page of known ones.
+   * @returns Whether its rows were read before: the same rows in the same order, or many pages of known rows.
    */
   add(keys: readonly RowKey[]): boolean {
     this.#alike = keys.every((key) => this.has(key)) ? this.#alike + keys.length : 0;
@@ -68,7 +68,10 @@ export class SeenRows {
   }
 }
 
-/** A hash of 53 bits: among a million texts two are alike with a chance of one in ten thousand. */
+/**
+ * Returns a hash of 53 bits. Among a million texts, the chance that two have the same hash is one in ten
+ * thousand.
+ */
 function hash(text: string): number {
   let [low, high] = [0xdeadbeef, 0x41c6ce57];
   for (let index = 0; index < text.length; index++) {

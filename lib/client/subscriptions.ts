@@ -1,5 +1,5 @@
 /**
- * What is subscribed to: the one memory of it, as the gateway forgets everything when its stream breaks.
+ * Keeps track of subscriptions, because the gateway forgets them when its stream breaks.
  *
  * @module
  */
@@ -8,31 +8,31 @@ import { InvalidParamsError } from "../errors.ts";
 import type { Params } from "../operations/operation.ts";
 import type { PushEvent } from "../operations/pushes.ts";
 import { maxSubscriptions, type quotes } from "../operations/quotes.ts";
-import type { TransportEvent } from "../transports/push_events.ts";
+import type { TransportEvent } from "../transports/push/events.ts";
 
-/** A security that can be subscribed to. */
+/** A security for a subscription. */
 export type WatchedSecurity = Params<typeof quotes.subscribe>["securities"][number];
 
-/** Sends one subscription, or its end. */
+/** Sends a subscription, or its cancellation. */
 export type SendSubscription = (
   topic: PushTopic,
   securities: WatchedSecurity[],
   signal?: AbortSignal,
 ) => Promise<void>;
 
-/** How {@linkcode Subscriptions} reaches the gateway. */
-export interface SubscriptionSenders {
+/** Functions that send subscriptions to the gateway. */
+interface SubscriptionSenders {
   subscribe: SendSubscription;
   unsubscribe: SendSubscription;
 }
 
-/** What somebody wants to be pushed. */
+/** The pushes that a caller wants. */
 export interface Watch {
   topics: readonly PushTopic[];
   securities: readonly WatchedSecurity[];
 }
 
-/** The event that each topic is pushed as. */
+/** The push event of each topic. */
 const eventOfTopic: Readonly<Record<PushTopic, PushEvent["type"]>> = {
   "quote": "quote",
   "quote-35": "quote",
@@ -47,20 +47,20 @@ const eventOfTopic: Readonly<Record<PushTopic, PushEvent["type"]>> = {
   "total-view": "book",
 };
 
-/** One security of one topic. */
+/** A security with a topic. */
 interface Entry {
   topic: PushTopic;
   security: WatchedSecurity;
-  /** How many watches want it. */
+  /** Number of watches that use it. */
   users: number;
 }
 
 const keyOf = (topic: PushTopic, { type, symbol }: WatchedSecurity) => `${topic} ${type} ${symbol}`;
 
 /**
- * Keeps the set of topics and securities, shared between watches: the second watch of a security costs nothing,
- * and it is unsubscribed when the last one ends. Calls run one after the other, so that a subscription and its
- * end reach the gateway in that order.
+ * Keeps the set of subscribed topics and securities, shared between watches. A second watch of a security
+ * sends nothing, and the subscription is cancelled when the last watch ends. Calls run one after another, so
+ * a subscription and its cancellation reach the gateway in that order.
  */
 export class Subscriptions {
   readonly #senders: SubscriptionSenders;
@@ -71,21 +71,22 @@ export class Subscriptions {
     this.#senders = senders;
   }
 
-  /** Different securities that are subscribed to now, over all topics. */
+  /** Number of different securities that are subscribed now, over all topics. */
   get size(): number {
     return new Set([...this.#entries.values()].map(({ security }) => security.symbol)).size;
   }
 
-  /** What is subscribed to now, by topic. */
+  /** The current subscriptions by topic. */
   get current(): ReadonlyMap<PushTopic, WatchedSecurity[]> {
     return byTopic(this.#entries.values());
   }
 
   /**
-   * Subscribes to what is not yet subscribed to. When one topic fails, those before it are taken back.
+   * Subscribes to what is not subscribed yet. If one topic fails, cancels the subscriptions that were added
+   * before it.
    *
-   * @returns A function that ends this watch; calling it twice does no harm.
-   * @throws {InvalidParamsError} When more than 200 securities would be subscribed at once; nothing was sent.
+   * @returns A function that ends this watch; further calls have no effect.
+   * @throws {InvalidParamsError} If more than 200 securities would be subscribed at once. Nothing was sent.
    */
   add(watch: Watch, signal?: AbortSignal): Promise<(signal?: AbortSignal) => Promise<void>> {
     return this.#inTurn(async () => {
@@ -117,8 +118,8 @@ export class Subscriptions {
   }
 
   /**
-   * Ends what one {@linkcode Subscriptions.add} began, by what it named; what nobody holds is unsubscribed all
-   * the same, as the gateway may know more than we do.
+   * Ends what one {@linkcode Subscriptions.add} began, with the same topics and securities. Also cancels
+   * subscriptions that this client does not know, because the gateway may have more.
    */
   remove(watch: Watch, signal?: AbortSignal): Promise<void> {
     return this.#inTurn(async () => {
@@ -133,8 +134,8 @@ export class Subscriptions {
   }
 
   /**
-   * Subscribes to everything again, after a new connection. Every topic is tried, so that one that the broker
-   * refuses does not keep the others silent; the first error is thrown at the end.
+   * Sends all subscriptions again after a new connection. Tries every topic, so a topic that the broker
+   * rejects does not block the others; throws the first error at the end.
    */
   resend(signal?: AbortSignal): Promise<void> {
     return this.#inTurn(async () => {
@@ -149,10 +150,11 @@ export class Subscriptions {
   async #release(keys: string[], signal: AbortSignal | undefined): Promise<void> {
     const gone: Entry[] = [];
     for (const key of keys) {
-      // A watch holds its entries until here.
+      // The watch keeps its entries until here.
       const entry = this.#entries.get(key)!;
       if (--entry.users > 0) continue;
-      // Forgotten even when the gateway cannot be told: after the next break it has forgotten as well.
+      // Remove it even if the gateway cannot be reached: after the next break the gateway has forgotten it
+      // too.
       this.#entries.delete(key);
       gone.push(entry);
     }
@@ -161,7 +163,10 @@ export class Subscriptions {
     }
   }
 
-  /** The gateway may or may not have taken what failed; ending it once more does no harm, and may fail too. */
+  /**
+   * Cancels subscriptions that failed. The gateway may have accepted them; the cancellation may fail without
+   * harm.
+   */
   async #takeBack(entries: Entry[]): Promise<void> {
     for (const [topic, securities] of byTopic(entries)) {
       await this.#senders.unsubscribe(topic, securities).catch(() => {});
@@ -175,7 +180,7 @@ export class Subscriptions {
     if (symbols.size <= maxSubscriptions) return;
     throw new InvalidParamsError("subscribe", [{
       path: ["securities"],
-      value: `${symbols.size - before} more beside the ${before} that are subscribed`,
+      value: `${symbols.size - before} more in addition to ${before} subscribed`,
       expected: `at most ${maxSubscriptions} securities at once over all topics`,
     }], { operation: "quotes.subscribe" });
   }
@@ -187,7 +192,7 @@ export class Subscriptions {
   }
 }
 
-/** Each topic with each security, every pair once. */
+/** Returns each pair of a topic and a security once. */
 function entriesOf({ topics, securities }: Watch): { key: string; entry: Entry }[] {
   const entries = new Map<string, Entry>();
   for (const topic of topics) {
@@ -207,8 +212,9 @@ function byTopic(entries: Iterable<Entry>): Map<PushTopic, WatchedSecurity[]> {
 }
 
 /**
- * Makes a test for the events of a watch: pushes of its topics for its securities, and everything that is no
- * push of market data, such as gaps. Securities are compared by their symbol, which is unique with its suffix.
+ * Returns a filter for the events of a watch: pushes of its topics for its securities, and all events that
+ * are not market data, such as gaps. Securities are compared by symbol, which is unique because of its
+ * suffix.
  */
 export function watchFilter({ topics, securities }: Watch): (event: TransportEvent) => boolean {
   const types = new Set<string>(topics.map((topic) => eventOfTopic[topic]));
@@ -219,7 +225,7 @@ export function watchFilter({ topics, securities }: Watch): (event: TransportEve
       case "tick":
       case "brokers":
       case "book":
-        // A push that names no security cannot be told to be somebody else's.
+        // A push without a security could belong to any watch.
         return types.has(event.type) &&
           (event.data.security === undefined || symbols.has(event.data.security.symbol));
       default:

@@ -1,5 +1,5 @@
 /**
- * Pushes for a client: one stream for all who watch, opened by the first and closed with the client.
+ * Provides the pushes of a client. All watches share one stream, which the first opens and the client closes.
  *
  * @module
  */
@@ -8,9 +8,9 @@ import { RejectedError, TransportError, UnmappedError } from "../errors.ts";
 import type { AnyOperation, Params } from "../operations/operation.ts";
 import { orders } from "../operations/orders.ts";
 import { quotes } from "../operations/quotes.ts";
-import type { PushStream } from "../transports/push.ts";
-import type { TransportEvent } from "../transports/push_events.ts";
-import type { BrokerTime, CallOptions, Transport } from "../transports/transport.ts";
+import type { PushStream } from "../transports/push/stream.ts";
+import type { TransportEvent } from "../transports/push/events.ts";
+import type { CallOptions, Transport } from "../transports/transport.ts";
 import {
   type SendSubscription,
   Subscriptions,
@@ -18,10 +18,11 @@ import {
   type WatchedSecurity,
   watchFilter,
 } from "./subscriptions.ts";
+import type { Machine } from "../time.ts";
 
 /** What to watch. */
 export interface WatchOptions {
-  /** Securities whose market data is wanted; at most 200 at once over all watches of a client. */
+  /** Securities whose market data to receive; at most 200 at once over all watches of a client. */
   securities?: readonly WatchedSecurity[];
   /**
    * Kinds of market data.
@@ -30,22 +31,26 @@ export interface WatchOptions {
    */
   topics?: readonly PushTopic[];
   /**
-   * Whether changes of orders come too.
+   * Whether to receive order changes too.
    *
    * @default true
    */
   orders?: boolean;
-  /** Ends the watch. */
+  /** Stops the watch. */
   signal?: AbortSignal;
 }
 
-/** How the watches of a client reach the broker. */
-export interface WatchContext {
+/** What the watches of a client need. */
+interface WatchContext {
   transport: Transport;
   call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown>;
-  now: () => number;
-  random: () => number;
-  /** Numbers of our accounts, where they are known. */
+  machine: Pick<Machine, "now" | "random">;
+  /**
+   * Returns how far the broker's clock is ahead of this machine's in milliseconds, once an answer contained
+   * its time.
+   */
+  aheadOf: () => number | undefined;
+  /** Numbers of our accounts, if known. */
   fundAccounts?: readonly string[];
 }
 
@@ -54,10 +59,8 @@ export class Watches {
   readonly #context: WatchContext;
   readonly #subscriptions: Subscriptions;
   #stream: Promise<PushStream> | undefined;
-  /** The request for order pushes, made once per stream. */
+  /** The request for order pushes, sent once per stream. */
   #ordersOn: Promise<void> | undefined;
-  /** How far the broker's clock was ahead of ours when it last told. */
-  #aheadMs: number | undefined;
 
   constructor(context: WatchContext) {
     this.#context = context;
@@ -67,14 +70,14 @@ export class Watches {
     });
   }
 
-  /** Yields events until the loop is left, the signal aborts, or the client is closed. */
+  /** Yields events until the caller leaves the loop, the signal aborts, or the client is closed. */
   async *watch(options: WatchOptions): AsyncGenerator<TransportEvent, void, void> {
     const { securities = [], topics = ["quote"], signal } = options;
     const wanted = { topics, securities };
     const isWanted = watchFilter(wanted);
     const stream = await this.#open();
     const events = stream.events();
-    // Whoever joins a stream that works already is told so as well.
+    // A watch that joins a working stream gets a `connected` event too.
     const joined: TransportEvent[] = stream.state === "connected"
       ? [{ type: "connection", state: "connected" }]
       : [];
@@ -82,7 +85,7 @@ export class Watches {
     const stop = () => void events.return?.();
     let left = false;
     let subscribed: Promise<(() => Promise<void>) | undefined> = Promise.resolve(undefined);
-    // Beside the loop, so that orders are not kept waiting by subscriptions.
+    // Concurrent with the loop, so orders do not wait for subscriptions.
     stream.connected().then(() => {
       if (left) return;
       subscribed = this.#subscribe(wanted, signal).catch((error) => {
@@ -90,7 +93,7 @@ export class Watches {
         stop();
         return undefined;
       });
-    }).catch(stop); // closed before it worked: the events end as well, with the reason
+    }).catch(stop); // the stream closed before it worked: end the events with the reason
     signal?.addEventListener("abort", stop);
     try {
       if (signal?.aborted) return;
@@ -105,12 +108,12 @@ export class Watches {
       left = true;
       stop();
       const end = await subscribed;
-      // Without a stream the gateway pushes nothing, and forgets by itself.
+      // Without a stream the gateway pushes nothing, and forgets the subscriptions.
       if (stream.state !== "closed") await end?.().catch(ignoreRefusal);
     }
   }
 
-  /** Subscribes without a watch: the securities count as the others do, and come back after a break. */
+  /** Subscribes without a watch. These securities count towards the limit, and are restored after a break. */
   async subscribe(
     { topic, securities }: Params<typeof quotes.subscribe>,
     options: CallOptions,
@@ -118,7 +121,7 @@ export class Watches {
     await this.#subscriptions.add({ topics: [topic], securities }, options.signal);
   }
 
-  /** Ends what `subscribe` began. */
+  /** Cancels what `subscribe` added. */
   async unsubscribe(
     { topic, securities }: Params<typeof quotes.unsubscribe>,
     options: CallOptions,
@@ -126,9 +129,9 @@ export class Watches {
     await this.#subscriptions.remove({ topics: [topic], securities }, options.signal);
   }
 
-  /** Ends the stream and with it every watch. */
+  /** Closes the stream and ends every watch. */
   async close(): Promise<void> {
-    // Whoever watched was told that there is none.
+    // If the stream could not be opened, the watches have already got that error.
     const stream = await this.#stream?.catch(() => undefined);
     this.#stream = undefined;
     this.#ordersOn = undefined;
@@ -136,7 +139,8 @@ export class Watches {
   }
 
   async #subscribe(wanted: Watch, signal: AbortSignal | undefined): Promise<() => Promise<void>> {
-    // A connection that breaks under the request asks again once it is back, and so does the next watch.
+    // If the connection breaks during the request, it is sent again after the reconnect, or by the next
+    // watch.
     await (this.#ordersOn ??= this.#switchOrdersOn({}).catch((error) => {
       this.#ordersOn = undefined;
       if (!(error instanceof TransportError)) throw error;
@@ -149,7 +153,7 @@ export class Watches {
   }
 
   async #start(): Promise<PushStream> {
-    const { transport, now, random, fundAccounts } = this.#context;
+    const { transport, machine: { now, random }, aheadOf, fundAccounts } = this.#context;
     const { name } = transport;
     if (transport.openPushes === undefined) {
       throw new UnmappedError(`Cannot watch over "${name}": it has no pushes`, {
@@ -160,7 +164,7 @@ export class Watches {
     return await transport.openPushes({
       now,
       random,
-      aheadOf: () => this.#aheadMs,
+      aheadOf,
       ...fundAccounts !== undefined && { fundAccounts },
       resubscribe: (signal) => this.#resubscribe(signal),
     });
@@ -171,12 +175,11 @@ export class Watches {
     await this.#subscriptions.resend(signal);
   }
 
-  /** Order pushes are on by themselves; some gateways want to be asked all the same, and others refuse that. */
+  /**
+   * Requests order pushes. They are on by default; some gateways still expect the request, others reject it.
+   */
   async #switchOrdersOn(options: CallOptions): Promise<void> {
-    const { call, now } = this.#context;
-    // The answer tells the broker's time, by which old pushes are known.
-    const onBrokerTime = ({ time }: BrokerTime) => void (this.#aheadMs = time - now());
-    await call(orders.subscribe, {}, { ...options, onBrokerTime }).catch(ignoreRefusal);
+    await this.#context.call(orders.subscribe, {}, options).catch(ignoreRefusal);
   }
 
   #sender(operation: typeof quotes.subscribe): SendSubscription {
@@ -186,7 +189,7 @@ export class Watches {
   }
 }
 
-/** A first connection that fails is most likely a wrong address, and is not worth waiting for in silence. */
+/** Throws if the first connection fails, because the address is most likely wrong. */
 function throwIfNeverConnected(stream: PushStream, event: TransportEvent): void {
   const isFirstFailure = event.type === "connection" && event.error !== undefined &&
     stream.stats.connections === 0;
@@ -194,6 +197,6 @@ function throwIfNeverConnected(stream: PushStream, event: TransportEvent): void 
 }
 
 function ignoreRefusal(error: unknown): void {
-  // A transport without the trade connection cannot ask at all.
+  // A transport without the trade connection cannot send the request.
   if (!(error instanceof RejectedError) && !(error instanceof UnmappedError)) throw error;
 }

@@ -1,43 +1,49 @@
 /**
  * Exports trading days: fills with their fees, orders and the fund journal, checked against each other.
  *
- * Each day has a folder of its own, `<out>/2025-08-15/`, which is there whole or not at all. Days are read one
- * after the other and never held in memory; a run that stops, however it stops, is repeated with the same call.
+ * Each day has its own folder, `<out>/2025-08-15/`, which is either complete or absent. The export reads one
+ * day after another and never keeps a whole day in memory. If an export stops for any reason, repeat the same
+ * call.
  *
- * A day is final when every list was read to its proven end from the broker's history, every fill has its total of
- * fees, the session is over and everything adds up; a market without any row needs something
- * besides its lists that confirms it, and the clocks of this machine and of the broker must agree. Anything else is provisional, and the next export reads it again. Final days are kept as they are, except
- * the last session's: the broker may still book something on its evening, so it is read again.
+ * A day is final when all of these are true:
+ * - Every list was read from the broker's history, to an end that the broker confirmed.
+ * - Every fill has its total of fees.
+ * - The session is over, and the clocks of this machine and of the broker agree.
+ * - No check found a difference.
+ * - For a market without any row, an answer other than the day's empty lists confirms that nothing happened.
  *
- * A reading replaces a day only when it has everything that was read of the day before. Otherwise both stay, the
- * day and the new reading beside it, and each row that is missing is named.
+ * Any other day is provisional, and the next export reads it again. Final days are kept as they are, except
+ * the last session's: the broker may still book something in the evening, so the export reads it again.
+ *
+ * A new reading replaces a day only if it contains everything that was read of that day before. Otherwise the
+ * export keeps both, the day and the new reading, and lists each missing row.
  *
  * @module
  */
-import type { Client } from "../client/client.ts";
-import { askQuoteTime, BrokerClock, describeDifference } from "../client/broker_clock.ts";
 import { isDate } from "../calendars/check_data.ts";
+import { askQuoteTime, BrokerClock, describeDifference } from "../client/broker_clock.ts";
+import type { Client } from "../client/client.ts";
 import { Market } from "../dictionaries/market.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
-import { DifferenceFile, KEPT_DIFFERENCES } from "./differences.ts";
-import { Evidence } from "./evidence.ts";
-import { dayBookFailure } from "./failure.ts";
-import { hasRows, isWhole, type KeptDay, keptDay, summaryIn } from "./kept_day.ts";
+import { Evidence } from "./checks/evidence.ts";
+import { hasRows, isWhole, type KeptDay, keptDay, summaryIn } from "./folder/kept_day.ts";
 import { datesBetween, type MarketDay, marketDay } from "./market_days.ts";
-import { checkOwner } from "./owner.ts";
-import { type Placed, placeReading } from "./place_reading.ts";
-import { type DayReading, readDay } from "./read_day.ts";
-import { Shelf } from "./shelf.ts";
-import { isSettled, marketResults, type Settings, type Summary } from "./summary.ts";
-import type {
-  DayBookAccount,
-  DayBookEvent,
-  DayBookFormat,
-  DayBookMarket,
-  DayBookOptions,
-  DayBookResult,
-  DayResult,
-  DayStage,
+import { checkOwner } from "./folder/owner.ts";
+import { type Placed, placeReading } from "./folder/place_reading.ts";
+import { type DayReading, readDay } from "./reading/read_day.ts";
+import { DifferenceFile, KEPT_DIFFERENCES } from "./rows/files.ts";
+import { ExportFolder } from "./folder/export_folder.ts";
+import { isDone, marketResults, type Settings, type Summary } from "./folder/summary.ts";
+import {
+  type DayBookAccount,
+  type DayBookEvent,
+  dayBookFailure,
+  type DayBookFormat,
+  type DayBookMarket,
+  type DayBookOptions,
+  type DayBookResult,
+  type DayResult,
+  type DayStage,
 } from "./types.ts";
 
 const accountNames: readonly DayBookAccount[] = ["securities", "futures"];
@@ -45,10 +51,11 @@ const formatNames: readonly DayBookFormat[] = ["csv", "jsonl"];
 const NO_STOP = new AbortController().signal;
 
 /**
- * Exports the days of some markets and resolves to what was done.
+ * Exports the days of some markets. Resolves to what was written, kept and found.
  *
- * @throws {InvalidParamsError} When an option is wrong; nothing was read or written.
- * @throws {DayBookError} When it stopped; it names the day, the days that are kept, and what to do.
+ * @throws {InvalidParamsError} If an option is invalid. Nothing was read or written.
+ * @throws {DayBookError} If the export stopped. The error names the day, the days that are kept, and what to
+ * do.
  * @example
  * ```ts ignore
  * import { connect } from "hsgate";
@@ -104,7 +111,7 @@ class Export {
   readonly #clock: BrokerClock;
   #day: string | undefined;
   #hasAskedClock = false;
-  /** Why the account may not be the folder's. */
+  /** Why the account may not be the one that the folder belongs to. */
   #doubt: string | undefined;
 
   constructor(client: Client, options: DayBookOptions) {
@@ -133,8 +140,8 @@ class Export {
   async run(): Promise<DayBookResult> {
     try {
       this.#signal.throwIfAborted();
-      using shelf = Shelf.open(this.#options.out);
-      await this.#run(shelf);
+      using exportFolder = ExportFolder.open(this.#options.out);
+      await this.#run(exportFolder);
     } catch (error) {
       throw dayBookFailure(error, {
         out: this.#options.out,
@@ -146,60 +153,64 @@ class Export {
     const { days, differenceCount } = this.#result;
     this.#result.ok = differenceCount === 0 && this.#clock.wrong === undefined &&
       days.every(({ incomplete, beside }) => incomplete.length === 0 && beside.length === 0);
-    this.#tell({ type: "done", result: this.#result });
+    this.#report({ type: "done", result: this.#result });
     return this.#result;
   }
 
-  async #run(shelf: Shelf): Promise<void> {
+  async #run(exportFolder: ExportFolder): Promise<void> {
     const { from, to, out, owner, now } = this.#options;
     const [client, settings, signal] = [this.#client, this.#settings, this.#signal];
-    this.#doubt = await checkOwner({ client, shelf, settings, owner, from, to, now: now(), signal });
+    this.#doubt = await checkOwner({ client, exportFolder, settings, owner, from, to, now: now(), signal });
     const evidence = new Evidence({
       client,
       signal,
-      keptWithRows: (market, first, last) => keptWithRows(shelf, market, { from: first, to: last }),
+      keptWithRows: (market, first, last) => keptWithRows(exportFolder, market, { from: first, to: last }),
     });
     const dates = datesBetween(from, to);
-    this.#tell({ type: "started", days: dates.length, markets: settings.markets, out });
+    this.#report({ type: "started", days: dates.length, markets: settings.markets, out });
     for (const [index, day] of dates.entries()) {
       this.#day = day;
       signal.throwIfAborted();
       const place = { day, index, days: dates.length };
-      this.#tell({ type: "day-started", ...place });
-      const result = await this.#exportDay(shelf, day, evidence);
+      this.#report({ type: "day-started", ...place });
+      const result = await this.#exportDay(exportFolder, day, evidence);
       if (result !== undefined) {
         this.#result.days.push(result);
         this.#result.rows += Object.values(result.rows).reduce((sum, rows) => sum + rows, 0);
       }
-      this.#tell({ type: "day-done", ...place, result });
+      this.#report({ type: "day-done", ...place, result });
     }
     this.#day = undefined;
   }
 
-  async #exportDay(shelf: Shelf, day: string, evidence: Evidence): Promise<DayResult | undefined> {
+  async #exportDay(
+    exportFolder: ExportFolder,
+    day: string,
+    evidence: Evidence,
+  ): Promise<DayResult | undefined> {
     const markets = this.#marketDays(day);
     if (!markets.some(({ hasBegun }) => hasBegun)) {
       this.#result.notBegun.push(day);
       return undefined;
     }
-    const before = await keptDay(shelf.path(day), this.#settings);
+    const before = await keptDay(exportFolder.path(day), this.#settings);
     const beside: KeptDay[] = [];
-    for (const name of shelf.beside(day)) {
-      const kept = await keptDay(shelf.path(name), this.#settings);
+    for (const name of exportFolder.beside(day)) {
+      const kept = await keptDay(exportFolder.path(name), this.#settings);
       if (kept !== undefined) beside.push(kept);
     }
     const isRecent = markets.some((market) => market.isRecent);
-    const isDone = before !== undefined && isWhole(before) && isSettled(before.summary) &&
+    const isKept = before !== undefined && isWhole(before) && isDone(before.summary) &&
       beside.length === 0;
-    if (isDone && !isRecent && !this.#options.refresh) return this.#keep(before, shelf);
-    before?.refuseNarrower();
+    if (isKept && !isRecent && !this.#options.refresh) return this.#keep(before, exportFolder);
+    before?.throwIfNarrower();
     try {
-      return await this.#readAgain(shelf, { day, markets, before, beside, evidence });
+      return await this.#readAgain(exportFolder, { day, markets, before, beside, evidence });
     } catch (error) {
       try {
-        shelf.discard(day);
+        exportFolder.discard(day);
       } catch {
-        // the next export removes it; what went wrong first is what counts
+        // The next export removes it; report the first error.
       }
       throw error;
     }
@@ -212,21 +223,27 @@ class Export {
     return all.map((market) => marketDay(market, day, now));
   }
 
-  /** Reads a day, and once more when a market's date has changed meanwhile, as the lists of today change with it. */
-  async #readAgain(shelf: Shelf, options: Known & { markets: MarketDay[] }): Promise<DayResult | undefined> {
+  /**
+   * Reads a day. Reads it again if a market's date changed during the reading, because today's lists then
+   * changed.
+   */
+  async #readAgain(
+    exportFolder: ExportFolder,
+    options: Known & { markets: MarketDay[] },
+  ): Promise<DayResult | undefined> {
     const { day, markets, ...known } = options;
-    let [folder, reading] = await this.#read(shelf, day, markets);
+    let [folder, reading] = await this.#read(exportFolder, day, markets);
     let at = markets;
     const later = this.#marketDays(day);
     if (later.some(({ runningDay }, index) => runningDay !== markets[index]?.runningDay)) {
       reading.contradictions.close();
-      [folder, reading] = await this.#read(shelf, day, at = later);
+      [folder, reading] = await this.#read(exportFolder, day, at = later);
     }
     this.#onStage(day)("read");
     await this.#askClock();
-    this.#tellClock();
+    this.#reportClock();
     const place = await placeReading({
-      shelf,
+      exportFolder,
       folder,
       day,
       markets: at,
@@ -237,15 +254,15 @@ class Export {
       ...known,
       onStage: this.#onStage(day),
     });
-    return place === undefined ? undefined : this.#dayResult(place, shelf);
+    return place === undefined ? undefined : this.#dayResult(place, exportFolder);
   }
 
   async #read(
-    shelf: Shelf,
+    exportFolder: ExportFolder,
     day: string,
     markets: MarketDay[],
   ): Promise<[string, DayReading & { contradictions: DifferenceFile }]> {
-    const folder = shelf.begin(day);
+    const folder = exportFolder.begin(day);
     this.#onStage(day)("begun");
     const contradictions = new DifferenceFile(`${folder}/contradictions.part`);
     const { formats, wire } = this.#settings;
@@ -262,7 +279,7 @@ class Export {
         signal: this.#signal,
         onBrokerTime: this.#clock.take,
         differences: contradictions,
-        onRows: (rows) => this.#tell({ type: "rows", day, ...rows }),
+        onRows: (rows) => this.#report({ type: "rows", day, ...rows }),
       });
       return [folder, { ...reading, contradictions }];
     } catch (error) {
@@ -271,23 +288,26 @@ class Export {
     }
   }
 
-  #keep({ summary, differences }: KeptDay, shelf: Shelf): DayResult {
-    return this.#dayResult({ summary, differences, count: summary.differences, action: "kept" }, shelf);
+  #keep({ summary, differences }: KeptDay, exportFolder: ExportFolder): DayResult {
+    return this.#dayResult(
+      { summary, differences, count: summary.differences, action: "kept" },
+      exportFolder,
+    );
   }
 
-  #dayResult({ summary, differences, count, action }: Placed, shelf: Shelf): DayResult {
+  #dayResult({ summary, differences, count, action }: Placed, exportFolder: ExportFolder): DayResult {
     const { day, status, rows, incomplete, provisionalBecause } = summary;
-    const beside = shelf.beside(day).map((name) => shelf.path(name));
+    const beside = exportFolder.beside(day).map((name) => exportFolder.path(name));
     const room = KEPT_DIFFERENCES - this.#result.differences.length;
     this.#result.differences.push(...differences.slice(0, room));
     this.#result.differenceCount += count;
     const contradicted = beside.map((path) => `${path} contradicts this day`);
     return {
       day,
-      // A day that another reading contradicts is not done with, whatever its own files say.
+      // While another reading contradicts a day, the day is not final, whatever its own summary says.
       status: beside.length === 0 ? status : "provisional",
       action,
-      path: shelf.path(day),
+      path: exportFolder.path(day),
       beside,
       rows,
       markets: markets(summary, beside.length > 0),
@@ -297,7 +317,7 @@ class Export {
     };
   }
 
-  /** Asks for a quote, once, when no answer told the broker's time. */
+  /** Requests one quote if no answer so far carried the broker's time. */
   async #askClock(): Promise<void> {
     if (this.#hasAskedClock || this.#clock.last !== undefined) return;
     this.#hasAskedClock = true;
@@ -305,30 +325,33 @@ class Export {
     if (time !== undefined) this.#clock.takeQuote(time);
     if (!this.#clock.isUnknown) return;
     this.#result.brokerClock = "unknown";
-    const message = "nothing told the broker's time: no day that ended within the last week becomes final";
-    this.#tell({ type: "clock-unknown", message });
+    const message = "the broker's time is unknown: no day that ended within the last week becomes final";
+    this.#report({ type: "clock-unknown", message });
   }
 
-  #tellClock(): void {
+  #reportClock(): void {
     const { wrong } = this.#clock;
     if (wrong === undefined) return;
     const isNew = this.#result.clockDifferenceMs === undefined;
     this.#result.clockDifferenceMs = wrong.ms;
     if (!isNew) return;
-    const message = `${describeDifference(wrong)} (${wrong.source}): no day that is read now becomes final`;
-    this.#tell({ type: "clock-differs", differenceMs: wrong.ms, message });
+    const message = `${describeDifference(wrong)} (${wrong.source}): no day read now becomes final`;
+    this.#report({ type: "clock-differs", differenceMs: wrong.ms, message });
   }
 
   #onStage(day: string): (stage: DayStage) => void {
-    return (stage) => this.#tell({ type: "stage", day, stage });
+    return (stage) => this.#report({ type: "stage", day, stage });
   }
 
-  #tell(event: DayBookEvent): void {
+  #report(event: DayBookEvent): void {
     this.#options.onProgress?.(event);
   }
 }
 
-/** The markets of a summary; one that another reading contradicts is not final. */
+/**
+ * Returns the markets of a summary. A market with differences is provisional if another reading contradicts
+ * the day.
+ */
 function markets(summary: Summary, isContradicted: boolean): DayResult["markets"] {
   const results = marketResults(summary);
   for (const each of Object.values(results)) {
@@ -337,7 +360,7 @@ function markets(summary: Summary, isContradicted: boolean): DayResult["markets"
   return results;
 }
 
-/** What is known of a day before it is read. */
+/** What is known about a day before it is read. */
 interface Known {
   day: string;
   before: KeptDay | undefined;
@@ -345,19 +368,22 @@ interface Known {
   evidence: Evidence;
 }
 
-/** Returns the first day of a range that is kept with rows of a market. */
+/** Returns the first day of a range whose kept folder has rows of a market, or `undefined`. */
 function keptWithRows(
-  shelf: Shelf,
+  exportFolder: ExportFolder,
   market: DayBookMarket,
   { from, to }: { from: string; to: string },
 ): string | undefined {
-  return shelf.days().filter((day) => day >= from && day <= to).find((day) => {
-    const summary = summaryIn(shelf.path(day));
+  return exportFolder.days().filter((day) => day >= from && day <= to).find((day) => {
+    const summary = summaryIn(exportFolder.path(day));
     return summary !== undefined && hasRows(summary, market);
   });
 }
 
-/** Names in the order of their table, each once, so that the order of a list changes nothing. */
+/**
+ * Returns the given names in table order, each once, so the order in which a caller gives them does not
+ * matter.
+ */
 function inOrder<T>(names: readonly T[], given: readonly T[]): T[] {
   return names.filter((name) => given.includes(name));
 }

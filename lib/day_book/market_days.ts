@@ -1,5 +1,6 @@
 /**
- * Days as the markets see them: which have a session, which are over, and which may still be the broker's own.
+ * Returns what a date is in each market: whether it has a session, is over, or may still change at the
+ * broker.
  *
  * @module
  */
@@ -13,7 +14,7 @@ import {
 } from "../calendars/mod.ts";
 import type { DayBookMarket } from "./types.ts";
 
-/** Calendar that a market keeps. The futures account trades in Hong Kong. */
+/** Calendar of each market. The futures account trades in Hong Kong. */
 export const calendarOfMarket: Readonly<Record<DayBookMarket, Mic>> = {
   hk: "XHKG",
   us: "XNYS",
@@ -22,31 +23,32 @@ export const calendarOfMarket: Readonly<Record<DayBookMarket, Mic>> = {
   futures: "XHKG",
 };
 
-/** A day of one market at a certain time. */
+/** A day of one market, seen at one instant. */
 export interface MarketDay {
   market: DayBookMarket;
   day: string;
-  /** Hours of the session; `unknown` outside the held calendars. */
+  /** Hours of the session; `unknown` outside the installed calendars. */
   session: Session | "closed" | "unknown";
-  /** The date that it is in the market. */
+  /** Today's date in the market. */
   runningDay: string;
-  /** It is that date or an earlier one. */
+  /** Whether the day is today in the market, or earlier. */
   hasBegun: boolean;
-  /** Its session is over, or its date where there is none. */
+  /** Whether the session is over, or the whole date if it has no session. */
   isOver: boolean;
   /**
-   * The broker may still show it in the lists of today: it is the running day, or the last session before it. A
-   * broker starts a new day in its own time.
+   * Whether the broker may still show the day in today's lists: it is today, or the last session before
+   * today. A broker starts a new day in its own time.
    */
   isRecent: boolean;
 }
 
-/** Days after which a day is believed to be over though nothing tells the broker's time. */
+/** Days after which a day counts as over although the broker's time is unknown. */
 const DAYS_WITHOUT_WITNESS = 7;
 
 /**
- * Returns whether a day is over by more than this machine's clock: something told the broker's time, a quote of the
- * broker shows that its clock is past the session, or the day is over for more than a week.
+ * Returns whether more than this machine's clock shows that a day is over. That is so if an answer carried
+ * the broker's time, if a quote shows that the broker's clock is past the session, or if the day ended over a
+ * week ago.
  */
 export function isOverForSure(
   { market, day, runningDay }: MarketDay,
@@ -57,16 +59,16 @@ export function isOverForSure(
   return Temporal.PlainDate.from(day).until(runningDay).days > DAYS_WITHOUT_WITNESS;
 }
 
-/** Days before the running one that count as recent where the calendar says nothing. */
+/** Number of days before today that count as recent if the calendar does not cover them. */
 const RECENT_DAYS_UNKNOWN = 4;
 
-/** Returns the date that it is in a market. */
+/** Returns today's date in a market. */
 export function dateIn(market: DayBookMarket, now: number): string {
   const zone = calendarZone[calendarOfMarket[market]];
   return Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone).toPlainDate().toString();
 }
 
-/** Returns what a day is to a market at a certain time. */
+/** Returns what a day is in a market at an instant. */
 export function marketDay(market: DayBookMarket, day: string, now: number): MarketDay {
   const mic = calendarOfMarket[market];
   const runningDay = dateIn(market, now);
@@ -91,7 +93,9 @@ function firstRecent(mic: Mic, runningDay: string): string {
   }
 }
 
-/** Tells whether a day gets a folder even when it has no rows: it has a session, or may have one. */
+/**
+ * Returns whether a day gets a folder even without rows: it has a session, or the calendar does not cover it.
+ */
 export function mayTrade({ session, day }: MarketDay): boolean {
   if (session !== "unknown") return session !== "closed";
   return Temporal.PlainDate.from(day).dayOfWeek <= 5;
@@ -106,7 +110,7 @@ export function datesBetween(from: string, to: string): string[] {
   return dates;
 }
 
-/** Writes the session for a summary, such as `09:30-16:00`. */
+/** Returns the session as text for a summary, such as `09:30-16:00`. */
 export function sessionText({ session }: MarketDay): string {
   if (typeof session === "string") return session;
   return `${session.open}-${session.close}${session.halfDay ? " (half day)" : ""}`;

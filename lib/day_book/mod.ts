@@ -1,23 +1,23 @@
 /**
- * Day books: the fills, fees, orders and fund journal of trading days, exported and checked.
+ * Exports day books: the fills, fees, orders and fund journal of trading days, and checks them.
  *
- * Each day is a folder under `out`, named by its date, whole or not there at all:
+ * Each day is a folder under `out`, named by its date. The folder is either complete or absent:
  *
- * | File | Holds |
+ * | File | Content |
  * |---|---|
  * | `fills`, `orders`, `fund_journal` as `.csv` and `.jsonl` | rows of all markets, in the broker's order, market by market |
- * | `futures_fills`, `futures_orders` likewise | the futures account, unless it is left out or refused |
- * | `fills.history` and so on | the broker's other list of a provisional day, when it adds something |
- * | `fills.wire.jsonl` and so on | the rows as the broker sent them, on request |
+ * | `futures_fills`, `futures_orders` likewise | the futures account, unless it is left out or the broker rejects the query |
+ * | `fills.history` and so on | the broker's other list of a provisional day, if it adds rows |
+ * | `fills.wire.jsonl` and so on | the rows as the broker sent them; only with the option `wire` |
  * | `columns.json` | every column: its member on the wire (`fareVo.fare0`), meaning, unit and code table |
  * | `summary.json` | status, row counts, completeness, totals, checks, size and SHA-256 of each file |
- * | `differences.csv` | what does not add up, row by row; only when there is something |
+ * | `differences.csv` | every mismatch that a check found, row by row; only if there are any |
  *
- * A reading that contradicts a day is a folder beside it, `2025-08-15.disputed-1`; `account.json` identifies the account.
- * `docs/day_book.md` gives the rules.
+ * If a new reading contradicts a day, both are kept: the other reading is in a folder such as
+ * `2025-08-15.disputed-1`. `account.json` identifies the account. `docs/day_book.md` gives the rules.
  *
- * Nothing in them depends on when or where they were written. A market's date is that of its exchange, as the
- * broker gives it.
+ * The content of these files does not depend on when or where the export ran. A market's date is the date at
+ * its exchange, as the broker reports it.
  *
  * @module
  */

@@ -1,32 +1,35 @@
 /**
- * The progress of an export as text: one line that is written over, or plain lines.
+ * Formats the progress of an export as text: one line that is redrawn in place, or plain lines.
  *
  * @module
  */
 import type { DayBookEvent, DayResult } from "./types.ts";
 
-/** How progress is written. */
+/** How the progress is shown. */
 export interface ProgressOptions {
   /** A clock that never jumps, in milliseconds, such as `performance.now`. */
   monotonic: () => number;
-  /** Write one line over and over, for a terminal; otherwise plain lines. */
+  /** Redraw one line in place, for a terminal; otherwise write plain lines. */
   inPlace: boolean;
   /**
-   * Columns of the terminal. Longer lines are cut, as a wrapped line could not be written over.
+   * Columns of the terminal. Longer lines are cut, because a wrapped line cannot be redrawn in place.
    *
    * @default 80
    */
   width?: number;
 }
 
-/** Least time between two looks of the line in place, and between two plain lines within a day. */
+/** Shortest time between two redraws of the line, and between two plain lines of one day. */
 const REDRAW_MS = 100;
 const PLAIN_MS = 10_000;
-/** A rate over less time than this says nothing. */
+/** Shortest time for which a rate is shown. */
 const LEAST_MS = 1_000;
 const CLEAR_LINE = "\r\x1b[2K";
 
-/** Turns events into text for the terminal. Give each event to {@linkcode ProgressText.update} and write what comes. */
+/**
+ * Converts the events of an export into text for the terminal. Pass each event to
+ * {@linkcode ProgressText.update} and print the result.
+ */
 export class ProgressText {
   readonly #options: ProgressOptions;
   #startedAt = 0;
@@ -34,7 +37,10 @@ export class ProgressText {
   #rows = 0;
   #dayRows = 0;
   #place = { day: "", index: 0, days: 0 };
-  /** Days that were read, and the time that took; kept days take none and would make the rest look short. */
+  /**
+   * Days that were read, and how long that took. Kept days take no time, so they would make the estimate too
+   * low.
+   */
   #read = { days: 0, ms: 0 };
   #dayStartedAt = 0;
   #isDrawn = false;
@@ -43,7 +49,7 @@ export class ProgressText {
     this.#options = options;
   }
 
-  /** Returns what is to be written now; often nothing. */
+  /** Returns the text to print now; often it is empty. */
   update(event: DayBookEvent): string {
     const now = this.#options.monotonic();
     switch (event.type) {
@@ -72,7 +78,7 @@ export class ProgressText {
     }
   }
 
-  /** Returns what takes the line in place away, such as before an error is shown. */
+  /** Returns the text that clears the redrawn line, for example before an error is shown. */
   end(): string {
     return this.#isDrawn ? this.#clear() : "";
   }
@@ -91,13 +97,13 @@ export class ProgressText {
     return inPlace ? `${CLEAR_LINE}${line.slice(0, Math.max(1, width - 1))}` : `${line}\n`;
   }
 
-  /** Rows of all days; those of days that were kept were not read now. */
+  /** Returns the total of rows as text. Rows of kept days were not read in this export. */
   #total(rows: number, now: number): string {
     const read = rate(this.#rows, now - this.#startedAt);
     return this.#rows >= rows ? read : `${count(rows)} rows in all, ${count(this.#rows)} of them read now`;
   }
 
-  /** Time left, from the days that were read so far; nothing before the first one. */
+  /** Returns the time left, estimated from the days that were read so far; empty before the first one. */
   #left(now: number): string {
     const { index, days } = this.#place;
     if (this.#read.days === 0) return "";
@@ -148,7 +154,7 @@ function rate(rows: number, ms: number): string {
   return `${count(Math.round((rows * 1000) / ms))} rows/s`;
 }
 
-/** Writes whole numbers with thousands apart, without a locale. */
+/** Formats a whole number with thousands separators, independent of the locale. */
 function count(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }

@@ -1,30 +1,37 @@
 /**
- * What an export of day books is asked for, what it tells on its way, and what comes back.
+ * Defines the options, progress events, result and error of a day book export.
  *
  * @module
  */
 import type { Market } from "../dictionaries/market.ts";
-import { BrokerError, type ErrorContext } from "../errors.ts";
+import {
+  BrokerError,
+  BusyError,
+  type ErrorContext,
+  LoginExpiredError,
+  ProtocolError,
+  TransportError,
+} from "../errors.ts";
 
-/** A form that rows are written in. */
+/** A file format for rows. */
 export type DayBookFormat = "csv" | "jsonl";
 
 /** Lists of a day book. */
 export type DayBookList = "fills" | "orders" | "fund_journal" | "futures_fills" | "futures_orders";
 
-/** An account that rows come from: one of the markets, or the futures account. */
+/** Where rows come from: one of the markets, or the futures account. */
 export type DayBookMarket = Market | "futures";
 
 /** What an export can cover: the securities accounts of the markets, and the futures account. */
 export type DayBookAccount = "securities" | "futures";
 
-/** What is exported, and where to. */
+/** What to export, and where to. */
 export interface DayBookOptions {
-  /** Markets of the securities accounts; their order does not matter. May be empty without securities. */
+  /** Markets of the securities accounts, in any order. May be empty if `accounts` has no `securities`. */
   markets: readonly Market[];
   /**
-   * What the export covers. A list of the futures account that the broker refuses is named as not read, and no day
-   * that lacks it becomes final: an account without futures asks for `["securities"]`.
+   * What the export covers. If the broker rejects the query for a futures list, the result names the list as
+   * not read, and the day does not become final. For an account without futures, use `["securities"]`.
    *
    * @default ["securities", "futures"]
    */
@@ -33,79 +40,86 @@ export interface DayBookOptions {
   from: string;
   /** Last day, included. */
   to: string;
-  /** Folder that gets one folder per day; made when it is missing. */
+  /** Folder that gets one folder per day; created if missing. */
   out: string;
   /** @default ["csv", "jsonl"] */
   formats?: readonly DayBookFormat[];
-  /** What time it is, Unix milliseconds: tells past days from the running one. */
+  /**
+   * Returns the current time in Unix milliseconds. The export uses it to distinguish past days from today.
+   */
   now: () => number;
   /**
-   * Name of the account that the folder belongs to, of your own choice. The folder keeps a digest of it and refuses
-   * exports of another name. Without a name the account is recognized by its developer key over the direct
-   * transport, and by its orders over every transport.
+   * A name of your choice for the account that the folder belongs to. The folder stores a digest of the name,
+   * and the export rejects any other name. Without a name, the export recognizes the account by its orders,
+   * and over the direct transport also by its developer key.
    */
   owner?: string;
   /**
-   * Writes the rows as the broker sent them beside ours: `fills.wire.jsonl` and so on, each row with its `rowKey`.
+   * Also writes the rows as the broker sent them: `fills.wire.jsonl` and so on, each row with its `rowKey`.
    *
    * @default false
    */
   wire?: boolean;
   /**
-   * Writes texts in CSV exactly as the broker sent them, for programs. Without it a text that a spreadsheet would
-   * run as a formula gets an apostrophe in front. JSON Lines are always exact.
+   * Writes texts in CSV exactly as the broker sent them, for programs. Otherwise the export puts an
+   * apostrophe before a text that a spreadsheet would run as a formula. JSON Lines are always exact.
    *
    * @default false
    */
   exactCsv?: boolean;
-  /** Stops the export; days that are whole stay. */
+  /** Stops the export; complete days stay. */
   signal?: AbortSignal;
-  /** Told about every step. */
+  /** Called with every progress event. */
   onProgress?: (event: DayBookEvent) => void;
   /**
-   * Lists that are read at the same time.
+   * How many lists are read at the same time.
    *
    * @default 4
    */
   concurrency?: number;
   /**
-   * Reads final days again too. Days with differences are never final, and are always read again.
+   * Also reads final days again. Days with differences are never final, so the export always reads them
+   * again.
    *
    * @default false
    */
   refresh?: boolean;
 }
 
-/** What was done with a day. */
+/** What the export did with a day. */
 export type DayAction =
-  /** It is new. */
+  /** Wrote it for the first time. */
   | "written"
-  /** It was there with other bytes, and now has these. */
+  /** Replaced its files with different content. */
   | "replaced"
-  /** It was there with the same bytes. */
+  /** Read it again and got the same bytes. */
   | "unchanged"
-  /** It was there and final, and was not read again. */
+  /** Kept it without reading, because it was final. */
   | "kept"
-  /** It was there and final, and the new reading was only provisional; differences are those of the new reading. */
+  /**
+   * Kept it, because it was final and the new reading only provisional. `differences` are those of the new
+   * reading.
+   */
   | "kept-final"
   /**
-   * Two readings contradict each other: rows or totals of an earlier reading are missing in the new one. The day
-   * stays as it was and the new reading is beside it, or a reading beside the day has rows that the day lacks.
+   * Two readings contradict each other: the new one lacks rows or totals of an earlier one, or a disputed
+   * reading has rows that the day lacks. The day stays as it was, and each other reading is in a `disputed`
+   * folder.
    */
   | "disputed"
-  /** Its files were damaged, and the new reading has brought back the same bytes. */
+  /** Replaced damaged files with the same bytes, which the broker sent again. */
   | "restored";
 
 /** Whether a day can still change. */
 export type DayStatus = "final" | "provisional";
 
-/** Which of the broker's lists rows come from. */
+/** The broker's list that rows come from. */
 export type Origin = "history" | "today";
 
-/** Where a day is while it is brought into its place. */
+/** How far the export is with writing the folder of a day. */
 export type DayStage = "begun" | "read" | "sealed" | "set-aside" | "in-place" | "tidied";
 
-/** What an export tells on its way. */
+/** A progress event of an export. */
 export type DayBookEvent =
   | { type: "started"; days: number; markets: readonly Market[]; out: string }
   | { type: "day-started"; day: string; index: number; days: number }
@@ -114,64 +128,64 @@ export type DayBookEvent =
     day: string;
     market: DayBookMarket;
     list: DayBookList;
-    /** Which of the broker's two lists; the last days are read from both. */
+    /** Which of the broker's two lists; the export reads both for the last days. */
     origin: Origin;
-    /** Rows of the page that came. */
+    /** Number of rows in the page just read. */
     added: number;
-    /** Rows of this list so far. */
+    /** Number of rows of this list so far. */
     rows: number;
   }
   | { type: "stage"; day: string; stage: DayStage }
-  /** The clocks of this machine and of the broker differ by more than a minute; told once. */
+  /** The clocks of this machine and of the broker differ by more than a minute; sent once. */
   | { type: "clock-differs"; differenceMs: number; message: string }
-  /** No answer and no quote told the broker's time; told once. */
+  /** No answer and no quote carried the broker's time; sent once. */
   | { type: "clock-unknown"; message: string }
   | { type: "day-done"; day: string; index: number; days: number; result: DayResult | undefined }
   | { type: "done"; result: DayBookResult };
 
-/** Something that does not add up. */
+/** A mismatch that a check found. */
 export interface Difference {
   /** `yyyy-MM-dd` */
   day: string;
-  /** Absent when it is about a file of all markets. */
+  /** Absent if the difference is about a file of all markets. */
   market?: DayBookMarket;
-  /** Absent when it is not about one list. */
+  /** Absent if the difference is not about one list. */
   list?: DayBookList;
   /** Which check found it. */
   check: CheckName;
-  /** The row's key; absent when it is not about one row. */
+  /** The row's key; absent if the difference is not about one row. */
   rowKey?: string;
   expected: string;
   actual: string;
   message: string;
 }
 
-/** The checks that are made. */
+/** Names of the checks, each with the rule that it checks. */
 export type CheckName =
   /** The fees of each fill add up to its total. */
   | "fees"
   /** The amount of each fill is price times quantity. */
   | "amounts"
-  /** Fills and journal tell of the same money, line by line where the broker books each fill as a line. */
+  /** Fills and journal show the same money, line by line if the broker books each fill as one line. */
   | "journal"
-  /** Fills and orders tell of the same quantities. */
+  /** Fills and orders show the same filled quantities. */
   | "orders"
-  /** Numbers can be read, and the day and the market are those that were asked for. */
+  /** Numbers can be parsed, and each row belongs to the requested day and market. */
   | "values"
-  /** Rows and totals that another reading of the day showed are there. */
+  /** The new reading contains all rows and totals of the other readings of the day. */
   | "rows"
-  /** A market without any row: something besides the empty lists confirms that there was nothing. */
+  /** For a market without any row, an answer other than its empty lists confirms that nothing happened. */
   | "empty"
-  /** The files of the day are as the export wrote them. */
+  /** The files of the day are unchanged since the export wrote them. */
   | "files";
 
 /** One market of a day. */
 export interface MarketResult {
   status: DayStatus;
-  /** Rows of each list. */
+  /** Number of rows of each list. */
   rows: Partial<Record<DayBookList, number>>;
   differences: number;
-  /** Checks that could not be made, at least not for every row. */
+  /** Number of checks that could not be made, at least not for every row. */
   notCheckable: number;
 }
 
@@ -183,16 +197,16 @@ export interface DayResult {
   action: DayAction;
   /** Folder of the day. */
   path: string;
-  /** Folders of readings that contradict the day, beside it. */
+  /** Folders of the readings that contradict the day. */
   beside: string[];
-  /** Rows of each list. */
+  /** Number of rows of each list. */
   rows: Partial<Record<DayBookList, number>>;
   markets: Partial<Record<DayBookMarket, MarketResult>>;
-  /** How many things do not add up. */
+  /** Number of differences that the checks found. */
   differences: number;
-  /** Why it is not final yet. */
+  /** Why the day is not final yet. */
   provisionalBecause: string[];
-  /** What was not read, or may be missing. */
+  /** Lists that were not read, and lists whose rows may be incomplete. */
   incomplete: string[];
 }
 
@@ -200,39 +214,43 @@ export interface DayResult {
 export interface DayBookResult {
   out: string;
   days: DayResult[];
-  /** Rows of all days and lists. */
+  /** Number of rows of all days and lists. */
   rows: number;
-  /** The first thousand; `differences.csv` of each day holds its own in full. */
+  /** The first thousand differences; `differences.csv` of each day contains all of that day. */
   differences: Difference[];
-  /** How many there are. */
+  /** Number of differences. */
   differenceCount: number;
   /** Days of the range that have not begun. */
   notBegun: string[];
   /**
-   * This machine's time less the broker's, in milliseconds, where they differ by more than a minute: no day that was
-   * read becomes final then. The broker's time is that of its answers, from the header `Date` or the message.
+   * This machine's time minus the broker's, in milliseconds, if they differ by more than a minute. In that
+   * case no day that was read becomes final. The broker's time comes from the header `Date` of its answers or
+   * from a message.
    */
   clockDifferenceMs?: number;
-  /** No answer and no quote told the broker's time; a day that ended within the last week does not become final then. */
+  /**
+   * Set if no answer and no quote carried the broker's time. A day that ended within the last week is then
+   * not final.
+   */
   brokerClock?: "unknown";
-  /** Nothing is missing, everything adds up, and the clock is right. */
+  /** Whether nothing is missing, no check found a difference, and the clocks agree. */
   ok: boolean;
 }
 
-/** What else is known about an export that stopped. */
+/** Context of an export that stopped. */
 export interface DayBookErrorContext extends ErrorContext {
-  /** Days that are whole, and stay. */
+  /** Days that are complete and stay. */
   kept?: readonly string[];
-  /** The day that it stopped at. */
+  /** The day at which the export stopped. */
   day?: string;
 }
 
-/** An export stopped. Days before it are whole, and the same call goes on from there. */
+/** An export stopped. The days before it are complete; the same call continues from there. */
 export class DayBookError extends BrokerError {
   override readonly name: string = "DayBookError";
-  /** Days that are whole, and stay. */
+  /** Days that are complete and stay. */
   readonly kept: readonly string[];
-  /** The day that it stopped at. */
+  /** The day at which the export stopped. */
   readonly day: string | undefined;
 
   constructor(message: string, context: DayBookErrorContext = {}) {
@@ -240,4 +258,72 @@ export class DayBookError extends BrokerError {
     this.kept = context.kept ?? [];
     this.day = context.day;
   }
+}
+
+/** Where an export stopped. */
+interface FailureContext {
+  out: string;
+  day: string | undefined;
+  kept: readonly string[];
+  aborted: boolean;
+}
+
+const ENOSPC = /os error 28\b|os error 112\b|no space left/i;
+const READ_ONLY = /os error 30\b|read-only/i;
+
+interface Reason {
+  code: string;
+  reason: string;
+  advice: string;
+}
+
+/** Converts an error into a {@linkcode DayBookError}, which says which days are kept and what to do. */
+export function dayBookFailure(error: unknown, { out, day, kept, aborted }: FailureContext): DayBookError {
+  if (error instanceof DayBookError && error.kept.length === kept.length && error.day === day) return error;
+  const { code, reason, advice } = reasonOf(error, out, aborted);
+  const earlier = kept.length === 0
+    ? "no day was finished before"
+    : `${kept.length === 1 ? "1 day is" : `${kept.length} days are`} kept (${kept[0]} to ${kept.at(-1)})`;
+  const what = error instanceof DayBookError
+    ? error.message
+    : `Cannot export ${day ?? `into "${out}"`}: ${reason}`;
+  return new DayBookError(`${what}; ${earlier}${advice === "" ? "" : `; ${advice}`}`, {
+    code: error instanceof DayBookError ? error.code : code,
+    day,
+    kept,
+    cause: error,
+  });
+}
+
+function reasonOf(error: unknown, out: string, aborted: boolean): Reason {
+  const again = "run the same export again to continue";
+  const text = error instanceof Error ? error.message : String(error);
+  if (error instanceof DayBookError) return { code: error.code ?? "failed", reason: text, advice: "" };
+  if (aborted) return { code: "aborted", reason: "it was stopped", advice: again };
+  if (ENOSPC.test(text)) {
+    return { code: "disk-full", reason: `no space left for "${out}"`, advice: `make room, then ${again}` };
+  }
+  const { PermissionDenied, NotCapable, NotADirectory, AlreadyExists } = Deno.errors;
+  if ([PermissionDenied, NotCapable].some((kind) => error instanceof kind) || READ_ONLY.test(text)) {
+    return {
+      code: "not-writable",
+      reason: `"${out}" cannot be written (${text})`,
+      advice: `allow writing there or choose another folder, then ${again}`,
+    };
+  }
+  if ([NotADirectory, AlreadyExists].some((kind) => error instanceof kind)) {
+    return {
+      code: "not-a-folder",
+      reason: `"${out}" is not a folder (${text})`,
+      advice: "choose another folder",
+    };
+  }
+  if (error instanceof LoginExpiredError) {
+    return { code: "login", reason: text, advice: `log in, then ${again}` };
+  }
+  if (error instanceof TransportError || error instanceof BusyError) {
+    return { code: "unreachable", reason: text, advice: `check that the gateway is running, then ${again}` };
+  }
+  if (error instanceof ProtocolError) return { code: "interrupted", reason: text, advice: again };
+  return { code: "failed", reason: text, advice: again };
 }

@@ -1,5 +1,5 @@
 /**
- * Algorithmic orders.
+ * Code tables for algorithmic orders.
  *
  * @module
  */

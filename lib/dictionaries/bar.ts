@@ -1,5 +1,5 @@
 /**
- * K-line cycles, price adjustment and direction.
+ * Code tables for bars (K-lines): interval, price adjustment and direction.
  *
  * @module
  */
@@ -59,7 +59,10 @@ export const Direction = dictionary({
 /** Names for `direction`. */
 export type Direction = NameOf<typeof Direction>;
 
-/** Most days that one request for minute bars may ask for (API document, section 8); other cycles count records. */
+/**
+ * Most days that one request for minute bars may cover (API document, section 8). For other intervals the broker limits
+ * the number of records.
+ */
 export const barDayLimits: Readonly<Partial<Record<BarInterval, number>>> = {
   "1m": 6,
   "3m": 9,

@@ -1,5 +1,5 @@
 /**
- * States and trailing rules of conditional orders.
+ * Code tables for the states and trailing rules of conditional orders.
  *
  * @module
  */

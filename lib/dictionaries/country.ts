@@ -1,5 +1,5 @@
 /**
- * Countries of a login phone number.
+ * Code table for the countries of a login phone number.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Currencies of the fund journal.
+ * Code table for the currencies of the fund journal.
  *
  * @module
  */

@@ -1,51 +1,52 @@
 /**
- * Code tables: closed going out, open coming in.
+ * Builds code tables, which translate between the broker's codes and our names. A request accepts only listed names; an
+ * answer may contain codes that no table lists.
  *
  * @module
  */
 
-/** A code that no table lists, kept as it came: `"unlisted:9"`. */
+/** A code that the table does not list, kept as received: `"unlisted:9"`. */
 export type Unlisted = `unlisted:${string}`;
 
 const UNLISTED = "unlisted:";
 
 /** One row of a code table. */
-export interface DictionaryEntry<Name extends string = string> {
+interface DictionaryEntry<Name extends string = string> {
   /** The broker's code, as text. */
   readonly code: string;
-  /** Our name for it. */
+  /** Our name for the code. */
   readonly name: Name;
-  /** What it means, in words. */
+  /** The meaning of the code, in words. */
   readonly label: string;
 }
 
-/** What a code table is made from. */
-export interface DictionaryInit<Values extends Record<string, readonly [name: string, label: string]>> {
+/** Input to build a code table. */
+interface DictionaryInit<Values extends Record<string, readonly [name: string, label: string]>> {
   /** The table's name in the broker's documents. */
   wire: string;
-  /** Whether codes travel as text or as numbers. */
+  /** Whether messages contain the codes as text or as numbers. */
   type: "string" | "int";
-  /** Where the table was found. */
+  /** Documents and SDKs that list the codes. */
   source: string;
-  /** The whole list is known; otherwise an unknown code is only new, not wrong. */
+  /** True if the list is complete. If not, a code that is not listed may be valid. */
   closed?: boolean;
-  /** Our name and the meaning of each code. */
+  /** Our name and the label of each code. */
   values: Values;
 }
 
-/** A code table between the broker's codes and our names. */
+/** Translates between the broker's codes and our names. */
 export class Dictionary<Name extends string = string> {
   /** The table's name in the broker's documents. */
   readonly wire: string;
-  /** Whether codes travel as text or as numbers. */
+  /** Whether messages contain the codes as text or as numbers. */
   readonly type: "string" | "int";
-  /** Where the table was found. */
+  /** Documents and SDKs that list the codes. */
   readonly source: string;
-  /** The whole list is known. */
+  /** Whether the list is complete. */
   readonly closed: boolean;
   /** All rows. */
   readonly entries: readonly DictionaryEntry<Name>[];
-  /** By the code as text, and as a number where it is one. */
+  /** Names by code as text, and by code as a number for numeric codes. */
   readonly #byCode = new Map<string | number, Name>();
   readonly #byName = new Map<string, DictionaryEntry<Name>>();
 
@@ -60,7 +61,7 @@ export class Dictionary<Name extends string = string> {
     this.entries = entries;
     for (const entry of entries) {
       if (this.#byName.has(entry.name)) {
-        throw new TypeError(`Cannot build "${init.wire}": "${entry.name}" twice`);
+        throw new TypeError(`Cannot build code table "${init.wire}": name "${entry.name}" is given twice`);
       }
       this.#byCode.set(entry.code, entry.name);
       if (String(Number(entry.code)) === entry.code) this.#byCode.set(Number(entry.code), entry.name);
@@ -68,40 +69,42 @@ export class Dictionary<Name extends string = string> {
     }
   }
 
-  /** Our names. */
+  /** All our names, in the order of the table. */
   get names(): Name[] {
     return this.entries.map((entry) => entry.name);
   }
 
-  /** Tells whether a value is one of our names. */
+  /** Returns whether a value is one of our names. */
   has(value: unknown): value is Name {
     return typeof value === "string" && this.#byName.has(value);
   }
 
-  /** Returns our name for a code; a code that the table lacks stays readable and encodes back to itself. */
+  /** Returns our name for a code, or `unlisted:CODE` if the table does not list it. `encode` turns both back. */
   decode(code: string | number): Name | Unlisted {
     return this.#byCode.get(code) ?? `${UNLISTED}${code}`;
   }
 
   /**
-   * Returns the broker's code for one of our names.
+   * Returns the broker's code for one of our names, or for `unlisted:CODE`.
    *
    * @throws {RangeError} When the name is not in the table.
    */
   encode(name: Name | Unlisted): string | number {
     const code = this.#byName.get(name)?.code ??
       (name.startsWith(UNLISTED) ? name.slice(UNLISTED.length) : undefined);
-    if (code === undefined) throw new RangeError(`Cannot encode "${name}" as ${this.wire}: not in the table`);
+    if (code === undefined) {
+      throw new RangeError(`Cannot encode "${name}" as ${this.wire}: the table does not list it`);
+    }
     return this.type === "int" ? Number(code) : code;
   }
 
-  /** What a name means, in words; an unlisted code is its own label. */
+  /** Returns the meaning of a name, in words; for an unlisted code, the name itself. */
   label(name: Name | Unlisted): string {
     return this.#byName.get(name)?.label ?? name;
   }
 }
 
-/** Builds a code table from codes, names and meanings. */
+/** Builds a code table from codes, names and labels. */
 export function dictionary<const Values extends Record<string, readonly [name: string, label: string]>>(
   init: DictionaryInit<Values>,
 ): Dictionary<Values[keyof Values][0]> {

@@ -1,12 +1,12 @@
 /**
- * Fee items of a fill.
+ * Code table for the fee items of a fill.
  *
  * @module
  */
 import { dictionary } from "./dictionary.ts";
 import type { NameOf } from "./dictionary.ts";
 
-/** Items of `fareVo`, named as the columns of an export. */
+/** Items of `fareVo`; the names are also the column names of an export. */
 export const FeeItem = dictionary({
   wire: "fareVo",
   type: "string",
@@ -26,5 +26,5 @@ export const FeeItem = dictionary({
     faret: ["total", "total"],
   },
 });
-/** Items of `fareVo`, named as the columns of an export. */
+/** Items of `fareVo`; the names are also the column names of an export. */
 export type FeeItem = NameOf<typeof FeeItem>;

@@ -1,5 +1,5 @@
 /**
- * What a line of the fund journal stands for.
+ * Code table for the types of entries in the fund journal.
  *
  * @module
  */

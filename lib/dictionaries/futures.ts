@@ -1,5 +1,5 @@
 /**
- * Futures: positions, margin, order types and validity.
+ * Code tables for futures: positions, margin, order types and validity.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * The gateway program itself.
+ * Code tables for the gateway program: ports, console commands and login checks.
  *
  * @module
  */

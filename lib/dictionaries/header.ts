@@ -1,5 +1,5 @@
 /**
- * Fields of the frame header.
+ * Code tables for fields of the frame header.
  *
  * @module
  */

@@ -1,12 +1,12 @@
 /**
- * Markets of an account.
+ * Code table for markets.
  *
  * @module
  */
 import { dictionary } from "./dictionary.ts";
 import type { NameOf } from "./dictionary.ts";
 
-/** Market of a listing and of the account held for it. */
+/** Market of a listing, or of the account for that market. */
 export const Market = dictionary({
   wire: "exchangeType",
   type: "string",
@@ -19,5 +19,5 @@ export const Market = dictionary({
     t: ["shanghai", "Shanghai Connect"],
   },
 });
-/** Market of a listing and of the account held for it. */
+/** Market of a listing, or of the account for that market. */
 export type Market = NameOf<typeof Market>;

@@ -1,6 +1,6 @@
 /**
- * Numbers of requests, answers and pushes on the socket. They stand in `proto/` alone; these tables read them
- * from there.
+ * Builds tables of the request, answer and push numbers of the socket from `proto/message_types.proto`, the only file
+ * that lists them.
  *
  * @module
  */

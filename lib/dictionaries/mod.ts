@@ -1,5 +1,5 @@
 /**
- * Every code table of the broker's interface, by our name.
+ * Exports every code table of the broker's interface, by our name.
  *
  * @module
  */
@@ -50,7 +50,7 @@ import { GatewayCommand, GatewayPort, TradeLoginCheck } from "./gateway.ts";
 import { NotifyType, RequestType, ResponseType } from "./message_type.ts";
 import type { Dictionary } from "./dictionary.ts";
 
-/** All code tables; `barDayLimits` is the one table of numbers and stands apart. */
+/** All code tables, by name. `barDayLimits` is not included because it maps names to numbers. */
 export const dictionaries: Readonly<Record<string, Dictionary>> = {
   Market,
   SecurityType,

@@ -1,5 +1,5 @@
 /**
- * Option sides and moneyness.
+ * Code tables for options: call or put, and moneyness.
  *
  * @module
  */

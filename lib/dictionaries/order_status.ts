@@ -1,12 +1,12 @@
 /**
- * States of an order and of a fill.
+ * Code tables for the states of an order and of a fill.
  *
  * @module
  */
 import { dictionary } from "./dictionary.ts";
 import type { NameOf } from "./dictionary.ts";
 
-/** States of an ordinary order. Whether it can be cancelled or amended is told by its own flags, not by this. */
+/** States of an ordinary order. The order's own flags, not its state, show whether it can be cancelled or amended. */
 export const OrderStatus = dictionary({
   wire: "entrustStatus",
   type: "string",
@@ -35,7 +35,7 @@ export const OrderStatus = dictionary({
     X: ["unused-X", "unused"],
   },
 });
-/** States of an ordinary order. Whether it can be cancelled or amended is told by its own flags, not by this. */
+/** States of an ordinary order. The order's own flags, not its state, show whether it can be cancelled or amended. */
 export type OrderStatus = NameOf<typeof OrderStatus>;
 
 /** Names for `realStatus`. */

@@ -1,5 +1,5 @@
 /**
- * Order types, and the older dictionaries that share the name.
+ * Code tables for order types, including the older tables of the same name.
  *
  * @module
  */

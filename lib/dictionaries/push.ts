@@ -1,5 +1,5 @@
 /**
- * Push topics.
+ * Code table for push topics.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Small switches of queries.
+ * Code tables for query options: query type, client type, exchange rate type, yes or no.
  *
  * @module
  */

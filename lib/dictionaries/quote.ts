@@ -1,5 +1,5 @@
 /**
- * Quote sessions, depth feeds, and the sides of ticks, books and broker queues.
+ * Code tables for quotes: sessions, depth feeds, and the sides of ticks, order books and broker queues.
  *
  * @module
  */

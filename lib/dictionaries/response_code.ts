@@ -1,12 +1,12 @@
 /**
- * Codes and texts of answers.
+ * Code tables for the codes and error texts of answers.
  *
  * @module
  */
 import { dictionary } from "./dictionary.ts";
 import type { NameOf } from "./dictionary.ts";
 
-/** Codes of answers over the socket; the gateway writes them at the start of its error text. */
+/** Codes of socket answers. The gateway puts the code at the start of its error text. */
 export const ResponseCode = dictionary({
   wire: "responseCode",
   type: "string",
@@ -37,20 +37,23 @@ export const ResponseCode = dictionary({
     "40002": ["contract-lookup-failed", "contract lookup failed"],
   },
 });
-/** Codes of answers over the socket; the gateway writes them at the start of its error text. */
+/** Codes of socket answers. The gateway puts the code at the start of its error text. */
 export type ResponseCode = NameOf<typeof ResponseCode>;
 
-/** What a code says about the call that it answers. */
+/** How to react to a code, and what it means for a write. */
 export interface CodeMeaning {
-  /** What a caller would do about it: log in, stop because the login was taken over, try a read again, or give up. */
+  /**
+   * `login`: log in again. `displaced`: stop, the login was taken over. `busy`: a read may be retried. `refused`: give
+   * up.
+   */
   readonly kind: "login" | "displaced" | "busy" | "refused";
-  /** Whether a write that is answered with it was refused before it was executed, or may have been executed. */
+  /** `refused` if a write with this answer was not executed; `unknown` if it may have been executed. */
   readonly write: "refused" | "unknown";
 }
 
 /**
- * What each listed code means. This table decides which answers refuse a write: `write` is `refused` only where the
- * meaning of the code leaves no doubt that the order was not taken. A code that is not listed here proves nothing.
+ * The meaning of each listed code. This table decides which answers count as a rejected write: `write` is `refused` only
+ * if the code proves that the order was not accepted. A code that is not listed here proves nothing.
  */
 export const codeMeanings: Readonly<Record<ResponseCode, CodeMeaning>> = {
   "success": { kind: "refused", write: "unknown" },
@@ -79,7 +82,7 @@ export const codeMeanings: Readonly<Record<ResponseCode, CodeMeaning>> = {
 };
 
 /**
- * The documented texts of a code, in lower case: its meaning with and without the remark in brackets, such as
+ * Returns the documented texts of a code in lower case, with and without the remark in parentheses:
  * `login timeout (token expired)` and `login timeout`.
  */
 export function textsOfCode(name: ResponseCode): string[] {

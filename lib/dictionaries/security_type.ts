@@ -1,5 +1,5 @@
 /**
- * Kinds of security.
+ * Code tables for types of securities.
  *
  * @module
  */

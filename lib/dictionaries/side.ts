@@ -1,12 +1,12 @@
 /**
- * Sides of an order.
+ * Code table for the side of an order.
  *
  * @module
  */
 import { dictionary } from "./dictionary.ts";
 import type { NameOf } from "./dictionary.ts";
 
-/** Side of an order. With a short position the broker sets the direction itself. */
+/** Side of an order. If there is a short position, the broker sets the direction from it. */
 export const Side = dictionary({
   wire: "entrustBs",
   type: "string",
@@ -19,5 +19,5 @@ export const Side = dictionary({
     "4": ["short-open", "short open (sell short)"],
   },
 });
-/** Side of an order. With a short position the broker sets the direction itself. */
+/** Side of an order. If there is a short position, the broker sets the direction from it. */
 export type Side = NameOf<typeof Side>;

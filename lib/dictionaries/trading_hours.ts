@@ -1,5 +1,5 @@
 /**
- * Trading hours that an order is good for.
+ * Code table for the trading hours in which an order is valid.
  *
  * @module
  */

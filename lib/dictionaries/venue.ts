@@ -1,5 +1,5 @@
 /**
- * US routing venues.
+ * Code table for US routing venues.
  *
  * @module
  */

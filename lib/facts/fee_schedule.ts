@@ -1,14 +1,19 @@
 /**
- * Which charges a trade bears on a day: the dated rates of `data/fees.json` and the broker's tariff, brought
- * into the form that `chargeOf` takes. Resolved once per market, day, side and kind of listing.
+ * Finds the charges that apply to a trade on a day, from the dated rates of `data/fees.json` and the broker's tariff, in
+ * the form that `chargeOf` expects. Cached per market, day, side and kind of listing.
+ *
+ * The broker does not publish its price list (commission and platform fee), so callers can replace every amount. The
+ * example uses list prices of Hong Kong brokers (futuhk.com/en/commissionnew, /support/topic2_283, /support/topic334;
+ * for futures hf2228.com/efhk-charges and the fee model of QuantConnect Lean).
+ *
+ * Rates are parsed once and applied to millions of fills, so amounts are integers with a scale.
  *
  * @module
  */
-import { type Basis, type CentRounding, readCents, readFixed, type Rule } from "./fee_amounts.ts";
+import { normalize } from "../decimal.ts";
 import fees from "./data/fees.json" with { type: "json" };
-import type { BrokerCharge, FeeMarket, Tariff } from "./tariff.ts";
 
-/** The members of a trade's fees, in the broker's order (fare0 to fare9, then farex). */
+/** The names of the fee items, in the broker's order (fare0 to fare9, then farex). */
 export const FEE_MEMBERS = [
   "commission",
   "stampDutyOrSecFee",
@@ -23,16 +28,16 @@ export const FEE_MEMBERS = [
   "settlementFee",
 ] as const;
 
-/** One member of a trade's fees. */
-export type FeeMember = typeof FEE_MEMBERS[number];
+/** A fee item. */
+type FeeMember = typeof FEE_MEMBERS[number];
 
-/** Kind of listing, as far as fees tell it apart. */
+/** Kind of listing, if fees depend on it. */
 export type FeeInstrument = "stock" | "etf" | "reit" | "structured";
 
 interface DatedRate {
-  /** First trade date; without it, since ever or not looked up. */
+  /** First trade date; absent if the rate always applied, or if the date is not known. */
   from?: string;
-  /** Last trade date; without it, still in force. */
+  /** Last trade date; absent if the rate is still in force. */
   to?: string;
   rate: string;
   min?: string;
@@ -40,25 +45,25 @@ interface DatedRate {
   maxOfAmount?: string;
   /** Keys of the file's `sources`. */
   source?: string;
-  /** `false` when no stored page states the value. */
+  /** `false` if no stored page contains the value. */
   confirmed?: boolean;
 }
 
-/** One charge of an exchange or a regulator through the years. */
+/** A charge of an exchange or a regulator, with its rates over the years. */
 export interface Charge {
   name: string;
   item: FeeMember;
   per: Basis;
   round: CentRounding;
-  /** Taken once of the whole order instead of fill by fill. */
+  /** Set if the charge applies once to the whole order instead of to each fill. */
   scope?: "order";
-  /** Taken on this side only. */
+  /** Limits the charge to this side. */
   side?: "sell";
-  /** Taken on these kinds of listing only. */
+  /** Limits the charge to these kinds of listing. */
   only?: FeeInstrument[];
-  /** Taken on these futures products only. */
+  /** Limits the charge to these futures products. */
   products?: string[];
-  /** The rates are those of the same member in another market. */
+  /** Uses the rates of the same item in this other market. */
   ratesOf?: ChargeMarket;
   rates?: DatedRate[];
   note?: string;
@@ -66,7 +71,7 @@ export interface Charge {
 
 type ChargeMarket = "hk" | "us" | "china" | "us-option" | "hk-future";
 
-// JSON imports widen the literal words; the tests check each of them.
+// The type of a JSON import has `string` instead of these literals; the tests check each value.
 const charges = fees as unknown as Record<ChargeMarket, Charge[]>;
 
 const chargeMarket: Record<FeeMarket, ChargeMarket> = {
@@ -78,8 +83,8 @@ const chargeMarket: Record<FeeMarket, ChargeMarket> = {
   "hk-future": "hk-future",
 };
 
-/** What tells one schedule from another. */
-export interface ScheduleKey {
+/** Identifies a schedule. */
+interface ScheduleKey {
   market: FeeMarket;
   /** Trade date, `"2025-08-15"`. */
   date: string;
@@ -89,17 +94,17 @@ export interface ScheduleKey {
   product?: string;
 }
 
-/** A charge and the place of its member in {@link Schedule.members}. */
-export interface PlacedRule extends Rule {
+/** A charge, and the index of its item in {@link Schedule.members}. */
+interface PlacedRule extends Rule {
   at: number;
 }
 
-/** The charges of a trade, ready to be applied. */
+/** The charges of a trade. */
 export interface Schedule {
-  /** Members that the market has, charged on this trade or not. */
+  /** All fee items of the market, whether or not this trade is charged for them. */
   members: FeeMember[];
   perFill: PlacedRule[];
-  /** The broker's charges, and those that are summed before they are rounded. */
+  /** The broker's charges, and charges that are summed over the fills before rounding. */
   perOrder: PlacedRule[];
 }
 
@@ -136,7 +141,7 @@ function makeSchedule({ market, date, side, instrument, product }: ScheduleKey, 
   const members = FEE_MEMBERS.filter((member) => has.has(member));
   const place = (member: FeeMember) => members.indexOf(member);
 
-  // The mainland's rows tell ETFs from everything else.
+  // Mainland rates distinguish only ETFs from all other listings.
   const kind = chargeMarket[market] === "china" && instrument !== "etf" ? "stock" : instrument;
   const schedule: Schedule = { members, perFill: [], perOrder: [] };
   schedule.perOrder.push(brokerRule(place("commission"), commission, product));
@@ -155,11 +160,13 @@ function makeSchedule({ market, date, side, instrument, product }: ScheduleKey, 
     const rules = charge.scope === "order" ? schedule.perOrder : schedule.perFill;
     rules.push(toRule(place(charge.item), charge.per, charge.round, rate));
   }
-  // A gap in the recorded rates is not a fee of zero.
+  // Throw if a rate is missing: a gap in the data does not mean a fee of zero.
   const missing = listed.find(({ item }) => !dated.has(item));
   if (missing !== undefined) {
     const what = `${market}${product === undefined ? "" : ` ${product}`} on ${date}`;
-    throw new RangeError(`Cannot work out fees for ${what}: no rate of "${missing.name}" is recorded`);
+    throw new RangeError(
+      `Cannot compute fees for ${what}: no rate of "${missing.name}" is recorded for that day`,
+    );
   }
   return schedule;
 }
@@ -167,7 +174,7 @@ function makeSchedule({ market, date, side, instrument, product }: ScheduleKey, 
 const schedules = new WeakMap<Tariff, Map<string, Schedule>>();
 
 /**
- * Returns the charges of a trade.
+ * Returns the charges of a trade, from a cache if possible.
  *
  * @throws {RangeError} When no rate is recorded for the day or the futures product.
  */
@@ -178,9 +185,184 @@ export function scheduleOf(key: ScheduleKey, tariff: Tariff): Schedule {
   let schedule = known.get(name);
   if (schedule === undefined) {
     if (!/^\d{4}-\d{2}-\d{2}$/.test(key.date)) {
-      throw new TypeError(`Cannot work out fees for "${key.date}": write the date like "2025-08-15"`);
+      throw new TypeError(`Cannot compute fees for "${key.date}": write the date like "2025-08-15"`);
     }
     known.set(name, schedule = makeSchedule(key, tariff));
   }
   return schedule;
+}
+
+/** A market within which all trades have the same charges. */
+export type FeeMarket = "hk" | "us" | "shanghai" | "shenzhen" | "us-option" | "hk-future";
+
+/** A charge of the broker. It applies once per order and trading day and is rounded to the nearest cent. */
+export interface BrokerCharge {
+  /** A fraction of the amount (`per: "amount"`), or money per unit in the market's currency. */
+  rate: string;
+  per: "amount" | "share" | "contract" | "order";
+  /** Minimum charge per order. */
+  min?: string;
+  /** Maximum charge, as a fraction of the amount. If it is below `min`, `min` applies. */
+  maxOfAmount?: string;
+  /** Different rates for some futures products, such as `{ MHI: "5" }`. */
+  byProduct?: Record<string, string>;
+}
+
+/** The broker's charges in one market. Without a platform fee here, the computed fees have no `platformFee`. */
+export interface MarketTariff {
+  commission: BrokerCharge;
+  platformFee?: BrokerCharge;
+}
+
+/** The broker's charges by market. */
+export type Tariff = Record<FeeMarket, MarketTariff>;
+
+const northbound: MarketTariff = {
+  commission: { rate: "0.0003", per: "amount", min: "3" },
+  platformFee: { rate: "15", per: "order" },
+};
+
+/** List prices of the example broker. */
+export const exampleTariff: Tariff = {
+  hk: {
+    commission: { rate: "0.0003", per: "amount", min: "3" },
+    platformFee: { rate: "15", per: "order" },
+  },
+  us: {
+    commission: { rate: "0.0049", per: "share", min: "0.99", maxOfAmount: "0.005" },
+    platformFee: { rate: "0.005", per: "share", min: "1", maxOfAmount: "0.005" },
+  },
+  shanghai: northbound,
+  shenzhen: northbound,
+  "us-option": {
+    commission: { rate: "0.65", per: "contract", min: "1.99" },
+    platformFee: { rate: "0.30", per: "contract", min: "1" },
+  },
+  "hk-future": {
+    commission: { rate: "20", per: "contract", byProduct: { HSI: "30", MHI: "5", HHI: "12" } },
+  },
+};
+
+/** A decimal as `coefficient / 10 ** scale`. */
+export interface Fixed {
+  coefficient: bigint;
+  scale: number;
+}
+
+/** How a charge is rounded: to the nearest cent, up to the next cent, or up to the next whole currency unit. */
+type CentRounding = "cent" | "cent-up" | "whole-up";
+
+/** The unit that a charge is multiplied by. */
+type Basis = "amount" | "share" | "contract" | "fill" | "order";
+
+/** A parsed charge. Limits are in cents. */
+export interface Rule {
+  per: Basis;
+  rate: Fixed;
+  round: CentRounding;
+  min?: bigint;
+  max?: bigint;
+  /** Maximum, as a fraction of the amount. If it is below `min`, `min` applies. */
+  cap?: Fixed;
+}
+
+/** The amount and quantity traded in a fill or in a whole order. */
+export interface Traded {
+  /** Money in the market's currency. */
+  amount: Fixed;
+  /** Number of shares; for options, the underlying shares. */
+  shares: Fixed;
+  /** Shares or contracts, in the unit of the fills. */
+  quantity: Fixed;
+}
+
+const PLAIN = /^\d+(?:\.\d+)?$/;
+const ONE: Fixed = { coefficient: 1n, scale: 0 };
+
+const powers: bigint[] = [1n];
+
+/** Returns ten to a power. Powers are cached because computing a bigint power is slow. */
+function ten(power: number): bigint {
+  for (let next = powers.length; next <= power; next++) powers.push(powers[next - 1]! * 10n);
+  return powers[power]!; // the loop above filled it
+}
+
+/**
+ * Parses a decimal that is not below zero.
+ *
+ * @throws {TypeError} When it is not a decimal.
+ * @throws {RangeError} When it is below zero.
+ */
+export function readFixed(value: string): Fixed {
+  const text = PLAIN.test(value) ? value : normalize(value);
+  if (text.startsWith("-")) throw new RangeError(`Cannot compute fees with "${value}": it is below zero`);
+  const point = text.indexOf(".");
+  if (point < 0) return { coefficient: BigInt(text), scale: 0 };
+  return {
+    coefficient: BigInt(text.slice(0, point) + text.slice(point + 1)),
+    scale: text.length - point - 1,
+  };
+}
+
+/** Returns the exact product. */
+export function times(a: Fixed, b: Fixed): Fixed {
+  return { coefficient: a.coefficient * b.coefficient, scale: a.scale + b.scale };
+}
+
+/** Returns the exact sum. */
+export function plus(a: Fixed, b: Fixed): Fixed {
+  const scale = Math.max(a.scale, b.scale);
+  return {
+    coefficient: a.coefficient * ten(scale - a.scale) + b.coefficient * ten(scale - b.scale),
+    scale,
+  };
+}
+
+function isBelow(a: Fixed, b: Fixed): boolean {
+  return a.coefficient * ten(b.scale) < b.coefficient * ten(a.scale);
+}
+
+/** Rounds a value that is not below zero to whole multiples of `10 ** -places`. */
+function toUnits({ coefficient, scale }: Fixed, places: number, up: boolean): bigint {
+  if (scale <= places) return coefficient * ten(places - scale);
+  const unit = ten(scale - places);
+  return (coefficient + (up ? unit - 1n : unit / 2n)) / unit;
+}
+
+/** Returns a limit such as `"5.95"` in cents. */
+function readCents(value: string): bigint {
+  const fixed = readFixed(value);
+  if (fixed.scale > 2) {
+    throw new RangeError(`Cannot use "${value}" as a limit: it has more than two decimals`);
+  }
+  return toUnits(fixed, 2, false);
+}
+
+function basisOf(per: Basis, traded: Traded): Fixed {
+  if (per === "amount") return traded.amount;
+  if (per === "share") return traded.shares;
+  return per === "contract" ? traded.quantity : ONE;
+}
+
+/** Returns one charge in cents. A rate of zero gives zero, even if the charge has a minimum. */
+export function chargeOf(rule: Rule, traded: Traded): bigint {
+  if (rule.rate.coefficient === 0n) return 0n;
+  let value = times(basisOf(rule.per, traded), rule.rate);
+  if (rule.cap !== undefined) {
+    const most = times(traded.amount, rule.cap);
+    if (isBelow(most, value)) value = most;
+  }
+  let cents = rule.round === "whole-up"
+    ? toUnits(value, 0, true) * 100n
+    : toUnits(value, 2, rule.round === "cent-up");
+  if (rule.max !== undefined && cents > rule.max) cents = rule.max;
+  if (rule.min !== undefined && cents < rule.min) cents = rule.min;
+  return cents;
+}
+
+/** Returns cents as a decimal string: `"12.34"` for `1234n`. */
+export function writeCents(cents: bigint): string {
+  if (cents === 0n) return "0.00";
+  const digits = cents.toString().padStart(3, "0");
+  return `${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }

@@ -1,10 +1,10 @@
 /**
- * What a trade costs: commission, duties, levies and fees, item by item, on the day it is made. Used by the
- * simulator and by estimates before an order.
+ * Computes the costs of a trade item by item: commission, duties, levies and fees on the trade date. The simulator uses
+ * it, and so do cost estimates before an order.
  *
- * Rates with their dates and sources stand in `data/fees.json`, the broker's own charges in `tariff.ts`.
+ * Rates with their dates and sources are in `data/fees.json`, and the broker's own charges in `fee_schedule.ts`.
  *
- * @example What buying 40,000 Hong Kong dollars' worth costs
+ * @example The costs of buying shares for 40,000 Hong Kong dollars
  * ```ts
  * import { feesOf } from "./fees.ts";
  * const fills = [{ price: "400", quantity: "100" }];
@@ -14,9 +14,21 @@
  *
  * @module
  */
-import { chargeOf, type Fixed, plus, readFixed, times, type Traded, writeCents } from "./fee_amounts.ts";
-import { type FeeInstrument, type Schedule, scheduleOf } from "./fee_schedule.ts";
-import { exampleTariff, type FeeMarket, type Tariff } from "./tariff.ts";
+import {
+  chargeOf,
+  exampleTariff,
+  type FeeInstrument,
+  type FeeMarket,
+  type Fixed,
+  plus,
+  readFixed,
+  type Schedule,
+  scheduleOf,
+  type Tariff,
+  times,
+  type Traded,
+  writeCents,
+} from "./fee_schedule.ts";
 
 export type { FeeInstrument } from "./fee_schedule.ts";
 export {
@@ -25,20 +37,20 @@ export {
   type FeeMarket,
   type MarketTariff,
   type Tariff,
-} from "./tariff.ts";
+} from "./fee_schedule.ts";
 
 /**
- * The fees of a trade in the market's currency, each with two decimals. A member that the market does not
- * have is absent; one that it has is there even at `"0.00"`.
+ * The fees of a trade in the market's currency, with two decimals. Items that the market does not have are absent; items
+ * that it has are present even if they are `"0.00"`.
  */
 export interface FeeItems {
   /** fare0 */
   commission?: string;
-  /** fare1; also the mainland's stamp duty. */
+  /** fare1; on the mainland, the stamp duty. */
   stampDutyOrSecFee?: string;
-  /** fare2; also the mainland's handling fee and the futures exchange's fee. */
+  /** fare2; on the mainland, the handling fee; for futures, the exchange fee. */
   tradingFeeOrTaf?: string;
-  /** fare3; also the mainland's securities management fee. */
+  /** fare3; on the mainland, the securities management fee. */
   tradingLevy?: string;
   /** fare4 */
   optionRegulatoryFee?: string;
@@ -52,9 +64,9 @@ export interface FeeItems {
   auditTrailFee?: string;
   /** fare9; the levy of Hong Kong's Accounting and Financial Reporting Council. */
   disputeCouncilLevy?: string;
-  /** farex; also the mainland's two transfer fees together. */
+  /** farex; on the mainland, the sum of both transfer fees. */
   settlementFee?: string;
-  /** faret; the exact sum of the others. */
+  /** faret; the exact sum of the other items. */
   total: string;
 }
 
@@ -65,24 +77,25 @@ export interface FeeInput {
   date: string;
   side: "buy" | "sell";
   /**
-   * `reit` and `structured` differ in Hong Kong, `etf` there and in China; elsewhere all are charged alike.
+   * Kind of listing. `reit` and `structured` have other fees in Hong Kong, and `etf` in Hong Kong and on the mainland.
+   * In other markets, fees do not depend on it.
    *
    * @default "stock"
    */
   instrument?: FeeInstrument;
-  /** Price per share (option premiums too) or in index points; quantity in shares or contracts. */
+  /** Price per share (also for option premiums) or in index points; quantity in shares or contracts. */
   fills: { price: string; quantity: string }[];
-  /** Tells the futures product when `futureProduct` does not, as in `HSI2508.HK`. */
+  /** Contract code, such as `HSI2508.HK`; gives the futures product if `futureProduct` is absent. */
   symbol?: string;
-  /** Such as `HSI`. */
+  /** Futures product, such as `HSI`. */
   futureProduct?: string;
-  /** Opened and closed on one day. No recorded rate depends on it. */
+  /** Whether the position was opened and closed on the same day. No recorded rate depends on it. */
   dayTrade?: boolean;
 }
 
-/** Fees fill by fill, and together. */
-export interface Fees {
-  /** In the order of the fills; what is charged per order stands on the first. */
+/** Fees of each fill, and their sum. */
+interface Fees {
+  /** Fees in the order of the fills. Charges per order are in the first fill's fees. */
   perFill: FeeItems[];
   /** The sum of {@link Fees.perFill}. */
   order: FeeItems;
@@ -118,7 +131,7 @@ function productOf({ market, futureProduct, symbol }: FeeInput): string | undefi
   if (market !== "hk-future") return undefined;
   const product = futureProduct ?? symbol?.match(/^[A-Z]+/)?.[0];
   if (product === undefined) {
-    throw new TypeError("Cannot work out fees of a future: name its product or its symbol");
+    throw new TypeError("Cannot compute fees of a future: name its product or its symbol");
   }
   return product;
 }
@@ -126,14 +139,14 @@ function productOf({ market, futureProduct, symbol }: FeeInput): string | undefi
 /**
  * Returns the fees of an order's fills on one trading day.
  *
- * What exchanges and regulators charge is worked out and rounded fill by fill, as they do. Commission and
- * platform fee, the audit trail fee and the option regulatory fee are worked out for the order and put on its
- * first fill. The final settlement of a future, the yearly portfolio fee and dividend tax are no fees of a trade.
+ * Charges of exchanges and regulators are computed and rounded for each fill, as they do it. Commission, platform fee,
+ * audit trail fee and option regulatory fee are computed for the whole order and added to the first fill. Fees for the
+ * final settlement of a future, the yearly portfolio fee and dividend tax are not included.
  *
  * @param order All fills of one order on one day; without fills every amount is `"0.00"`.
- * @param tariff The broker's charges. Schedules are kept per tariff object, so hand in the same one each time.
+ * @param tariff The broker's charges. Schedules are cached per tariff object, so pass the same object each time.
  * @throws {RangeError} When no rate is recorded for that day or product, or a number is below zero.
- * @throws {TypeError} When a price, a quantity or the date cannot be read.
+ * @throws {TypeError} When a price, a quantity or the date is invalid.
  */
 export function feesOf(order: FeeInput, tariff: Tariff = exampleTariff): Fees {
   const { market, date, side, instrument = "stock", fills } = order;

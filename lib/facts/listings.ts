@@ -1,22 +1,22 @@
 /**
- * What is known of each listing that the simulator trades: names, market, data type, currency and board lots.
+ * Looks up the listings that the simulator trades: names, market, data type, currency and board lots.
  *
- * Data and sources: `data/listings.json`. A lot has dates, since exchanges change them (BYD went from 500 to
- * 100 shares on 2025-09-19).
+ * Data and sources: `data/listings.json`. Lots have dates because exchanges change them (BYD changed from 500 to 100
+ * shares on 2025-09-19).
  *
  * @module
  */
 import data from "./data/listings.json" with { type: "json" };
 
-/** A market of the trading interface by our name; `shanghai` and `shenzhen` mean Stock Connect northbound. */
+/** Our name of a market; `shanghai` and `shenzhen` mean Stock Connect northbound. */
 export type Market = "hk" | "us" | "shanghai" | "shenzhen";
 
-/** What kind of security a listing is; a real estate trust pays other duties than a stock. */
-export type InstrumentKind = "stock" | "etf" | "reit";
+/** Kind of security. A real estate trust (`reit`) has other duties than a stock. */
+type InstrumentKind = "stock" | "etf" | "reit";
 
-/** One listed security. */
+/** A listed security. */
 export interface Listing {
-  /** Code with its suffix: `00700.HK`, `AAPL`, `600519.SH`, `000333.SZ`. */
+  /** Code, with its suffix if it has one: `00700.HK`, `AAPL`, `600519.SH`, `000333.SZ`. */
   symbol: string;
   market: Market;
   /** English name. */
@@ -49,13 +49,13 @@ export const listings: readonly Listing[] = data.listings.map((row) => {
 
 const bySymbol = new Map(listings.map((row) => [row.symbol, row]));
 
-/** Returns the listing of a code, or `undefined` when the table has none. */
+/** Returns the listing of a code. @returns `undefined` if the table does not contain it. */
 export function listing(symbol: string): Listing | undefined {
   return bySymbol.get(symbol);
 }
 
 /**
- * Returns the board lot in shares: the multiple in which orders of the main book are sent.
+ * Returns the board lot in shares. Quantities of orders for the main order book are multiples of it.
  *
  * @param symbol A listing's code.
  * @param date Trade date, `yyyy-MM-dd`.
@@ -63,8 +63,14 @@ export function listing(symbol: string): Listing | undefined {
  */
 export function lotSize(symbol: string, date: string): number {
   const dated = lots.get(symbol);
-  if (dated === undefined) throw new RangeError(`Cannot look up the lot of "${symbol}": not listed`);
+  if (dated === undefined) {
+    throw new RangeError(`Cannot look up the lot of "${symbol}": the table does not list it`);
+  }
   const row = dated.find(({ from, to }) => (from === null || from <= date) && (to === null || date <= to));
-  if (row === undefined) throw new RangeError(`Cannot look up the lot of "${symbol}" on ${date}: unknown`);
+  if (row === undefined) {
+    throw new RangeError(
+      `Cannot look up the lot of "${symbol}" on ${date}: the table has no lot for that day`,
+    );
+  }
   return row.lot;
 }

@@ -38,11 +38,11 @@ import {
   tradePassword,
 } from "./types.ts";
 
-/** Fields of the funds of a market. */
-export const fundsFields = {
+/** Fields of a market's funds. */
+const fundsFields = {
   /** Total assets. */
   totalAssets: field("assetBalance", decimal),
-  /** Purchasing power by one reading of the broker's documents, available cash by another. */
+  /** Purchasing power or available cash: the broker's documents disagree. */
   available: field("enableBalance", decimal),
   /** Amount frozen by orders. */
   frozenByOrders: field("cashOnHold", decimal),
@@ -54,17 +54,17 @@ export const fundsFields = {
   creditUsed: field("creditValue", decimal),
   /** Credit line. */
   creditLine: field("creditLine", decimal),
-  /** Credit limit now. */
+  /** Current credit limit. */
   creditLimit: field("currentCreditLimit", decimal),
-  /** Raised credit limit at most. */
+  /** Highest credit limit after a raise. */
   maxCreditLimit: field("maxCreditLimit", decimal),
   /** Unified credit limit. */
   unifiedCreditLimit: field("unitCreditLimit", decimal),
-  /** Unified raised credit limit at most. */
+  /** Highest unified credit limit after a raise. */
   maxUnifiedCreditLimit: field("unitMaxCreditLimit", decimal),
-  /** State of the account, the broker's code. */
+  /** State of the account, as the broker's code. */
   accountStatus: field("accountStatus", text),
-  /** Share of the funds in use. */
+  /** Fraction of the funds in use. */
   usageRatio: field("spentRatio", decimal),
   /** Purchasing power in the main currency. */
   buyingPower: field("buyPower", decimal),
@@ -101,7 +101,7 @@ export const fundsFields = {
 export type Funds = RecordOf<typeof fundsFields>;
 
 /** Fields of a holding. */
-export const holdingFields = {
+const holdingFields = {
   /** Listing code; US codes may carry `.US`. */
   symbol: key("stockCode", text),
   /** Name of the listing. */
@@ -114,23 +114,23 @@ export const holdingFields = {
   sellableQuantity: field("enableAmount", decimal),
   /** Cost price. */
   costPrice: field("costPrice", decimal),
-  /** Cost price of today. */
+  /** Today's cost price. */
   dayCostPrice: field("dayCostPrice", decimal),
   /** Break-even price. */
   breakEvenPrice: field("keepCostPrice", decimal),
-  /** Quantity that came in today. */
+  /** Quantity received today. */
   dayIn: field("dayInComeAmount", decimal),
-  /** Quantity that went out today. */
+  /** Quantity delivered today. */
   dayOut: field("dayOutComeAmount", decimal),
-  /** @deprecated The broker calls it unreliable; ask for a quote. */
+  /** @deprecated The broker calls it unreliable; query a quote. */
   lastPrice: field("lastPrice", decimal),
   /** @deprecated Profit; the broker calls it unreliable. */
   profit: field("incomeBalance", decimal),
   /** @deprecated Market value; the broker calls it unreliable. */
   marketValue: field("marketValue", decimal),
-  /** @deprecated Sources cross its meaning with `incomeRatio`, and the broker calls both unreliable. */
+  /** @deprecated Some sources swap its meaning with `incomeRatio`, and the broker calls both unreliable. */
   marketValueRate: field("marketValueRate", decimal),
-  /** @deprecated Sources cross its meaning with `marketValueRate`, and the broker calls both unreliable. */
+  /** @deprecated Some sources swap its meaning with `marketValueRate`, and the broker calls both unreliable. */
   incomeRatio: field("incomeRatio", decimal),
 };
 const holdingRecord = record(holdingFields, ["HoldsVo"]);
@@ -139,21 +139,21 @@ export type Holding = RecordOf<typeof holdingFields>;
 
 const noNumber = { gap: "field number not published" };
 
-/** Fields of the most that can be bought and sold. */
-export const buyingPowerFields = {
-  /** None, long or short. */
+/** Fields of the maximum quantities that can be bought and sold. */
+const buyingPowerFields = {
+  /** Whether there is no position, a long one or a short one. */
   position: field("positionStatus", anyOf(PositionStatus)),
   /** Quantity held. */
   positionQuantity: field("position", decimal),
-  /** Most that can be bought to open. */
+  /** Maximum quantity to buy to open. */
   maxLongOpen: field("longOpenAvailable", decimal),
-  /** Most that can be sold to close. */
+  /** Maximum quantity to sell to close. */
   maxLongClose: field("longCloseAvailable", decimal),
-  /** Most that cash alone can open. */
+  /** Maximum quantity to open with cash only. */
   maxOpenByCash: field("cashAvailableToOpen", decimal),
-  /** Most that margin alone can open. */
+  /** Maximum quantity to open with margin only. */
   maxOpenByMargin: field("marginAvailableToOpen", decimal),
-  /** Most that cash and margin can open. */
+  /** Maximum quantity to open with cash and margin. */
   maxOpenByCashAndMargin: field("cashAndMarginAvailableToOpen", decimal),
   /** Cash available. */
   cashAvailable: field("cashAvailableAmount", decimal),
@@ -161,11 +161,11 @@ export const buyingPowerFields = {
   marginAvailable: field("marginAvailableAmount", decimal),
   /** Cash and margin available. */
   cashAndMarginAvailable: field("cashAndMarginAvailableAmount", decimal),
-  /** Most that can be sold short. */
+  /** Maximum quantity to sell short. */
   maxShortOpen: field("shortOpenAvailable", decimal),
-  /** Most that can be bought back. */
+  /** Maximum quantity to buy back. */
   maxShortClose: field("shortCloseAvailable", decimal),
-  /** Most that cash can buy back. */
+  /** Maximum quantity to buy back with cash. */
   maxShortCloseByCash: field("shortCloseCashAvailable", decimal),
   /** Pool for short sales. */
   shortPool: field("shortOpenPool", decimal),
@@ -173,7 +173,7 @@ export const buyingPowerFields = {
   shortBuyingPower: field("shortBuyPower", decimal),
   /** Shares of one option contract. */
   contractSize: field("contractSize", decimal),
-  /** Whether unified purchasing power is switched on. */
+  /** Whether unified purchasing power is on. */
   unifiedBuyingPower: field("unitedBuyPowerStatus", text),
   /** Overdraft limit. */
   creditLimit: field("creditLimit", decimal),
@@ -183,13 +183,11 @@ export const buyingPowerFields = {
   optionShortMargin: field("optionShortMarginAmount", decimal, noNumber),
 };
 const buyingPowerRecord = answerRecord(buyingPowerFields, ["MaxAvailableAssetVo"]);
-/** The most that can be bought and sold of a listing. */
-export type BuyingPower = RecordOf<typeof buyingPowerFields>;
 
 const marginRate = record({
   /** Currency. */
   currency: field("currencyCode", text),
-  /** Its name. */
+  /** Name of the currency. */
   currencyName: field("currencyDesc", text),
   /** Interest rate within the mortgage. */
   interestRate: field("interestRateWithinMortgage", decimal),
@@ -198,21 +196,21 @@ const marginRate = record({
 const wholeQuantity = (message: string) =>
   single(
     record({
-      /** Most that can be traded, in shares. */
+      /** Maximum quantity, in shares. */
       quantity: key("data", int64),
     }, [message]),
     "data",
   );
 
-/** Where the request comes from. */
+/** Client type of the request. */
 const clientType = field("clientType", asInt(oneOf(ClientType)), { fallback: "internet" });
 const notInMessage = { gap: "the published message has no such field" };
 
 /** The account. */
 export const account = family("account", {
   /**
-   * Logs in for trading. A client that was made with a trade password uses it when none is given here, and logs
-   * in by itself when an operation needs it.
+   * Logs in for trading. A client created with a trade password uses that password if none is given here, and logs in
+   * automatically when an operation needs the login.
    */
   login: operation({
     wire: "TradeLogin",
@@ -221,7 +219,7 @@ export const account = family("account", {
     needs: "nothing",
     source: "API document 4.2, 4.8, 5",
     request: params({
-      /** The trade password, plain; the transport encrypts it. */
+      /** The trade password in plain text; the transport encrypts it. */
       password: field("password", tradePassword),
     }),
     response: successAnswer,
@@ -240,7 +238,7 @@ export const account = family("account", {
     socket: { request: null, response: "CommonBoolResponse" },
   }),
 
-  /** Keeps the trade login alive on the socket; no success means that it is gone. */
+  /** Keeps the trade login alive on the socket. If it does not succeed, the login has expired. */
   keepLogin: operation({
     wire: "TradeKeepLogin",
     group: null,
@@ -279,7 +277,7 @@ export const account = family("account", {
     socket: { request: "TradeQueryHoldsListRequest", response: "StockQueryHoldsListResponse" },
   }),
 
-  /** Resolves to the most shares that can be bought at a price. Newer documents point to `account.buyingPower`. */
+  /** Resolves to the maximum number of shares to buy at a price. Newer documents refer to `account.buyingPower`. */
   maxBuy: operation({
     wire: "TradeQueryBuyAmount",
     group: "trade",
@@ -292,7 +290,7 @@ export const account = family("account", {
       symbol,
       /** Price to buy at, in the listing's currency. */
       price: field("entrustPrice", priceDecimal),
-      /** With margin or without. */
+      /** Whether to include margin. */
       queryType: field("queryType", oneOf(QueryType), { fallback: "default", ...notInMessage }),
       clientType,
     }, checkCommon),
@@ -300,7 +298,7 @@ export const account = family("account", {
     socket: { request: "TradeQueryBuyAmountRequest", response: "CommonIntResponse" },
   }),
 
-  /** Resolves to the most shares that can be sold. */
+  /** Resolves to the maximum number of shares to sell. */
   maxSell: operation({
     wire: "TradeQuerySellAmount",
     group: "trade",
@@ -313,7 +311,7 @@ export const account = family("account", {
     socket: { request: "TradeQuerySellAmountRequest", response: "CommonIntResponse" },
   }),
 
-  /** Resolves to the most that can be bought and sold of a listing, options with their margin. */
+  /** Resolves to the maximum quantities of a listing to buy and sell; for options, also to their margin. */
   buyingPower: operation({
     wire: "TradeQueryMaxAvailableAsset",
     group: "trade",
@@ -326,7 +324,7 @@ export const account = family("account", {
       symbol,
       /** Price to trade at, in the listing's currency. */
       price: field("entrustPrice", priceDecimal),
-      /** Ordinary order types alone. */
+      /** Ordinary order types only. */
       orderType: field(
         "entrustType",
         oneOf(OrderType, OrderType.names.filter((name) => !conditionalTypes.includes(name))),
@@ -349,7 +347,7 @@ export const account = family("account", {
     extra: true,
     source: "community Go SDK, vendor gateway SDK 2.3.0",
     request: params({
-      /** What kind of security it is. */
+      /** Type of the security. */
       securityType: field("dataType", asText(oneOf(SecurityType))),
       /** Listing code. */
       symbol: field("stockCode", listingCode),
@@ -377,7 +375,7 @@ export const account = family("account", {
     socket: gap("message definition and number not published"),
   }),
 
-  /** Tells whether a listing trades in extended hours. */
+  /** Resolves to whether a listing trades in extended hours. */
   extendedHours: operation({
     wire: "TradeQueryBeforeAndAfterSupport",
     group: "trade",
@@ -397,7 +395,7 @@ export const account = family("account", {
     socket: { request: "TradeQueryBeforeAndAfterSupportRequest", response: "CommonStringResponse" },
   }),
 
-  /** Tells whether a listing can be sold short, and at what rate. */
+  /** Resolves to whether a listing can be sold short, and at what interest rate. */
   shortSale: operation({
     wire: "TradeQueryStockShortInfo",
     group: null,
@@ -416,7 +414,7 @@ export const account = family("account", {
     socket: { request: "TradeQueryStockShortInfoRequest", response: "TradeQueryStockShortInfoResponse" },
   }),
 
-  /** Resolves to the exchange rates: one unit of the outer currency in units of the inner one. */
+  /** Resolves to the exchange rates, as a map of maps: one unit of the outer currency in units of the inner currency. */
   exchangeRates: operation({
     wire: "queryList",
     group: "hs",
@@ -430,6 +428,6 @@ export const account = family("account", {
       rateType: field("rateType", oneOf(RateType), { fallback: "swap" }),
     }),
     response: rateMap,
-    socket: gap("answered by the platform over HTTP, not by the socket"),
+    socket: gap("the platform answers it over HTTP, not over the socket"),
   }),
 });

@@ -1,5 +1,5 @@
 /**
- * Algorithmic orders. The socket's messages for them are not published.
+ * Algorithmic orders. Their socket messages are not published.
  *
  * @module
  */
@@ -43,51 +43,51 @@ import {
 
 const noMessage = gap("message definition and number not published");
 
-/** An algorithmic order is in no list of orders; only the child orders that it sends are. */
+/** The lists of orders contain the child orders that an algorithmic order sends, but not the algorithmic order. */
 const algoProof: Proof = { lists: ["algo.list"] };
 
 const strategyFields = {
-  /** Start, Hong Kong time; `00:00:00` means the open, or now when it is open. */
+  /** Start, Hong Kong time. `00:00:00` means the open, or immediately if the market is open. */
   startTime: field("origStartTime", timeOfDay, { fallback: "00:00:00" }),
   /** End, Hong Kong time; `00:00:00` means the close. */
   endTime: field("origEndTime", timeOfDay, { fallback: "00:00:00" }),
-  /** Most of one child order, in shares. */
+  /** Maximum size of one child order, in shares. */
   maxChildQuantity: optional("maxVolume", positiveDecimal),
-  /** Least of one child order, as an amount. */
+  /** Minimum size of one child order, as an amount. */
   minChildAmount: optional("minAmount", decimal),
-  /** How eagerly it trades. */
+  /** How aggressively it trades. */
   sensitivity: optional("sensitivity", oneOf(AlgoSensitivity)),
-  /** Quantity shown at a time; iceberg alone. */
+  /** Visible quantity; only for iceberg. */
   displayQuantity: optional("showQty", positiveDecimal),
-  /** Share of the volume (`pov`) or of the order book (`tpov`), in percent. */
+  /** Percentage of the volume (`pov`) or of the order book (`tpov`). */
   percent: optional("qtyPercent", wholeText(1, 99)),
-  /** Seconds between reports; `pov` alone. */
+  /** Seconds between reports; only for `pov`. */
   intervalSec: optional("interval", int32(1, 86_400)),
 };
 const strategyParams = params(strategyFields);
 
-/** Settings of the strategy as an answer shows them. */
+/** Settings of the strategy in an answer. */
 const strategyRecord = record({
   /** Start, Hong Kong time. */
   startTime: field("origStartTime", timeOfDay),
   /** End, Hong Kong time. */
   endTime: field("origEndTime", timeOfDay),
-  /** Most of one child order, in shares. */
+  /** Maximum size of one child order, in shares. */
   maxChildQuantity: field("maxVolume", decimal),
-  /** Least of one child order, as an amount. */
+  /** Minimum size of one child order, as an amount. */
   minChildAmount: field("minAmount", decimal),
-  /** How eagerly it trades. */
+  /** How aggressively it trades. */
   sensitivity: field("sensitivity", anyOf(AlgoSensitivity)),
-  /** Quantity shown at a time. */
+  /** Visible quantity. */
   displayQuantity: field("showQty", decimal),
-  /** Share of the volume or of the order book, in percent. */
+  /** Percentage of the volume or of the order book. */
   percent: field("qtyPercent", decimal),
   /** Seconds between reports. */
   intervalSec: field("interval", int32()),
 });
 
 /** Fields of an algorithmic order. */
-export const algoOrderFields = {
+const algoOrderFields = {
   /** The broker's number of the algorithmic order. */
   orderId: key("orderId", orderId),
   /** Listing code. */
@@ -106,7 +106,7 @@ export const algoOrderFields = {
   filledQuantity: field("cumQty", decimal),
   /** Quantity left. */
   unfilledQuantity: field("leavesQty", decimal),
-  /** Mean price of the fills. */
+  /** Average price of the fills. */
   averagePrice: field("avgPx", decimal),
   /** State of the order. */
   status: field("status", anyOf(AlgoOrderStatus)),
@@ -116,18 +116,18 @@ export const algoOrderFields = {
   strategy: field("targetStrategy", anyOf(AlgoStrategy)),
   /** State of the strategy. */
   strategyStatus: field("strategyStatus", anyOf(AlgoStrategyStatus)),
-  /** Its settings. */
+  /** Settings of the strategy. */
   settings: field("strategyParam", strategyRecord),
   /** Board lot. */
   lotSize: field("roundLot", decimal),
-  /** When it was sent. */
+  /** Time when it was sent. */
   sentAt: field("sendingTime", text),
-  /** When it last changed. */
+  /** Time of the last change. */
   changedAt: field("transactionTime", text),
 };
 
 const algoOrderRecord = record(algoOrderFields, ["AlgoOrder"]);
-/** An algorithmic order as its list shows it. */
+/** An algorithmic order in the list of algorithmic orders. */
 export type AlgoOrder = RecordOf<typeof algoOrderFields>;
 
 /** The broker's number of the algorithmic order. */
@@ -150,13 +150,13 @@ export const algo = family("algo", {
       side: field("entrustBs", oneOf(Side, ["buy", "sell"])),
       /** Limit or market. */
       orderType: field("entrustType", oneOf(AlgoOrderType)),
-      /** Limit price; the broker wants one for a market order too. */
+      /** Limit price; the broker requires one for a market order too. */
       price: field("entrustPrice", priceDecimal),
-      /** Shares. */
+      /** Quantity, in shares. */
       quantity: field("entrustAmount", positiveDecimal),
       /** Strategy; the broker lists 1005 both as POV and as INLINE. */
       strategy: field("targetStrategy", oneOf(AlgoStrategy)),
-      /** Extended hours too, or not. */
+      /** Whether to trade in extended hours too. */
       tradingHours: field("sessionType", oneOf(TradingHours, ["no-extended", "extended"]), {
         fallback: "no-extended",
       }),
@@ -167,14 +167,14 @@ export const algo = family("algo", {
       const { strategy, settings, quantity } = order;
       if (settings === undefined) return;
       if (strategy === "iceberg" && settings.displayQuantity === undefined) {
-        wrong("settings", "a displayQuantity inside, for the iceberg strategy");
+        wrong("settings", "settings with a displayQuantity for the iceberg strategy");
       }
       const { displayQuantity } = settings;
       if (displayQuantity !== undefined && quantity !== undefined && compare(displayQuantity, quantity) > 0) {
-        wrong("settings", `a displayQuantity of at most "${quantity}"`);
+        wrong("settings", `settings with a displayQuantity of at most "${quantity}"`);
       }
       if ((strategy === "pov" || strategy === "tpov") && settings.percent === undefined) {
-        wrong("settings", `a percent from 1 to 99 inside, for the ${strategy} strategy`);
+        wrong("settings", `settings with a percent from 1 to 99 for the ${strategy} strategy`);
       }
     }),
     response: orderIdAnswer,
@@ -207,7 +207,7 @@ export const algo = family("algo", {
     socket: noMessage,
   }),
 
-  /** Cancels an algorithmic order with what is left of it, and resolves to its order id. */
+  /** Cancels the unfilled rest of an algorithmic order, and resolves to its order id. */
   cancel: operation({
     wire: "AlgoCancelOrder",
     group: "trade",
@@ -254,9 +254,9 @@ export const algo = family("algo", {
     source: "community Go SDK, vendor gateway SDK 2.3.0",
     request: params({
       orderId: algoOrderId,
-      /** What to do. */
+      /** Action on the strategy. */
       action: field("action", oneOf(AlgoAction)),
-      /** Strategy that it runs. */
+      /** Strategy of the order. */
       strategy: field("targetStrategy", oneOf(AlgoStrategy)),
       market,
     }),
@@ -274,7 +274,7 @@ export const algo = family("algo", {
     source: "community Go SDK, vendor gateway SDK 2.3.0",
     request: params({
       ...dateRange,
-      /** Market; needed when a listing is named. */
+      /** Market; required if a listing is given. */
       market: optional("exchangeType", oneOf(Market)),
       /** Only this listing. */
       symbol: optional("stockCode", listingCode),

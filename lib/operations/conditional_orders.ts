@@ -1,6 +1,6 @@
 /**
- * Conditional orders: take-profit, stop-loss and trailing stops. They are placed, amended and cancelled through
- * the family of orders, and listed here.
+ * Conditional orders: lists of take-profit, stop-loss and trailing stop orders. To place, amend or cancel them, use the
+ * `orders` family.
  *
  * @module
  */
@@ -16,10 +16,10 @@ import { checkCommon, market, pageCounters, pageNumbers, pageNumbersText } from 
 import { anyOf, asText, dateTime, decimal, flagText, int64, listingCode, orderId, text } from "./types.ts";
 
 /** Fields of a conditional order. */
-export const conditionalOrderFields = {
+const conditionalOrderFields = {
   /** The broker's number of the conditional order. */
   orderId: key("condOrderId", orderId),
-  /** What kind of security it is. */
+  /** Type of the security. */
   securityType: field("dataType", asText(anyOf(SecurityType))),
   /** Listing code. */
   symbol: key("stockCode", text),
@@ -31,40 +31,40 @@ export const conditionalOrderFields = {
   nameEn: field("stockNameEn", text),
   /** Market of the listing. */
   market: field("exchangeType", anyOf(Market)),
-  /** Kind of condition and of the order that it sends. */
+  /** Type of the condition, and of the order that it sends. */
   orderType: field("entrustType", anyOf(OrderType)),
-  /** Hours in which it works. */
+  /** Trading hours in which it is active. */
   tradingHours: field("sessionType", anyOf(TradingHours)),
-  /** State. */
+  /** State of the conditional order. */
   status: field("status", anyOf(ConditionalOrderStatus)),
   /** Whether it can be cancelled now. */
   canCancel: field("canBeCancel", flagText),
   /** Whether it can be amended now. */
   canAmend: field("canBeModify", flagText),
-  /** Buy opens long, sell closes it; short close and short open as named. */
+  /** Buy opens a long position and sell closes it; short open and short close do the same for a short position. */
   side: field("entrustBs", anyOf(Side)),
   /** Quantity that it will order. */
   quantity: field("entrustAmount", decimal),
-  /** When it was made, in the exchange's zone. */
+  /** Time when it was created, in the exchange's time zone. */
   createdAt: field("createTime", text),
-  /** From when it works; absent means at once. */
+  /** Start of its validity; absent if it is valid at once. */
   startsAt: field("startTime", text),
-  /** Until when it works; absent means the end of the day. */
+  /** End of its validity; absent if it ends with the day. */
   endsAt: field("endTime", text),
-  /** Code of what went wrong. */
+  /** Error code. */
   errorCode: field("errorCode", text),
-  /** What went wrong. */
+  /** Error text. */
   errorText: field("errorMsg", text),
-  /** What it waits for: a price, a spread or a percentage. */
+  /** Value that triggers it: a price, a spread or a percentage. */
   triggerValue: field("condValue", decimal),
   /** Price of the order that it sends. */
   price: field("condPrice", decimal),
-  /** How a trailing order measures its distance. */
+  /** Unit of the trailing distance. */
   trailBy: field("condTrackType", anyOf(TrailBy)),
 };
 
 const conditionalOrderRecord = record(conditionalOrderFields, ["CondOrderVo"]);
-/** A conditional order as its lists show it. */
+/** A conditional order in the lists of conditional orders. */
 export type ConditionalOrder = RecordOf<typeof conditionalOrderFields>;
 
 const page = (message: string) =>
@@ -72,13 +72,13 @@ const page = (message: string) =>
     /** Conditional orders of this page. */
     rows: key("data", listOf(conditionalOrderRecord)),
     ...pageCounters,
-    /** Pages in all. */
+    /** Total number of pages. */
     totalPages: field("totalPages", int64),
   }, [message]);
 
 /** Conditional orders. */
 export const conditionalOrders = family("conditionalOrders", {
-  /** Yields the conditional orders of today. */
+  /** Yields today's conditional orders. */
   today: operation({
     wire: "TradeQueryRealCondOrderList",
     group: "trade",
@@ -101,7 +101,7 @@ export const conditionalOrders = family("conditionalOrders", {
     },
   }),
 
-  /** Yields the conditional orders of a span of time. */
+  /** Yields the conditional orders between two times. */
   history: operation({
     wire: "TradeQueryHistoryCondOrderList",
     group: "trade",
@@ -112,9 +112,9 @@ export const conditionalOrders = family("conditionalOrders", {
       market,
       /** Only this listing. */
       symbol: optional("stockCode", listingCode),
-      /** From this moment, in the exchange's zone. */
+      /** Start, in the exchange's time zone. */
       from: field("startTime", dateTime),
-      /** Until this moment, in the exchange's zone. */
+      /** End, in the exchange's time zone. */
       to: field("endTime", dateTime),
       ...pageNumbersText,
     }, checkCommon),

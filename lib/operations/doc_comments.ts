@@ -1,22 +1,22 @@
 /**
- * The doc comments of the catalogue's sources: the one place where an operation and a field are described, read
- * for the reference pages and the command line.
+ * Reads the doc comments of the catalogue's source files. The reference pages and the command line take every
+ * description of an operation or a field from there.
  *
  * @module
  */
 import type { FieldsInfo } from "./types.ts";
 
-/** One described name of a source: an operation, a field, or a constant that stands for either. */
+/** A described name in a source file: an operation, a field, or a constant that defines one. */
 export interface Member {
-  /** Where it stands: `orders.place.request`, `orderFields`, or empty for a constant of the module. */
+  /** Path of the containing object: `orders.place.request`, `orderFields`, or empty for a constant of the module. */
   readonly container: string;
   /** Our name. */
   readonly name: string;
   /** The wire name, for fields. */
   wire?: string;
-  /** The constant that it refers to, for `symbol` and `symbol: contract`. */
+  /** Name of the constant that defines it, for members written as `symbol` or `symbol: contract`. */
   readonly refersTo?: string;
-  /** Its doc comment, on one line per paragraph. */
+  /** Its doc comment, with each paragraph on one line. */
   doc?: string;
 }
 
@@ -25,10 +25,10 @@ const tokenPattern =
 const isName = (token: string | undefined) => token !== undefined && /^[A-Za-z_$]/.test(token);
 
 /**
- * Finds the members of object literals and the constants of a module, with the comments above them. A scanner of
- * brackets, not a parser: it knows the layout that the catalogue's sources share.
+ * Returns the members of object literals and the constants of a module, with the comments above them. Only matches
+ * brackets and does not parse TypeScript, so it works only for the layout of the catalogue's source files.
  */
-export function scanMembers(source: string): Member[] {
+function scanMembers(source: string): Member[] {
   const members: Member[] = [];
   const labels: string[] = [];
   let constant = "";
@@ -78,14 +78,14 @@ export function scanMembers(source: string): Member[] {
   return members;
 }
 
-/** The token before, comments passed over. */
+/** Returns the previous token that is not a comment. */
 function before(tokens: readonly string[], at: number): string {
   let back = at - 1;
   while (back >= 0 && tokens[back]!.startsWith("/**")) back--;
   return tokens[back] ?? "";
 }
 
-/** What stands behind a name: `field("stockCode", …)`, or a constant. */
+/** Returns what defines a name: the wire name of `field("stockCode", …)`, or the name of a constant. */
 function fieldCall(tokens: readonly string[], at: number): Pick<Member, "wire" | "refersTo"> {
   const [callee, bracket, first] = tokens.slice(at, at + 3);
   if (/^(field|key|optional)$/.test(callee ?? "") && bracket === "(" && first?.startsWith('"')) {
@@ -100,8 +100,8 @@ function readComment(token: string): string {
 }
 
 /**
- * Reads the doc comments of a source, by the path of what they describe: `orders.place`,
- * `orders.place.request.quantity`, `orderFields.symbol`.
+ * Returns the doc comments of a source file by path: `orders.place`, `orders.place.request.quantity`,
+ * `orderFields.symbol`.
  */
 export function readDocComments(source: string): Map<string, string> {
   const described = scanMembers(source).filter(({ doc }) => doc !== undefined);
@@ -110,7 +110,7 @@ export function readDocComments(source: string): Map<string, string> {
 
 const join = (container: string, name: string) => container === "" ? name : `${container}.${name}`;
 
-/** Finds the comments of fields across the sources of the catalogue. */
+/** Finds the comments of fields in all source files of the catalogue. */
 export class FieldComments {
   readonly #containers = new Map<string, Map<string, Member>>();
   readonly #constants = new Map<string, Member>();
@@ -128,18 +128,18 @@ export class FieldComments {
       const target = this.#constants.get(member.refersTo ?? "");
       member.wire ??= target?.wire;
       member.doc ??= target?.doc;
-      // Operations have globally unique paths; constants of two files may share a name.
+      // Paths of operations are unique; constants in two files may have the same name.
       const name = member.container.includes(".") ? member.container : `${file} ${member.container}`;
-      const held = this.#containers.get(name) ?? new Map<string, Member>();
-      // What comes later under the same name is a local of a function inside.
-      if (!held.has(member.name)) held.set(member.name, member);
-      this.#containers.set(name, held);
+      const inside = this.#containers.get(name) ?? new Map<string, Member>();
+      // A later member of the same name is a local variable of a function.
+      if (!inside.has(member.name)) inside.set(member.name, member);
+      this.#containers.set(name, inside);
     }
   }
 
   /**
-   * Returns what a field means: by its place in the operation, or by the table of fields that is most like the
-   * record it stands in.
+   * Returns the description of a field. Looks it up by its path in the operation; if it has no comment there, takes it
+   * from the set of fields that is most similar to its record.
    *
    * @param place Path of the record, such as `orders.place.request`.
    */
@@ -147,13 +147,15 @@ export class FieldComments {
     const own = this.#containers.get(place)?.get(name);
     if (own !== undefined && own.wire === record[name]!.wire) return own.doc;
     let best: { likeness: number; doc: string | undefined } = { likeness: 0, doc: undefined };
-    for (const [path, held] of this.#containers) {
-      // What another operation says of its parameters does not count.
+    for (const [path, members] of this.#containers) {
+      // Ignore the comments of other operations' parameters.
       if (path.includes(".") && !path.startsWith(`${place}.`)) continue;
-      const member = held.get(name);
+      const member = members.get(name);
       if (member === undefined || member.wire !== record[name]!.wire) continue;
-      const shared = Object.keys(record).filter((each) => held.get(each)?.wire === record[each]!.wire).length;
-      const likeness = shared / (held.size + Object.keys(record).length - shared);
+      const shared = Object.keys(record).filter((each) =>
+        members.get(each)?.wire === record[each]!.wire
+      ).length;
+      const likeness = shared / (members.size + Object.keys(record).length - shared);
       if (likeness > best.likeness) best = { likeness, doc: member.doc };
     }
     return best.doc;

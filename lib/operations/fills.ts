@@ -13,19 +13,19 @@ import { decimal } from "./types.ts";
 
 type FeeFields = Record<FeeItem, Field<string, "required">>;
 
-/** The items that the published message has; the other two came later, without numbers. */
+/** The items that the published message lacks: they were added later, without published field numbers. */
 const withoutNumber = new Set(["fare8", "fare9"]);
 
-/** Fee items, straight from their code table: each name stands for its `fareVo` member. */
+/** Fee items from their code table: each name maps to its `fareVo` member. */
 export const feeFields: FeeFields = Object.fromEntries(
   FeeItem.entries.map(({ code, name }) => [
     name,
     field(code, decimal, withoutNumber.has(code) ? { gap: "field number not published" } : {}),
   ]),
-) as FeeFields; // one field for each name of the table, which the type says and `fromEntries` cannot
+) as FeeFields; // one field for each name of the table; the type of `fromEntries` cannot express that
 
 const feesRecord = record(feeFields, ["FareVo"]);
-/** Fees of one fill, in the listing's currency; only the items that the market has. */
+/** Fees of one fill, in the listing's currency. Contains only the items that apply in the market. */
 export type Fees = RecordOf<FeeFields>;
 
 /** Fields of a fill. */
@@ -40,12 +40,12 @@ export const fillFields = {
 };
 
 const fillRecord = record(fillFields, ["OrderVo"]);
-/** A fill as the lists of fills show it. */
+/** A fill in the lists of fills. */
 export type Fill = RecordOf<typeof fillFields>;
 
 /** Fills. */
 export const fills = family("fills", {
-  /** Yields the fills of today. Fees are absent until clearing; read them from `fills.history`. */
+  /** Yields today's fills. Fees are absent until clearing; read them from `fills.history`. */
   today: operation({
     wire: "TradeQueryRealDeliverList",
     group: "trade",

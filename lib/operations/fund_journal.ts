@@ -9,28 +9,28 @@ import { field, key, params, record, type RecordOf, rows } from "./records.ts";
 import { checkCommon, cursorPaging, dateRange, journalIdentity, market } from "./shared.ts";
 import { anyOf, decimal, text } from "./types.ts";
 
-/** Fields of a line of the fund journal. */
+/** Fields of a fund journal entry. */
 export const journalFields = {
-  /** Amount, in the market's currency; money that leaves is negative. */
+  /** Amount, in the market's currency; negative for outgoing money. */
   amount: key("businessBalance", decimal),
-  /** What it stands for. */
+  /** Type of movement. */
   type: field("type", anyOf(FundJournalType)),
-  /** What it stands for, in the broker's words. */
+  /** Type of movement, in the broker's words. */
   typeText: field("typeDesc", text),
-  /** Group of the type, the broker's code. */
+  /** Group of the type, as the broker's code. */
   parentType: field("fundJourParentType", text),
-  /** When; absent in the journal of today. */
+  /** Time of the movement; absent in today's journal. */
   time: field("time", text),
-  /** Position of the line in its list, for paging. */
+  /** Position of the entry in its list, for paging. */
   cursor: field("queryParamStr", text),
 };
 const journalRecord = record(journalFields, ["FundJourVo"]);
-/** A line of the fund journal. */
+/** A fund journal entry. */
 export type JournalEntry = RecordOf<typeof journalFields>;
 
 /** The fund journal. */
 export const fundJournal = family("fundJournal", {
-  /** Yields the lines of today; they carry no time. */
+  /** Yields today's entries, without their time. */
   today: operation({
     wire: "TradeQueryRealFundJourList",
     group: "trade",
@@ -45,7 +45,7 @@ export const fundJournal = family("fundJournal", {
     socket: { request: "TradeQueryRealFundJourListRequest", response: "TradeQueryRealFundJourListResponse" },
   }),
 
-  /** Yields the lines of past days. */
+  /** Yields the entries of past days. */
   history: operation({
     wire: "TradeQueryHistoryFundJourList",
     group: "trade",

@@ -57,7 +57,7 @@ import {
 } from "./types.ts";
 
 /** Fields of the futures funds. */
-export const futuresFundsFields = {
+const futuresFundsFields = {
   /** Net asset value. */
   netAssets: field("assetBalance", decimal),
   /** Purchasing power. */
@@ -84,17 +84,17 @@ export const futuresFundsFields = {
   maintenanceMargin: field("mMargin", decimal),
   /** Margin level. */
   marginLevel: field("marginLevel", decimal),
-  /** Margin at most. */
+  /** Maximum margin. */
   maxMargin: field("maxMargin", decimal),
   /** State of the margin. */
   marginStatus: field("marginStatus", anyOf(MarginStatus)),
-  /** Percent of the risk chart. */
+  /** Percentage in the risk chart. */
   riskPercent: field("statusPercent", decimal),
   /** Credit limit. */
   creditLimit: field("creditLimit", decimal),
-  /** Control level, the broker's code. */
+  /** Control level, as the broker's code. */
   controlLevel: field("ctrlLevel", text),
-  /** Margin class, the broker's code. */
+  /** Margin class, as the broker's code. */
   marginClass: field("marginClass", text),
   /** Account executive. */
   accountExecutive: field("aeId", text),
@@ -104,7 +104,7 @@ const fundsRecord = answerRecord(futuresFundsFields, ["FuturesFundInfoVo"]);
 export type FuturesFunds = RecordOf<typeof futuresFundsFields>;
 
 /** Fields of a futures position. */
-export const futuresHoldingFields = {
+const futuresHoldingFields = {
   /** Contract code; Hong Kong codes carry `.HK`. */
   symbol: key("stockCode", text),
   /** Name of the contract. */
@@ -121,21 +121,21 @@ export const futuresHoldingFields = {
   previousPrice: field("lastDayPrice", decimal),
   /** Quantity deposited. */
   depositedQuantity: field("depQty", decimal),
-  /** Bought today. */
+  /** Quantity bought today. */
   dayLongQuantity: field("dayLongQty", decimal),
-  /** Mean price of what was bought today. */
+  /** Average price of the quantity bought today. */
   dayLongPrice: field("dayLongPrice", decimal),
-  /** Sold today. */
+  /** Quantity sold today. */
   dayShortQuantity: field("dayShortQty", decimal),
-  /** Mean price of what was sold today. */
+  /** Average price of the quantity sold today. */
   dayShortPrice: field("dayShortPrice", decimal),
-  /** Net quantity of today. */
+  /** Today's net quantity. */
   dayNetQuantity: field("dayNetQty", decimal),
-  /** Mean price of today's net quantity. */
+  /** Average price of today's net quantity. */
   dayNetPrice: field("dayNetPrice", decimal),
-  /** @deprecated Last price; unreliable by some sources. Ask for a quote. */
+  /** @deprecated Last price; some sources call it unreliable. Query a quote. */
   lastPrice: field("lastPrice", decimal),
-  /** Close of the day before. */
+  /** Close of the previous day. */
   previousClose: field("preClosePrice", decimal),
   /** Profit in the contract's currency. */
   profit: field("profitLoss", decimal),
@@ -149,14 +149,14 @@ export const futuresHoldingFields = {
   contractValue: field("contractValue", decimal),
   /** Currency of the contract. */
   currency: field("ccy", text),
-  /** Its rate to the base currency. */
+  /** Exchange rate of that currency to the base currency. */
   currencyRate: field("ccyRate", decimal),
 };
 const holdingRecord = record(futuresHoldingFields, ["FuturesHoldsVo"]);
 /** A futures position. */
 export type FuturesHolding = RecordOf<typeof futuresHoldingFields>;
 
-/** Fields of a futures order or fill: the broker uses one record for both. */
+/** Fields of both futures orders and fills: the broker uses the same record for them. */
 export const futuresOrderFields = {
   /** Contract code; Hong Kong codes carry `.HK`. */
   symbol: key("stockCode", text),
@@ -172,17 +172,17 @@ export const futuresOrderFields = {
   orderTypeText: field("entrustType", text),
   /** Limit price, in index points or the contract's currency. */
   price: field("entrustPrice", decimal),
-  /** Contracts ordered. */
+  /** Quantity ordered, in contracts. */
   quantity: field("entrustAmount", decimal),
   /** Price of the fill. */
   fillPrice: field("businessPrice", decimal),
-  /** Contracts filled. */
+  /** Quantity filled, in contracts. */
   filledQuantity: field("businessAmount", decimal),
   /** Day of the order in lists of orders, day of the fill in lists of fills. */
   date: field("date", date),
-  /** When it was ordered. */
+  /** Time of the order. */
   orderTime: field("entrustTime", timeOfDay),
-  /** When it was filled. */
+  /** Time of the fill. */
   fillTime: field("businessTime", timeOfDay),
   /** State of the order. */
   status: field("status", anyOf(OrderStatus)),
@@ -192,13 +192,13 @@ export const futuresOrderFields = {
   canCancel: field("canBeCanceled", flagInt),
   /** Whether it can be amended now. */
   canAmend: field("canBeUpdated", flagInt),
-  /** Whether it is valid. */
+  /** Whether the order is valid. */
   isValid: field("isValid", flagInt),
-  /** How long it is good for. */
+  /** Kind of validity. */
   validity: field("validType", anyOf(FuturesValidity)),
-  /** The same in words; a date when it is good until one. */
+  /** Validity in words; a date for `until-date`. */
   validityText: field("validTypeDesc", text),
-  /** Until when it is good. */
+  /** Last day of the order. */
   validUntil: field("validTime", { ...date, encode: (value: string) => value.replaceAll("-", "/") }),
   /** Whether it may trade in the after-hours session. */
   session: field("orderOptions", asInt(anyOf(FuturesOrderOption))),
@@ -210,56 +210,54 @@ const orderRecord = record(futuresOrderFields, ["FuturesOrderVo"]);
 export type FuturesOrder = RecordOf<typeof futuresOrderFields>;
 
 /** Fields of a futures product. */
-export const futuresProductFields = {
+const futuresProductFields = {
   /** Contract code. */
   symbol: key("prodCode", text),
-  /** Series that it belongs to. */
+  /** Contract series. */
   series: field("instCode", text),
   /** Smallest quantity. */
   lotSize: field("lotSize", int32()),
-  /** Decimals of a price. */
+  /** Number of decimals of a price. */
   priceDecimals: field("decInPrice", int32()),
-  /** The same as text. */
+  /** Number of decimals of a price, as text. */
   priceDecimalsText: field("priceDecimalPoint", text),
-  /** Money per point. */
+  /** Value of one index point. */
   contractSize: field("contractSize", decimal),
-  /** Last day. */
+  /** Last trading day. */
   expiry: field("expiryDate", dateDash),
   /** Whether it trades in the after-hours session. */
   afterHours: field("isSupportT1", flagInt),
 };
 const productRecord = record(futuresProductFields, ["FuturesProductInfoVo"]);
-/** A futures product. */
-export type FuturesProduct = RecordOf<typeof futuresProductFields>;
 
 const page = (message: string) =>
   answerRecord({
     /** Orders or fills of this page. */
     rows: key("data", listOf(orderRecord)),
     ...pageCounters,
-    /** @deprecated Pages in all; the broker calls it obsolete. */
+    /** @deprecated Total number of pages; the broker calls it obsolete. */
     totalPages: field("totalPageNo", int32()),
     /** Whether this is the last page. */
     isLast: field("lastPage", flagInt),
   }, [message]);
 
-/** Contract code; Hong Kong codes carry `.HK`. */
-/** Futures have lists of their own. */
+/** Futures orders are listed separately from other orders. */
 const futuresProof: Proof = { lists: ["futures.ordersToday", "futures.fillsToday"] };
 
+/** Contract code; Hong Kong codes carry `.HK`. */
 const contract = field("stockCode", listingCode);
 const terms = {
   /** Contract code; Hong Kong codes carry `.HK`. */
   symbol: contract,
-  /** Limit price; the broker wants one for a market order too. */
+  /** Limit price; the broker requires one for a market order too. */
   price: field("entrustPrice", priceDecimal),
-  /** Contracts. */
+  /** Quantity, in contracts. */
   quantity: field("entrustAmount", positiveDecimal),
   /** Buy or sell. */
   side: field("entrustBs", oneOf(Side, ["buy", "sell"])),
-  /** How long it is good for. */
+  /** Kind of validity. */
   validity: field("validTimeType", oneOf(FuturesValidity)),
-  /** Until when it is good; for `until-date` alone. */
+  /** Last day of the order; only for `until-date`. */
   validUntil: optional("validTime", date),
   /** Whether it may trade in the after-hours session. */
   session: field("orderOptions", oneOf(FuturesOrderOption), { fallback: "default" }),
@@ -274,7 +272,7 @@ function checkValidity(
   }
   if (order.validity === undefined) return;
   if (order.validity !== "until-date" && order.validUntil !== undefined) {
-    wrong("validUntil", `nothing, as the order is good for "${order.validity}"`);
+    wrong("validUntil", `no value, because the validity is "${order.validity}"`);
   }
 }
 
@@ -314,7 +312,7 @@ export const futures = family("futures", {
     socket: { request: "FuturesQueryHoldsListRequest", response: "FuturesQueryHoldsListResponse" },
   }),
 
-  /** Resolves to the most contracts that can be bought and sold. */
+  /** Resolves to the maximum number of contracts to buy and to sell. */
   maxQuantity: operation({
     wire: "FuturesQueryMaxBuySellAmount",
     group: "trade",
@@ -327,11 +325,11 @@ export const futures = family("futures", {
       symbol: contract,
     }),
     response: answerRecord({
-      /** None, long or short. */
+      /** Whether there is no position, a long one or a short one. */
       position: field("positionStatus", asInt(anyOf(PositionStatus))),
-      /** Most contracts that can be bought. */
+      /** Maximum number of contracts to buy. */
       maxBuy: field("maxBuyAmount", int64),
-      /** Most contracts that can be sold. */
+      /** Maximum number of contracts to sell. */
       maxSell: field("maxSellAmount", int64),
       /** Initial margin of one contract. */
       initialMargin: field("initialMargin", decimal),
@@ -345,7 +343,7 @@ export const futures = family("futures", {
     },
   }),
 
-  /** Resolves to the products of contracts. */
+  /** Resolves to the product details of contracts. */
   products: operation({
     wire: "FuturesQueryProductInfo",
     group: "trade",
@@ -418,7 +416,7 @@ export const futures = family("futures", {
     socket: { request: "FuturesCancelEntrustRequest", response: "CommonStringResponse" },
   }),
 
-  /** Resolves to the futures orders of today, at most 500. */
+  /** Resolves to today's futures orders, at most 500. */
   ordersToday: operation({
     wire: "FuturesQueryRealEntrustList",
     group: "trade",
@@ -453,7 +451,7 @@ export const futures = family("futures", {
     },
   }),
 
-  /** Resolves to the futures fills of today, at most 200. */
+  /** Resolves to today's futures fills, at most 200. */
   fillsToday: operation({
     wire: "FuturesQueryRealDeliverList",
     group: "trade",
@@ -486,7 +484,7 @@ export const futures = family("futures", {
     },
   }),
 
-  /** Sets a new futures password, on the socket alone. Its answer is not documented beyond the code. */
+  /** Sets a new futures password; only over the socket. Only the code of its answer is documented. */
   resetPassword: operation({
     wire: "FuturesResetPwd",
     group: null,

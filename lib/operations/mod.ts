@@ -1,5 +1,5 @@
 /**
- * The catalogue: every operation, once.
+ * Exports the catalogue: the description of every broker operation.
  *
  * @module
  */
@@ -34,12 +34,12 @@ export const operations: ReadonlyMap<string, AnyOperation> = new Map(
   ),
 );
 
-/** Operations that the gateway serves, each path once. */
+/** Operations that the gateway serves, without named special cases that share a path. */
 export const gatewayOperations: readonly AnyOperation[] = [...operations.values()].filter(
   ({ group, variantOf }) => group !== null && variantOf === undefined,
 );
 
-/** Finds an operation by our name or by the broker's. */
+/** Finds an operation by our name or by the broker's name. */
 export function findOperation(name: string): AnyOperation | undefined {
   return operations.get(name) ??
     [...operations.values()].find((each) => each.wire === name && each.variantOf === undefined);

@@ -1,119 +1,126 @@
 /**
- * One entry per operation: everything that the rest of the toolkit derives from.
+ * Defines how the catalogue describes an operation. The rest of the toolkit is derived from these descriptions.
  *
  * @module
  */
 import { type FieldsInfo, InexactNumber, Mismatch, type Shape, type ValueType } from "./types.ts";
 
-/** Whether repeating a call could do something twice. A `session` call changes the login or the pushes only. */
+/** What a call changes. Repeating a `write` may do something twice; a `session` call changes only the login or pushes. */
 export type Effect = "read" | "write" | "session";
 
-/** The login that has to be there before. */
-export type Need = "trade-login" | "platform-login" | "nothing";
+/** The login that an operation requires. */
+type Need = "trade-login" | "platform-login" | "nothing";
 
-/** Why the documentation does not let a transport carry an operation. */
-export interface Gap {
+/** A gap in the documentation, because of which a transport cannot make the call. */
+interface Gap {
   /** The reason, for the error and the reference. */
   readonly gap: string;
 }
 
-/** Says what is missing in the documentation. When a source turns up, the gap becomes a value. */
+/** Marks something that the documentation lacks. Once a source is found, the value replaces the gap. */
 export function gap(reason: string): Gap {
   return { gap: reason };
 }
 
-/** How the socket carries an operation. Message numbers follow from the names; they stand in `proto/` alone. */
+/** How the socket carries an operation. The message numbers are listed by name in `proto/`. */
 export interface SocketMapping {
-  /** Message of the request's payload; none is sent when `null`. */
+  /** Protobuf message of the request; `null` if the request has no payload. */
   readonly request: string | null;
-  /** Message of the answer's payload; `null` when the answer's code says it all. */
+  /** Protobuf message of the answer; `null` if the answer has only a code. */
   readonly response: string | null;
-  /** Name of the request number without its suffix; the wire name by default. */
+  /** Name of the request number without its suffix. @default the wire name */
   readonly requestType?: string;
-  /** Name of the answer number without its suffix; as the request's by default. */
+  /** Name of the answer number without its suffix. @default the request's name */
   readonly responseType?: string;
-  /** Adds members that the answer's message has no field for, where the others tell them exactly. */
+  /** Adds members that the answer's message has no field for, if they follow exactly from other members. */
   // deno-lint-ignore no-explicit-any -- the answer of its own operation, as in `AnyOperation`
   readonly complete?: (answer: any) => unknown;
 }
 
-/** How an operation hands out long lists. */
+/** How an operation splits long lists into pages. */
 export interface Paging {
-  /** By a cursor that each row carries, or by page numbers. */
+  /** `cursor`: each row contains a cursor for the next page. `page`: pages are numbered. */
   readonly style: "cursor" | "page";
   /**
-   * What tells the last page: a page shorter than asked for, the number of pages, or a mark.
+   * How to recognize the last page. `short`: it has fewer rows than requested. `total`: the answer contains the number of
+   * pages. `mark`: the answer contains a mark.
    */
   readonly last: "short" | "total" | "mark";
   /**
-   * Members of a row by which it is found again in another reading of the list: none of them changes while the row
-   * stays in the list. Two rows may be alike in all of them.
+   * Members that identify a row when the list is read again. They do not change while the row is in the list. Two rows
+   * may still agree in all of them.
    */
   readonly identity: readonly string[];
-  /** Parameter with which the broker answers with all rows at once, whatever the page. */
+  /** Parameter that makes the broker answer with all rows at once, whatever page is requested. */
   readonly wholeWith?: string;
 }
 
-/** Where the outcome of a write shows when its answer was lost. */
+/** Lists that show the outcome of a write whose answer was lost. */
 export interface Proof {
-  /** Reads of the catalogue, by our names, that list what the write made or changed. */
+  /** Our names of the read operations that list what the write created or changed. */
   readonly lists: readonly string[];
-  /** Holds only for calls whose parameter has one of these values; a proof without it holds for all other calls. */
+  /**
+   * Limits the proof to calls whose parameter has one of these values. A proof without `when` applies to all other
+   * calls.
+   */
   readonly when?: {
     readonly param: string;
     readonly isOneOf: readonly string[];
-    /** Those calls in words, such as `a conditional order`. */
+    /** Description of those calls, such as `a conditional order`. */
     readonly what: string;
   };
 }
 
-/** An operation as the catalogue describes it. */
-export interface OperationInit<Params, Result, P extends Paging | undefined = Paging | undefined> {
+/** The catalogue's description of an operation. */
+interface OperationInit<Params, Result, P extends Paging | undefined = Paging | undefined> {
   /** The broker's name. */
   wire: string;
-  /** First part of the gateway path; `null` when the gateway does not have it. */
+  /** First part of the gateway path; `null` if the gateway does not serve the operation. */
   group: "hs" | "trade" | "hq" | null;
-  /** Path on the platform, for the operations that the platform answers over HTTP. */
+  /** Path on the platform, for operations that the platform answers over HTTP. */
   platformPath?: string;
-  /** Whether repeating it could do something twice. */
+  /** What a call changes. */
   effect: Effect;
-  /** The answer is as of the moment of the call. A read without this is asked for days, and answers the same later. */
+  /**
+   * Set if the answer shows the state at the time of the call. A read without it has days as parameters and gives the
+   * same answer later.
+   */
   answers?: "now";
-  /** The operation that answers for a past day, where there is one. */
+  /** The operation to use for a past day, if there is one. */
   instead?: string;
-  /** Where to look after a write whose answer was lost. Every write has it; empty where no list shows the outcome. */
+  /** Lists to check after the answer to a write was lost. Every write has this member; empty if no list shows it. */
   provenBy?: readonly Proof[];
-  /** Ids of what the broker says that it did not do; a step with any is not ok. */
+  /** Returns the ids that the broker reports as not done. A recipe step with such ids is not ok. */
   // deno-lint-ignore no-explicit-any -- as above
   undone?: (answer: any) => readonly string[];
-  /** It only cancels orders: sent after another cancellation whose answer was lost, it can do no harm. */
+  /** True if it only cancels orders. It is then safe to send after another cancellation whose answer was lost. */
   cancels?: true;
-  /** Ids of which the answer does not say what became of them, or says two things: their outcome is unknown. */
+  /** Returns the ids whose outcome is unknown: the answer does not mention them, or contradicts itself about them. */
   // deno-lint-ignore no-explicit-any -- the parameters and the answer of its own operation, as in `AnyOperation`
   unmentioned?: (params: any, answer: any) => readonly string[];
-  /** The login that has to be there before. */
+  /** The login that the operation requires. */
   needs: Need;
   /** Where it is documented. */
   source: string;
-  /** Beyond the broker's API document: known from other sources alone. */
+  /** True if the broker's API document lacks it and only other sources describe it. */
   extra?: true;
-  /** The wire operation that this is a named special case of. */
+  /** Name of the general wire operation, if this operation is a special case with its own name. */
   variantOf?: string;
-  /** Wire members that are always sent as they stand here. */
+  /** Wire members that every request contains with these values. */
   constants?: Readonly<Record<string, unknown>>;
   /** Parameters. */
   request: ValueType<Params>;
   /** Answer. */
   response: ValueType<Result>;
-  /** How it hands out long lists. */
+  /** How it splits long lists into pages. */
   paging?: P;
   /** How the socket carries it. */
   socket: SocketMapping | Gap;
-  /** Why the direct transport makes this call by itself alone, and takes it from nobody. */
+  /** Why only the direct transport itself makes this call and rejects it from callers. */
   kept?: string;
 }
 
-/** An operation of the catalogue, with the name that its place gives it. */
+/** An operation of the catalogue, named after its family and key. */
 export interface Operation<
   Params = unknown,
   Result = unknown,
@@ -131,12 +138,12 @@ export type AnyOperation = Operation<any, any>;
 export type Params<O> = O extends Operation<infer P, infer _R, infer _G> ? P : never;
 /** The answer of an operation: `Result<typeof orders.place>`. */
 export type Result<O> = O extends Operation<infer _P, infer R, infer _G> ? R : never;
-/** One row of an operation that answers in pages. */
+/** One row of a paged operation. */
 export type Row<O> = Result<O> extends (infer R)[] ? R : Result<O> extends { rows: (infer R)[] } ? R : never;
 
 /** Describes one operation; its name comes from {@linkcode family}. */
 export function operation<P, R>(init: OperationInit<P, R, undefined>): Operation<P, R, undefined>;
-/** Describes one operation that answers in pages. */
+/** Describes one paged operation. */
 export function operation<P, R>(
   init: OperationInit<P, R, Paging> & { paging: Paging },
 ): Operation<P, R, Paging>;
@@ -144,32 +151,32 @@ export function operation<P, R>(init: OperationInit<P, R>): Operation<P, R> {
   return { ...init, name: init.wire };
 }
 
-/** Names the operations of a family by their place: `family("orders", { place })` makes `orders.place`. */
+/** Names the operations of a family by their keys: `family("orders", { place })` creates `orders.place`. */
 export function family<F extends Readonly<Record<string, AnyOperation>>>(name: string, entries: F): F {
   const named = Object.entries(entries).map(([key, entry]) => [key, { ...entry, name: `${name}.${key}` }]);
-  // The same keys with the same entries, only named.
+  // The keys and entries are unchanged; only `name` is new.
   return Object.fromEntries(named) as F;
 }
 
-/** Path on the gateway, such as `/trade/TradeEntrust`; what it relays to the platform keeps the platform's path. */
+/** Returns the gateway path, such as `/trade/TradeEntrust`; calls that it relays to the platform keep their path there. */
 export function gatewayPath({ group, wire, platformPath }: AnyOperation): string | undefined {
   if (group === null) return undefined;
   return platformPath ?? `/${group}/${wire}`;
 }
 
-/** Parameters as the wire has them, constants included. */
+/** Returns the parameters in the broker's spelling, including constants. */
 export function encodeParams(operation: AnyOperation, params: unknown): Record<string, unknown> {
   return { ...operation.request.encode(params) as Record<string, unknown>, ...operation.constants };
 }
 
-/** Fields of the answer, of one row for lists. */
+/** Returns the fields of the answer; for a list, the fields of one row. */
 export function answerFields({ response }: AnyOperation): FieldsInfo {
   const fields = response.fields ?? {};
   const inner = fields.rows ?? fields.record;
   return inner?.type.fields ?? fields;
 }
 
-/** What a caller that walks lists to their end is given. */
+/** Returns the shape of a complete answer: for a paged operation, a list of all rows. */
 export function answerShape({ response, paging }: AnyOperation): Shape {
   const { shape } = response;
   const rows = shape.kind === "record" ? shape.members.rows : undefined;
@@ -177,8 +184,8 @@ export function answerShape({ response, paging }: AnyOperation): Shape {
 }
 
 /**
- * Turns parameters in the broker's spelling into ours: a member under its wire name holds the wire's value, one
- * under our name holds ours. Used where people type parameters by hand.
+ * Converts parameters in the broker's spelling to ours. A member with its wire name must have the wire value; a member
+ * with our name must have our value. Used where people type parameters.
  */
 export function normalizeParams(fields: FieldsInfo, given: unknown): unknown {
   if (typeof given !== "object" || given === null || Array.isArray(given)) return given;
@@ -210,7 +217,7 @@ function fromEither(type: ValueType<unknown>, value: unknown, mayBeOurs: boolean
   try {
     return type.decode(value);
   } catch (error) {
-    // What cannot be read stays as it was given, so that the check that follows names it.
+    // Keep an unreadable value as it was given, so that the next check reports it.
     if (error instanceof Mismatch || error instanceof InexactNumber) return value;
     throw error;
   }

@@ -1,5 +1,5 @@
 /**
- * Codes of US options, which name the underlying, the expiry, the side and the strike (API document 2.2).
+ * Writes and parses codes of US options: underlying, expiry, call or put, and strike (API document 2.2).
  *
  * @module
  */
@@ -8,29 +8,29 @@ import { OptionType } from "../dictionaries/option.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import { date } from "./types.ts";
 
-/** What an option code says. */
+/** The terms of an option that its code contains. */
 export interface OptionTerms {
   /** Code of the underlying, capital letters and digits. */
   underlying: string;
-  /** Last day, such as `2025-08-15`; the code holds two digits of the year, so 2000 to 2099. */
+  /** Last day, such as `2025-08-15`, from 2000 to 2099: the code has only two digits for the year. */
   expiry: string;
   /** Call or put. */
   optionType: OptionType;
-  /** Strike price, above zero with at most four decimals. */
+  /** Strike price: above zero, with at most four decimals. */
   strike: Decimal;
 }
 
-/** Digits of the strike behind the point that the code has left out. */
+/** Number of decimals of the strike; the code omits the decimal point. */
 const strikeDecimals = 4;
 const underlyingPattern = /^[A-Z0-9][A-Z0-9.]*$/;
-/** Read from the right, as an underlying may hold digits; the strike is never shorter than its decimals and one. */
+/** Matched from the right, because an underlying may contain digits. The strike has at least one digit before its decimals. */
 const codePattern = /^(.*?)(\d{2})(\d{2})(\d{2})([CP])(\d{5,})$/;
 
 /**
  * Returns the code of an option, such as `AAPL250815C900000` for the call at 90 of 15 August 2025.
  * A strike of 0.1 is written `01000`.
  *
- * @throws {InvalidParamsError} Naming everything that does not fit into a code.
+ * @throws {InvalidParamsError} When a term cannot be written in a code. Lists every such term.
  */
 export function formatOptionCode(terms: OptionTerms): string {
   const issues: Issue[] = [];
@@ -60,7 +60,7 @@ export function formatOptionCode(terms: OptionTerms): string {
 }
 
 /**
- * Reads the code of an option; the strike comes without needless zeros, `"90"` for `900000`.
+ * Parses an option code. The strike has no trailing zeros: `"90"` for `900000`.
  *
  * @throws {InvalidParamsError} When the text is not an option code.
  */
@@ -71,7 +71,7 @@ export function parseOptionCode(code: string): OptionTerms {
   throw new InvalidParamsError("read option code", [{ path: ["code"], value: code, expected }]);
 }
 
-/** As {@linkcode parseOptionCode}, for telling option codes from others: `undefined` when the text is none. */
+/** Parses an option code like {@linkcode parseOptionCode}. @returns `undefined` if the text is not an option code. */
 export function readOptionCode(code: string): OptionTerms | undefined {
   const match = typeof code === "string" ? codePattern.exec(code) : null;
   if (match === null) return undefined;
@@ -80,7 +80,7 @@ export function readOptionCode(code: string): OptionTerms | undefined {
   const optionType = OptionType.decode(letter);
   if (!OptionType.has(optionType)) return undefined;
   const terms: OptionTerms = { underlying, expiry: `20${year}-${month}-${day}`, optionType, strike };
-  // Whatever does not write back to the same text has an impossible date, a zero strike or needless digits.
+  // A code is valid only if its terms give the same code: this rejects impossible dates, zero strikes and extra digits.
   try {
     return formatOptionCode(terms) === code ? terms : undefined;
   } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * Orders: placing, amending, cancelling, and the lists of orders.
+ * Orders: place, amend, cancel and list orders.
  *
  * @module
  */
@@ -50,7 +50,7 @@ import {
   wholeText,
 } from "./types.ts";
 
-/** Order types that each market takes. */
+/** Order types that each market accepts. */
 const typesByMarket: Readonly<Record<Market, readonly OrderType[]>> = {
   hk: ["auction-limit", "auction", "enhanced-limit", "limit", "special-limit", "dark-pool", "odd-lot"],
   us: ["limit", "market", "iceberg-market", "iceberg-limit", "hidden-market", "hidden-limit"],
@@ -58,7 +58,7 @@ const typesByMarket: Readonly<Record<Market, readonly OrderType[]>> = {
   shenzhen: ["limit"],
 };
 const trailingTypes: readonly OrderType[] = ["trailing-stop-limit", "trailing-stop-market"];
-/** Conditional order types; everything else is an ordinary order. */
+/** Conditional order types; all other types are ordinary orders. */
 export const conditionalTypes: readonly OrderType[] = [
   "take-profit-limit",
   "take-profit-market",
@@ -76,7 +76,7 @@ const unpricedTypes: readonly OrderType[] = ["auction", "market", "iceberg-marke
 
 const quoted = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
 
-/** Fields that orders and fills share: the broker uses one record for both. */
+/** Fields of both orders and fills: the broker uses the same record for them. */
 export const orderFields = {
   /** Listing code; Hong Kong codes carry `.HK`. */
   symbol: key("stockCode", text),
@@ -106,9 +106,9 @@ export const orderFields = {
   fillAmount: field("businessBalance", decimal),
   /** Day of the order in lists of orders, day of the fill in lists of fills. */
   date: field("date", date),
-  /** When it was ordered. */
+  /** Time of the order. */
   orderTime: field("entrustTime", timeOfDay),
-  /** When it was filled. */
+  /** Time of the fill. */
   fillTime: field("businessTime", timeOfDay),
   /** State of the order. */
   status: field("status", anyOf(OrderStatus)),
@@ -118,7 +118,7 @@ export const orderFields = {
   canCancel: field("canBeCanceled", flagInt),
   /** Whether it can be amended now. */
   canAmend: field("canBeUpdated", flagInt),
-  /** Seat of the other side; on same-day fills alone. */
+  /** Seat of the counterparty; only on same-day fills. */
   counterpartySeat: field("opponentSeat", text),
   /** Whether the order was voided. */
   remarkType: field("remarkType", anyOf(RemarkType)),
@@ -135,23 +135,23 @@ const listedOrderFields = {
   /** The broker's order number. */
   orderId: key("entrustId", orderId),
 };
-/** An order as the lists of orders show it. */
-export const orderRecord = record(listedOrderFields, ["OrderVo"]);
-/** An order as the lists of orders show it. */
+/** An order in the lists of orders. */
+const orderRecord = record(listedOrderFields, ["OrderVo"]);
+/** An order in the lists of orders. */
 export type Order = RecordOf<typeof listedOrderFields>;
 
-/** One order that a cancellation of several could not cancel. */
+/** An order that the broker could not cancel, when several were to be cancelled. */
 const cancelFailure = record({
   /** The broker's order number. */
   orderId: key("failEntrustId", orderId),
-  /** Why not. */
+  /** Reason. */
   remark: field("remark", text),
 });
 
 const cancelAnswer = answerRecord({
-  /** Orders that were cancelled. */
+  /** Cancelled orders. */
   cancelled: key("successEntrustId", listOf(orderId)),
-  /** Orders that were not, each with the reason. */
+  /** Orders that were not cancelled, each with the reason. */
   failed: key("failCancelEntrust", listOf(cancelFailure)),
 });
 
@@ -168,7 +168,7 @@ const notCancelled = ({ failed }: CancelAnswer) => failed.map(({ orderId }) => o
 
 const noMessage = gap("message definition not published");
 
-/** Conditional orders have lists of their own; an order that fills at once may be in no list of orders. */
+/** An order that fills at once may only be in the list of fills. Conditional orders are in separate lists. */
 const ordinaryProof: Proof = { lists: ["orders.today", "fills.today"] };
 const conditionalProof: Proof = {
   lists: ["conditionalOrders.today"],
@@ -179,7 +179,7 @@ const conditionalProof: Proof = {
 export const orders = family("orders", {
   /**
    * Places an order and resolves to the broker's order id.
-   * A quantity above the single-order maximum is split by the broker into several orders.
+   * The broker splits a quantity above the single-order maximum into several orders.
    */
   place: operation({
     wire: "TradeEntrust",
@@ -191,19 +191,19 @@ export const orders = family("orders", {
     request: params({
       market,
       symbol,
-      /** Shares or contracts. */
+      /** Quantity, in shares or contracts. */
       quantity: field("entrustAmount", positiveDecimal),
-      /** Limit price in the listing's currency. Conditional orders may leave it out; a market order sends `"0"`. */
+      /** Limit price in the listing's currency. May be omitted for conditional orders; `"0"` for a market order. */
       price: optional("entrustPrice", priceDecimal),
-      /** With a short position the server sets the direction from the position. */
+      /** Side. If there is a short position, the server sets the direction from it. */
       side: field("entrustBs", oneOf(Side)),
-      /** Which types a market takes is checked. */
+      /** Order type; must be one that the market accepts. */
       orderType: field("entrustType", oneOf(OrderType)),
-      /** Where the order comes from. */
+      /** Client type of the request. */
       clientType: field("clientType", asInt(oneOf(ClientType)), { fallback: "internet" }),
-      /** Routing venue, US alone; the broker may ignore it. */
+      /** Routing venue, only for the US; the broker may ignore it. */
       venue: optional("exchange", oneOf(RoutingVenue)),
-      /** Hours that the order is good for: ordinary orders take the first two names, conditional ones the rest. */
+      /** Trading hours of the order: the first two names for ordinary orders, the others for conditional orders. */
       tradingHours: optional(
         "sessionType",
         oneOf(TradingHours, [
@@ -216,19 +216,19 @@ export const orders = family("orders", {
       ),
       /** Visible quantity of an iceberg order, above zero and at most the quantity. */
       displayQuantity: optional("iceBergDisplaySize", positiveDecimal),
-      /** Calendar days that a conditional order lives. */
+      /** Validity of a conditional order, in calendar days. */
       validDays: optional("validDays", wholeText(1, 100)),
-      /** What a conditional order waits for: a price, a spread or a percentage. */
+      /** Value that triggers a conditional order: a price, a spread or a percentage. */
       triggerValue: optional("condValue", decimal),
-      /** How a trailing order measures its distance. */
+      /** Unit of the distance of a trailing order. */
       trailBy: optional("condTrackType", oneOf(TrailBy, ["percentage", "spread"])),
     }, (order, wrong) => {
       checkCommon(order, wrong);
       if (order.venue !== undefined && order.market !== undefined && order.market !== "us") {
-        wrong("venue", "no venue outside the US market");
+        wrong("venue", "no value outside the US market");
       }
       const { orderType } = order;
-      if (orderType === undefined) return; // the rest hangs on the type
+      if (orderType === undefined) return; // all other checks depend on the type
       const isConditional = conditionalTypes.includes(orderType);
       checkType(orderType, isConditional, order.market, wrong);
       checkPrice(order.price, orderType, wrong);
@@ -253,7 +253,7 @@ export const orders = family("orders", {
 
   /**
    * Amends an order and resolves to its order id, which may be a new one.
-   * An amended quantity above the single-order maximum is split by the broker.
+   * The broker splits a quantity above the single-order maximum into several orders.
    */
   amend: operation({
     wire: "TradeChangeEntrust",
@@ -269,20 +269,20 @@ export const orders = family("orders", {
       orderId: field("entrustId", orderId),
       /** New quantity. */
       quantity: field("entrustAmount", positiveDecimal),
-      /** New price; conditional orders may leave it out. */
+      /** New price; may be omitted for a conditional order. */
       price: optional("entrustPrice", priceDecimal),
-      /** The type it was placed with; a conditional order must name it. */
+      /** Type of the placed order; required for a conditional order. */
       orderType: optional("entrustType", oneOf(OrderType)),
-      /** Hours of a conditional order. */
+      /** Trading hours of a conditional order. */
       tradingHours: optional(
         "sessionType",
         oneOf(TradingHours, ["regular", "hk-regular-and-dark", "us-regular-and-extended"]),
       ),
-      /** Calendar days that a conditional order lives. */
+      /** Validity of a conditional order, in calendar days. */
       validDays: optional("validDays", wholeText(1, 100)),
-      /** What a conditional order waits for: a price, a spread or a percentage. */
+      /** Value that triggers a conditional order: a price, a spread or a percentage. */
       triggerValue: optional("condValue", decimal),
-      /** How a trailing order measures its distance. */
+      /** Unit of the distance of a trailing order. */
       trailBy: optional("condTrackType", oneOf(TrailBy, ["percentage", "spread"])),
     }, (order, wrong) => {
       checkCommon(order, wrong);
@@ -295,8 +295,8 @@ export const orders = family("orders", {
   }),
 
   /**
-   * Cancels one order and resolves to its order id. An answer with the id of another order is an
-   * `OutcomeUnknownError`.
+   * Cancels one order and resolves to its order id. If the answer names another order, the outcome is unknown and the
+   * call throws an `OutcomeUnknownError`.
    */
   cancel: operation({
     wire: "TradeCancelEntrust",
@@ -312,11 +312,11 @@ export const orders = family("orders", {
       symbol,
       /** The broker's order number. */
       orderId: field("entrustId", orderId),
-      /** The quantity that was ordered; must equal it when given. */
+      /** Quantity of the placed order. If given, it must be equal. */
       quantity: optional("entrustAmount", positiveDecimal),
-      /** The price that was ordered. */
+      /** Price of the placed order. */
       price: optional("entrustPrice", priceDecimal),
-      /** The type it was placed with; a conditional order must name it. */
+      /** Type of the placed order; required for a conditional order. */
       orderType: optional("entrustType", oneOf(OrderType)),
     }, checkCommon),
     response: orderIdAnswer,
@@ -324,10 +324,10 @@ export const orders = family("orders", {
   }),
 
   /**
-   * Cancels the named orders of a market and tells which it could not. May time out when the day has many orders:
-   * then ask for the lists again, and cancel what is left. An answer that leaves out one of the named orders, or has
-   * one both as cancelled and as failed, is an `OutcomeUnknownError` that names it. Conditional orders are cancelled
-   * one by one.
+   * Cancels the given orders of a market. Resolves to the orders that were cancelled and those that were not. The call
+   * may time out on a day with many orders: then query the lists again and cancel the remaining orders. If the answer
+   * omits a given order, or lists it both as cancelled and as failed, the call throws an `OutcomeUnknownError` that names
+   * the order. Conditional orders must be cancelled one by one.
    */
   cancelMany: operation({
     wire: "TradeBatchCancelEntrust",
@@ -338,14 +338,14 @@ export const orders = family("orders", {
     provenBy: [ordinaryProof],
     unmentioned: ({ orderIds }: CancelManyParams, { cancelled, failed }: CancelAnswer) => {
       const left = new Set(failed.map(({ orderId }) => orderId));
-      // In one list and not in the other: an id in both says nothing.
+      // The outcome is known only if the id is in exactly one of the two lists.
       return orderIds.filter((id) => cancelled.includes(id) === left.has(id));
     },
     needs: "trade-login",
     source: "API document 4.3",
     request: params({
       market,
-      /** Order numbers, at least one. To cancel everything, ask for `orders.cancelAll` by its name. */
+      /** Order numbers, at least one. To cancel all orders, use `orders.cancelAll`. */
       orderIds: field("entrustId", listOf(orderId)),
     }),
     response: cancelAnswer,
@@ -353,8 +353,8 @@ export const orders = family("orders", {
   }),
 
   /**
-   * Cancels every order of a market that can be cancelled; `shanghai` and `shenzhen` each mean both. An answer that
-   * names no order does not prove that none is open: ask `orders.today`.
+   * Cancels every order of a market that can be cancelled; `shanghai` and `shenzhen` each mean both. An answer without
+   * orders does not prove that no order is open: check `orders.today`.
    */
   cancelAll: operation({
     wire: "TradeBatchCancelEntrust",
@@ -374,7 +374,7 @@ export const orders = family("orders", {
     socket: noMessage,
   }),
 
-  /** Yields the orders of today, conditional ones apart. */
+  /** Yields today's orders, without conditional orders. */
   today: operation({
     wire: "TradeQueryRealEntrustList",
     group: "trade",
@@ -386,7 +386,7 @@ export const orders = family("orders", {
     request: params({
       market,
       ...cursorPaging,
-      /** At most 100 order numbers; paging is ignored then. */
+      /** Only these orders, at most 100. If given, the broker ignores paging. */
       orderIds: optional("entrustId", listOf(orderId, 100)),
     }),
     response: rows("data", orderRecord, { proto: ["TradeQueryRealEntrustListResponse"] }),
@@ -410,7 +410,7 @@ export const orders = family("orders", {
     },
   }),
 
-  /** Switches the order pushes of the trade session on. They are on by default after a connection. */
+  /** Turns on order pushes for the trade session. They are on by default after connecting. */
   subscribe: operation({
     wire: "TradeSubscribe",
     group: "trade",
@@ -423,7 +423,7 @@ export const orders = family("orders", {
     socket: { request: null, response: "CommonBoolResponse" },
   }),
 
-  /** Switches the order pushes of the trade session off. */
+  /** Turns off order pushes for the trade session. */
   unsubscribe: operation({
     wire: "TradeUnsubscribe",
     group: "trade",
@@ -462,7 +462,7 @@ function checkIceberg(
   const { displayQuantity, quantity, orderType } = order;
   if (orderType === undefined || !icebergTypes.includes(orderType)) {
     if (displayQuantity !== undefined) {
-      wrong("displayQuantity", "no display quantity, as this is not an iceberg order");
+      wrong("displayQuantity", "no value, because this is not an iceberg order");
     }
   } else if (
     quantity !== undefined && (displayQuantity === undefined || compare(displayQuantity, quantity) > 0)
@@ -487,9 +487,11 @@ function checkConditional(order: ConditionalParams, isConditional: boolean, wron
     wrong("trailBy", '"percentage" or "spread" for a trailing order');
   }
   if (!isTrailing && order.trailBy !== undefined) {
-    wrong("trailBy", "nothing, as this is not a trailing order");
+    wrong("trailBy", "no value, because this is not a trailing order");
   }
   if (isConditional) return;
-  if (order.triggerValue !== undefined) wrong("triggerValue", "nothing, as this is not a conditional order");
-  if (order.validDays !== undefined) wrong("validDays", "nothing, as this is not a conditional order");
+  if (order.triggerValue !== undefined) {
+    wrong("triggerValue", "no value, because this is not a conditional order");
+  }
+  if (order.validDays !== undefined) wrong("validDays", "no value, because this is not a conditional order");
 }

@@ -1,5 +1,5 @@
 /**
- * The platform, for the direct way: login over HTTP and the opening of the socket.
+ * Platform operations of the direct transport: login over HTTP and opening the socket.
  *
  * @module
  */
@@ -8,13 +8,13 @@ import { family, gap, operation } from "./operation.ts";
 import { commandAnswer, field, key, params, record } from "./records.ts";
 import { int32, oneOf, secret, text } from "./types.ts";
 
-const overHttp = gap("answered by the platform over HTTP, not by the socket");
+const overHttp = gap("the platform answers it over HTTP, not over the socket");
 /** Session token. */
 const token = field("token", secret);
 
 /** The platform. */
 export const platform = family("platform", {
-  /** Logs in with phone and password; the token in the answer is encrypted for the developer's key. */
+  /** Logs in with phone number and password. The token in the answer is encrypted for the developer's key. */
   login: operation({
     wire: "login",
     group: null,
@@ -23,9 +23,9 @@ export const platform = family("platform", {
     needs: "nothing",
     source: "API document 4.7, 5",
     request: params({
-      /** Country of the login phone. */
+      /** Country of the phone number. */
       country: field("countryCode", oneOf(Country, ["CHN", "HKG"])),
-      /** Login phone. */
+      /** Phone number of the login. */
       mobile: field("mobile", secret),
       /** Login password, encrypted with the platform's key, Base64. */
       password: field("password", secret),
@@ -35,7 +35,7 @@ export const platform = family("platform", {
     response: record({
       /** Name of the user. */
       nickname: field("nickName", text),
-      /** Login phone. */
+      /** Phone number of the login. */
       mobile: field("mobile", secret),
       /** Session token, encrypted for the developer's key, Base64. */
       token: key("token", secret),
@@ -43,7 +43,7 @@ export const platform = family("platform", {
     socket: overHttp,
   }),
 
-  /** Resolves to the addresses of the trade and the market server. */
+  /** Resolves to the addresses of the trade server and the quote server. */
   servers: operation({
     wire: "queryServer",
     group: null,
@@ -56,13 +56,13 @@ export const platform = family("platform", {
     response: record({
       /** `host:port` of the trade server. */
       tradeServer: key("tradeServer", text),
-      /** `host:port` of the market server. */
+      /** `host:port` of the quote server. */
       quoteServer: key("hqServer", text),
     }),
     socket: overHttp,
   }),
 
-  /** Takes the level-2 quote permission for this client. */
+  /** Claims the level-2 quote permission for this client. */
   claimLevel2: operation({
     wire: "lv2Switch",
     group: null,

@@ -1,6 +1,6 @@
 /**
- * Which lists show what became of a write whose answer was lost: from the catalogue, for errors, the reference and the
- * runner.
+ * Finds the lists that show the outcome of a write whose answer was lost. Errors, the reference pages and the runner
+ * name these lists.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import type { AnyOperation, Proof } from "./operation.ts";
 
 type Provable = Pick<AnyOperation, "provenBy">;
 
-/** Every write of the catalogue; what is proven by nothing known may be any of them. */
+/** Stands for an unknown write: it may be any write of the catalogue, so it names the lists of all of them. */
 const anyWrite: Provable = {
   provenBy: [{
     lists: [
@@ -20,8 +20,8 @@ const anyWrite: Provable = {
   }],
 };
 
-/** Returns the proofs that hold for a call: with parameters those of its kind, without them all. */
-export function proofsOf({ provenBy = [] }: Provable, params?: unknown): readonly Proof[] {
+/** Returns the proofs that apply to a call with these parameters, or all proofs if no parameters are given. */
+function proofsOf({ provenBy = [] }: Provable, params?: unknown): readonly Proof[] {
   if (typeof params !== "object" || params === null) return provenBy;
   const given = new Map<string, unknown>(Object.entries(params));
   const special = provenBy.filter(({ when }) =>
@@ -30,12 +30,12 @@ export function proofsOf({ provenBy = [] }: Provable, params?: unknown): readonl
   return special.length > 0 ? special : provenBy.filter(({ when }) => when === undefined);
 }
 
-/** Returns the names of the lists that show what became of a call. */
+/** Returns the names of the lists that show the outcome of a call. */
 export function provingLists(operation: Provable, params?: unknown): string[] {
   return [...new Set(proofsOf(operation, params).flatMap(({ lists }) => lists))];
 }
 
-/** Returns the commands that read lists whole: `hsgate call orders.today --all`. */
+/** Returns the commands that print complete lists: `hsgate call orders.today --all`. */
 export function commandsOf(lists: readonly string[], program: string): string[] {
   return lists.map((name) => {
     const isPaged = operations.get(name)?.paging !== undefined;
@@ -43,22 +43,22 @@ export function commandsOf(lists: readonly string[], program: string): string[] 
   });
 }
 
-/** Whether any of the lists has to be asked for a market. */
+/** Returns whether any of the lists requires a market as a parameter. */
 export function needsMarket(lists: readonly string[]): boolean {
   return lists.some((name) => operations.get(name)?.request.fields?.market?.optional === false);
 }
 
-/** Returns the lists that answer on a later day in the place of lists of today. */
+/** Returns the lists that show the same rows on a later day, when the lists of today no longer do. */
 export function laterLists(lists: readonly string[]): string[] {
   return lists.flatMap((name) => operations.get(name)?.instead ?? []);
 }
 
 /**
- * Says where to look before the same thing is sent again: `look in orders.today and fills.today (on a later day:
- * orders.history, fills.history)`.
+ * Returns advice on which lists to check before sending the same write again: `look in orders.today and fills.today
+ * (on a later day: orders.history, fills.history)`.
  *
- * @param operation Without `provenBy` it counts as unknown, and every list that shows a write is named.
- * @param params The call's own, in our names. Without them each kind of call is named.
+ * @param operation If it has no `provenBy`, the advice names every list that shows a write.
+ * @param params The call's parameters, in our names. Without them the advice names the lists for each kind of call.
  */
 export function whereToLook(operation: Provable, params?: unknown): string {
   const known = operation.provenBy === undefined ? anyWrite : operation;

@@ -1,5 +1,5 @@
 /**
- * Pushes: what the broker sends without being asked.
+ * Pushes: messages that the broker sends without a request.
  *
  * @module
  */
@@ -47,16 +47,16 @@ const orderUpdateFields = {
   date: field("businessDate", date),
   /** Time of day. */
   time: field("businessTime", timeOfDay),
-  /** Number of the fill; on fills alone. */
+  /** Number of the fill; only in pushes about a fill. */
   matchId: field("matchNo", text),
-  /** Number of the record; equals the order number. */
+  /** Number of the record; the same as the order number. */
   recordId: field("recordNo", text),
-  /** Client that ordered. */
+  /** Client that placed the order. */
   clientId: field("clientId", text),
   /** Remark. */
   remark: field("remark", text),
 };
-/** A change of an order's state, a fill above all. The account number stays behind, as it is personal. */
+/** A change of an order's state, usually a fill. The account number is left out because it is personal data. */
 export type OrderUpdate = RecordOf<typeof orderUpdateFields>;
 
 const quotePush = record({
@@ -82,7 +82,7 @@ const brokerPush = record({
   side: field("side", anyOf(BrokerSide)),
   /** The number that the broker sent for the side. */
   sideCode: field("side", int32()),
-  /** Places of that side. */
+  /** Broker queue entries of that side. */
   brokers: key("brokerList", listOf(brokerRecord)),
 }, ["BrokerNotify"]);
 const bookPush = record({
@@ -94,27 +94,27 @@ const bookPush = record({
   sideCode: field("side", int32()),
   /** Levels of that side. */
   levels: key("orderBookList", listOf(bookLevelRecord)),
-  /** Session that it belongs to, US. */
+  /** Trading session, US only. */
   session: field("mktTmType", anyOf(QuoteSession)),
 }, ["OrderBookFullNotify"]);
 
-/** How a push number maps to a typed event. */
-export interface PushInit<Type extends string, T> {
+/** Maps push numbers to a typed event. */
+interface PushInit<Type extends string, T> {
   /** Name of the event. */
   type: Type;
   /** Names of the push numbers, without their suffix. */
   notify: readonly string[];
   /** Message of the payload. */
   message: string;
-  /** What it holds. */
+  /** Type of the payload. */
   payload: ValueType<T>;
-  /** An older value of the same security may give way to a newer one when the reader is slow. */
+  /** True if a newer value of the same security may replace an older one while the reader is slow. */
   conflate: boolean;
 }
 
 const push = <Type extends string, T>(init: PushInit<Type, T>): PushInit<Type, T> => init;
 
-/** Every push, by the event that it becomes. */
+/** Every push, by the name of its event. */
 export const pushes = {
   order: push({
     type: "order",
@@ -161,8 +161,9 @@ export type PushEvent = {
       /** When the broker sent it, Unix milliseconds. */
       sentAt: number;
       /**
-       * How far `sentAt` is from the broker's clock, milliseconds; only when that is more than five minutes. An old
-       * push may have been sent again by somebody in between.
+       * Difference between `sentAt` and the broker's clock, milliseconds; set only above five minutes. This machine's
+       * clock is used until an answer contains the broker's time. A large difference can mean that somebody on the
+       * network sent an old push again.
        */
       offMs?: number;
     }

@@ -40,27 +40,27 @@ import {
   text,
 } from "./types.ts";
 
-/** Fields that a future adds to its quote. */
+/** Additional quote fields of a future. */
 const futureQuoteRecord = record({
-  /** Last day. */
+  /** Last trading day. */
   expiry: field("expiryDate", dateType),
-  /** Days until then. */
+  /** Days until the last trading day. */
   daysToExpiry: field("expiryDateDistance", int32()),
-  /** Settlement price of the day before. */
+  /** Settlement price of the previous day. */
   previousSettlement: field("preSettle", decimal),
   /** Open interest. */
   openInterest: field("openInterest", decimal),
-  /** Open interest of the day before. */
+  /** Open interest of the previous day. */
   previousOpenInterest: field("preOpenInterest", decimal),
   /** Change of the open interest today. */
   openInterestChange: field("dailyIncrement", decimal),
-  /** Money per point. */
+  /** Value of one index point. */
   multiplier: field("multiplier", decimal),
-  /** Contract that a "main" alias stands for. */
+  /** Current contract of a "main" alias. */
   mainContract: field("mainContractCode", text),
 }, ["FutureBasicQotExData"]);
 
-/** Fields that an option adds to its quote. */
+/** Additional quote fields of an option. */
 const optionQuoteRecord = record({
   /** Strike price. */
   strikePrice: field("strikePrice", decimal),
@@ -80,20 +80,20 @@ const optionQuoteRecord = record({
   timeValue: field("timeValue", decimal),
   /** Actual leverage. */
   leverage: field("actualLeverage", decimal),
-  /** Greek. */
+  /** Delta. */
   delta: field("delta", decimal),
-  /** Greek. */
+  /** Gamma. */
   gamma: field("gamma", decimal),
-  /** Greek. */
+  /** Vega. */
   vega: field("vega", decimal),
-  /** Greek. */
+  /** Theta. */
   theta: field("theta", decimal),
-  /** Greek. */
+  /** Rho. */
   rho: field("rho", decimal),
 }, ["OptionBasicQotExData"]);
 
-/** Fields of a quote. Prices and amounts are doubles on the wire, and decimal text here. */
-export const quoteFields = {
+/** Fields of a quote. The broker sends prices and amounts as doubles; here they are decimal strings. */
+const quoteFields = {
   /** The security. */
   security: field("security", securityRecord),
   /** Last price. */
@@ -104,13 +104,13 @@ export const quoteFields = {
   highPrice: field("highPrice", quoteDecimal),
   /** Lowest price of the day. */
   lowPrice: field("lowPrice", quoteDecimal),
-  /** Close of the day before. */
+  /** Close of the previous day. */
   previousClose: field("lastClosePrice", quoteDecimal),
-  /** Smallest step of the price. */
+  /** Tick size. */
   priceStep: field("priceSpread", quoteDecimal),
   /** Volume, in shares or contracts. */
   volume: field("volume", int64),
-  /** Volume as the server's own text, for callers that lose digits. */
+  /** Volume as text from the server, which keeps every digit. */
   volumeText: field("volumeStr", text),
   /** Turnover, in the listing's currency. */
   turnover: field("turnover", quoteDecimal),
@@ -120,28 +120,28 @@ export const quoteFields = {
   amplitude: field("amplitude", quoteDecimal),
   /** Whether trading is suspended. */
   isSuspended: field("isSuspended", flag),
-  /** State of the security; no source lists the numbers. */
+  /** State of the security; no source lists its codes. */
   securityStatus: field("secStatus", int32()),
-  /** The same as text, which keeps a zero. */
+  /** State of the security as text, which also shows a code of zero. */
   securityStatusText: field("stockStatus", text),
   /** Board lot. */
   lotSize: field("lotSize", int32()),
-  /** Day of listing; not returned at present. */
+  /** Day of listing; the broker does not currently send it. */
   listedOn: field("listTime", text),
-  /** Time of the last trade, `yyyyMMddHHmmss` in the exchange's zone. */
+  /** Time of the last trade, `yyyyMMddHHmmss` in the exchange's time zone. */
   tradeTime: field("tradeTime", text),
-  /** Time of the market, `yyyyMMddHHmmss` in the exchange's zone. */
+  /** Time of the market, `yyyyMMddHHmmss` in the exchange's time zone. */
   marketTime: field("marketTime", text),
-  /** Session that the quote belongs to, US. */
+  /** Trading session of the quote, US only. */
   session: field("mktTmType", anyOf(QuoteSession)),
-  /** What a future adds. */
+  /** Additional fields of a future. */
   future: field("futureExData", futureQuoteRecord),
-  /** What an option adds. */
+  /** Additional fields of an option. */
   option: field("optionExData", optionQuoteRecord),
 };
-/** A quote, on the wire `BasicQot`. */
+/** A quote; its wire name is `BasicQot`. */
 export const quoteRecord = record(quoteFields, ["BasicQot"]);
-/** A quote that was asked for: without its security it could be anybody's. */
+/** A quote in an answer. It must name its security, or the caller could not know which security it is for. */
 const askedQuoteRecord = record({ ...quoteFields, security: key("security", securityRecord) }, ["BasicQot"]);
 /** A quote. */
 export type Quote = RecordOf<typeof quoteFields>;
@@ -149,16 +149,16 @@ export type Quote = RecordOf<typeof quoteFields>;
 const brokerFields = {
   /** Position in the queue. */
   level: field("level", int32()),
-  /** Broker code, or the level where no broker stands. */
+  /** Broker code, or the number of the level if there is no broker at this position. */
   broker: field("item", text),
-  /** What `broker` holds. */
+  /** Whether `broker` is a broker code or a level. */
   kind: field("type", anyOf(BrokerItemType)),
   /** Name of the broker. */
   name: field("name", text),
 };
-/** One place of the broker queue, on the wire `Broker`. */
+/** An entry of the broker queue; its wire name is `Broker`. */
 export const brokerRecord = record(brokerFields, ["Broker"]);
-/** One place of the broker queue. */
+/** An entry of the broker queue. */
 export type BrokerPlace = RecordOf<typeof brokerFields>;
 
 const bookLevelFields = {
@@ -168,22 +168,22 @@ const bookLevelFields = {
   price: field("price", quoteDecimal),
   /** Quantity. */
   volume: field("volume", int64),
-  /** Orders at this level. */
+  /** Number of orders at this level. */
   orderCount: field("orederCount", int32()),
-  /** Exchange that the quantity stands on. */
+  /** Exchange of the quantity. */
   venue: field("brokeId", text),
 };
-/** One level of the order book, on the wire `OrderBook`. */
+/** One level of the order book; its wire name is `OrderBook`. */
 export const bookLevelRecord = record(bookLevelFields, ["OrderBook"]);
 /** One level of the order book. */
 export type BookLevel = RecordOf<typeof bookLevelFields>;
 
 const tickFields = {
-  /** Time of the trade in the exchange's zone. */
+  /** Time of the trade in the exchange's time zone. */
   time: field("time", text),
   /** Time of the trade, Unix milliseconds. */
   timestamp: field("timestamp", int64),
-  /** Side that started the trade. */
+  /** Side that initiated the trade. */
   side: field("side", anyOf(TickSide)),
   /** Price. */
   price: key("price", quoteDecimal),
@@ -191,20 +191,20 @@ const tickFields = {
   volume: field("volume", int64),
   /** Turnover, in the listing's currency. */
   turnover: field("turnover", quoteDecimal),
-  /** Type of the trade; no source lists the numbers. */
+  /** Type of the trade; no source lists its codes. */
   tickType: field("type", int32()),
-  /** Session that it belongs to, US. */
+  /** Trading session of the trade, US only. */
   session: field("mktTmType", anyOf(QuoteSession)),
 };
-/** One trade of the market, on the wire `Ticker`. */
+/** A trade in the market; its wire name is `Ticker`. */
 export const tickRecord = record(tickFields, ["Ticker"]);
-/** One trade of the market. */
+/** A trade in the market. */
 export type Tick = RecordOf<typeof tickFields>;
 
 const barFields = {
   /** Day. */
   date: field("date", dateDash),
-  /** Time of day, `HH:mm`; minute bars alone. */
+  /** Time of day, `HH:mm`; only in minute bars. */
   time: field("time", text),
   /** Start of the bar, Unix milliseconds. */
   timestamp: field("timestamp", int64),
@@ -216,7 +216,7 @@ const barFields = {
   lowPrice: field("lowPrice", quoteDecimal),
   /** Closing price. */
   closePrice: key("closePrice", quoteDecimal),
-  /** Close of the bar before. */
+  /** Close of the previous bar. */
   previousClose: field("lastClosePrice", quoteDecimal),
   /** Volume. */
   volume: field("volume", int64),
@@ -224,7 +224,7 @@ const barFields = {
   turnover: field("turnover", quoteDecimal),
 };
 const barRecord = record(barFields, ["KLine"]);
-/** A bar, on the wire `KLine`. */
+/** A bar; its wire name is `KLine`. */
 export type Bar = RecordOf<typeof barFields>;
 
 const timeSharePointFields = {
@@ -232,9 +232,9 @@ const timeSharePointFields = {
   time: field("time", text),
   /** Price. */
   price: key("price", quoteDecimal),
-  /** Close of the day before. */
+  /** Close of the previous day. */
   previousClose: field("lastClosePrice", quoteDecimal),
-  /** Mean price so far. */
+  /** Average price of the day so far. */
   averagePrice: field("avgPrice", quoteDecimal),
   /** Volume of the minute. */
   volume: field("volume", int64),
@@ -242,26 +242,26 @@ const timeSharePointFields = {
   turnover: field("turnover", quoteDecimal),
 };
 const timeSharePoint = record(timeSharePointFields, ["TimeShare"]);
-/** One minute of a day's price line. */
+/** One minute of an intraday price line. */
 export type TimeSharePoint = RecordOf<typeof timeSharePointFields>;
 
 /** The security. */
 const security = field("security", securityParams);
 const notInMessage = { gap: "the published message has no such field" };
-/** Session, US. */
+/** Trading session, US only. */
 const session = optional("mktTmType", asInt(oneOf(QuoteSession)), notInMessage);
 
-/** Most securities that may be subscribed at once, over all topics. */
+/** Maximum number of subscribed securities, over all topics. */
 export const maxSubscriptions = 200;
 
 const subscription = {
-  /** Topic; the ones with a number in their name are variants without documentation. */
+  /** Topic. Topics with a number in their name are undocumented variants. */
   topic: field("topicId", oneOf(PushTopic)),
-  /** Securities, at most 200 at once over all topics. */
+  /** Securities; at most 200 over all topics. */
   securities: field("security", listOf(securityParams, maxSubscriptions)),
 };
 
-/** Most bars that one answer holds. */
+/** Maximum number of bars in one answer. */
 const maxBars = 1500;
 
 /** Market data. */
@@ -278,16 +278,16 @@ export const quotes = family("quotes", {
     request: params({
       /** Securities. */
       securities: field("security", listOf(securityParams)),
-      /** Delayed data without the permission system, where delay is all that the account has. */
+      /** Requests delayed data without a permission check, for an account that has access only to delayed data. */
       delayed: optional("needDelayFlag", asText(oneOf(YesNo)), notInMessage),
-      /** Session, US; without it a quote outside hours gives the last close. */
+      /** Trading session, US only. Without it, a quote outside trading hours shows the last close. */
       session,
     }),
     response: rows("basicQot", askedQuoteRecord, { proto: ["BasicQotResponse"] }),
     socket: marketSocket("BasicQot"),
   }),
 
-  /** Resolves to the broker queue; Hong Kong alone. */
+  /** Resolves to the broker queue of a Hong Kong security. */
   brokers: operation({
     wire: "Broker",
     group: "hq",
@@ -301,9 +301,9 @@ export const quotes = family("quotes", {
     response: answerRecord({
       /** The security. */
       security: field("security", securityRecord),
-      /** Brokers that sell. */
+      /** Brokers on the ask side. */
       asks: key("brokerAskList", listOf(brokerRecord)),
-      /** Brokers that buy. */
+      /** Brokers on the bid side. */
       bids: key("brokerBidList", listOf(brokerRecord)),
     }, ["BrokerResponse"]),
     socket: marketSocket("Broker"),
@@ -319,9 +319,9 @@ export const quotes = family("quotes", {
     source: "API document 2.3, 4.6, 4.8",
     request: params({
       security,
-      /** Session, US. */
+      /** Trading session, US only. */
       session: optional("mktTmType", asInt(oneOf(QuoteSession))),
-      /** Depth feed, US. */
+      /** Depth feed, US only. */
       feed: optional("depthBookType", asInt(oneOf(DepthFeed))),
     }, (query, wrong) => {
       if (query.security?.type === "us-otc-stock") wrong("security", "a security that is not OTC");
@@ -329,11 +329,11 @@ export const quotes = family("quotes", {
     response: answerRecord({
       /** The security. */
       security: field("security", securityRecord),
-      /** Levels that sell, best first. */
+      /** Ask levels, best first. */
       asks: key("orderBookAskList", listOf(bookLevelRecord)),
-      /** Levels that buy, best first. */
+      /** Bid levels, best first. */
       bids: key("orderBookBidList", listOf(bookLevelRecord)),
-      /** Smallest step of the price. */
+      /** Tick size. */
       priceStep: field("spreadLevel", quoteDecimal),
     }, ["OrderBookResponse"]),
     socket: marketSocket("OrderBook"),
@@ -350,9 +350,9 @@ export const quotes = family("quotes", {
     source: "API document 2.3, 4.6, 4.8",
     request: params({
       security,
-      /** Ticks wanted, 1 to 1000; the broker gives at most 100, and more (500 advised) for OTC stocks alone. */
+      /** Number of ticks, 1 to 1000. The broker sends at most 100, and more only for OTC stocks (500 advised). */
       limit: field("limit", int32(1, 1000), { fallback: 100 }),
-      /** Session, US. */
+      /** Trading session, US only. */
       session,
     }),
     response: answerRecord({
@@ -364,7 +364,7 @@ export const quotes = family("quotes", {
     socket: marketSocket("Ticker"),
   }),
 
-  /** Resolves to bars. The broker answers for subscribed securities alone. */
+  /** Resolves to bars. The broker answers only for subscribed securities. */
   bars: operation({
     wire: "KL",
     group: "hq",
@@ -373,15 +373,15 @@ export const quotes = family("quotes", {
     source: "API document 2.3, 4.6, 4.8, 8",
     request: params({
       security,
-      /** Day to start at. */
+      /** First day. */
       start: field("startDate", dateInt),
-      /** Towards older or newer bars. */
+      /** Whether to continue with older or with newer bars. */
       direction: field("direction", oneOf(Direction), { fallback: "newer" }),
       /** Adjustment for splits and dividends. */
       adjustment: field("exRightFlag", oneOf(PriceAdjustment), { fallback: "none" }),
       /** Length of a bar. */
       interval: field("cycType", oneOf(BarInterval)),
-      /** Minute bars: days, by the limits of each interval. Day bars and above: bars, at most 1500. */
+      /** For minute bars, the number of days; each interval has its own maximum. For other bars, at most 1500 bars. */
       limit: field("limit", int32(1, maxBars)),
     }, (query, wrong) => {
       const days = query.interval === undefined ? undefined : barDayLimits[query.interval];
@@ -398,7 +398,7 @@ export const quotes = family("quotes", {
     socket: marketSocket("KL"),
   }),
 
-  /** Resolves to the price line of the day, minute by minute. */
+  /** Resolves to the intraday price line, minute by minute. */
   timeShare: operation({
     wire: "TimeShare",
     group: "hq",
@@ -409,7 +409,7 @@ export const quotes = family("quotes", {
     source: "API document 2.3, 4.6, 4.8",
     request: params({
       security,
-      /** Session, US. */
+      /** Trading session, US only. */
       session,
     }),
     response: answerRecord({
@@ -450,9 +450,9 @@ export const quotes = family("quotes", {
       underlying: field("securityCode", listingCode),
       /** Expiry. */
       expiry: field("expireDate", dateSlash),
-      /** In or out of the money; both when left out. */
+      /** In or out of the money; both if omitted. */
       moneyness: optional("flagInOut", oneOf(Moneyness)),
-      /** Calls or puts; both when left out. */
+      /** Calls or puts; both if omitted. */
       optionType: optional("optionType", oneOf(OptionType)),
     }),
     response: rows("optionCode", text),
@@ -473,7 +473,7 @@ export const quotes = family("quotes", {
     socket: gap("message definition and number not published"),
   }),
 
-  /** Starts the pushes of a topic. To be called again after a reconnection; `client.watch` does all of it. */
+  /** Starts the pushes of a topic. Call it again after a reconnection; `client.watch` does this for you. */
   subscribe: operation({
     wire: "Subscribe",
     group: "hq",
@@ -498,7 +498,7 @@ export const quotes = family("quotes", {
   }),
 });
 
-/** Market messages carry no prefix; their numbers are named with `HQ`. */
+/** Returns the socket mapping of a market data message; only the names of the message numbers have the prefix `HQ`. */
 function marketSocket(name: string) {
   return { request: `${name}Request`, response: `${name}Response`, requestType: `HQ${name}` };
 }

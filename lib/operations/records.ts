@@ -1,5 +1,5 @@
 /**
- * Records and lists: types made of fields, for parameters and for answers.
+ * Builds the types of parameters and answers: records, lists, and answers that servers write in several forms.
  *
  * @module
  */
@@ -14,10 +14,10 @@ import {
   type ValueType,
 } from "./types.ts";
 
-/** How a field's presence shows in the types: always there, or possibly absent. */
-export type Presence = "required" | "optional";
+/** Whether a field is always present in the type or may be absent. */
+type Presence = "required" | "optional";
 
-/** One member of a record. */
+/** A member of a record. */
 export interface Field<T = unknown, P extends Presence = Presence> extends FieldInfo {
   readonly type: ValueType<T>;
   readonly presence: P;
@@ -26,21 +26,21 @@ export interface Field<T = unknown, P extends Presence = Presence> extends Field
 /** Fields of a record, by our names. */
 export type Fields = Readonly<Record<string, Field>>;
 
-/** Details of a field. */
-export interface FieldOptions {
-  /** Other names that servers have been seen to use for it. */
+/** Options of a field. */
+interface FieldOptions {
+  /** Other names that some servers use for it. */
   aliases?: readonly string[];
   /** Why the socket has no field for it. */
   gap?: string;
 }
 
-/** A member that a request must carry. In an answer, a member that servers may leave out. */
+/** Defines a member that a request must have. In an answer, servers may omit the member. */
 export function field<T>(
   wire: string,
   type: ValueType<T>,
   options?: FieldOptions,
 ): Field<T, "required">;
-/** A member with a fallback, which a request may therefore leave out. */
+/** Defines a member with a fallback, which a request may omit. */
 export function field<T>(
   wire: string,
   type: ValueType<T>,
@@ -55,7 +55,7 @@ export function field<T>(
   return { wire, type, optional: isOptional, presence: isOptional ? "optional" : "required", ...options };
 }
 
-/** A member that a request may leave out. */
+/** Defines a member that a request may omit. */
 export function optional<T>(
   wire: string,
   type: ValueType<T>,
@@ -65,8 +65,8 @@ export function optional<T>(
 }
 
 /**
- * A member that an answer promises: without it the answer is an error. A list that is left out is an empty list, as
- * servers leave out members at zero (vendor Go SDK); a list that is `null` is an error like any other member.
+ * Defines a member that an answer must have; without it the answer is invalid. A missing list counts as empty, because
+ * servers omit empty members (vendor Go SDK). A list that is `null` is invalid, as for any other member.
  */
 export function key<T>(
   wire: string,
@@ -80,38 +80,38 @@ type Simplify<T> = { [K in keyof T]: T[K] };
 type ValueOf<F> = F extends { readonly type: ValueType<infer T> } ? T : never;
 type MayBeAbsent<F> = F extends { readonly key: true } ? false : true;
 
-/** Parameters made of such fields. */
-export type ParamsOf<F extends Fields> = Simplify<
+/** The parameters type of a set of fields. */
+type ParamsOf<F extends Fields> = Simplify<
   & { [K in keyof F as F[K]["presence"] extends "required" ? K : never]: ValueOf<F[K]> }
   & { [K in keyof F as F[K]["presence"] extends "required" ? never : K]?: ValueOf<F[K]> }
 >;
 
-/** An answer's record made of such fields. */
+/** The record type of a set of fields in an answer. */
 export type RecordOf<F extends Fields> = Simplify<
   & { [K in keyof F as MayBeAbsent<F[K]> extends true ? never : K]: ValueOf<F[K]> }
   & { [K in keyof F as MayBeAbsent<F[K]> extends true ? K : never]?: ValueOf<F[K]> }
 >;
 
 /**
- * Something that is wrong only in view of several parameters at once. It sees those that are right by themselves,
- * so that one mistake does not hide another.
+ * Checks rules that involve several parameters. It gets only the parameters that passed their own checks, so that one
+ * mistake does not hide another.
  */
-export type Refine<T> = (params: Partial<T>, wrong: (path: string, expected: string) => void) => void;
+type Refine<T> = (params: Partial<T>, wrong: (path: string, expected: string) => void) => void;
 
 const isNothing = (value: unknown) => value === undefined || value === null || value === "";
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Parameters of a request. Members that nobody described are refused, as a typo would otherwise be lost. */
+/** Defines the parameters of a request. Unknown members are rejected, because otherwise nobody would notice a typo. */
 export function params<F extends Fields>(
   fields: F,
   refine?: Refine<ParamsOf<F>>,
   proto: readonly string[] = [],
 ): ValueType<ParamsOf<F>> {
   const entries = Object.entries(fields);
-  // Next to a secret, a misspelt or misplaced value may be the secret itself.
-  const holdsSecret = entries.some(([, { type }]) => type.secret);
-  const shown = (value: unknown) => holdsSecret ? "[secret]" : value;
+  // If one member is a secret, a value under a wrong name may be that secret.
+  const hasSecret = entries.some(([, { type }]) => type.secret);
+  const shown = (value: unknown) => hasSecret ? "[secret]" : value;
   return {
     name: "parameters",
     expected: "an object of parameters",
@@ -142,7 +142,7 @@ export function params<F extends Fields>(
         if (issues.length > before) faulty.add(name);
         else if (given !== undefined) right[name] = given;
       }
-      // Each member has just passed its own check, so what is there has the shape of the parameters.
+      // Each member in `right` passed its own check, so the cast is safe.
       refine?.(right as Partial<ParamsOf<F>>, (name, expected) => {
         if (!faulty.has(name)) issues.push({ path: [...path, name], value: value[name], expected });
       });
@@ -157,7 +157,7 @@ function shapeOf(fields: Fields): Shape {
   return { kind: "record", members: Object.fromEntries(members) };
 }
 
-/** Checks a value, and hides it in the issues when it is a secret. */
+/** Checks a value. If it is a secret, the issues do not show it. */
 function checkShown(type: FieldInfo["type"], value: unknown, path: Issue["path"], issues: Issue[]): void {
   const before = issues.length;
   type.check(value, path, issues);
@@ -176,14 +176,14 @@ function encodeFields(
   return out;
 }
 
-/** Reads a request backwards, for whoever serves it: absent members stay absent, unknown ones are passed over. */
+/** Decodes a request on the server side. Absent members stay absent, and unknown members are ignored. */
 function decodeParams(entries: [string, FieldInfo][], value: unknown): Record<string, unknown> {
   if (!isObject(value)) throw new Mismatch("an object of parameters", value);
   const out: Record<string, unknown> = {};
   for (const [name, { wire, type, fallback }] of entries) {
     const given = value[wire];
     const present = given !== undefined && given !== null && given !== "";
-    // Some clients write whole numbers where text belongs; whoever serves them reads those all the same.
+    // Some clients send integers instead of text; accept them.
     const isLoose = Number.isSafeInteger(given) && type.proto.includes("string");
     if (present) out[name] = within(name, () => type.decode(isLoose ? String(given) : given));
     else if (fallback !== undefined) out[name] = fallback;
@@ -191,7 +191,7 @@ function decodeParams(entries: [string, FieldInfo][], value: unknown): Record<st
   return out;
 }
 
-/** A record of an answer, or within one. */
+/** Defines a record in an answer. */
 export function record<F extends Fields>(
   fields: F,
   proto: readonly string[] = [],
@@ -219,7 +219,7 @@ export function record<F extends Fields>(
       try {
         return fast(value);
       } catch (error) {
-        // The fast reader does not know where it was: find the member again, now with its path.
+        // The compiled decoder does not report the path of the wrong member: decode again to find it.
         if (error instanceof Mismatch) locate(entries, value);
         throw error;
       }
@@ -227,7 +227,7 @@ export function record<F extends Fields>(
   };
 }
 
-/** The answer of a command, which servers may leave out altogether. */
+/** Defines the answer to a command; servers may send no answer data. */
 export function commandAnswer<F extends Fields>(
   fields: F,
   proto: readonly string[] = [],
@@ -236,7 +236,7 @@ export function commandAnswer<F extends Fields>(
   return { ...type, decode: (value) => type.decode(value ?? {}) };
 }
 
-/** An answer that is one record. One without any member that the catalogue knows tells nothing, and is an error. */
+/** Defines an answer that is one record. A record without any known member is invalid. */
 export function answerRecord<F extends Fields>(
   fields: F,
   proto: readonly string[] = [],
@@ -247,8 +247,8 @@ export function answerRecord<F extends Fields>(
     decode(value) {
       if (isNothing(value)) throw new MissingAnswer("a record", value);
       const answer = type.decode(value);
-      // A key list that was left out is empty in ours: what counts is what came.
-      if (isObject(value) && !holdsAny(fields, value)) {
+      // Check the broker's record and not ours: decoding adds an empty list for a missing one.
+      if (isObject(value) && !hasAny(fields, value)) {
         throw new Mismatch(`a record with ${membersOf(fields)}`, value);
       }
       return answer;
@@ -256,7 +256,7 @@ export function answerRecord<F extends Fields>(
   };
 }
 
-function holdsAny(fields: FieldsInfo, value: Record<string, unknown>): boolean {
+function hasAny(fields: FieldsInfo, value: Record<string, unknown>): boolean {
   return Object.values(fields).some(({ wire, aliases = [] }) =>
     [wire, ...aliases].some((name) => value[name] !== undefined && value[name] !== null && value[name] !== "")
   );
@@ -294,8 +294,8 @@ function within<T>(step: string | number, read: () => T): T {
 }
 
 /**
- * Writes a reader for one record as straight code. A loop over fields reads and stores members by computed
- * names, which costs about ten times as much, and answers hold thousands of members.
+ * Generates the code of a decoder for one record. A loop over the fields would read and write members by computed
+ * names. That is about ten times slower, and answers contain thousands of members.
  */
 function compileDecoder<T>(fields: Fields): (value: Record<string, unknown>) => T {
   const entries = Object.entries(fields) as [string, FieldInfo][];
@@ -319,9 +319,9 @@ function compileDecoder<T>(fields: Fields): (value: Record<string, unknown>) => 
   return build(entries.map(([, { type }]) => type), absent);
 }
 
-/** A list. A lone item stands for a list of one, as some servers write it. */
+/** Defines a list. A single item counts as a list of one, because some servers send it so. */
 export function listOf<T>(type: ValueType<T>, most = Infinity): ValueType<T[]> {
-  const expected = `a list of 1 to ${most === Infinity ? "any number of" : most} items`;
+  const expected = most === Infinity ? "a list of at least 1 item" : `a list of 1 to ${most} items`;
   return {
     name: `list of ${type.name}`,
     expected,
@@ -354,24 +354,24 @@ export function listOf<T>(type: ValueType<T>, most = Infinity): ValueType<T[]> {
   };
 }
 
-/** What {@linkcode rows} needs beyond the record. */
-export interface RowsOptions {
-  /** Other names that servers have been seen to use for the list. */
+/** Options of {@linkcode rows}. */
+interface RowsOptions {
+  /** Other names that some servers use for the list. */
   aliases?: readonly string[];
-  /** Names of the messages that carry it on the socket. */
+  /** Names of the socket messages that contain the list. */
   proto?: readonly string[];
 }
 
 /**
- * An answer that is a list: under its member, under an alias, bare, one level deeper under `data`, or one row
- * written inline. A record without any member is an empty list, as servers leave out empty lists, and
- * `isListMissing` says that it proves nothing. A record of other members, no answer at all and `null` in the place of
- * the list are errors.
+ * Defines an answer that is a list. Servers send the list under its member, under an alias, without a member, one level
+ * deeper under `data`, or as a single row. A record without any members counts as an empty list, because servers omit
+ * empty lists; `isListMissing` then returns true, because this does not prove that there are no rows. A record with only
+ * other members, a missing answer, and `null` instead of the list are invalid.
  */
 export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions = {}): RowsType<T> {
   const list = listOf(type);
   const names = [member, ...options.aliases ?? []];
-  // Returns `undefined` where the answer has no list at all.
+  // Returns `undefined` if the answer has no list.
   const find = (value: unknown): unknown => {
     if (Array.isArray(value)) return value;
     if (isNothing(value)) throw new MissingAnswer("a list", value);
@@ -385,13 +385,13 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
     if (names.some((each) => each in value)) return find(value);
     return isRow(value) ? value : undefined;
   };
-  // Returns whether a record in the place of the list is one row; one without members is neither a row nor an error.
+  // Returns whether a record instead of the list is a single row. A record without members is neither a row nor invalid.
   const isRow = (value: Record<string, unknown>): boolean => {
     if (Object.values(type.fields ?? {}).some(({ wire }) => value[wire] !== undefined)) return true;
-    // Fields of a message without a definition, `#17`, say nothing about the list.
+    // Ignore fields without a definition, such as `#17`: they do not show whether there is a list.
     const others = Object.keys(value).filter((each) => value[each] !== undefined && !each.startsWith("#"));
     if (others.length === 0) return false;
-    // What has other members, or a list under another name, must not pass for an empty list.
+    // A record with other members, or with a list under another name, must not count as an empty list.
     const strange = others.find((each) => Array.isArray(value[each]));
     throw new Mismatch(
       `a list under "${member}"`,
@@ -413,15 +413,15 @@ export function rows<T>(member: string, type: ValueType<T>, options: RowsOptions
   };
 }
 
-/** An answer that is a list of records. */
-export interface RowsType<T> extends ValueType<T[]> {
-  /** What one row is. */
+/** The type of an answer that is a list of records. */
+interface RowsType<T> extends ValueType<T[]> {
+  /** Type of one row. */
   readonly rows: ValueType<T>;
-  /** Finds the rows as the broker sent them; `undefined` where the answer has no list at all. */
+  /** Returns the rows as the broker sent them; `undefined` if the answer has no list. */
   readonly wireList: (value: unknown) => unknown;
 }
 
-/** An answer that is one record, under a member or flat, as servers write both. */
+/** Defines an answer that is one record. Servers send it either under a member or without one. */
 export function nested<T>(member: string, type: ValueType<T>, proto: string): ValueType<T> {
   return {
     ...type,
@@ -432,12 +432,12 @@ export function nested<T>(member: string, type: ValueType<T>, proto: string): Va
   };
 }
 
-/** An answer that is one value: under its member, under an alias, or bare, as servers write all three. */
+/** Defines an answer that is one value. Servers send it under its member, under an alias, or without a member. */
 export function single<T>(type: ValueType<T>, member: string): ValueType<T> {
   return { ...type, decode: (value) => type.decode(isObject(value) ? value : { [member]: value }) };
 }
 
-/** Tells whether an answer has to be parsed again with its digits kept. */
+/** Returns whether an answer must be parsed again with all digits of its numbers kept. */
 export function needsDigits(error: unknown): boolean {
   return error instanceof InexactNumber;
 }

@@ -1,14 +1,14 @@
 /**
- * Fields and rules that several families use.
+ * Defines fields and checks that several families of operations share.
  *
  * @module
  */
 import { Market } from "../dictionaries/market.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
 import { commandAnswer, field, key, params, record, single } from "./records.ts";
-import { anyOf, date, flag, int32, int32Text, listingCode, oneOf, takenOrderId, text } from "./types.ts";
+import { acceptedOrderId, anyOf, date, flag, int32, int32Text, listingCode, oneOf, text } from "./types.ts";
 
-/** Market of the listing, or of the account asked about. */
+/** Market of the listing, or of the account to query. */
 export const market = field("exchangeType", oneOf(Market));
 /** Listing code; Hong Kong codes carry `.HK`. */
 export const symbol = field("stockCode", listingCode);
@@ -21,7 +21,7 @@ export const cursorPaging = {
   cursor: field("queryParamStr", text, { fallback: "0" }),
 };
 
-/** Members that tell one fill from another. They are the same before and after clearing, which adds the fees. */
+/** Members that identify a fill. Clearing adds the fees and does not change these members. */
 export const fillIdentity: readonly string[] = [
   "orderId",
   "symbol",
@@ -30,9 +30,9 @@ export const fillIdentity: readonly string[] = [
   "fillPrice",
   "filledQuantity",
 ];
-/** Members that tell one order from another, whatever its state. */
+/** Members that identify an order, whatever its state. */
 export const orderIdentity: readonly string[] = ["orderId", "symbol", "side"];
-/** Members that tell one line of the journal from another. They are the same on its day and later. */
+/** Members that identify a fund journal entry. They are the same on its day and later. */
 export const journalIdentity: readonly string[] = ["amount", "type", "typeText", "parentType"];
 
 /** Days of a history query, both included. */
@@ -43,7 +43,7 @@ export const dateRange = {
   to: field("endDate", date),
 };
 
-/** Paging by page numbers, written as numbers. */
+/** Paging by page numbers, sent as numbers. */
 export const pageNumbers = {
   /** Page, counted from 1. */
   page: field("pageNo", int32(1, 1_000_000), { fallback: 1 }),
@@ -51,7 +51,7 @@ export const pageNumbers = {
   limit: field("pageSize", int32(1, 99), { fallback: 20 }),
 };
 
-/** Paging by page numbers, which the gateway wants as text here. */
+/** Paging by page numbers, for operations where the gateway expects them as text. */
 export const pageNumbersText = {
   /** Page, counted from 1. */
   page: field("pageNo", int32Text(1, 1_000_000), { fallback: 1 }),
@@ -62,18 +62,18 @@ export const pageNumbersText = {
 /** A security of market data. */
 export const securityParams = params(
   {
-    /** What kind of security it is. */
+    /** Type of the security. */
     type: field("dataType", oneOf(SecurityType)),
-    /** Listing code, with the suffix `.HK`, `.SH` or `.SZ` where the exchange has one. */
+    /** Listing code, with the suffix `.HK`, `.SH` or `.SZ` if the exchange has one. */
     symbol: field("code", listingCode),
   },
   undefined,
   ["Security"],
 );
 
-/** A security as an answer names it. */
+/** A security in an answer. */
 export const securityRecord = record({
-  /** What kind of security it is. */
+  /** Type of the security. */
   type: field("dataType", anyOf(SecurityType)),
   /** Listing code with its suffix. */
   symbol: key("code", text),
@@ -83,17 +83,20 @@ export const securityRecord = record({
 export const orderIdAnswer = single(
   record({
     /** The broker's order number. */
-    orderId: key("data", takenOrderId, { aliases: ["orderId"] }),
+    orderId: key("data", acceptedOrderId, { aliases: ["orderId"] }),
   }, ["CommonStringResponse"]),
   "data",
 );
 
-/** The order of a cancellation whose answer names another one: `unmentioned` of each operation that cancels one. */
+/**
+ * Returns the id of the order to cancel if the answer names another order. Each operation that cancels one order uses it
+ * as `unmentioned`.
+ */
 export function cancelledAnother({ orderId }: { orderId: string }, answered: { orderId: string }): string[] {
   return answered.orderId === orderId ? [] : [orderId];
 }
 
-/** Refuses a Hong Kong code without its suffix, and a range of days that ends before it starts. */
+/** Reports a Hong Kong code without its suffix, and a date range that ends before it starts. */
 export function checkCommon(
   given: { market?: string; symbol?: string; from?: string; to?: string },
   wrong: (path: string, expected: string) => void,
@@ -106,18 +109,18 @@ export function checkCommon(
   }
 }
 
-/** An answer that says only that it worked. */
+/** An answer that reports only success. */
 export const successAnswer = commandAnswer({
-  /** True when it worked; absent when the answer does not say. */
+  /** True on success; absent if the answer does not report it. */
   success: field("success", flag),
-  /** A text that some gateways send in its place. */
+  /** A text that some gateways send instead of `success`. */
   text: field("data", text, { gap: "seen from gateways only" }),
 }, ["CommonBoolResponse"]);
 
 /** Page counters of an answer. */
 export const pageCounters = {
-  /** Page that this is, counted from 1. */
+  /** Number of this page, counted from 1. */
   page: field("curPageNo", int32()),
-  /** Rows asked for. */
+  /** Number of rows requested. */
   limit: field("curPageSize", int32()),
 };

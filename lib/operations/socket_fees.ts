@@ -1,33 +1,33 @@
 /**
- * Fees that the socket has no field for, worked out from those that it has.
+ * Computes fees that the socket message has no field for.
  *
- * The published `FareVo` ends before `fare8` and `fare9`, while its total counts them. Each market has one of the
- * two, so that what the total holds beyond the other items is that one.
+ * The published message `FareVo` lacks `fare8` and `fare9`, but its total includes them. Each market has only one of the
+ * two, so the missing fee is the total minus all other items.
  *
  * @module
  */
 import type { FeeItem } from "../dictionaries/fee_item.ts";
 import { add, compare, type Decimal, isDecimal, multiply, subtract } from "../decimal.ts";
 
-/** The item of each market that has no number; the others have neither. */
+/** The item of each market that has no field number; other markets have neither item. */
 const unnumbered: Readonly<Record<string, FeeItem>> = { hk: "disputeCouncilLevy", us: "auditTrailFee" };
 
 /**
- * Both charges are far below this part of the amount and these five cents (0.00015 % in Hong Kong, some millionths
- * of a dollar per share in the United States). What is larger is no such charge but a total that does not add up,
- * and stays visible as that.
+ * Limits of the missing fee. Both charges are far below this fraction of the amount plus five cents (0.00015 % in Hong
+ * Kong, a few millionths of a dollar per share in the United States). If the difference is larger, the total is wrong,
+ * and it stays visible as such.
  */
 const MOST_OF_AMOUNT = "0.0001";
 const MOST_BESIDE = "0.05";
 
-/** What is needed of a fill; amounts in the listing's currency. */
-export interface FillWithFees {
+/** The members of a fill that are needed here; amounts in the listing's currency. */
+interface FillWithFees {
   market?: string;
   fillAmount?: Decimal;
   fees?: Partial<Record<FeeItem, Decimal>>;
 }
 
-/** Adds the fee without a number to each fill that has its total. */
+/** Adds the fee without a field number to each fill that has a total. */
 export function completeFees(fills: readonly FillWithFees[]): FillWithFees[] {
   return fills.map((fill) => {
     const item = unnumbered[fill.market ?? ""];
@@ -38,7 +38,11 @@ export function completeFees(fills: readonly FillWithFees[]): FillWithFees[] {
   });
 }
 
-/** What the total holds beyond the items, with as many decimals; nothing when that cannot be one charge. */
+/**
+ * Returns the total minus the other items, with as many decimals as the total.
+ *
+ * @returns `undefined` if the difference cannot be the missing fee.
+ */
 function restOf({ fees: { total, ...items } = {}, fillAmount }: FillWithFees): Decimal | undefined {
   const listed = Object.values(items);
   if (total === undefined || fillAmount === undefined) return undefined;

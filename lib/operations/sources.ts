@@ -1,6 +1,6 @@
 /**
- * The catalogue's own sources as text, for what is told about operations. Loaded by the reference and the command
- * line alone; a call never needs it.
+ * Loads the catalogue's source files as text and reads descriptions of operations from them. Only the reference pages and
+ * the command line load this module; calls do not need it.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import pushes from "./pushes.ts" with { type: "text" };
 import quotes from "./quotes.ts" with { type: "text" };
 import shared from "./shared.ts" with { type: "text" };
 
-/** Text of each source that describes operations or fields, by the name of its family. */
+/** Text of each source file that describes operations or fields, by name of the family. */
 export const sources: Readonly<Record<string, string>> = {
   account,
   orders,
@@ -34,13 +34,13 @@ export const sources: Readonly<Record<string, string>> = {
 
 let comments: ReadonlyMap<string, string> | undefined;
 
-/** Returns what the catalogue says about an operation, by our name: `docOf("orders.place")`. */
+/** Returns the catalogue's description of an operation, by our name: `docOf("orders.place")`. */
 export function docOf(operationName: string): string | undefined {
   comments ??= new Map(Object.values(sources).flatMap((source) => [...readDocComments(source)]));
   return comments.get(operationName);
 }
 
-/** Returns what the catalogue says about a family, such as `orders`: the first paragraph of its source. */
+/** Returns the catalogue's description of a family, such as `orders`: the first paragraph of its source file. */
 export function docOfFamily(family: string): string | undefined {
   const head = /^\/\*\*([\s\S]*?)\*\//.exec(sources[family] ?? "")?.[1];
   return head?.replace(/@module[\s\S]*/, "").replaceAll(/\s*\n\s*\* ?/g, " ").trim();

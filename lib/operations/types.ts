@@ -1,49 +1,48 @@
 /**
- * How one value looks on both sides of the wire: what we accept, what is sent, what comes back.
+ * Defines the types of single values: which values we accept, how they are sent, and how answers are decoded.
  *
  * @module
  */
-import type { Dictionary, Unlisted } from "../dictionaries/dictionary.ts";
 import { add, type Decimal, isDecimal } from "../decimal.ts";
+import type { Dictionary, Unlisted } from "../dictionaries/dictionary.ts";
 import { type Issue, showValue } from "../errors.ts";
-import { doubleText } from "../wire/double.ts";
-import { isLong, longText } from "../wire/long.ts";
+import { doubleText, isLong, longText } from "../wire/numbers.ts";
 
-/** An answer's value that does not fit its type; the path grows as it travels outwards. */
+/** Thrown when a value in an answer does not fit its type. Each caller adds its part to the path. */
 export class Mismatch extends Error {
-  /** Where in the answer it stands. */
+  /** Path of the value in the answer. */
   readonly path: (string | number)[] = [];
   constructor(readonly expected: string, readonly value: unknown) {
     super(`expected ${expected}, got ${showValue(value)}`);
   }
 }
 
-/** An answer, or the list in it, is not there at all. */
+/** Thrown when an answer, or the list in it, is missing. */
 export class MissingAnswer extends Mismatch {}
 
-/** The code of an error about an answer that does not fit: `no-answer` when there is none. */
+/** Returns the error code for an invalid answer: `no-answer` if it is missing, else `unexpected-shape`. */
 export function codeOfMismatch(error: Mismatch): string {
   return error instanceof MissingAnswer ? "no-answer" : "unexpected-shape";
 }
 
 /**
- * A number that JSON has already turned into a double, where the digits count. Whoever parsed the text parses
- * it again with the digits kept.
+ * Thrown when the exact digits of a number matter but JSON parsing has already made it a double. The caller then parses
+ * the JSON text again with the digits kept.
  */
 export class InexactNumber extends Error {}
 
 /**
- * What is known of a text: a decimal or a whole number kept as text, a date `2025-08-15`, an instant
- * `2025-08-15T02:00:00Z`, the code of a listing or the number of an order, or something that is none of these.
+ * The form of a text: a decimal or an integer as text, a date `2025-08-15`, an instant `2025-08-15T02:00:00Z`, a code
+ * (of a listing or an order), or any other text.
  */
 export type TextForm = "decimal" | "whole" | "date" | "instant" | "code" | "other";
 
 /**
- * What a value that was read looks like, for whoever reads its members by name: expressions of recipes, columns of
+ * The shape of a decoded value, for code that reads members by name, such as expressions in recipes and columns of
  * reports.
  */
 export type Shape =
-  /** Text, of a form where one is known; `names` are those of its code table. */
+  /** Text, with its form if known; `names` are the names of its code table. */
   | {
     readonly kind: "text";
     readonly form?: TextForm;
@@ -52,9 +51,9 @@ export type Shape =
   | { readonly kind: "number" }
   | { readonly kind: "flag" }
   | { readonly kind: "list"; readonly of: Shape }
-  /** Members by their names; some may be absent. */
+  /** Members by name; some may be absent. */
   | { readonly kind: "record"; readonly members: Readonly<Record<string, Shape>> }
-  /** Values under names that nobody lists. */
+  /** Values under names that are not known in advance. */
   | { readonly kind: "map"; readonly of: Shape };
 
 const textShape: Shape = { kind: "text" };
@@ -64,50 +63,50 @@ const timeShape: Shape = { kind: "text", form: "other" };
 const codeShape: Shape = { kind: "text", form: "code" };
 const numberShape: Shape = { kind: "number" };
 
-/** One type of value, as the catalogue uses it. */
+/** A type of value in the catalogue. */
 export interface ValueType<T> {
   /** Short name for documentation. */
   readonly name: string;
-  /** What is allowed, to end a sentence that starts with "expected". */
+  /** Describes the allowed values; completes a sentence that starts with "expected". */
   readonly expected: string;
-  /** What a value of it looks like. */
+  /** Shape of a decoded value. */
   readonly shape: Shape;
-  /** Scalar types of a protobuf field that can carry it; a message name for records. */
+  /** Scalar types of the protobuf fields that can carry the value; the message name for records. */
   readonly proto: readonly string[];
-  /** The code table behind the value. */
+  /** Code table of the value. */
   readonly dictionary?: Dictionary;
-  /** Never shown in messages or logs. */
+  /** True if the value must not appear in messages or logs. */
   readonly secret?: true;
-  /** Each transport encrypts it in its own way on the way out. */
+  /** Set if each transport encrypts the value before sending. */
   readonly encrypt?: "trade-password";
   /** Whether it is a list. */
   readonly isList?: true;
   /** Inner fields, for records and lists of records. */
   readonly fields?: FieldsInfo;
-  /** Adds an issue for everything that is wrong with a value that somebody wants to send. */
+  /** Adds an issue for each mistake in a value to be sent. */
   check(value: unknown, path: Issue["path"], issues: Issue[]): void;
-  /** Our value, as the wire has it. */
+  /** Returns the wire value of our value. */
   encode(value: T): unknown;
-  /** The wire's value, as we have it. Throws {@linkcode Mismatch} or {@linkcode InexactNumber}. */
+  /** Returns our value of a wire value. Throws {@linkcode Mismatch} or {@linkcode InexactNumber}. */
   decode(value: unknown): T;
 }
 
-/** What documentation and tests read of a record's fields. */
+/** The fields of a record, without their exact value types. */
 export type FieldsInfo = Readonly<Record<string, FieldInfo>>;
 
-/** What documentation and tests read of one field. */
+/** A field, without its exact value type. */
 export interface FieldInfo {
   /** The member's name on the wire. */
   readonly wire: string;
-  /** Its type. */
+  /** Type of its value. */
   readonly type: ValueType<unknown>;
-  /** May be left out. */
+  /** Whether a request may omit it. */
   readonly optional: boolean;
-  /** An answer without it is an error. */
+  /** True if an answer without it is invalid. */
   readonly key?: true;
-  /** What is sent when it is left out. */
+  /** Value that is sent if it is omitted. */
   readonly fallback?: unknown;
-  /** Other names that servers have been seen to use for it. */
+  /** Other names that some servers use for it. */
   readonly aliases?: readonly string[];
   /** Why the socket has no field for it. */
   readonly gap?: string;
@@ -163,7 +162,7 @@ function textLike(name: string, expected: string, pattern: RegExp, shape?: Shape
 /** Free text that is not empty. */
 export const text: ValueType<string> = textLike("text", "text that is not empty", /\S/);
 
-/** A stock, option or future as the broker codes it; Hong Kong codes carry `.HK`. */
+/** The broker's code for a stock, option or future; Hong Kong codes carry `.HK`. */
 export const listingCode: ValueType<string> = textLike(
   "listing code",
   'a listing code such as "00700.HK" or "AAPL"',
@@ -175,7 +174,7 @@ function isOrderId(value: unknown): boolean {
   return typeof value === "string" && /^\S{1,64}$/.test(value);
 }
 
-/** An order number. Text, also where a server sends digits. */
+/** An order number. Always text, even if a server sends a number. */
 export const orderId: ValueType<string> = scalar<string>({
   name: "order id",
   expected: "an order number as text",
@@ -189,25 +188,25 @@ export const orderId: ValueType<string> = scalar<string>({
   },
 });
 
-/** Whether a text can be the number of an order that the broker has taken. */
-function isTakenOrderId(id: string): boolean {
+/** Returns whether a text can be the number of an order that the broker has accepted. */
+function isAcceptedOrderId(id: string): boolean {
   return isOrderId(id) && /^[\w.:#/][\w.:#/-]*$/.test(id) && /[1-9]/.test(id);
 }
 
 /**
- * The number of one order as the answer to a write has it. `0`, a negative number, a list of numbers and a word
- * without a digit name no order.
+ * The order number in the answer to a write. `0`, a negative number, a list of numbers and a word without a digit are
+ * not order numbers.
  */
-export const takenOrderId: ValueType<string> = {
+export const acceptedOrderId: ValueType<string> = {
   ...orderId,
   decode: (value) => {
     const id = orderId.decode(value);
-    if (!isTakenOrderId(id)) throw new Mismatch("the number of one order", value);
+    if (!isAcceptedOrderId(id)) throw new Mismatch("the number of one order", value);
     return id;
   },
 };
 
-/** Text that must never be shown. */
+/** Text that must not appear in messages or logs. */
 export const secret: ValueType<string> = {
   ...scalar<string>({
     name: "secret",
@@ -222,21 +221,21 @@ export const secret: ValueType<string> = {
   secret: true,
 };
 
-/** The trade password: plain here, encrypted by each transport in its own way. */
+/** The trade password in plain text; each transport encrypts it before sending. */
 export const tradePassword: ValueType<string> = { ...secret, encrypt: "trade-password" };
 
-/** Writes `1e2`, `+5` and `.5` as `100`, `5` and `0.5`: a broker reads plain digits alone. */
+/** Returns `1e2`, `+5` and `.5` as `100`, `5` and `0.5`: the broker accepts only plain digits. */
 function plainDigits(value: Decimal): Decimal {
   return /^-?\d+(\.\d+)?$/.test(value) ? value : add(value);
 }
 
-/** A number of JSON is a double by now, and even a whole one may have been another: only its text will do. */
+/** Decodes a decimal. A JSON number is already a double, and even an integer may have lost digits: only text is exact. */
 function decimalOf(value: unknown): Decimal {
   if (typeof value === "number") throw new InexactNumber();
   return textOf(value);
 }
 
-/** A decimal number as text, of any sign; exact. */
+/** An exact decimal number as text, positive or negative. */
 export const decimal: ValueType<Decimal> = scalar<Decimal>({
   name: "decimal",
   expected: 'a decimal as text, such as "12.50"',
@@ -261,7 +260,7 @@ export const positiveDecimal: ValueType<Decimal> = scalar<Decimal>({
   decode: decimalOf,
 });
 
-/** A decimal of zero or more, for prices (a market order sends `"0"`). */
+/** A decimal of zero or more, for prices (`"0"` for a market order). */
 export const priceDecimal: ValueType<Decimal> = scalar<Decimal>({
   name: "decimal of zero or more",
   expected: 'a decimal of zero or more as text, such as "350.20"',
@@ -272,7 +271,7 @@ export const priceDecimal: ValueType<Decimal> = scalar<Decimal>({
   decode: decimalOf,
 });
 
-/** A whole number of 32 bits within bounds. */
+/** An integer of 32 bits within bounds. */
 export function int32(min = -2_147_483_648, max = 2_147_483_647): ValueType<number> {
   const bounded = min > -2_147_483_648 || max < 2_147_483_647;
   return scalar<number>({
@@ -285,27 +284,27 @@ export function int32(min = -2_147_483_648, max = 2_147_483_647): ValueType<numb
   });
 }
 
-/** A whole number within bounds that the gateway wants as text. */
+/** An integer within bounds that the gateway expects as text. */
 export function int32Text(min: number, max: number): ValueType<number> {
   return { ...int32(min, max), proto: ["int32"], encode: String };
 }
 
-/** A whole number within bounds that the broker's messages carry as text, such as a count of days. */
+/** An integer within bounds that the broker's messages contain as text, such as a number of days. */
 export function wholeText(min: number, max: number): ValueType<number> {
   return { ...int32(min, max), proto: ["string"], encode: String };
 }
 
-/** A whole number of 64 bits, as text: exact at any size. */
+/** An integer of 64 bits, as text so that it stays exact. */
 export const int64: ValueType<string> = scalar<string>({
   name: "64-bit whole number",
   expected: "a whole number as text",
   shape: { kind: "text", form: "whole" },
   proto: ["int64", "uint64", "int32"],
   accepts: (value) => typeof value === "string" && /^-?\d{1,20}$/.test(value),
-  // JSON writes them as numbers; beyond the exact range of a double only text keeps the digits.
+  // JSON contains them as numbers. Beyond the exact range of a double, only text keeps the digits.
   encode: (value) => Number.isSafeInteger(Number(value)) ? Number(value) : value,
   decode: (value) => {
-    // A protobuf reader hands over two halves; a stream of quotes wants the short way through.
+    // The protobuf decoder returns two halves. Convert them first: this is the fastest path for quotes.
     if (isLong(value)) return longText(value);
     const digits = textOf(value);
     if (!/^-?\d+$/.test(digits)) throw new Mismatch("a whole number", value);
@@ -314,8 +313,8 @@ export const int64: ValueType<string> = scalar<string>({
 });
 
 /**
- * A price, amount or ratio of market data: a double on the wire, decimal text here. Text on the wire stays as it is;
- * of a double it is the shortest text that gives back the same double.
+ * A price, amount or ratio of market data: a double on the wire, a decimal string here. A double becomes the shortest
+ * text that converts back to the same double. Text on the wire is accepted too.
  */
 export const quoteDecimal: ValueType<Decimal> = scalar<Decimal>({
   name: "decimal",
@@ -333,7 +332,7 @@ export const quoteDecimal: ValueType<Decimal> = scalar<Decimal>({
   },
 });
 
-/** Yes or no. */
+/** True or false. */
 export const flag: ValueType<boolean> = scalar<boolean>({
   name: "true or false",
   expected: "true or false",
@@ -347,14 +346,14 @@ export const flag: ValueType<boolean> = scalar<boolean>({
   },
 });
 
-/** Yes or no, which the wire writes as 1 or 0. */
+/** True or false, sent as 1 or 0. */
 export const flagInt: ValueType<boolean> = {
   ...flag,
   proto: ["int32"],
   encode: (value) => value ? 1 : 0,
 };
 
-/** Yes or no, which the wire writes as `"1"` or `"0"`. */
+/** True or false, sent as `"1"` or `"0"`. */
 export const flagText: ValueType<boolean> = {
   ...flag,
   proto: ["string"],
@@ -369,7 +368,7 @@ function isDate(value: unknown): boolean {
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value);
 }
 
-/** Writes `2025-08-15` for `20250815` or `2025/08/15`; anything else stays as it came. */
+/** Returns `2025-08-15` for `20250815` or `2025/08/15`, and any other text unchanged. */
 function isoDate(value: unknown): string {
   const raw = textOf(value);
   if (/^\d{8}$/.test(raw)) return `${raw.slice(0, 4)}-${raw.slice(4, 6)}-${raw.slice(6)}`;
@@ -398,22 +397,22 @@ export const date: ValueType<string> = dateType(
   ["string", "int32"],
   (value) => value.replaceAll("-", ""),
 );
-/** A date that the wire writes as the number 20250815. */
+/** A date, sent as the number 20250815. */
 export const dateInt: ValueType<string> = dateType(
   "date",
   ["int64", "int32"],
   (value) => Number(value.replaceAll("-", "")),
 );
-/** A date that the wire writes as `2025/08/15`. */
+/** A date, sent as `2025/08/15`. */
 export const dateSlash: ValueType<string> = dateType(
   "date",
   ["string"],
   (value) => value.replaceAll("-", "/"),
 );
-/** A date that the wire writes as `2025-08-15`. */
+/** A date, sent as `2025-08-15`. */
 export const dateDash: ValueType<string> = dateType("date", ["string"], (value) => value);
 
-/** A time of day, `09:30:05` here and `093005` on the wire; anything else stays as it came. */
+/** A time of day, `09:30:05` here and `093005` on the wire. Any other text in an answer stays unchanged. */
 export const timeOfDay: ValueType<string> = scalar<string>({
   name: "time of day",
   expected: 'a time of day such as "09:30:05"',
@@ -427,7 +426,7 @@ export const timeOfDay: ValueType<string> = scalar<string>({
   },
 });
 
-/** A date and time in the exchange's zone, such as `2025-08-15 09:30:05`. */
+/** A date and time in the exchange's time zone, such as `2025-08-15 09:30:05`. */
 export const dateTime: ValueType<string> = scalar<string>({
   name: "date and time",
   expected: 'a date that exists with a time, such as "2025-08-15 09:30:05"',
@@ -459,7 +458,7 @@ function coded<Name extends string, T extends string>(
   };
 }
 
-/** A name from a code table, for sending: closed. `only` narrows the table. */
+/** A name from a code table, for requests: accepts only listed names. `only` limits the allowed names. */
 export function oneOf<Name extends string>(table: Dictionary<Name>): CodedType<Name>;
 export function oneOf<Name extends string, Only extends Name>(
   table: Dictionary<Name>,
@@ -470,10 +469,10 @@ export function oneOf<Name extends string>(table: Dictionary<Name>, only: readon
   return { ...scalar<Name>(init), dictionary: init.dictionary };
 }
 
-/** A type with a code table behind it. */
-export type CodedType<T> = ValueType<T> & { readonly dictionary: Dictionary };
+/** A type with a code table. */
+type CodedType<T> = ValueType<T> & { readonly dictionary: Dictionary };
 
-/** A name from a code table, for reading: open. A code that no table lists stays as `"unlisted:9"`. */
+/** A name from a code table, for answers: a code that the table does not list becomes `"unlisted:9"`. */
 export function anyOf<Name extends string>(table: Dictionary<Name>): CodedType<Name | Unlisted> {
   const isUnlisted = (value: unknown) => typeof value === "string" && value.startsWith("unlisted:");
   const init = coded<Name, Name | Unlisted>(
@@ -484,12 +483,12 @@ export function anyOf<Name extends string>(table: Dictionary<Name>): CodedType<N
   return { ...scalar<Name | Unlisted>(init), dictionary: init.dictionary };
 }
 
-/** The same type for a member that the wire writes as text although its code table holds numbers. */
+/** Returns the type for a member that is sent as text although the codes of its table are numbers. */
 export function asText<V extends ValueType<unknown>>(type: V): V {
   return { ...type, proto: ["string"], encode: (value: unknown) => String(type.encode(value)) };
 }
 
-/** The same type for a member that the wire writes as a number although its code table holds text. */
+/** Returns the type for a member that is sent as a number although the codes of its table are text. */
 export function asInt<V extends ValueType<unknown>>(type: V): V {
   return { ...type, proto: ["int32"], encode: (value: unknown) => Number(type.encode(value)) };
 }

@@ -1,5 +1,5 @@
 /**
- * Rows of a list as the broker sent them, beside ours: for members that the catalogue does not know.
+ * Keeps the broker's original rows together with the decoded ones, to find members that the catalogue does not list.
  *
  * @module
  */
@@ -7,9 +7,9 @@ import type { AnyOperation } from "./operation.ts";
 import type { FieldsInfo } from "./types.ts";
 
 /** A row in the broker's spelling. */
-export type WireRow = Readonly<Record<string, unknown>>;
+type WireRow = Readonly<Record<string, unknown>>;
 
-/** Member of our row with the broker's row; JSON leaves it out. A weak map costs several times as much. */
+/** Member of a decoded row that contains the broker's row; JSON omits it. A `WeakMap` is several times slower. */
 const WIRE = Symbol("the row as the broker sent it");
 
 interface Remembering {
@@ -21,13 +21,15 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 const answers = new WeakMap<object, unknown>();
 
-/** Returns an answer as the broker sent it; `undefined` when the call did not ask for it. */
+/** Returns an answer as the broker sent it. @returns `undefined` if the call did not request it. */
 export function wireAnswerOf(answer: unknown): unknown {
   return typeof answer === "object" && answer !== null ? answers.get(answer) : undefined;
 }
 
 /**
- * Remembers what the broker sent of an answer and of each of its rows. `data` is what the answer was decoded from.
+ * Stores what the broker sent for an answer and for each of its rows.
+ *
+ * @param data The broker's data, before it was decoded to `answer`.
  */
 export function rememberWire(operation: AnyOperation, answer: unknown, data: unknown): void {
   if (typeof answer === "object" && answer !== null) answers.set(answer, data);
@@ -40,7 +42,7 @@ export function rememberWire(operation: AnyOperation, answer: unknown, data: unk
   }
 }
 
-/** The list of an answer as the broker sent it; nothing where the answer has none. */
+/** Returns the list of an answer as the broker sent it. @returns `undefined` if the answer has no list. */
 function wireListOf({ response }: AnyOperation, data: unknown): unknown {
   const { rows } = response.fields ?? {};
   return "wireList" in response && typeof response.wireList === "function"
@@ -52,7 +54,10 @@ function wireListOf({ response }: AnyOperation, data: unknown): unknown {
 
 const withoutList = new WeakSet<object>();
 
-/** Remembers of a list that the broker sent none: `null`, `{}` or nothing where `[]` says that there are no rows. */
+/**
+ * Marks a list answer that contains no list: the broker sent `null`, `{}` or nothing instead of `[]`, which would mean
+ * that there are no rows.
+ */
 export function rememberMissingList(operation: AnyOperation, answer: unknown, data: unknown): void {
   const isList = operation.paging !== undefined || "wireList" in operation.response;
   if (!isList || typeof answer !== "object" || answer === null) return;
@@ -60,11 +65,14 @@ export function rememberMissingList(operation: AnyOperation, answer: unknown, da
   if (list === undefined || list === null) withoutList.add(answer);
 }
 
-/** What an answer without a list says: nothing that proves that there are no rows. */
+/** Explains why an answer without a list does not prove that there are no rows. */
 export const LIST_LEFT_OUT =
-  "the answer holds no list; some servers leave out an empty one, and a broken one looks the same";
+  "the answer contains no list; some servers omit an empty list, and a broken answer looks the same";
 
-/** Returns whether a page or a list that comes at once came without a list. On a socket an empty list cannot be told from none: it never does. */
+/**
+ * Returns whether an answer that should contain a page or a list has none. Always false over the socket, which cannot
+ * distinguish an empty list from a missing one.
+ */
 export function isListMissing(answer: object): boolean {
   return withoutList.has(answer);
 }
@@ -74,12 +82,12 @@ function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [value];
 }
 
-/** Returns a row as the broker sent it; `undefined` when the call did not ask for it. */
+/** Returns a row as the broker sent it. @returns `undefined` if the call did not request it. */
 export function wireOf(row: Readonly<Record<string, unknown>>): WireRow | undefined {
   return (row as Remembering)[WIRE];
 }
 
-/** Fields of nested records, by their names on the wire; `undefined` for plain members. */
+/** Fields of nested records by wire name; `undefined` for members that are not records. */
 type Known = ReadonlyMap<string, FieldsInfo | undefined>;
 const known = new WeakMap<FieldsInfo, Known>();
 
@@ -96,13 +104,13 @@ function knownOf(fields: FieldsInfo): Known {
   return names;
 }
 
-/** Returns whether a member is empty: servers send empty members for what a row does not have. */
+/** Returns whether a member is empty. Servers send empty members for values that a row does not have. */
 function isNothing(value: unknown): boolean {
   if (typeof value === "object" && value !== null) return Object.keys(value).length === 0;
   return value === undefined || value === null || value === "";
 }
 
-/** Calls back for each member that the fields do not know and that is not empty: `matchNo`, `fareVo.fare10`. */
+/** Calls `found` for each member that is not listed in `fields` and not empty: `matchNo`, `fareVo.fare10`. */
 export function eachUnknown(
   fields: FieldsInfo,
   row: WireRow,
@@ -124,7 +132,7 @@ export function eachUnknown(
   }
 }
 
-/** Counts the members of an answer, as the broker sent it, that the catalogue does not know; by their paths. */
+/** Returns the paths of members in the broker's answer that the catalogue does not list, with how often each occurs. */
 export function unknownMembers(operation: AnyOperation, data: unknown): Map<string, number> {
   const counts = new Map<string, number>();
   const count = (path: string) => counts.set(path, (counts.get(path) ?? 0) + 1);

@@ -1,6 +1,6 @@
 /**
- * What the person behind the account does while the recipes run: a little trading, so that exports have rows, fees
- * have something to clear, and orders stand open towards the close.
+ * Simulates the trading of the account's owner during a rehearsal, so that exports contain rows, fees are cleared, and
+ * some orders are open before the close.
  *
  * @module
  */
@@ -13,24 +13,24 @@ import type { Broker } from "../simulator/broker/broker.ts";
 const MINUTE_MS = 60_000;
 const SYMBOL = "00700.HK";
 
-/** Something that the person does at an instant, epoch milliseconds. */
-export interface Deed {
+/** An action of the account's owner at an instant, Unix milliseconds. */
+interface OwnerAction {
   at: number;
   do(broker: Broker): void;
 }
 
 /**
- * Lists what is done between two days: half an hour after each open of Hong Kong a lot is bought, or sold again the
- * day after; half an hour before each close an order is placed that is too low to be filled.
+ * Returns the owner's actions between two days. Half an hour after each Hong Kong open, the owner buys a lot, or sells
+ * it again on the next day. Half an hour before each close, the owner places a buy order that is too low to be filled.
  */
-export function deedsBetween(from: string, to: string): Deed[] {
+export function ownerActionsBetween(from: string, to: string): OwnerAction[] {
   return sessionsBetween("XHKG", from, to).flatMap((session: Session, index) => [
     { at: session.openAt + 30 * MINUTE_MS, do: (broker: Broker) => trade(broker, index % 2 === 0) },
     { at: session.closeAt - 30 * MINUTE_MS, do: (broker: Broker) => place(broker, "buy", "0.9") },
   ]);
 }
 
-/** Buys a lot above the market, or sells one below it. */
+/** Buys a lot above the market price, or sells one below it, so that the order fills. */
 function trade(broker: Broker, isPurchase: boolean): void {
   if (isPurchase) place(broker, "buy", "1.01");
   else place(broker, "sell", "0.99");
@@ -40,7 +40,7 @@ function place(broker: Broker, side: "buy" | "sell", factor: string): void {
   const [quote] = broker.call("quotes.latest", {
     securities: [{ type: "hk-stock", symbol: SYMBOL }],
   }) as Result<typeof quotes.latest>;
-  // A whole price stands on the grid of every price that this share has had.
+  // A whole price is a multiple of every tick size that this stock has had.
   const price = round(multiply(quote?.lastPrice ?? "0", factor), 0, "down");
   broker.call("orders.place", {
     market: "hk",

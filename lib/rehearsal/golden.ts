@@ -1,15 +1,15 @@
 /**
- * Comparing a report with the one that was kept.
+ * Compares a report with a stored one.
  *
  * @module
  */
 
-/** Lines around a difference that are shown with it. */
+/** Number of unchanged lines to show before and after a difference. */
 const AROUND = 2;
 
 /**
- * Compares two texts line by line and returns what differs: kept lines that are gone with `-`, new ones with `+`,
- * some of those around them with a blank; nothing when the texts are the same.
+ * Returns the differences between two texts: missing lines with `-`, new lines with `+`, and some unchanged lines around
+ * them with a blank. Returns no lines if the texts are the same.
  */
 export function differences(kept: string, found: string): string[] {
   if (kept === found) return [];
@@ -31,7 +31,7 @@ interface Marked {
   line: string;
 }
 
-/** Finds the longest common run of lines, beginning and end apart, as most of two reports is the same. */
+/** Marks each line as common, missing or new. Handles equal lines at the start and end first, because most are equal. */
 function align(before: readonly string[], after: readonly string[]): Marked[] {
   let start = 0;
   while (start < before.length && start < after.length && before[start] === after[start]) start++;
@@ -47,10 +47,10 @@ function align(before: readonly string[], after: readonly string[]): Marked[] {
 }
 
 function alignMiddle(before: readonly string[], after: readonly string[]): Marked[] {
-  // lengths[i][j]: longest common subsequence of what follows line i and line j.
+  // lengths[i][j]: length of the longest common subsequence of the lines from i and the lines from j.
   const width = after.length + 1;
   const lengths = new Uint32Array((before.length + 1) * width);
-  const at = (i: number, j: number) => lengths[i * width + j]!; // within the table
+  const at = (i: number, j: number) => lengths[i * width + j]!; // the index is valid
   for (let i = before.length - 1; i >= 0; i--) {
     for (let j = after.length - 1; j >= 0; j--) {
       lengths[i * width + j] = before[i] === after[j]
@@ -62,12 +62,12 @@ function alignMiddle(before: readonly string[], after: readonly string[]): Marke
   let [i, j] = [0, 0];
   while (i < before.length || j < after.length) {
     if (i < before.length && j < after.length && before[i] === after[j]) {
-      marked.push({ mark: " ", line: before[i]! }); // as just compared
+      marked.push({ mark: " ", line: before[i]! }); // the condition above checked it
       i++;
       j++;
     } else if (i < before.length && (j >= after.length || at(i + 1, j) >= at(i, j + 1))) {
-      marked.push({ mark: "-", line: before[i++]! }); // within the list
-    } else marked.push({ mark: "+", line: after[j++]! }); // as above
+      marked.push({ mark: "-", line: before[i++]! }); // the condition above checked the index
+    } else marked.push({ mark: "+", line: after[j++]! }); // lines of `after` remain in this branch
   }
   return marked;
 }

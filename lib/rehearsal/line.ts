@@ -1,36 +1,36 @@
 /**
- * The line between a recipe's client and the simulated gateway: real sockets, with delays that pass in virtual time.
+ * Carries the calls of a recipe's client to the simulated gateway: over real sockets, with delays in virtual time.
  *
  * @module
  */
 import type { AnyOperation } from "../operations/operation.ts";
 import { lost } from "../transports/outcome.ts";
-import type { PushHooks, PushStream } from "../transports/push.ts";
+import type { PushHooks, PushStream } from "../transports/push/stream.ts";
 import type { CallOptions, Transport } from "../transports/transport.ts";
-import type { Work } from "./baton.ts";
+import type { Work } from "./turn.ts";
 
-/** How long a call waits for its answer, as the gateway's transport does. */
+/** How long a call waits for its answer. The same as in the gateway transport. */
 const TIMEOUT_MS = 10_000;
 
-/** What a line does to the calls on it. */
-export interface LineOptions {
+/** Options of a {@linkcode Line}. */
+interface LineOptions {
   transport: Transport;
   work: Work;
-  /** Whether anybody is there at the other end. */
+  /** Returns whether the gateway is running. */
   isOn(): boolean;
-  /** How long an answer takes, milliseconds. */
+  /** Returns the delay of an answer, milliseconds. */
   slowMs(): number;
   /** Waits in virtual time. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Called when an answer is there and before anybody sees it; one that never returns is the death of the process. */
+  /** Called after an answer arrived and before the caller gets it. Never resolves if the process has died. */
   onAnswer(): Promise<void>;
-  /** Told of each stream of pushes. */
+  /** Called for each new push stream. */
   onStream(stream: PushStream): void;
-  /** Told of each call that is really under way. */
+  /** Called for each call that was really sent. */
   track(call: Promise<unknown>): void;
 }
 
-/** Carries the calls of one piece of work. */
+/** Carries the calls of one step. */
 export class Line implements Transport {
   readonly name: string;
   readonly #options: LineOptions;
@@ -59,15 +59,15 @@ export class Line implements Transport {
   openPushes(hooks: PushHooks): Promise<PushStream> {
     const { transport, work, isOn, onStream } = this.#options;
     return work.call(async () => {
-      // The gateway's transport has pushes; only the interface leaves them open.
+      // The gateway transport supports pushes; in the interface they are optional.
       const stream = await transport.openPushes!(hooks);
-      if (isOn()) await stream.connected().catch(() => {}); // the stream's own events tell what came of it
+      if (isOn()) await stream.connected().catch(() => {}); // the stream's own events report the failure
       onStream(stream);
       return stream;
     });
   }
 
-  /** The transport belongs to the rehearsal. */
+  /** Does nothing: the rehearsal closes the transport. */
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve();
   }
@@ -79,7 +79,7 @@ export class Line implements Transport {
   ): Promise<unknown> {
     const { work, slowMs, sleep, onAnswer, track } = this.#options;
     const [slow, timeoutMs] = [slowMs(), options.timeoutMs ?? TIMEOUT_MS];
-    // What is late is its answer: the call itself is taken at once.
+    // The gateway gets the call immediately; only the answer is late.
     const result = await work.call(() => {
       const sent = send().then((value) => ({ value }), (error: unknown) => ({ error }));
       track(sent);

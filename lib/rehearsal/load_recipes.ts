@@ -1,12 +1,12 @@
 /**
- * Recipes for a rehearsal: from a folder, from files, or as they are.
+ * Loads the recipes of a rehearsal from a folder or from files.
  *
  * @module
  */
-import { mayBeRecipe } from "../steps/load_recipe.ts";
-import { type CompiledRecipe, loadRecipe } from "../steps/mod.ts";
+import { recipesOfFolder } from "../recipes/recipe_folder.ts";
+import { type CompiledRecipe, loadRecipe } from "../recipes/mod.ts";
 
-/** Loads recipes as they would be loaded at an instant, epoch milliseconds. */
+/** Loads recipes as of an instant, Unix milliseconds. Compiled recipes are returned as they are. */
 export async function loadRecipes(
   given: string | URL | readonly (string | URL | CompiledRecipe)[],
   at: number,
@@ -26,7 +26,5 @@ const pathOf = (given: string | URL) =>
 
 async function filesOf(path: string): Promise<string[]> {
   if (!(await Deno.stat(path)).isDirectory) return [path];
-  const names = (await Array.fromAsync(Deno.readDir(path))).filter(({ isDirectory }) => !isDirectory)
-    .map(({ name }) => name).filter((name) => mayBeRecipe(name) && !/^hsgate\.(ya?ml|json)$/.test(name));
-  return names.sort().map((name) => `${path.replace(/\/+$/, "")}/${name}`);
+  return (await recipesOfFolder(path)).flatMap((file) => file.isOutside ? [] : [file.path]);
 }

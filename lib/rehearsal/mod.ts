@@ -1,8 +1,8 @@
 /**
- * Rehearsals: what recipes would do over days, months or a year, in seconds. Schedules, misfire, calendars and steps
- * are the real ones, the broker is the simulator, and time is made up.
+ * Rehearses recipes: runs them over days, months or a year of virtual time within seconds. Schedules, misfire policies,
+ * calendars and steps are the real ones; the broker is the simulator.
  *
- * @example A test of recipes of one's own
+ * @example Test your own recipes
  * ```ts
  * import { rehearse, reportLines } from "hsgate/rehearsal";
  *

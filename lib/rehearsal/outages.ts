@@ -1,49 +1,49 @@
 /**
- * The script of what goes wrong during a rehearsal.
+ * Reads and checks the outage script of a rehearsal.
  *
  * @module
  */
 import * as z from "zod";
-import { durationExpected, durationOf, durationPattern, readDuration } from "../steps/durations.ts";
-import { RecipeError } from "../steps/mod.ts";
-import { readRecipeText } from "../steps/recipe_text.ts";
-import { checkSchema, type Found } from "../steps/schema_issues.ts";
+import { durationExpected, durationOf, durationPattern, readDuration } from "../recipes/durations.ts";
+import { RecipeError } from "../recipes/mod.ts";
+import { readRecipeText } from "../recipes/recipe_text.ts";
+import { checkSchema, type Found } from "../recipes/schema_issues.ts";
 
-/** Everything that can go wrong, and what it means. */
+/** Every kind of outage with its description. */
 export const outageKinds = {
-  "scheduler-down": "the scheduler is stopped in order, and started anew after `for`",
+  "scheduler-down": "the scheduler stops gracefully, and starts again after `for`",
   "kill":
-    "its process dies in the middle of the next run, at a call or a step's end, and starts anew after `for`",
-  "machine-asleep": "the lid is closed for `for`: the wall clock goes on, the process does not",
-  "gateway-down": "the gateway is not running for `for`; after that the login is gone",
-  "gateway-slow": "every answer takes `by` (30s), for `for`; a call waits for 10 seconds",
-  "busy": "the broker refuses every call as busy, for `for`",
-  "login-expired": "the login runs out; with `for` no new one works so long",
+    "the scheduler's process dies during the next run, at a call or at the end of a step, and starts again after `for`",
+  "machine-asleep": "the machine sleeps for `for`: the wall clock advances, the process does not run",
+  "gateway-down": "the gateway does not run for `for`; after that the login has expired",
+  "gateway-slow": "every answer takes `by` (30s), for `for`; a call waits 10 seconds for its answer",
+  "busy": "the broker rejects every call as busy, for `for`",
+  "login-expired": "the login expires; with `for`, every new login fails for that long",
   "displaced": "another device takes the login over, and keeps it for `for`",
-  "clock-jump": "the wall clock is set on or back by `by`, and with `for` right again after that",
+  "clock-jump": "the wall clock is set forward or back by `by`; with `for`, it is corrected after that time",
   "pause": "a person pauses `recipe`",
-  "resume": "a person resumes `recipe`; with `catchUp` what the pause left out is made up for",
+  "resume": "a person resumes `recipe`; with `catchUp`, the slots missed during the pause are caught up",
 } as const;
 
-/** What goes wrong. */
+/** A kind of outage. */
 export type OutageKind = keyof typeof outageKinds;
 
-/** One line of the script, as a person writes it. */
+/** One entry of the script. */
 export interface Outage {
-  /** When, with its offset: `2025-03-05T09:00+08:00`. */
+  /** Start, with a UTC offset: `2025-03-05T09:00+08:00`. */
   at: string;
   what: OutageKind;
-  /** How long, such as `3h`. */
+  /** Duration, such as `3h`. */
   for?: string;
-  /** `clock-jump`: by how much, such as `-2h`; `gateway-slow`: how long an answer takes. */
+  /** For `clock-jump`, the change, such as `-2h`; for `gateway-slow`, the delay of an answer. */
   by?: string;
-  /** `pause` and `resume`: the name of the recipe. */
+  /** For `pause` and `resume`, the name of the recipe. */
   recipe?: string;
-  /** `resume`: make up for what was left out. */
+  /** For `resume`, whether to catch up the missed slots. */
   catchUp?: boolean;
 }
 
-/** An outage that was checked; times in milliseconds. */
+/** A checked outage; times in milliseconds. */
 export interface PlannedOutage {
   at: number;
   what: OutageKind;
@@ -55,7 +55,7 @@ export interface PlannedOutage {
 
 const kinds = Object.keys(outageKinds) as [OutageKind, ...OutageKind[]]; // the table is not empty
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/;
-const instantExpected = 'an instant with its offset, such as "2025-03-05T09:00+08:00"';
+const instantExpected = 'a time with a UTC offset, such as "2025-03-05T09:00+08:00"';
 const span = z.string().regex(durationPattern, durationExpected);
 
 const outage = z.strictObject({
@@ -83,7 +83,7 @@ const needsFor: readonly OutageKind[] = [
   "displaced",
 ];
 const takesFor: readonly OutageKind[] = [...needsFor, "kill", "login-expired", "clock-jump"];
-/** These keep the same thing out of order, so two of them must not overlap. */
+/** The part that an outage affects. Two outages of the same part must not overlap. */
 const lanes: Partial<Record<OutageKind, string>> = {
   "scheduler-down": "process",
   "kill": "process",
@@ -99,23 +99,23 @@ const lanes: Partial<Record<OutageKind, string>> = {
 const KILLED_MS = 60_000;
 const SLOW_MS = 30_000;
 
-/** What a script is checked against. */
-export interface OutageOptions {
-  /** Names of the recipes that `pause` and `resume` may name. */
+/** Options for checking a script. */
+interface OutageOptions {
+  /** Names of the recipes for `pause` and `resume`. */
   recipes: readonly string[];
-  /** First and last instant of the rehearsal, epoch milliseconds. */
+  /** First and last instant of the rehearsal, Unix milliseconds. */
   from: number;
   to: number;
 }
 
 /**
- * Reads a script in YAML, a list of outages.
+ * Parses a script in YAML, a list of outages.
  *
- * @throws {RecipeError} With everything that is wrong, each by its place.
+ * @throws {RecipeError} When the script is invalid. Lists all mistakes with line and column.
  */
 export function readOutages(text: string, fileName: string, options: OutageOptions): PlannedOutage[] {
   const read = readRecipeText(text);
-  const value = read.value ?? []; // a script of comments alone
+  const value = read.value ?? []; // the script contains only comments
   const found = read.issues.length > 0 ? [] : findFaults(value, options);
   const issues = [
     ...read.issues.map((issue) => ({ path: [], ...issue })),
@@ -131,7 +131,7 @@ export function readOutages(text: string, fileName: string, options: OutageOptio
   return plan(value as Outage[]); // the schema has accepted it
 }
 
-/** Checks a script that a program wrote. @throws {RecipeError} With everything that is wrong. */
+/** Checks a list of outages. @throws {RecipeError} When the list is invalid. Lists all mistakes. */
 export function planOutages(outages: readonly Outage[], options: OutageOptions): PlannedOutage[] {
   const found = findFaults(outages, options);
   if (found.length === 0) return plan(outages);
@@ -147,7 +147,7 @@ export function planOutages(outages: readonly Outage[], options: OutageOptions):
 function findFaults(value: unknown, options: OutageOptions): Found[] {
   const found = checkSchema(script, value);
   if (found.length > 0) return found;
-  const outages = value as Outage[]; // as just checked
+  const outages = value as Outage[]; // the schema has accepted it
   return [
     ...outages.flatMap((each, index) => faultsOf(each, options).map((fault) => atIndex(fault, index))),
     ...overlaps(outages),
@@ -161,26 +161,26 @@ function faultsOf({ at, what, for: span, by, recipe, catchUp }: Outage, options:
   const wrong = (member: string, message: string) => found.push({ path: [member], message });
   const instant = Date.parse(at);
   if (instant < options.from || instant > options.to) {
-    wrong("at", "it lies outside the days of the rehearsal");
+    wrong("at", "it is outside the days of the rehearsal");
   }
   if (span === undefined && needsFor.includes(what)) {
     wrong("what", `"${what}" needs "for", such as for: 3h`);
   }
-  if (span !== undefined && !takesFor.includes(what)) wrong("for", `"${what}" takes none`);
+  if (span !== undefined && !takesFor.includes(what)) wrong("for", `"${what}" has no "for"`);
   if (by === undefined && what === "clock-jump") wrong("what", '"clock-jump" needs "by", such as by: -2h');
   if (by !== undefined && what !== "clock-jump" && what !== "gateway-slow") {
-    wrong("by", `"${what}" takes none`);
+    wrong("by", `"${what}" has no "by"`);
   }
   if (by?.startsWith("-") && what === "gateway-slow") {
-    wrong("by", "an answer cannot come before its question");
+    wrong("by", "the delay of an answer cannot be negative");
   }
   const isAboutRecipe = what === "pause" || what === "resume";
   if (isAboutRecipe && recipe === undefined) wrong("what", `"${what}" needs "recipe"`);
-  if (!isAboutRecipe && recipe !== undefined) wrong("recipe", `"${what}" takes none`);
+  if (!isAboutRecipe && recipe !== undefined) wrong("recipe", `"${what}" has no "recipe"`);
   if (isAboutRecipe && recipe !== undefined && !options.recipes.includes(recipe)) {
     wrong("recipe", `there is no recipe "${recipe}"; there are ${options.recipes.join(", ")}`);
   }
-  if (catchUp !== undefined && what !== "resume") wrong("catchUp", `"${what}" takes none`);
+  if (catchUp !== undefined && what !== "resume") wrong("catchUp", `"${what}" has no "catchUp"`);
   return found;
 }
 
@@ -195,7 +195,7 @@ function overlaps(outages: readonly Outage[]): Found[] {
     if (from < (ends.get(lane) ?? -Infinity)) {
       found.push({
         path: [index, "at"],
-        message: "it begins before the one of this kind before it has ended",
+        message: "it begins before the end of the previous outage of the same part",
       });
     }
     ends.set(lane, from + (span === undefined ? 0 : durationOf(span)));

@@ -1,19 +1,21 @@
 /**
- * A rehearsal: the schedules of recipes over a stretch of days, on a clock that is moved from one instant at which
- * something happens to the next, with the real scheduler against the real simulator.
+ * Runs a rehearsal: the schedules of recipes over a range of days, with the real scheduler and the simulated broker. The
+ * virtual clock jumps from one event to the next.
  *
  * @module
  */
+import { countRuns } from "../runner/queries/runs.ts";
 import { setImmediate } from "node:timers";
 import { catalogue } from "../operations/mod.ts";
 import type { AnyOperation } from "../operations/operation.ts";
-import { drawTraceId } from "../runner/host.ts";
-import { Ledger } from "../runner/ledger.ts";
-import { pauseRecipe, resumeRecipe } from "../runner/pausing.ts";
-import type { SchedulerEvent } from "../runner/scheduler.ts";
+import { drawTraceId } from "../runner/schedule/plan_run.ts";
+import { openSqlite } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import { pauseRecipe, resumeRecipe } from "../runner/claims/decisions.ts";
+import type { SchedulerEvent } from "../runner/schedule/scheduler.ts";
 import { FIRST_DATE } from "../simulator/market/timeline.ts";
-import type { CompiledRecipe } from "../steps/mod.ts";
-import { deedsBetween } from "./account.ts";
+import type { CompiledRecipe } from "../recipes/mod.ts";
+import { ownerActionsBetween } from "./account.ts";
 import { loadRecipes } from "./load_recipes.ts";
 import { type Outage, type PlannedOutage, planOutages, readOutages } from "./outages.ts";
 import { RehearsedProcess } from "./rehearsed_process.ts";
@@ -21,50 +23,51 @@ import { type RehearsalResult, resultOf } from "./result.ts";
 import { scratchFolder } from "./scratch.ts";
 import { Script } from "./script.ts";
 import { GatewaySwitch } from "./simulated_gateway.ts";
-import type { Told } from "./staged.ts";
+import type { UnsentMessage } from "./simulated_recipe.ts";
 import { VirtualMachine } from "./virtual_machine.ts";
+import { systemMachine, wait } from "../time.ts";
 
-/** What is rehearsed. */
+/** Options of a rehearsal. */
 export interface RehearseOptions {
-  /** A folder of recipes, files, or recipes that are ready to run. */
+  /** A folder of recipes, recipe files, or compiled recipes. */
   recipes: string | URL | readonly (string | URL | CompiledRecipe)[];
-  /** First and last day, `YYYY-MM-DD`; both whole, in UTC. */
+  /** First and last day, `YYYY-MM-DD`; whole days in UTC. */
   from: string;
   to: string;
-  /** What goes wrong: a list, or the text of a script in YAML with its name for messages. */
+  /** Outages: a list, or the text of a script in YAML with its file name for messages. */
   outages?: readonly Outage[] | { text: string; fileName: string };
-  /** What prices, fills and jitter follow from. @default 1 */
+  /** Seed of prices, fills and jitter. @default 1 */
   seed?: number;
-  /** Folder that files are left in. @default a temporary one, which is removed */
+  /** Folder for the files that steps write. @default a temporary folder, which is removed */
   out?: string;
-  /** File that the ledger is copied to at the end; it must not be there yet. @default none */
-  ledger?: string;
-  /** Whether the account trades a little on every day of Hong Kong. @default true */
+  /** File that the store is copied to at the end; it must not exist yet. @default none */
+  store?: string;
+  /** Whether the account's owner trades a little on every Hong Kong trading day. @default true */
   trades?: boolean;
-  /** Told at the beginning of each month. */
+  /** Called at the beginning of each month. */
   onProgress?: (event: RehearsalProgress) => void;
-  /** Ends it before its time. */
+  /** Aborts the rehearsal. */
   signal?: AbortSignal;
 }
 
-/** How far a rehearsal is. */
+/** Progress of a rehearsal. */
 export interface RehearsalProgress {
   /** `YYYY-MM` */
   month: string;
-  /** Runs that the ledger knows so far, the skipped ones too. */
+  /** Number of runs in the store so far, including skipped ones. */
   runs: number;
 }
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
-/** How closely the scheduler looks when nothing out of order is near; its slots have alarms of their own. */
+/** Interval between scheduler passes when no outage is near. Slots have their own timers. */
 const CALM_TICK_MS = 60 * MINUTE_MS;
-/** How long it looks every minute after something out of order, as it does in reality. */
+/** Time after an outage with a scheduler pass every minute, as in reality. */
 const WATCHFUL_MS = 15 * MINUTE_MS;
 
 /**
- * Rehearses recipes and resolves to what became of each of their slots. Nothing leaves the machine: steps talk to a
- * simulator over loopback, messages are written down, secrets are placeholders.
+ * Rehearses recipes and resolves to the outcome of each of their slots. No data leaves the machine: steps call a
+ * simulator over loopback, messages are recorded instead of sent, and secrets are placeholders.
  *
  * @throws {RecipeError} When a recipe or the script is wrong.
  * @throws {RangeError} For days that calendars or prices do not cover.
@@ -83,11 +86,12 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalResul
     : planOutages(outages, { recipes: names, ...span });
   await using scratch = options.out === undefined ? await scratchFolder() : undefined;
   const out = scratch?.path ?? options.out ?? "";
-  using ledger = new Ledger(":memory:");
-  await using rehearsal = new Rehearsal({ ...options, ...span, seed, out, ledger, recipes, planned });
+  await using store = await openSqlite(":memory:");
+  await using rehearsal = new Rehearsal({ ...options, ...span, seed, out, store, recipes, planned });
   await rehearsal.play();
-  if (options.ledger !== undefined) await ledger.copyTo(options.ledger);
-  return resultOf({ ledger, recipes, from, to, seed, told: rehearsal.told, events: rehearsal.events });
+  if (options.store !== undefined) await store.copyTo(options.store);
+  const { messages, events } = rehearsal;
+  return await resultOf({ store, recipes, from, to, seed, messages, events });
 }
 
 function readDay(text: string): number {
@@ -101,7 +105,7 @@ interface Stretch {
   to: number;
   seed: number;
   out: string;
-  ledger: Ledger;
+  store: Store;
   recipes: readonly CompiledRecipe[];
   planned: readonly PlannedOutage[];
   trades?: boolean;
@@ -110,22 +114,22 @@ interface Stretch {
 }
 
 class Rehearsal implements AsyncDisposable {
-  readonly told: Told[] = [];
+  readonly messages: UnsentMessage[] = [];
   readonly events: SchedulerEvent[] = [];
   readonly #stretch: Stretch;
   readonly #machine: VirtualMachine;
   readonly #broker: GatewaySwitch;
   readonly #script = new Script();
-  readonly #deeds: Script;
+  readonly #ownerActions: Script;
   #process: RehearsedProcess | undefined;
   #processes = 0;
   #slowMs = 0;
   #isAsleep = false;
   #watchfulUntil = -Infinity;
-  /** When a process that was killed starts anew, counted from its death. */
+  /** Time from the death of a killed process to its restart. */
   #restartMs: number | undefined;
   #month = "";
-  /** A mistake of the scheduler itself, which no report should hide. */
+  /** An internal error of the scheduler. The rehearsal throws it. */
   #fault: { error: unknown } | undefined;
 
   constructor(stretch: Stretch) {
@@ -135,17 +139,18 @@ class Rehearsal implements AsyncDisposable {
     this.#broker = new GatewaySwitch({ seed, now: () => this.#machine.trueTime });
     const [first, last] = [from, to].map((at) => new Date(at).toISOString().slice(0, 10)) as [string, string]; // two
     const { broker } = this.#broker.core;
-    this.#deeds = new Script(
-      trades ? deedsBetween(first, last).map((deed) => ({ at: deed.at, do: () => deed.do(broker) })) : [],
+    const actions = trades ? ownerActionsBetween(first, last) : [];
+    this.#ownerActions = new Script(
+      actions.map((action) => ({ at: action.at, do: () => action.do(broker) })),
     );
     for (const outage of planned) this.#script.add({ at: outage.at, do: () => this.#strike(outage) });
   }
 
-  /** Plays it from the first to the last instant. */
+  /** Runs the rehearsal from the first to the last instant. */
   async play(): Promise<void> {
     const { to, signal } = this.#stretch;
     await this.#broker.on();
-    this.#begin();
+    await this.#begin();
     while (await this.#step(to)) signal?.throwIfAborted();
     await this.#end();
   }
@@ -155,16 +160,16 @@ class Rehearsal implements AsyncDisposable {
     await this.#broker[Symbol.asyncDispose]();
   }
 
-  /** Goes on to the next instant at which something happens; tells whether there was one. */
+  /** Moves to the next event and runs it. Returns whether there was one. */
   async #step(until: number): Promise<boolean> {
     await this.#settle();
     if (this.#fault !== undefined) throw this.#fault.error;
     const alarm = this.#isAsleep ? Infinity : this.#machine.nextAlarm;
-    const next = Math.min(alarm, this.#script.next, this.#deeds.next);
+    const next = Math.min(alarm, this.#script.next, this.#ownerActions.next);
     if (next > until) return false;
     await this.#moveTo(next);
-    // The market and the script come first: what goes wrong at nine is wrong for the run of nine.
-    const cue = this.#deeds.take(next) ?? this.#script.take(next);
+    // The owner and the script come before the scheduler: an outage at 9:00 affects a run at 9:00.
+    const cue = this.#ownerActions.take(next) ?? this.#script.take(next);
     if (cue === undefined) this.#machine.ring();
     else await cue.do();
     return true;
@@ -174,19 +179,19 @@ class Rehearsal implements AsyncDisposable {
     const { trueTime } = this.#machine;
     if (this.#isAsleep) this.#machine.sleep(Math.max(0, instant - trueTime));
     else this.#machine.moveTo(instant);
-    // Whoever waits for pushes sees the market about once a minute.
+    // With open push connections, the market is pushed about once a minute.
     const isNewMinute = Math.floor(instant / MINUTE_MS) !== Math.floor(trueTime / MINUTE_MS);
-    this.#tellProgress();
+    await this.#tellProgress();
     if (!isNewMinute || this.#broker.pushConnections === 0) return;
     this.#broker.round();
-    // Nobody says when a push has come: a moment of real time is enough for loopback, and no report depends on it.
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    // Nothing signals the arrival of a push. A millisecond is enough for loopback, and no report depends on it.
+    await wait(systemMachine, 1);
   }
 
-  /** Waits until nothing goes on that takes real time, and takes note of a death. */
+  /** Waits until no real work is in progress. Schedules a restart if the process has died. */
   async #settle(): Promise<void> {
     for (;;) {
-      // All that is ready goes on before this comes back.
+      // Everything that is ready runs before this resolves.
       await new Promise<void>((resolve) => void setImmediate(resolve));
       const process = this.#process;
       if (process === undefined || process.isIdle) break;
@@ -199,33 +204,33 @@ class Rehearsal implements AsyncDisposable {
     this.#process = undefined;
     const at = this.#machine.trueTime + (this.#restartMs ?? 0);
     this.#restartMs = undefined;
-    this.#script.add({ at, do: () => this.#begin() });
+    this.#script.add({ at, do: async () => await this.#begin() });
   }
 
-  #begin(): void {
-    const { ledger, recipes, seed, out } = this.#stretch;
+  async #begin(): Promise<void> {
+    const { store, recipes, seed, out } = this.#stretch;
     this.#process = new RehearsedProcess({
       machine: this.#machine,
       broker: this.#broker,
-      ledger,
+      store,
       recipes,
       holder: `process ${++this.#processes}`,
       seed,
       out,
       slowMs: () => this.#slowMs,
       tickMs: () => this.#tickMs(),
-      // What is held until a person comes is not asked for every second of a week.
+      // Poll rarely when no outage is near: a run can be blocked for a week until a person decides.
       pollMs: () => this.#machine.trueTime < this.#watchfulUntil ? 1_000 : MINUTE_MS,
-      onTold: (told) => void this.told.push(told),
+      onMessage: (message) => void this.messages.push(message),
       onEvent: (event) => {
         if (event.type === "error") this.#fault ??= { error: event.error };
-        // A clock that was set wrong says nothing about when that was.
+        // Use the true time, because the wall clock may be wrong.
         const at = this.#machine.trueTime;
         if (event.type !== "tick" && event.type !== "skipped") this.events.push({ ...event, at });
       },
     });
     this.#watch();
-    this.#process.start();
+    await this.#process.start();
   }
 
   async #end(): Promise<void> {
@@ -234,7 +239,7 @@ class Rehearsal implements AsyncDisposable {
     if (process === undefined) return;
     let isOver = false;
     const stopped = process.stop().finally(() => isOver = true);
-    // A write may sleep between its orders, and reads end at once.
+    // Reads end at once; a write may sleep between its orders, so let virtual time pass until it ends.
     while (!isOver) {
       await new Promise<void>((resolve) => void setImmediate(resolve));
       if (!process.isIdle) await process.idle();
@@ -256,15 +261,15 @@ class Rehearsal implements AsyncDisposable {
     return Math.min(CALM_TICK_MS, Math.max(MINUTE_MS, this.#script.next - trueTime));
   }
 
-  #tellProgress(): void {
+  async #tellProgress(): Promise<void> {
     const month = new Date(this.#machine.trueTime).toISOString().slice(0, 7);
     if (month === this.#month) return;
     this.#month = month;
-    const runs = this.#stretch.ledger.get<{ count: number }>("select count(*) as count from run")?.count ?? 0;
+    const runs = await countRuns(this.#stretch.store);
     this.#stretch.onProgress?.({ month, runs });
   }
 
-  /** Something goes wrong, and perhaps right again later. */
+  /** Starts an outage, and schedules its end if it has one. */
   async #strike(outage: PlannedOutage): Promise<void> {
     this.#watch();
     const over = await this.#begins(outage);
@@ -278,14 +283,14 @@ class Rehearsal implements AsyncDisposable {
     });
   }
 
-  /** Begins it and returns what ends it, where it ends after a while. */
+  /** Starts an outage. Returns a function that ends it; `undefined` if it has no end. */
   async #begins({ what, byMs = 0, forMs, recipe, catchUp }: PlannedOutage): Promise<
     (() => Promise<void> | void) | undefined
   > {
     switch (what) {
       case "scheduler-down":
         await this.#end();
-        return () => this.#begin();
+        return async () => await this.#begin();
       case "kill":
         this.#restartMs = forMs;
         this.#process?.doom();
@@ -313,15 +318,18 @@ class Rehearsal implements AsyncDisposable {
       case "displaced":
         return this.#loseLogin("1013", "logged in on another device", true);
       case "pause":
-        pauseRecipe(this.#stretch.ledger, recipe!, { why: "outage script", now: this.#machine.wallTime }); // checked
+        await pauseRecipe(this.#stretch.store, recipe!, {
+          why: "outage script",
+          now: this.#machine.wallTime,
+        }); // checked
         return;
       case "resume":
-        this.#resume(recipe!, catchUp); // checked
+        await this.#resume(recipe!, catchUp); // checked
         return;
     }
   }
 
-  /** The next call finds the login gone, or every call that needs one. */
+  /** Makes the next call fail because the login is lost; if `isLasting`, every call that needs the login. */
   #loseLogin(code: string, text: string, isLasting: boolean): () => void {
     const { faults } = this.#broker.core;
     if (!isLasting) return faults.arm({ kind: "expired-login", code, text });
@@ -331,12 +339,12 @@ class Rehearsal implements AsyncDisposable {
     return () => ends.forEach((end) => end());
   }
 
-  #resume(name: string, catchUp: boolean): void {
-    const { ledger, recipes } = this.#stretch;
-    const recipe = recipes.find((each) => each.name === name)!; // the script was checked against them
+  async #resume(name: string, catchUp: boolean): Promise<void> {
+    const { store, recipes } = this.#stretch;
+    const recipe = recipes.find((each) => each.name === name)!; // the script was checked: the recipe exists
     const now = this.#machine.wallTime;
     const random = () => 0.5;
-    resumeRecipe(ledger, recipe, {
+    await resumeRecipe(store, recipe, {
       now,
       loadedAt: now,
       lookbackMs: 14 * DAY_MS,

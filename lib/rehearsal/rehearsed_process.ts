@@ -1,76 +1,79 @@
 /**
- * One life of the scheduler's process: the real scheduler on virtual time, until it is stopped or killed.
+ * Simulates one scheduler process: the real scheduler in virtual time, until it is stopped or killed.
  *
  * @module
  */
 import { type Client, createClient } from "../client/client.ts";
-import { wait } from "../runner/host.ts";
-import type { Ledger } from "../runner/ledger.ts";
+import { randomFrom, systemMachine, wait } from "../time.ts";
+import type { Store } from "../store/store.ts";
 import { Redactor } from "../redact.ts";
-import { Scheduler, type SchedulerEvent } from "../runner/scheduler.ts";
-import type { CompiledRecipe, CompiledStep, StepContext } from "../steps/compiled.ts";
-import type { PushStream } from "../transports/push.ts";
-import { Baton, Work } from "./baton.ts";
+import { Scheduler, type SchedulerEvent } from "../runner/schedule/scheduler.ts";
+import type { CompiledRecipe, CompiledStep, StepContext } from "../recipes/compiled.ts";
+import type { PushStream } from "../transports/push/stream.ts";
 import { Line } from "./line.ts";
 import type { GatewaySwitch } from "./simulated_gateway.ts";
-import { type Stage, staged, type Told } from "./staged.ts";
-import { numbersFrom, type VirtualMachine, type VirtualProcess } from "./virtual_machine.ts";
+import { simulatedRecipe, type StepRunner, type UnsentMessage } from "./simulated_recipe.ts";
+import { Turn, Work } from "./turn.ts";
+import type { VirtualMachine, VirtualProcess } from "./virtual_machine.ts";
 
-/** What a process finds on its machine. */
-export interface ProcessOptions {
+/** Options of a {@linkcode RehearsedProcess}. */
+interface ProcessOptions {
   machine: VirtualMachine;
   broker: GatewaySwitch;
-  ledger: Ledger;
+  store: Store;
   recipes: readonly CompiledRecipe[];
-  /** A name that no process before it had. */
+  /** A unique name of the process. */
   holder: string;
   seed: number;
   /** Folder for files. */
   out: string;
-  /** How long an answer takes at this moment, milliseconds. */
+  /** Returns the current delay of answers, milliseconds. */
   slowMs: () => number;
-  /** Longest time between two looks of the scheduler at this moment, milliseconds. */
+  /** Returns the current longest interval between two scheduler passes, milliseconds. */
   tickMs: () => number;
-  /** How soon it looks again at this moment when what is due cannot be claimed, milliseconds. */
+  /** Returns the current interval for retrying to claim a due run, milliseconds. */
   pollMs: () => number;
-  onTold(told: Told): void;
+  onMessage(message: UnsentMessage): void;
   onEvent(event: SchedulerEvent): void;
 }
 
-/** A stream that was broken tries again after a second or two. */
+/** Longest wait for push streams to notice a change. A broken stream reconnects after one or two seconds. */
 const NOTICE_MS = 15_000;
 const LOOK_MS = 5;
 
 const forever = () => new Promise<never>(() => {});
 
-/** A scheduler, alive or dead. */
-export class RehearsedProcess implements Stage {
+/** A simulated scheduler process, alive or dead. */
+export class RehearsedProcess implements StepRunner {
   readonly #options: ProcessOptions;
   readonly #process: VirtualProcess;
-  readonly #baton = new Baton();
+  readonly #turn = new Turn();
   readonly #scheduler: Scheduler;
   readonly #clients = new Set<Client>();
   readonly #died = Promise.withResolvers<void>();
-  /** Calls that are really under way. */
+  /** Calls in progress. */
   readonly #calls = new Set<Promise<unknown>>();
   #streams: PushStream[] = [];
   #isDoomed = false;
 
   constructor(options: ProcessOptions) {
-    const { machine, ledger, recipes, holder, out, onEvent, tickMs, pollMs } = options;
+    const { machine, store, recipes, holder, out, onEvent, tickMs, pollMs } = options;
     this.#options = options;
     this.#process = machine.startProcess();
     this.#scheduler = new Scheduler({
-      ledger,
+      store,
       host: this.#process,
       holder,
-      recipes: recipes.map((recipe) => staged(recipe, this)),
+      recipes: recipes.map((recipe) => simulatedRecipe(recipe, this)),
       out,
       redactor: new Redactor(),
-      client: () => Promise.reject(new TypeError("Cannot connect: steps have their clients from the stage")),
+      client: () =>
+        Promise.reject(
+          new TypeError("Cannot connect: in a rehearsal, steps get their client from the rehearsal"),
+        ),
       secret: (name) => Promise.resolve(placeholderOf(name)),
       onSchedulerEvent: onEvent,
-      // Read at each turn, as the script decides how closely to look.
+      // Getters, because the scheduler reads them at each pass and outages change them.
       get tickMs() {
         return tickMs();
       },
@@ -84,25 +87,25 @@ export class RehearsedProcess implements Stage {
     return this.#process.isAlive;
   }
 
-  start(): void {
-    this.#scheduler.start();
+  async start(): Promise<void> {
+    await this.#scheduler.start();
   }
 
-  /** Stops in order; resolves once everything has ended. */
+  /** Stops the scheduler gracefully. Resolves when everything has ended. */
   async stop(): Promise<void> {
     await this.#scheduler.stop();
     this.#process.kill();
   }
 
-  /** Dies in the middle of the run that is under way, or of the next one. */
+  /** Kills the process during the current run, or during the next run if none is in progress. */
   doom(): void {
     this.#isDoomed = true;
     if (this.#scheduler.running.length > 0) this.#die();
   }
 
-  /** Resolves when nothing is under way that takes real time. */
+  /** Resolves when no real work is in progress. */
   async idle(): Promise<void> {
-    await Promise.race([this.#baton.free(), this.#died.promise]);
+    await Promise.race([this.#turn.free(), this.#died.promise]);
     if (this.isAlive) return;
     await Promise.allSettled(this.#calls);
     for (const client of this.#clients) await client.close();
@@ -110,31 +113,31 @@ export class RehearsedProcess implements Stage {
   }
 
   get isIdle(): boolean {
-    return this.#baton.isFree || (!this.isAlive && this.#calls.size === 0 && this.#clients.size === 0);
+    return this.#turn.isFree || (!this.isAlive && this.#calls.size === 0 && this.#clients.size === 0);
   }
 
-  /** Resolves when streams of pushes have noticed that the gateway is there, or gone; that takes real time. */
+  /** Resolves when all push streams have noticed that the gateway is on or off. This takes real time. */
   async noticed(isOn: boolean): Promise<void> {
     this.#streams = this.#streams.filter(({ state }) => state !== "closed");
     const isAware = ({ state }: PushStream) => state === "closed" || (state === "connected") === isOn;
     for (let left = NOTICE_MS; left > 0 && !this.#streams.every(isAware); left -= LOOK_MS) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await wait(systemMachine, LOOK_MS);
     }
   }
 
-  async perform(step: CompiledStep, context: StepContext): Promise<unknown> {
-    const work = new Work(this.#baton);
+  async runStep(step: CompiledStep, context: StepContext): Promise<unknown> {
+    const work = new Work(this.#turn);
     let client: Client | undefined;
-    const play: StepContext = {
+    const simulated: StepContext = {
       ...context,
-      sleep: (ms) => work.idle(() => context.sleep!(ms)), // the runner hands its own to every step
+      sleep: (ms) => work.idle(() => context.sleep!(ms)), // the runner sets `sleep` for every step
       client: () => Promise.resolve(client ??= this.#connect(work)),
       runRecipe: (name, params) => work.idle(() => context.runRecipe(name, params)),
     };
     try {
       return await work.do(async () => {
         try {
-          return await step.run(play);
+          return await step.run(simulated);
         } finally {
           if (client !== undefined) {
             this.#clients.delete(client);
@@ -148,8 +151,8 @@ export class RehearsedProcess implements Stage {
     }
   }
 
-  tell(told: Omit<Told, "at">): void {
-    this.#options.onTold({ at: this.#options.machine.trueTime, ...told });
+  recordMessage(message: Omit<UnsentMessage, "at">): void {
+    this.#options.onMessage({ at: this.#options.machine.trueTime, ...message });
   }
 
   #connect(work: Work): Client {
@@ -170,9 +173,12 @@ export class RehearsedProcess implements Stage {
     const client = createClient(line, {
       tradePassword: broker.tradePassword,
       retry: { waitMs: 1 },
-      random: numbersFrom(seed),
-      now: () => machine.wallTime,
-      monotonic: () => this.#process.monotonic(),
+      // No virtual timer: the client's waits take real time, because its connection does too.
+      machine: {
+        random: randomFrom(seed),
+        now: () => machine.wallTime,
+        monotonic: () => this.#process.monotonic(),
+      },
     });
     this.#clients.add(client);
     return client;
@@ -189,5 +195,5 @@ export class RehearsedProcess implements Stage {
   }
 }
 
-/** Something in the place of a secret: an address, as most secrets of recipes are one, and a text in any case. */
-export const placeholderOf = (name: string): string => `https://secret.invalid/${name}`;
+/** Returns a placeholder for a secret. It is a URL, because most secrets of recipes are URLs. */
+const placeholderOf = (name: string): string => `https://secret.invalid/${name}`;

@@ -1,12 +1,12 @@
 /**
- * The result of a rehearsal as text: compact, and the same on every machine.
+ * Writes the result of a rehearsal as text: compact, and identical on every machine.
  *
  * @module
  */
-import { showDuration } from "../steps/durations.ts";
+import { showDuration } from "../recipes/durations.ts";
 import type { RehearsalException, RehearsalResult, SpecialDay, WouldHaveSent } from "./result.ts";
 
-/** Writes a result as lines: slots by recipe, special days, what is no plain success, messages, the sum. */
+/** Returns a result as lines: slots by recipe, special days, exceptions, events, messages, and totals. */
 export function reportLines(result: RehearsalResult): string[] {
   const { from, to, seed } = result;
   return [
@@ -15,25 +15,25 @@ export function reportLines(result: RehearsalResult): string[] {
     ...tallyLines(result),
     ...section("half-days and clock changes", result.specialDays.flatMap(specialLines)),
     ...section("not a plain success", exceptionLines(result.exceptions)),
-    ...section("noticed by the scheduler", eventLines(result)),
+    ...section("scheduler events", eventLines(result)),
     ...section("would have sent", messageLines(result.wouldHaveSent)),
     "",
     summaryLine(result),
   ];
 }
 
-/** Writes the sum of a result in one line. */
+/** Returns the totals of a result in one line. */
 export function summaryLine({ recipes, exceptions, wouldHaveSent }: RehearsalResult): string {
   const sum = (of: "slots" | "ok" | "failed" | "skipped" | "open") =>
     recipes.reduce((total, each) => total + each[of], 0);
   const late = exceptions.filter(({ lateMs }) => lateMs !== undefined).length;
   const parts = [
     `${sum("slots")} slots`,
-    `${sum("ok")} ran well${late === 0 ? "" : ` (${late} of all runs began late)`}`,
+    `${sum("ok")} succeeded${late === 0 ? "" : ` (${late} of all runs began late)`}`,
     `${sum("failed")} failed`,
     `${sum("skipped")} skipped`,
   ];
-  if (sum("open") > 0) parts.push(`${sum("open")} open at the end`);
+  if (sum("open") > 0) parts.push(`${sum("open")} unfinished at the end`);
   parts.push(`${wouldHaveSent.length} messages`);
   return parts.join(", ");
 }
@@ -44,7 +44,7 @@ const section = (title: string, lines: readonly string[]): string[] =>
 function tallyLines({ recipes }: RehearsalResult): string[] {
   const rows = recipes.map(({ recipe, slots, ok, failed, skipped, reasons, open }) => {
     const why = Object.entries(reasons).map(([reason, count]) => `${wordsOf(reason)} ${count}`);
-    if (open > 0) why.push(`open at the end ${open}`);
+    if (open > 0) why.push(`unfinished at the end ${open}`);
     return [recipe, String(slots), String(ok), String(failed), String(skipped), why.join(", ")];
   });
   const table = [["recipe", "slots", "ok", "failed", "skipped", "why"], ...rows];
@@ -59,13 +59,13 @@ function tallyLines({ recipes }: RehearsalResult): string[] {
 function specialLines(day: SpecialDay): string[] {
   const head = `${day.day} ${weekdayOf(day.day)}`;
   if (day.what === "half-day") return [`${head}  ${day.exchange} half-day, closes ${day.closes}`];
-  const change = `${head}  ${day.zone} clocks go ${day.byMs > 0 ? "on" : "back"} by ${
+  const change = `${head}  ${day.zone} clocks go ${day.byMs > 0 ? "forward" : "back"} by ${
     showDuration(Math.abs(day.byMs))
   }`;
   return [
     change,
     ...day.slots.map(({ recipe, schedule, kind, wall, runsAt }) => {
-      const what = kind === "gap" ? "does not exist" : "comes twice";
+      const what = kind === "gap" ? "does not exist" : "exists twice";
       const then = runsAt.length === 0 ? "it does not run" : `it runs at ${runsAt.join(" and ")}`;
       return `  ${recipe} (${schedule}) ${wall.slice(11)} ${what}: ${then}`;
     }),
@@ -76,7 +76,7 @@ const days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const weekdayOf = (day: string) => days[new Date(`${day}T00:00:00Z`).getUTCDay()]!; // 0 to 6
 const wordsOf = (reason: string) => reason.replaceAll("_", " ");
 
-/** One line for all that came to the same on a day, whoever it was. */
+/** Returns one line for all exceptions of a day with the same outcome. */
 function exceptionLines(exceptions: readonly RehearsalException[]): string[] {
   const groups = Map.groupBy(exceptions, (each) => `${each.day} ${weekdayOf(each.day)}  ${outcomeOf(each)}`);
   return [...groups].sort(([a], [b]) => a < b ? -1 : 1).map(([head, group]) => {
@@ -91,18 +91,18 @@ function exceptionLines(exceptions: readonly RehearsalException[]): string[] {
 
 const shortly = (ms: number) => showDuration(Math.round(ms / 1000) * 1000);
 
-/** The rehearsal ended while they were in this state. */
+/** Words for the states of runs that were unfinished at the end of the rehearsal. */
 const stateWords: Readonly<Record<string, string>> = { due: "still due", running: "still running" };
 
 function outcomeOf({ state, reason, step, error, madeUp, attempts }: RehearsalException): string {
   if (state === "skipped") return `skipped, ${wordsOf(reason ?? "")}`;
   const why = reason === undefined || step !== undefined ? "" : `, ${wordsOf(reason).replace(":", ": ")}`;
-  const parts: string[] = [state === "ok" ? "ran well" : `${stateWords[state] ?? wordsOf(state)}${why}`];
+  const parts: string[] = [state === "ok" ? "succeeded" : `${stateWords[state] ?? wordsOf(state)}${why}`];
   if (step !== undefined) parts.push(` at "${step}"`);
   if (attempts !== undefined) {
     parts.push(state === "ok" ? ` at attempt ${attempts}` : ` after ${attempts} attempts`);
   }
-  if (madeUp) parts.push(", made up for");
+  if (madeUp) parts.push(", caught up");
   if (error !== undefined) parts.push(` (${error.replaceAll(/\s+/g, " ")})`);
   return parts.join("");
 }
@@ -110,14 +110,14 @@ function outcomeOf({ state, reason, step, error, madeUp, attempts }: RehearsalEx
 function eventLines({ events }: RehearsalResult): string[] {
   return events.map(({ at, what, byMs = 0, runKey, state }) =>
     what === "clock-jump"
-      ? `${at}  the clock was set ${byMs < 0 ? "back" : "on"} by ${shortly(Math.abs(byMs))}`
+      ? `${at}  the clock was set ${byMs < 0 ? "back" : "forward"} by ${shortly(Math.abs(byMs))}`
       : `${at}  ${runKey} was taken over: ${wordsOf(state ?? "")}`
   );
 }
 
 function messageLines(messages: readonly WouldHaveSent[]): string[] {
   const groups = Map.groupBy(messages, ({ at, recipe, by, text }) => {
-    const [first, ...rest] = (text ?? "a step of one's own says it").split("\n");
+    const [first, ...rest] = (text ?? "text of a custom step").split("\n");
     return `${at.slice(0, 10)}  ${recipe} by ${by.join(", ")}: ${first}${rest.length === 0 ? "" : " …"}`;
   });
   return [...groups].map(([line, { length }]) => length === 1 ? line : `${line} x${length}`);

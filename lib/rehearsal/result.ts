@@ -1,35 +1,36 @@
 /**
- * What a rehearsal came to, read from its ledger.
+ * Builds the result of a rehearsal from its store.
  *
  * @module
  */
+import { allScheduledRuns } from "../runner/queries/runs.ts";
+import { unusualAttempts } from "../runner/queries/steps.ts";
 import { calendarZone, type Mic, sessionsBetween } from "../calendars/mod.ts";
-import { clockChangeSlots } from "../runner/clock_changes.ts";
-import type { Ledger } from "../runner/ledger.ts";
-import { dateAt } from "../runner/moments.ts";
-import { calendarOf, zoneOf } from "../runner/plan_run.ts";
-import type { RunRow } from "../runner/run_rows.ts";
-import type { SchedulerEvent } from "../runner/scheduler.ts";
-import { showInstant } from "../runner/slots.ts";
-import type { CompiledRecipe } from "../steps/mod.ts";
-import type { Told } from "./staged.ts";
+import { clockChangeSlots } from "../runner/schedule/schedule_checks.ts";
+import type { Store } from "../store/store.ts";
+import { dateAt, showInstant } from "../runner/schedule/session_times.ts";
+import { calendarOf, zoneOf } from "../runner/schedule/plan_run.ts";
+import type { RunRow } from "../runner/queries/runs.ts";
+import type { SchedulerEvent } from "../runner/schedule/scheduler.ts";
+import type { CompiledRecipe } from "../recipes/mod.ts";
+import type { UnsentMessage } from "./simulated_recipe.ts";
 
-/** Slots of one recipe. */
+/** Numbers of slots of one recipe. */
 export interface RecipeTally {
   recipe: string;
   slots: number;
-  /** Ran and ended well, late or not. */
+  /** Slots whose run succeeded, late or not. */
   ok: number;
-  /** Ran and ended otherwise. */
+  /** Slots whose run did not succeed. */
   failed: number;
   skipped: number;
   /** Skipped slots by reason. */
   reasons: Record<string, number>;
-  /** Neither ended nor skipped when the rehearsal ended. */
+  /** Slots that were neither finished nor skipped when the rehearsal ended. */
   open: number;
 }
 
-/** A slot that is no plain success. */
+/** A slot that did not simply succeed: it failed, was skipped, was late, or needed another attempt. */
 export interface RehearsalException {
   runKey: string;
   recipe: string;
@@ -37,20 +38,20 @@ export interface RehearsalException {
   /** Day of the session, or of the slot in the schedule's zone. */
   day: string;
   state: string;
-  /** Why it was skipped or ended so. */
+  /** Why it was skipped or did not succeed. */
   reason?: string;
-  /** Step that failed, and what it said; addresses of the simulator left out. */
+  /** The failed step and its error, without addresses of the simulator. */
   step?: string;
   error?: string;
-  /** How long after it was due it began, milliseconds; absent within a minute. */
+  /** Delay of the start, milliseconds; absent up to one minute. */
   lateMs?: number;
-  /** It made up for a slot that was missed. */
+  /** Set if the run caught up a missed slot. */
   madeUp?: true;
-  /** Attempts of the run, or of its step that took the most; absent for one. */
+  /** Number of attempts of the run, or of its step with the most attempts; absent if it is 1. */
   attempts?: number;
 }
 
-/** A message that was not sent. */
+/** A message that a real run would have sent. */
 export interface WouldHaveSent {
   /** ISO 8601 in UTC. */
   at: string;
@@ -60,24 +61,24 @@ export interface WouldHaveSent {
   text?: string;
 }
 
-/** A day out of the ordinary that the schedules met. */
+/** A half-day or a clock change during the rehearsal. */
 export type SpecialDay =
   | { day: string; what: "half-day"; exchange: Mic; closes: string }
   | { day: string; what: "clock-change"; zone: string; byMs: number; slots: ClockChange[] };
 
-/** A slot that met a change of the clocks. */
+/** A slot affected by a clock change. */
 export interface ClockChange {
   recipe: string;
   schedule: string;
-  /** `gap` when the time does not exist, `fold` when it comes twice. */
+  /** `gap` if the local time does not exist, `fold` if it exists twice. */
   kind: "gap" | "fold";
-  /** Wall-clock time, `2025-03-09T02:30`. */
+  /** Local time, `2025-03-09T02:30`. */
   wall: string;
-  /** When it runs, ISO 8601 in UTC. */
+  /** Times of the runs, ISO 8601 in UTC. */
   runsAt: string[];
 }
 
-/** What the scheduler noticed beside its runs. */
+/** An event that the scheduler reported: a clock jump, or the takeover of a dead process's run. */
 export interface RehearsalEvent {
   at: string;
   what: "clock-jump" | "recovered";
@@ -86,13 +87,13 @@ export interface RehearsalEvent {
   state?: string;
 }
 
-/** What a rehearsal came to: plain data, the same at every repetition. */
+/** The result of a rehearsal: plain data, identical at every repetition. */
 export interface RehearsalResult {
   from: string;
   to: string;
   seed: number;
   recipes: RecipeTally[];
-  /** By day and recipe. */
+  /** Ordered by day and recipe. */
   exceptions: RehearsalException[];
   specialDays: SpecialDay[];
   wouldHaveSent: WouldHaveSent[];
@@ -100,24 +101,24 @@ export interface RehearsalResult {
 }
 
 interface ResultOptions {
-  ledger: Ledger;
+  store: Store;
   recipes: readonly CompiledRecipe[];
   from: string;
   to: string;
   seed: number;
-  told: readonly Told[];
+  messages: readonly UnsentMessage[];
   events: readonly SchedulerEvent[];
 }
 
-/** Later than this is late. */
+/** A run counts as late above this delay. */
 const LATE_MS = 60_000;
 
-/** Reads the ledger of a rehearsal that is over. */
-export function resultOf(options: ResultOptions): RehearsalResult {
-  const { ledger, recipes, from, to, seed, told } = options;
-  const rows = ledger.all<RunRow>("select * from run where schedule_id <> '' order by slot_at, run_key");
+/** Resolves to the result of a finished rehearsal. */
+export async function resultOf(options: ResultOptions): Promise<RehearsalResult> {
+  const { store, recipes, from, to, seed, messages } = options;
+  const rows = await allScheduledRuns(store);
   const byName = new Map(recipes.map((recipe) => [recipe.name, recipe]));
-  const steps = stepsOf(ledger);
+  const steps = await stepsOf(store);
   const exceptions = rows.flatMap((row) => exceptionOf(row, byName.get(row.recipe), steps.get(row.run_key)));
   return {
     from,
@@ -128,7 +129,7 @@ export function resultOf(options: ResultOptions): RehearsalResult {
       .sort((a, b) => a.recipe < b.recipe ? -1 : 1),
     exceptions,
     specialDays: specialDaysOf(options),
-    wouldHaveSent: told.map(({ at, ...rest }) => ({ at: showInstant(at), ...rest })),
+    wouldHaveSent: messages.map(({ at, ...rest }) => ({ at: showInstant(at), ...rest })),
     events: options.events.flatMap((event): RehearsalEvent[] => {
       if (event.type === "clock-jump") {
         return [{ at: showInstant(event.at), what: "clock-jump", byMs: event.byMs }];
@@ -163,18 +164,15 @@ function tallyOf(recipe: string, rows: readonly RunRow[]): RecipeTally {
   return tally;
 }
 
-/** What the steps of a run have to say. */
+/** Attempts and failure of the steps of a run. */
 interface StepsOfRun {
   attempts: number;
   failed?: { step: string; error: string };
 }
 
-function stepsOf(ledger: Ledger): Map<string, StepsOfRun> {
+async function stepsOf(store: Store): Promise<Map<string, StepsOfRun>> {
   const found = new Map<string, StepsOfRun>();
-  const rows = ledger.all<{ run_key: string; step_id: string; attempt: number; error: string | null }>(
-    `select run_key, step_id, attempt, error from step_run where attempt > 1 or state in ('failed', 'unknown')
-      order by run_key, started_at, step_id, attempt`,
-  );
+  const rows = await unusualAttempts(store);
   for (const { run_key, step_id: step, attempt, error } of rows) {
     const run = found.get(run_key) ?? { attempts: 1 };
     run.attempts = Math.max(run.attempts, attempt);
@@ -184,7 +182,7 @@ function stepsOf(ledger: Ledger): Map<string, StepsOfRun> {
   return found;
 }
 
-/** Ports are drawn anew each time, and systems have their own words for what went wrong with a socket. */
+/** Removes ports and error numbers of the operating system from an error, because they differ between repetitions. */
 function withoutMachine(error: string): string {
   return error.replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, "the gateway").replaceAll(/ ?\(os error \d+\)/g, "");
 }

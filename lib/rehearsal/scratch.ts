@@ -1,16 +1,16 @@
 /**
- * A folder for the files of a rehearsal that nobody keeps.
+ * Creates a temporary folder for the files of a rehearsal.
  *
  * @module
  */
 import { statfs } from "node:fs/promises";
 
-/** Where Linux keeps files in memory. A year of exports makes many small ones, and a disk takes twice the time. */
+/** Folder in memory on Linux. A year of exports writes many small files, which takes twice as long on a disk. */
 const IN_MEMORY = "/dev/shm";
-/** A year of the ready recipes takes about 40 MB. */
+/** Free memory required. A year of the ready recipes needs about 40 MB. */
 const ROOM_BYTES = 2 ** 30;
 
-/** Makes a folder that is removed at the end: in memory where there is room enough, else where others are. */
+/** Creates a folder that is removed on disposal: in memory if there is enough space, else in the temporary folder. */
 export async function scratchFolder(): Promise<{ path: string } & AsyncDisposable> {
   const path = await inMemory() ?? await Deno.makeTempDir({ prefix: "hsgate-test-" });
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
@@ -23,6 +23,6 @@ async function inMemory(): Promise<string | undefined> {
     if (bavail * bsize < ROOM_BYTES) return undefined;
     return await Deno.makeTempDir({ dir: IN_MEMORY, prefix: "hsgate-test-" });
   } catch {
-    return undefined; // not there, or not for us
+    return undefined; // it does not exist, or we have no permission
   }
 }

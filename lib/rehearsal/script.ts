@@ -1,17 +1,17 @@
 /**
- * Things that are to happen at an instant, soonest first.
+ * Keeps a list of scripted events in order of time.
  *
  * @module
  */
 
-/** One of them. */
-export interface Cue {
-  /** Epoch milliseconds. */
+/** An event. */
+interface Cue {
+  /** Unix milliseconds. */
   at: number;
   do: () => Promise<void> | void;
 }
 
-/** Cues in order of time; those of one instant as they were added. */
+/** Events in order of time; events at the same instant stay in the order in which they were added. */
 export class Script {
   readonly #cues: Cue[] = [];
 
@@ -19,7 +19,7 @@ export class Script {
     this.#cues.push(...cues.toSorted((a, b) => a.at - b.at));
   }
 
-  /** When the next one is; `Infinity` when there is none. */
+  /** Time of the next event; `Infinity` if there is none. */
   get next(): number {
     return this.#cues[0]?.at ?? Infinity;
   }
@@ -29,7 +29,7 @@ export class Script {
     this.#cues.splice(place < 0 ? this.#cues.length : place, 0, cue);
   }
 
-  /** Takes the next one if it is due by an instant. */
+  /** Removes and returns the next event if it is due by an instant. */
   take(until: number): Cue | undefined {
     return this.next <= until ? this.#cues.shift() : undefined;
   }

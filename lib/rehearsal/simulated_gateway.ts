@@ -1,25 +1,26 @@
 /**
- * The broker of a rehearsal: one account for the whole time, behind a gateway that can be switched off and on.
+ * Provides the broker of a rehearsal: one account for the whole rehearsal, with a gateway that can be stopped and
+ * started.
  *
  * @module
  */
-import { type Core, makeCore } from "../simulator/doors/core.ts";
+import { type Core, makeCore } from "../simulator/endpoints/core.ts";
 import { type GatewayInfo, openGateway, type SimulatedGateway } from "../simulator/gateway/mod.ts";
 import { gateway } from "../transports/gateway.ts";
 import type { Transport } from "../transports/transport.ts";
 
-/** Days of history that the account starts with, and fills on each. */
+/** Number of days of history at the start, and number of fills per day. */
 const DAYS = 10;
 const FILLS_PER_DAY = 4;
 
-/** A broker, and its gateway while that is on. */
+/** A broker, and its gateway while the gateway is on. */
 export class GatewaySwitch implements AsyncDisposable {
   readonly #core: Core;
   #open: SimulatedGateway | undefined;
   #info: GatewayInfo | undefined;
   #transport: Transport | undefined;
 
-  /** The broker's time is that of the exchanges, whatever the machine's wall clock shows. */
+  /** Creates a broker. `now` returns the true time, which can differ from the machine's wall clock. */
   constructor({ seed, now }: { seed: number; now: () => number }) {
     this.#core = makeCore({ seed, clock: { now }, days: DAYS, fillsPerDay: FILLS_PER_DAY });
   }
@@ -28,9 +29,9 @@ export class GatewaySwitch implements AsyncDisposable {
     return this.#core;
   }
 
-  /** How clients reach it; there is a way whether or not it is on. */
+  /** The transport to the gateway. It stays the same while the gateway is off. */
   get transport(): Transport {
-    if (this.#transport === undefined) throw new TypeError("Cannot reach the gateway: it was never on");
+    if (this.#transport === undefined) throw new TypeError("Cannot reach the gateway: it was never started");
     return this.#transport;
   }
 
@@ -42,33 +43,33 @@ export class GatewaySwitch implements AsyncDisposable {
     return this.#open !== undefined;
   }
 
-  /** Connections that wait for pushes. */
+  /** Number of push connections. */
   get pushConnections(): number {
     return this.#open?.state().pushConnections ?? 0;
   }
 
-  /** Starts the gateway, at its old address when it had one. Nobody is logged in. */
+  /** Starts the gateway, at its previous address if it had one. No login is active. */
   async on(): Promise<void> {
     if (this.#open !== undefined) return;
     const ports = this.#info === undefined ? {} : {
       httpPort: Number(new URL(this.#info.gatewayUrl).port),
       pushPort: Number(this.#info.pushAddress.split(":").at(-1)),
     };
-    // A look at the market is taken when time passes, not by a timer of its own.
+    // The rehearsal calls `round` when virtual time passes, so the gateway must not use its own timer.
     this.#open = await openGateway(this.#core, { ...ports, pushIntervalMs: 0 });
     this.#info = this.#open.info;
     const { gatewayUrl, pushAddress, tradePasswordKey } = this.#info;
     this.#transport ??= gateway({ url: gatewayUrl, push: pushAddress, tradePasswordKey });
   }
 
-  /** Ends the gateway; calls find nobody there. */
+  /** Stops the gateway. Calls then fail to connect. */
   async off(): Promise<void> {
     const open = this.#open;
     this.#open = undefined;
     await open?.close();
   }
 
-  /** Settles orders and pushes what has changed. */
+  /** Fills due orders and pushes changes. */
   round(): void {
     this.#open?.round();
   }

@@ -1,30 +1,30 @@
 /**
- * Alarms in order of time: those of one instant in the order in which they were set, so that nothing is left to
- * chance.
+ * Keeps timers in order of time. Timers of the same instant fire in the order in which they were set, so that rehearsals
+ * are deterministic.
  *
  * @module
  */
 
-/** One alarm. */
-export interface Alarm {
+/** A timer. */
+interface Alarm {
   at: number;
   callback: () => void;
 }
 
 interface Entry extends Alarm {
   order: number;
-  /** Called off; it stays in the heap until it comes up. */
+  /** Whether it was cancelled. A cancelled timer stays in the heap until it is due. */
   off: boolean;
 }
 
 const isBefore = (a: Entry, b: Entry) => a.at < b.at || (a.at === b.at && a.order < b.order);
 
-/** A heap of alarms. */
+/** A heap of timers. */
 export class Timers {
   readonly #heap: Entry[] = [];
   #count = 0;
 
-  /** Sets an alarm; returns what calls it off. */
+  /** Sets a timer. Returns a function that cancels it. */
   set(at: number, callback: () => void): () => void {
     const entry = { at, callback, order: this.#count++, off: false };
     this.#heap.push(entry);
@@ -32,12 +32,12 @@ export class Timers {
     return () => void (entry.off = true);
   }
 
-  /** When the next alarm goes off; `Infinity` when none is set. */
+  /** Time of the next timer; `Infinity` if none is set. */
   get next(): number {
     return this.#first()?.at ?? Infinity;
   }
 
-  /** Takes the next alarm that is due by an instant. */
+  /** Removes and returns the next timer if it is due by an instant. */
   take(until: number): Alarm | undefined {
     const first = this.#first();
     if (first === undefined || first.at > until) return undefined;
@@ -54,7 +54,7 @@ export class Timers {
     const heap = this.#heap;
     for (let at = from; at > 0;) {
       const parent = (at - 1) >> 1;
-      if (!isBefore(heap[at]!, heap[parent]!)) return; // both lie within the heap
+      if (!isBefore(heap[at]!, heap[parent]!)) return; // both indexes are valid
       [heap[at], heap[parent]] = [heap[parent]!, heap[at]!];
       at = parent;
     }
@@ -68,7 +68,7 @@ export class Timers {
     for (let at = 0;;) {
       const [left, right] = [2 * at + 1, 2 * at + 2];
       let least = at;
-      // Bounded by the length, so that the places are taken.
+      // The conditions check the length first, so the indexes are valid.
       if (left < heap.length && isBefore(heap[left]!, heap[least]!)) least = left;
       if (right < heap.length && isBefore(heap[right]!, heap[least]!)) least = right;
       if (least === at) return;

@@ -1,36 +1,23 @@
 /**
- * A machine whose time is made up: its wall clock, the clock that never jumps, its alarms. It stands still until it
- * is moved.
+ * Simulates a machine with virtual clocks and timers. Its time passes only when the rehearsal moves it.
  *
- * Three clocks, as three things can part in reality: `true` time, which the exchanges and the broker go by; the wall
- * clock, which a person or a time server may set wrong; and the steady clock of the machine, which stands still while
- * the machine sleeps.
+ * It has three clocks because they can differ in reality: the true time, which exchanges and the broker use; the wall
+ * clock, which a person or a time server may set wrong; and the steady clock, which stops while the machine sleeps.
  *
  * @module
  */
-import type { Host } from "../runner/host.ts";
+import { type Machine, randomFrom } from "../time.ts";
 import { Timers } from "./timers.ts";
 
-/** Numbers from 0 up to 1 that follow from a seed (mulberry32). */
-export function numbersFrom(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
-/** A process on the machine: its alarms end with it. */
-export interface VirtualProcess extends Host {
-  /** False once it was killed. */
+/** A process on the machine. */
+export interface VirtualProcess extends Machine {
+  /** False after it was killed. */
   readonly isAlive: boolean;
-  /** Ends it where it stands: none of its alarms goes off any more. */
+  /** Kills the process: none of its timers fires any more. */
   kill(): void;
 }
 
-/** A machine on which time passes when it is told to. */
+/** A machine with virtual time. */
 export class VirtualMachine {
   readonly #timers = new Timers();
   readonly #random: () => number;
@@ -41,42 +28,42 @@ export class VirtualMachine {
 
   constructor(start: number, seed: number) {
     this.#trueAhead = start;
-    this.#random = numbersFrom(seed);
+    this.#random = randomFrom(seed);
   }
 
-  /** What time it really is, epoch milliseconds. */
+  /** True time, Unix milliseconds. */
   get trueTime(): number {
     return this.#steady + this.#trueAhead;
   }
 
-  /** What its wall clock shows, epoch milliseconds. */
+  /** Time of the wall clock, Unix milliseconds. */
   get wallTime(): number {
     return this.trueTime + this.#wallAhead;
   }
 
-  /** When the next alarm goes off, in true time. */
+  /** True time at which the next timer fires. */
   get nextAlarm(): number {
     return this.#timers.next + this.#trueAhead;
   }
 
-  /** Lets time pass up to an instant that is not before now, in true time; no alarm goes off. */
+  /** Moves the true time to an instant that is not in the past. Does not fire timers. */
   moveTo(instant: number): void {
     this.#steady = Math.max(this.#steady, instant - this.#trueAhead);
   }
 
-  /** Lets the next alarm that is due go off; tells whether there was one. */
+  /** Fires the next due timer. Returns whether there was one. */
   ring(): boolean {
     const alarm = this.#timers.take(this.#steady);
     alarm?.callback();
     return alarm !== undefined;
   }
 
-  /** Sets the wall clock on, or back, by milliseconds; no time passes. */
+  /** Moves the wall clock forward or back by milliseconds. No time passes. */
   setWall(byMs: number): void {
     this.#wallAhead += byMs;
   }
 
-  /** The machine sleeps: true time and the wall clock go on, its steady clock and its alarms do not. */
+  /** Lets the machine sleep: true time and wall clock advance; the steady clock and the timers do not. */
   sleep(ms: number): void {
     this.#trueAhead += ms;
   }

@@ -1,5 +1,6 @@
 /**
- * What the rooms of the simulator agree on: how an operation is answered, refused and followed by pushes.
+ * Defines how the parts of the simulator work together: how an operation is answered, rejected and followed
+ * by pushes.
  *
  * @module
  */
@@ -19,15 +20,15 @@ type EntryOf<Name extends string> = Name extends `${infer F}.${infer K}`
   ? F extends keyof Catalogue ? K extends keyof Catalogue[F] ? Catalogue[F][K] : never : never
   : never;
 
-/** One handler per operation, in our names on both sides. */
+/** One handler per operation; parameters and results have our names. */
 export type Handlers<Names extends OperationName> = {
   [Name in Names]: (params: Params<EntryOf<Name>>) => Result<EntryOf<Name>>;
 };
 
-/** The broker says no; front doors turn it into their own kind of error. */
+/** A rejection by the broker; each endpoint converts it to its own kind of error. */
 export class Refusal extends Error {
   constructor(
-    /** The broker's code, as the code table lists it, such as `1016`; none when only a text is known. */
+    /** The broker's code from the code table, such as `1016`; absent if only a text is known. */
     readonly code: string | undefined,
     /** The broker's text. */
     readonly text: string,
@@ -38,18 +39,18 @@ export class Refusal extends Error {
   }
 }
 
-/** Returns a refusal with a listed code, its documented text, and what is wrong in detail. */
+/** Returns a rejection with a listed code, its documented text, and a detailed reason. */
 export function refusalOfCode(name: ResponseCode, detail: string): Refusal {
   const { code, label } = ResponseCode.entries.find((entry) => entry.name === name)!; // each name has a row
   return new Refusal(code, detail, label);
 }
 
-/** A change of an order's state, for whoever listens. */
+/** A change of an order's state, for listeners. */
 export interface OrderPush {
-  /** A future's order, or a stock's or option's. */
+  /** Whether the order is for a future, or for a stock or option. */
   kind: "stock" | "future";
-  /** What is pushed, in our names. */
+  /** Content of the push, with our names. */
   update: OrderUpdate;
-  /** When, Unix milliseconds. */
+  /** Time of the change, Unix milliseconds. */
   at: number;
 }

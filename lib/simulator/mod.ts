@@ -1,10 +1,10 @@
 /**
- * A whole simulated broker: one account behind the gateway's ports and the platform's.
+ * Starts a whole simulated broker: one account behind the ports of both the gateway and the platform.
  *
  * @module
  */
-import type { ControlView } from "./doors/control.ts";
-import { type Core, type CoreOptions, makeCore } from "./doors/core.ts";
+import type { ControlView } from "./endpoints/control.ts";
+import { type Core, type CoreOptions, makeCore } from "./endpoints/core.ts";
 import {
   type GatewayInfo,
   type GatewayPortOptions,
@@ -18,7 +18,7 @@ import {
   type SimulatedPlatform,
 } from "./platform/mod.ts";
 
-/** How a simulated broker and its ports are made. */
+/** Options of a simulated broker and its ports. */
 export interface SimulatorOptions extends CoreOptions {
   /** Ports of the gateway. */
   gateway?: GatewayPortOptions;
@@ -26,32 +26,32 @@ export interface SimulatorOptions extends CoreOptions {
   platform?: PlatformPortOptions;
 }
 
-/** What a client needs to reach either side. */
+/** What a client needs to connect to either side. */
 export interface SimulatorInfo extends GatewayInfo, PlatformInfo {}
 
-/** A running simulator. Both sides show one account, and one list of faults waits for both. */
+/** A running simulator. Both sides show the same account and share one list of armed faults. */
 export interface Simulator extends AsyncDisposable, Omit<Core, "seed"> {
   readonly info: SimulatorInfo;
   readonly gateway: SimulatedGateway;
   readonly platform: SimulatedPlatform;
-  /** Settles orders and pushes what has changed, on both sides; the timers do the same. */
+  /** Processes orders and pushes changes on both sides, as the timers do. */
   round(): void;
   /** Closes all ports and every connection. */
   close(): Promise<void>;
 }
 
 /**
- * Starts a simulated broker and resolves when all of its ports are open. The control routes of both sides show the
- * gateway's state, with that of the platform as its member `platform`.
+ * Starts a simulated broker. Resolves when all of its ports are open. The control routes of both sides show
+ * the gateway's state, with the platform's state as its member `platform`.
  *
- * @throws {TypeError} When the trade password's key is not Base64 of 16, 24 or 32 bytes.
- * @throws {Deno.errors.AddrInUse} When a port is taken.
+ * @throws {TypeError} If the key of the trade password is not Base64 of 16, 24 or 32 bytes.
+ * @throws {Deno.errors.AddrInUse} If a port is in use.
  */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const core = makeCore(options);
   const { gateway: gatewayOptions = {}, platform: platformOptions = {} } = options;
   const { tradePassword = gatewayOptions.tradePassword } = platformOptions;
-  // One token opens the control routes of both sides.
+  // One token is valid for the control routes of both sides.
   const controlToken = gatewayOptions.controlToken ?? platformOptions.controlToken ?? crypto.randomUUID();
   const view: ControlView = {
     state: () => ({ ...gateway.state(), platform: platform.state() }),
@@ -77,9 +77,9 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   return { info, gateway, platform, broker, faults, clock, round, close, [Symbol.asyncDispose]: close };
 }
 
-export { ManualClock, ShiftedClock } from "./clock.ts";
-export type { Clock } from "./clock.ts";
-export type { Fault, FaultKind } from "./doors/faults.ts";
+export { ManualClock, ShiftedClock } from "../time.ts";
+export type { Clock } from "../time.ts";
+export type { Fault, FaultKind } from "./endpoints/faults.ts";
 export { startGateway } from "./gateway/mod.ts";
 export type { GatewayInfo, GatewayOptions, SimulatedGateway } from "./gateway/mod.ts";
 export type { PlatformInfo, SimulatedPlatform } from "./platform/mod.ts";

@@ -1,5 +1,5 @@
 /**
- * Typed door to the assertions of Deno std; names as in `@std/assert`.
+ * Typed exports of the assertions of Deno std; names as in `@std/assert`.
  *
  * @module
  */
@@ -32,7 +32,7 @@ export const assertThrows: <E extends Error>(
 
 /** Fails unless the promise rejects with such an error, and resolves to the error. */
 export const assertRejects: <E extends Error>(
-  fn: () => PromiseLike<unknown>,
+  fn: () => PromiseLike<unknown> | Promise<PromiseLike<unknown>>,
   errorClass: ErrorClass<E>,
   messageIncludes?: string,
 ) => Promise<E> = rawAssertRejects;

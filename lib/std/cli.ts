@@ -1,5 +1,5 @@
 /**
- * Typed door to the flag parser of Deno std; names as in `@std/cli`.
+ * Typed exports of the flag parser of Deno std; names as in `@std/cli`.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Typed door to the CSV reader of Deno std; names as in `@std/csv`.
+ * Typed exports of the CSV reader of Deno std; names as in `@std/csv`.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Typed door to the text helpers of Deno std; names as in `@std/text`.
+ * Typed exports of the text helpers of Deno std; names as in `@std/text`.
  *
  * @module
  */

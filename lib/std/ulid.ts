@@ -1,5 +1,5 @@
 /**
- * Typed door to the ULIDs of Deno std; names as in `@std/ulid`.
+ * Typed exports of the ULIDs of Deno std; names as in `@std/ulid`.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Typed door to the YAML reader of Deno std; names as in `@std/yaml`.
+ * Typed exports of the YAML reader of Deno std; names as in `@std/yaml`.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * A call as the gateway has it, whatever carries it: a path and parameters on the way out, `{ok, err, data}` on the
- * way back.
+ * Converts a call to the gateway's format and back, for every transport that uses it: a path and parameters
+ * for the request, `{ok, err, data}` for the answer.
  *
  * @see API document 2.1
  * @module
@@ -9,39 +9,39 @@ import { RejectedError, UnmappedError } from "../errors.ts";
 import { findOperation } from "../operations/mod.ts";
 import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
 import { rememberMissingList, rememberWire } from "../operations/wire_rows.ts";
-import { decodeExactly, parseAsWritten, parseWithDigits } from "./json.ts";
+import { decodeExactly, parseAsWritten, parseWithDigits } from "./net/json.ts";
 import { type CallContext, reading, type Refused, rejection, unanswered, unreadable } from "./outcome.ts";
 import type { CallOptions } from "./transport.ts";
 
-/** What the gateway answers with. */
+/** The gateway's answer. */
 export interface Envelope {
-  /** Whether the broker did it. */
+  /** Whether the broker accepted the request. */
   ok: boolean;
-  /** The broker's code and text when it did not; empty otherwise. */
+  /** The broker's code and text if it rejected the request; empty otherwise. */
   err: string;
-  /** The answer, in the broker's spelling. */
+  /** The answer in the broker's format. */
   data: unknown;
 }
 
-/** A call on its way out. */
-export interface WireCall {
+/** A request in the gateway's format. */
+interface WireCall {
   /** Such as `/trade/TradeEntrust`. */
   path: string;
-  /** Parameters in the broker's spelling, passwords encrypted. */
+  /** Parameters with the broker's names, passwords encrypted. */
   params: Record<string, unknown>;
 }
 
-/** An operation under way. */
+/** An operation in progress. */
 export interface OperationContext extends CallContext {
   operation: AnyOperation;
 }
 
 /**
- * Writes a call.
+ * Converts a call to the gateway's format.
  *
- * @param tradePasswordKey Base64 of 16, 24 or 32 bytes; needed for a login alone.
- * @throws {UnmappedError} When the gateway has no such operation.
- * @throws {TypeError} When a password is to be encrypted and its key does not fit.
+ * @param tradePasswordKey Base64 of 16, 24 or 32 bytes; only needed for a login.
+ * @throws {UnmappedError} If the gateway does not have the operation.
+ * @throws {TypeError} If a password must be encrypted and its key is invalid.
  */
 export async function writeCall(
   { operation, transport }: OperationContext,
@@ -51,7 +51,7 @@ export async function writeCall(
   const path = gatewayPath(operation);
   if (path === undefined) {
     throw new UnmappedError(
-      `Cannot call ${operation.name} over the gateway's paths: the gateway has no such operation`,
+      `Cannot call ${operation.name} over the gateway's paths: the gateway does not have this operation`,
       { code: "not-on-gateway", operation: operation.name, transport },
     );
   }
@@ -67,26 +67,29 @@ export async function writeCall(
 }
 
 /**
- * Path of what the catalogue does not know.
+ * Returns the path of an operation that the catalogue does not know.
  *
- * @throws {TypeError} When it could be anything but a path of the gateway.
+ * @throws {TypeError} If the result is not a path of the gateway.
  */
 export function rawPath(group: string, name: string): string {
   const path = `/${group}/${name}`;
   if (/^\/[\w-]+\/[\w/-]+$/.test(path)) return path;
-  throw new TypeError(`Cannot call "${path}": not a path of the gateway`);
+  throw new TypeError(`Cannot call "${path}": it is not a path of the gateway`);
 }
 
-/** A call of a path as the errors know it: a write, whose outcome shows where the catalogue says, if it knows the name. */
+/**
+ * Returns the error context for a call of a path. The call counts as a write. If the catalogue knows the
+ * name, errors say where to find its outcome.
+ */
 export function rawContext(path: string, transport: string): CallContext {
   const provenBy = findOperation(path.slice(path.lastIndexOf("/") + 1))?.provenBy;
   return { operation: { name: path.slice(1), effect: "write", ...provenBy && { provenBy } }, transport };
 }
 
 /**
- * Reads an answer in our names.
+ * Decodes an answer to our names.
  *
- * @throws {BrokerError} The broker said no, or the answer does not fit.
+ * @throws {BrokerError} If the broker rejected the request, or the answer is invalid.
  */
 export function readAnswer(
   context: OperationContext,
@@ -96,7 +99,7 @@ export function readAnswer(
   return reading(context, () => {
     const data = opened(context, text);
     const { operation } = context;
-    if (keepWire !== undefined) checkDepth(context, data); // whoever prints or keeps it goes through all of it
+    if (keepWire !== undefined) checkDepth(context, data); // code that prints or copies it recurses through all levels
     const answer = decodeExactly(operation.response, data, () => dataOf(parseWithDigits(text)));
     rememberMissingList(operation, answer, data);
     if (keepWire !== undefined) {
@@ -107,10 +110,10 @@ export function readAnswer(
 }
 
 /**
- * Opens `{ok, err, data}` and returns what it holds.
+ * Parses `{ok, err, data}` and returns `data`.
  *
- * @throws {BrokerError} The broker said no, or it is no envelope, or `err` names an error beside `ok: true` (code
- * `ok-with-error`; for a write the outcome is unknown).
+ * @throws {BrokerError} If the broker rejected the request, if the text is not an envelope, or if `err`
+ * contains an error next to `ok: true` (code `ok-with-error`; for a write the outcome is unknown).
  */
 export function openEnvelope(context: CallContext, text: string): unknown {
   return reading(context, () => {
@@ -130,26 +133,27 @@ function opened(context: CallContext, text: string): unknown {
   const error = errorOf(envelope.err);
   if (error === "") return envelope.data;
   const shown = error.length > 300 ? `${error.slice(0, 300)}…` : error;
-  throw unreadable(context, `it says "ok" and an error as well: "${shown}"`, "ok-with-error");
+  throw unreadable(context, `it contains "ok" and also an error: "${shown}"`, "ok-with-error");
 }
 
-/** Words in the place of an error that mean success. */
+/** Texts in `err` that mean success. */
 const successWords: readonly string[] = ["ok", "success", "0", "0000", "成功", "null"];
 
-/** The error text beside `ok: true`; empty when there is none, or a word that means success. */
+/** Returns the error text next to `ok: true`; empty if there is none, or if it means success. */
 function errorOf(err: unknown): string {
   if (err === undefined || err === null || err === false) return "";
   const text = (typeof err === "object" ? JSON.stringify(err) : String(err)).trim();
   return text === "{}" || text === "[]" || successWords.includes(text.toLowerCase()) ? "" : text;
 }
 
-/** What an answer with an HTTP status other than 200 means. Its envelope counts, where there is one. */
+/** Returns the error for an HTTP status other than 200. If the body is an envelope, it is used. */
 export function httpRefusal(context: CallContext, status: number, text: string): unknown {
   const parsed = parse(text);
   const envelope = isRecord(parsed) && parsed.ok === false ? refusedBy(parsed) : undefined;
   const said = `HTTP ${status}${envelope === undefined || envelope.text === "" ? "" : `: ${envelope.text}`}`;
   const code = `http-${status}`;
-  // After a server error nobody knows. A client error refuses a read; for a write the status proves nothing.
+  // A server error leaves the outcome unknown. A client error rejects a read, but proves nothing about a
+  // write.
   if (status < 400 || status >= 500) return unanswered(context, said, code);
   if (context.operation.effect !== "write") return rejection(context, { text: said, code });
   const mayBeTaken = envelope === undefined || openStatuses.includes(status);
@@ -157,14 +161,16 @@ export function httpRefusal(context: CallContext, status: number, text: string):
   return refusal instanceof RejectedError ? refusal : unanswered(context, said, code);
 }
 
-/** Statuses of somebody who stopped waiting: after them a write is open whatever the body says. */
+/**
+ * Statuses of a server that stopped waiting. They leave a write's outcome unknown, whatever the body says.
+ */
 const openStatuses: readonly number[] = [408, 425, 429, 499];
 
 function refusedBy({ err, data }: { err?: unknown; data?: unknown }): Refused {
   return { text: typeof err === "string" ? err : "", hasResult: holdsSomething(data) };
 }
 
-/** Whether there is anything in an answer, however deep: a refusal has none. */
+/** Returns whether an answer contains any value, at any depth. Rejections contain none. */
 function holdsSomething(value: unknown): boolean {
   const left = [value];
   while (left.length > 0) {
@@ -178,11 +184,11 @@ function holdsSomething(value: unknown): boolean {
   return false;
 }
 
-/** Levels of lists and objects in an answer that is kept as it came; the deepest documented one has five. */
+/** Deepest nesting of an answer that is kept as it came. The deepest documented answer has five levels. */
 const MOST_LEVELS = 100;
 
 /**
- * Refuses an answer that is nested so deeply that printing or copying it may overflow the stack.
+ * Rejects an answer that is nested so deeply that printing or copying it may overflow the stack.
  *
  * @throws {BrokerError}
  */
@@ -205,7 +211,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // the caller decides what an answer that is not JSON means
+    return undefined; // the caller handles an answer that is not JSON
   }
 }
 

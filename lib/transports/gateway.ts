@@ -1,56 +1,56 @@
 /**
- * The local gateway over HTTP: JSON envelopes, one POST per call, writes sent exactly once.
+ * Calls the local gateway over HTTP: JSON envelopes, one POST per call, each write sent exactly once.
  *
  * @module
  */
 import type { AnyOperation } from "../operations/operation.ts";
 import { isLoopback, isOpenToOthers, mayBeProxied, PLAIN_HTTP_HINT } from "../loopback.ts";
-import { type Address, addressOf } from "./address.ts";
+import { type Address, addressOf } from "./net/address.ts";
 import { httpRefusal, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
-import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./post_once.ts";
+import { NotConnectedError, type PostAnswer, postOnce, TooLargeError } from "./net/post_once.ts";
 import { type CallContext, lost, unreadable } from "./outcome.ts";
-import type { PushHooks, PushStream } from "./push.ts";
-import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push_waits.ts";
+import type { PushHooks, PushStream } from "./push/stream.ts";
+import { checkedIdleMs, DEFAULT_PUSH_IDLE_MS } from "./push/reconnect.ts";
 import { type CallOptions, tellBrokerTime, type Transport } from "./transport.ts";
 
 /** Options of {@linkcode gateway}. */
 export interface GatewayOptions {
   /**
-   * Address of the gateway's HTTP door.
+   * Address of the gateway's HTTP endpoint.
    *
    * @default "http://127.0.0.1:11111"
    */
   url?: string;
   /**
-   * Address of the gateway's push door, `host:port`.
+   * Address of the gateway's push endpoint, `host:port`.
    *
    * @default the host of `url`, port 11112
    */
   push?: string;
   /**
-   * Longest silence of the push door before its connection is replaced, milliseconds; 0 for no limit.
+   * Longest silence of the push endpoint before its connection is replaced, in milliseconds; 0 for no limit.
    *
    * @default 300000
    */
   pushIdleMs?: number;
-  /** Key of the trade password, Base64 of 16, 24 or 32 bytes; needed for a login alone. */
+  /** Key of the trade password, Base64 of 16, 24 or 32 bytes; only needed for a login. */
   tradePasswordKey?: string;
   /**
-   * Allows a gateway on another machine. Its doors are plain HTTP and TCP: whoever is on the way can read the account
-   * and change orders.
+   * Allows a gateway on another machine. Its endpoints are plain HTTP and TCP: anyone on the network path can
+   * read the account and change orders.
    *
    * @default false
    */
   plainHttp?: boolean;
   /**
-   * How long a call waits for its answer unless it says otherwise.
+   * How long a call waits for its answer, unless the call sets its own limit.
    *
    * @default 10000
    */
   timeoutMs?: number;
   /**
-   * Largest answer that is read, in bytes; of a write at most 1 MiB is read. A write with a larger answer is an
-   * `OutcomeUnknownError` with the code `too-large`, a read a `ProtocolError`.
+   * Largest answer in bytes; for writes the limit is 1 MiB at most. A larger answer to a write throws an
+   * `OutcomeUnknownError` with the code `too-large`, a larger answer to a read a `ProtocolError`.
    *
    * @default 33554432
    */
@@ -59,7 +59,7 @@ export interface GatewayOptions {
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_ANSWER_BYTES = 32 * 1024 * 1024;
-/** A write is answered with an id or a few rows; what is longer is no such answer. */
+/** Largest answer to a write. A valid one is an id or a few rows. */
 const MOST_WRITE_ANSWER_BYTES = 1024 * 1024;
 
 function baseUrl(text: string): string {
@@ -73,9 +73,9 @@ function baseUrl(text: string): string {
 }
 
 /**
- * Makes a transport to a local gateway. Nothing is sent before the first call.
+ * Creates a transport to a local gateway. It sends nothing before the first call.
  *
- * @throws {TypeError} When an address cannot be read, or leads to another machine without `plainHttp`.
+ * @throws {TypeError} If an address is unreadable, or is on another machine without `plainHttp`.
  */
 export function gateway(options: GatewayOptions = {}): Transport {
   return new GatewayTransport(options);
@@ -96,6 +96,8 @@ class GatewayTransport implements Transport {
   /** Whether `fetch` may send reads for this machine through a proxy. */
   readonly #mayBeProxied: boolean;
   readonly #pushIdleMs: number;
+  /** Whether a read was sent. `fetch` takes about 9 ms to load, so only later reads use it and its pool. */
+  #hasRead = false;
 
   constructor(options: GatewayOptions) {
     this.#base = baseUrl(options.url ?? "http://127.0.0.1:11111");
@@ -128,17 +130,17 @@ class GatewayTransport implements Transport {
   ): Promise<unknown> {
     const path = rawPath(group, name);
     const context = rawContext(path, this.name);
-    // Nobody knows how long the answer to an unknown operation may be.
+    // The answer to an unknown operation may have any length.
     const most = this.#maxAnswerBytes;
     return openEnvelope(context, await this.#post(context, path, params, options, most));
   }
 
   async openPushes(hooks: PushHooks): Promise<PushStream> {
-    const { openPushStream } = await import("./push.ts");
+    const { openPushStream } = await import("./push/stream.ts");
     return openPushStream({ ...this.push, pushIdleMs: this.#pushIdleMs, ...hooks });
   }
 
-  /** Keep-alive connections belong to the runtime, which closes them by itself. */
+  /** Does nothing: the runtime closes its keep-alive connections by itself. */
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve();
   }
@@ -156,19 +158,20 @@ class GatewayTransport implements Transport {
     options.signal?.throwIfAborted();
     const timeout = AbortSignal.timeout(timeoutMs);
     const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
-    // The gateway is told to give up no later than we do, so that its own answer can still arrive.
+    // The gateway should give up no later than this call does, so its own answer can still arrive.
     const body = JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params });
+    const isRead = context.operation.effect === "read";
+    const isPooled = isRead && this.#hasRead && !this.#mayBeProxied;
+    this.#hasRead ||= isRead;
     let answer: PostAnswer;
     try {
-      answer = context.operation.effect === "read" && !this.#mayBeProxied
-        ? await fetchText(this.#base + path, body, signal, maxBytes)
-        : await postOnce({
-          ...this.#address,
-          path: this.#prefix + path,
-          body,
-          signal,
-          maxBytes,
-        });
+      answer = isPooled ? await fetchText(this.#base + path, body, signal, maxBytes) : await postOnce({
+        ...this.#address,
+        path: this.#prefix + path,
+        body,
+        signal,
+        maxBytes,
+      });
     } catch (error) {
       throw this.#lost(context, error, options, timeout, timeoutMs);
     }
@@ -202,13 +205,13 @@ class GatewayTransport implements Transport {
   }
 }
 
-/** Tells whether `fetch` failed before it had a connection. */
+/** Returns whether `fetch` failed before it had a connection. */
 function isConnectError(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof Error && cause.message.includes("client error (Connect)");
 }
 
-/** A read, over the runtime's own pool of connections. */
+/** Sends a read with `fetch`, which uses the runtime's connection pool. */
 async function fetchText(
   url: string,
   body: string,

@@ -1,6 +1,6 @@
 /**
- * Refused logins: which of them are about the password, and when a login may be tried again. For the trade login over
- * each transport, and for the login at the platform.
+ * Decides which rejected logins are about the password, and when a login may be tried again. Used for the
+ * trade login over each transport, and for the platform login.
  *
  * @module
  */
@@ -13,23 +13,25 @@ import {
   RejectedError,
 } from "../errors.ts";
 
-/** Wait after the first refusal that is not about the password. */
+/** Wait after the first rejection that is not about the password. */
 const FIRST_WAIT_MS = 60_000;
-/** Each refusal in a row makes the wait this many times as long. */
+/** Factor by which each further rejection in a row lengthens the wait. */
 const GROWTH = 3;
-/** Longest wait between two tries. */
+/** Longest wait between two attempts. */
 const MOST_WAIT_MS = 3_600_000;
 
-/** How long no login is tried after so many refusals in a row, milliseconds: 1, 3, 9, 27 minutes, then an hour. */
+/**
+ * Returns the wait after a number of rejections in a row, in milliseconds: 1, 3, 9, 27 minutes, then an hour.
+ */
 export function loginWaitMs(refusals: number): number {
   return Math.min(FIRST_WAIT_MS * GROWTH ** (Math.max(1, refusals) - 1), MOST_WAIT_MS);
 }
 
 const PASSWORD = String.raw`(?:pass\s?w(?:or)?ds?|passcode|pwd|credentials?)`;
-/** Up to three words between two words of one statement. */
+/** Up to three words between two words of one phrase. */
 const NEAR = String.raw`(?:[\s:,'"-]+\w+){0,3}[\s:,'"-]+`;
 const WRONG = String.raw`(?:wrong|incorrect|invalid|mismatch\w*|not match\w*)`;
-/** A text that says of the password that it is wrong. */
+/** A text that says that the password is wrong. */
 const SAYS_WRONG = new RegExp(
   [
     String.raw`\b${WRONG}${NEAR}${PASSWORD}\b`,
@@ -40,7 +42,7 @@ const SAYS_WRONG = new RegExp(
   ].join("|"),
   "i",
 );
-/** Words for a password that does not do, and for an account that too many wrong ones have locked. */
+/** Words for an unsuitable password, and for an account that is locked after too many wrong ones. */
 const SAYS_UNFIT = new RegExp(
   [
     String.raw`\b${PASSWORD}\b.*\b(?:error|fail\w*|expired|reset|denied|reject\w*|refused|unknown)\b`,
@@ -50,28 +52,29 @@ const SAYS_UNFIT = new RegExp(
   ].join("|"),
   "i",
 );
-/** Words for a state that passes, in which a password was not even looked at. */
+/** Words for a temporary state in which the broker did not check the password. */
 const PASSES =
   /maintenance|maintain|time(?:d)?\s?-?out|later|busy|unavailable|not available|overload|维护|維護|超时|超時|稍后|稍後|繁忙/i;
 
 /**
- * Whether the text of a refused login says that the password is wrong, or that the account is locked. A text that only
- * mentions the password says nothing about it.
+ * Returns whether the text of a rejected login says that the password is wrong, or that the account is
+ * locked. A text that only mentions the password does not count.
  */
 export function isAboutPassword(text: string): boolean {
   return SAYS_WRONG.test(text) || (SAYS_UNFIT.test(text) && !PASSES.test(text));
 }
 
-const WITHOUT_SUCCESS = "the broker answered without success";
+const WITHOUT_SUCCESS = "the broker's answer reports no success";
 
-/** An answer to a login that is neither a success nor a refusal with a code. */
+/** An answer to a login that is neither a success nor a rejection with a code. */
 export class NoSuccessError extends RejectedError {
-  /** Whether it is about the password. */
+  /** Whether the answer is about the password. */
   readonly isWrongPassword: boolean;
 
   /**
-   * @param text What the answer says, if it says anything.
-   * @param context `saysNo`: the answer says that there was no success, which the document knows for a wrong password.
+   * @param text The text of the answer, if there is any.
+   * @param context `saysNo`: the answer explicitly reports failure; the document describes that for a wrong
+   * password.
    */
   constructor(text: string | undefined, { saysNo, ...context }: ErrorContext & { saysNo: boolean }) {
     super(`Cannot log in: ${text ?? WITHOUT_SUCCESS}`, text ?? "", { ...context, code: "login-failed" });
@@ -79,30 +82,30 @@ export class NoSuccessError extends RejectedError {
   }
 }
 
-/** The refusals of one login. */
+/** Remembers the rejections of one login, and decides when it may be tried again. */
 export class LoginRefusals {
   readonly #monotonic: () => number;
   readonly #what: string;
-  /** Stops every login by itself: the password is wrong, or another login has taken this one over. */
+  /** Stops all automatic logins: the password is wrong, or another program has taken over the login. */
   #final: BrokerError | undefined;
   #passing: { error: RejectedError; until: number } | undefined;
   #count = 0;
 
   /**
    * @param monotonic Milliseconds of a clock that never jumps.
-   * @param what The password in words, such as `trade password`.
+   * @param what Name of the password for messages, such as `trade password`.
    */
   constructor(monotonic: () => number, what: string) {
     this.#monotonic = monotonic;
     this.#what = what;
   }
 
-  /** Whether no login is tried by itself until a person allows it. */
+  /** Whether automatic logins are stopped until a person allows them. */
   get isStopped(): boolean {
     return this.#final !== undefined;
   }
 
-  /** The refusal that keeps a login from being tried now; nothing when one may be. */
+  /** The rejection that currently prevents a login; `undefined` if a login may be tried. */
   get current(): BrokerError | undefined {
     if (this.#final !== undefined) return this.#final;
     if (this.#passing === undefined) return undefined;
@@ -112,12 +115,13 @@ export class LoginRefusals {
   }
 
   /**
-   * Keeps a refusal, and returns the error for whoever asked. Any other error is returned as it is.
+   * Records a rejection and returns the error for the caller. Returns any other error unchanged.
    *
-   * @param error What the login threw.
+   * @param error The error that the login threw.
    */
   refused(error: unknown): unknown {
-    // A refusal of the login below this one, such as the platform's, is kept there. A busy broker has refused nothing.
+    // A rejected inner login, such as the platform's, is recorded there. A busy broker has not rejected
+    // anything.
     const isKept = error instanceof LoginRefusedError || error instanceof BusyError;
     if (!(error instanceof RejectedError) || isKept) return error;
     if (error instanceof DisplacedError) return this.stop(error);
@@ -128,26 +132,28 @@ export class LoginRefusals {
     return passing(error, waitMs);
   }
 
-  /** Stops every login by itself because of an error, and returns it. */
+  /** Stops all automatic logins because of an error, and returns the error. */
   stop<E extends BrokerError>(error: E): E {
     this.#final ??= error;
     return error;
   }
 
-  /** A login worked. */
+  /** Records a successful login. */
   succeeded(): void {
     this.#count = 0;
     this.#passing = undefined;
   }
 
-  /** A person wants to try again. The waits go on growing where they were. */
+  /**
+   * Allows another attempt because a person asked for it. Later waits continue to grow from where they were.
+   */
   allowAgain(): void {
     this.#final = undefined;
     this.#passing = undefined;
   }
 }
 
-/** What the broker said, for a message. */
+/** Returns the broker's code and text for a message. */
 function saidBy(error: RejectedError): string {
   if (error.text !== "") return ` (${error.text})`;
   if (error instanceof NoSuccessError) return ` (${WITHOUT_SUCCESS})`;
@@ -163,10 +169,10 @@ const contextOf = ({ code, operation, transport }: RejectedError, cause: Rejecte
 
 function wrongPassword(error: RejectedError, what: string): LoginRefusedError {
   return new LoginRefusedError(
-    `Cannot log in: the broker refused the ${what}${
+    `Cannot log in: the broker rejected the ${what}${
       saidBy(error)
     }; it is not tried again by itself, as too many ` +
-      "wrong tries lock an account",
+      "wrong attempts lock an account",
     error.text,
     { ...contextOf(error, error), reason: "password" },
   );
@@ -175,7 +181,7 @@ function wrongPassword(error: RejectedError, what: string): LoginRefusedError {
 function passing(error: RejectedError, retryInMs: number): LoginRefusedError {
   const why = error.text === "" && error.code === undefined ? "; it gave no reason" : saidBy(error);
   return new LoginRefusedError(
-    `Cannot log in: the broker refused the login for now${why}; the next one is tried in ${
+    `Cannot log in: the broker rejected the login for now${why}; the next attempt is in ${
       Math.ceil(retryInMs / 1000)
     } s at the earliest`,
     error.text,

@@ -1,8 +1,7 @@
 /**
- * A transport without sockets, for tests and notebooks: a function takes the place of the gateway.
+ * A transport without sockets, for tests and notebooks: a function replaces the gateway.
  *
- * What is written and read is what the gateway transport writes and reads, byte for byte; only the way between the
- * two ends is missing.
+ * It writes and reads the same bytes as the gateway transport, but does not send them anywhere.
  *
  * @module
  */
@@ -10,50 +9,54 @@ import { BrokerError, TransportError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { type Envelope, openEnvelope, rawContext, rawPath, readAnswer, writeCall } from "./envelope.ts";
 import { type CallContext, lost } from "./outcome.ts";
-import type { PushHooks, PushStream } from "./push.ts";
-import type { PushSource } from "./push_source.ts";
-import { orAborted } from "./push_waits.ts";
+import type { PushHooks, PushStream } from "./push/stream.ts";
+import type { PushSource } from "./push/connection.ts";
+import { orAborted } from "../time.ts";
 import type { CallOptions, Transport } from "./transport.ts";
 
 export type { Envelope } from "./envelope.ts";
 
-/** What a door is told about a call beside its path and parameters. */
+/** Details of a call besides its path and parameters. */
 export interface MemoryCall {
-  /** Aborted once nobody waits for the answer any more. */
+  /** Aborted when the caller no longer waits for the answer. */
   readonly signal: AbortSignal;
-  /** How long somebody waits. */
+  /** How long the caller waits. */
   readonly timeoutMs: number;
 }
 
 /**
- * Answers in the place of the gateway: an envelope, or its text when the digits of a number matter. A door that
- * throws `TransportError` says that it has not taken the call; whatever else it throws leaves that open.
+ * Answers a call instead of the gateway: with an envelope, or with its text if the digits of a number matter.
+ * If the endpoint throws a `TransportError`, the call was not executed; any other error leaves the outcome
+ * unknown.
  */
-export type MemoryDoor = (
+export type MemoryEndpoint = (
   path: string,
   params: Record<string, unknown>,
   call: MemoryCall,
 ) => Envelope | string | Promise<Envelope | string>;
 
-/** Where pushes are handed in. */
+/** Receives the pushes of a {@linkcode MemoryPushes} function. */
 export interface MemoryLine {
-  /** Hands in the body of a push frame, an encoded `PBNotify`. */
+  /** Delivers the body of a push frame, an encoded `PBNotify`. */
   push(body: Uint8Array): void;
-  /** Breaks the line; the stream opens it again. */
+  /** Breaks the connection; the stream reconnects. */
   end(reason: string): void;
 }
 
-/** Starts pushes, and returns what stops them. Throws `TransportError` when there are none now. */
+/**
+ * Starts pushes and returns a function that stops them. Throws `TransportError` if no pushes are available
+ * now.
+ */
 export type MemoryPushes = (line: MemoryLine) => () => void;
 
 /** Options of {@linkcode memory}. */
 export interface MemoryOptions {
-  /** Where pushes come from; without it the client cannot watch. */
+  /** Source of the pushes; without it the client cannot watch. */
   pushes?: MemoryPushes;
-  /** Key of the trade password, Base64 of 16, 24 or 32 bytes; needed for a login alone. */
+  /** Key of the trade password, Base64 of 16, 24 or 32 bytes; only needed for a login. */
   tradePasswordKey?: string;
   /**
-   * How long a call waits for its answer unless it says otherwise.
+   * How long a call waits for its answer, unless the call sets its own limit.
    *
    * @default 10000
    */
@@ -61,36 +64,36 @@ export interface MemoryOptions {
 }
 
 /**
- * Makes a transport to a function.
+ * Creates a transport that calls a function.
  *
  * @example A client in a test
  * ```ts ignore
  * import { createClient } from "hsgate";
  * import { memory } from "hsgate/memory";
  *
- * const door = () => ({ ok: true, err: "", data: { data: "400" } });
- * await using client = createClient(memory(door));
+ * const endpoint = () => ({ ok: true, err: "", data: { data: "400" } });
+ * await using client = createClient(memory(endpoint));
  * console.log(await client.account.maxSell({ market: "hk", symbol: "00700.HK" }));
  * ```
  */
-export function memory(door: MemoryDoor, options: MemoryOptions = {}): Transport {
-  return new MemoryTransport(door, options);
+export function memory(endpoint: MemoryEndpoint, options: MemoryOptions = {}): Transport {
+  return new MemoryTransport(endpoint, options);
 }
 
 class MemoryTransport implements Transport {
   readonly name = "memory";
   readonly openPushes?: (hooks: PushHooks) => Promise<PushStream>;
-  readonly #door: MemoryDoor;
+  readonly #endpoint: MemoryEndpoint;
   readonly #passwordKey: string | undefined;
   readonly #timeoutMs: number;
 
-  constructor(door: MemoryDoor, { pushes, tradePasswordKey, timeoutMs = 10_000 }: MemoryOptions) {
-    this.#door = door;
+  constructor(endpoint: MemoryEndpoint, { pushes, tradePasswordKey, timeoutMs = 10_000 }: MemoryOptions) {
+    this.#endpoint = endpoint;
     this.#passwordKey = tradePasswordKey;
     this.#timeoutMs = timeoutMs;
     if (pushes === undefined) return;
     this.openPushes = async (hooks) => {
-      const { pushStreamOf } = await import("./push.ts");
+      const { pushStreamOf } = await import("./push/stream.ts");
       return pushStreamOf(memorySource(pushes), hooks);
     };
   }
@@ -128,12 +131,12 @@ class MemoryTransport implements Transport {
     const either = signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]);
     try {
       const answer = await orAborted(this.#knock(path, params, { signal: either, timeoutMs }), either);
-      // As text, so that a test meets what JSON makes of its values, and numbers keep their digits.
+      // Converted to text, so tests see the values as JSON encodes them, and numbers keep their digits.
       return typeof answer === "string" ? answer : JSON.stringify(answer);
     } catch (error) {
       throw lost(context, {
         isSent: !(error instanceof TransportError),
-        peer: "the door in memory",
+        peer: "the endpoint in memory",
         reason: error instanceof Error ? error.message : String(error),
         cause: error,
         ...signal !== undefined && { signal },
@@ -144,17 +147,19 @@ class MemoryTransport implements Transport {
     }
   }
 
-  /** In a function of its own, so that a door that throws at once is heard like one that rejects. */
+  /**
+   * Calls the endpoint. It is async so that an endpoint that throws at once behaves like one that rejects.
+   */
   async #knock(path: string, params: Record<string, unknown>, call: MemoryCall): Promise<Envelope | string> {
-    // A copy by way of JSON: absent members are gone, and the door cannot change what the caller holds.
-    return await this.#door(path, JSON.parse(JSON.stringify(params)), call);
+    // Copied through JSON: absent members are removed, and the endpoint cannot change the caller's object.
+    return await this.#endpoint(path, JSON.parse(JSON.stringify(params)), call);
   }
 }
 
-/** Pushes of a function as a source of the one stream that all transports share. */
+/** Returns the pushes of a function as a source for the push stream that all transports share. */
 function memorySource(pushes: MemoryPushes): PushSource {
   return {
-    // Async, so that a refusal to open is a rejection.
+    // It is async, so an error during opening becomes a rejected promise.
     // deno-lint-ignore require-await
     async open({ onLife, onFrame, onPush }) {
       const { promise, resolve } = Promise.withResolvers<BrokerError>();
@@ -182,7 +187,7 @@ function memorySource(pushes: MemoryPushes): PushSource {
         },
         end: (reason) => end(broken(reason, "closed")),
       });
-      if (!isOpen) stop(); // ended before there was anything to stop
+      if (!isOpen) stop(); // the connection ended before `stop` existed
       return { run: () => promise, close: () => end(broken("the stream is closed", "closed")) };
     },
   };

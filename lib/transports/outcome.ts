@@ -1,6 +1,6 @@
 /**
- * Which error class an unhappy end is. Order safety hangs on this one place: whatever leaves a write's fate open
- * becomes `OutcomeUnknownError`, and never anything that invites a repetition.
+ * Picks the error class for a failed call. Order safety depends on this file: a write with an unknown outcome
+ * becomes `OutcomeUnknownError`, never an error that callers retry.
  *
  * @module
  */
@@ -19,46 +19,48 @@ import {
 import type { AnyOperation } from "../operations/operation.ts";
 import { provingLists, whereToLook } from "../operations/proof.ts";
 import { codeOfMismatch, Mismatch } from "../operations/types.ts";
-import { describeMismatch } from "./json.ts";
+import { describeMismatch } from "./net/json.ts";
 
-/** A call under way: what the errors need to know of it. */
+/** A call in progress, as far as errors describe it. */
 export interface CallContext {
   /** The operation. */
   operation: Pick<AnyOperation, "name" | "effect" | "provenBy">;
   /** Name of the transport. */
   transport: string;
-  /** The parameters in our names, where they are known: they say which lists show the outcome of a write. */
+  /** The parameters with our names, if known. They determine which lists show the outcome of a write. */
   params?: unknown;
 }
 
-/** A refusal as it came. */
+/** A rejection as the broker sent it. */
 export interface Refused {
   /** The broker's text, word for word. */
   readonly text: string;
-  /** The broker's code, or a short word of ours. */
+  /** The broker's code, or a short code of ours. */
   readonly code?: string;
-  /** The answer holds a result as well, so that it contradicts itself. */
+  /** Whether the answer also contains a result, which contradicts the rejection. */
   readonly hasResult?: boolean;
 }
 
-/** The code at the start of an error text: three to five digits that stand alone. */
-export function codeOf(text: string): string | undefined {
+/**
+ * Returns the code at the start of an error text: three to five digits that are not part of a longer word.
+ */
+function codeOf(text: string): string | undefined {
   return /^\s*(\d{3,5})(?!\d)/.exec(text)?.[1];
 }
 
-/** A code and what separates it from its text; digits that go on as a word are no code: `1016.HK`, `112ms`. */
+/** A code with the separator before its text. Digits within a word are not a code: `1016.HK`, `112ms`. */
 const CODE_AND_TEXT = /^\s*(\d{3,5})(?=$|[\s:：,，;；-])[\s:：,，;；-]*(.*)$/s;
 
-/** The text that an order outside market hours is refused with. */
+/** The text with which the broker rejects an order outside market hours. */
 const closedTexts = ErrorText.entries.filter(({ name }) => name === "market-closed").map(({ code }) => code);
 
-/** Whether a text says that the market is closed, and nothing else. */
+/** Returns whether a text says only that the market is closed. */
 function saysClosed(text: string): boolean {
   const said = (CODE_AND_TEXT.exec(text)?.[2] ?? text).trim().replace(/[.。!！]+$/, "").toLowerCase();
   return closedTexts.includes(said);
 }
 
-/** Returns the listed code that a text says: the bare code, or the code in front of one of its documented texts. */
+/** Returns the listed code in a text: a bare code, or a code before one of its documented texts. */
 function codeSaid(text: string): ResponseCode | undefined {
   const [, code, rest = ""] = CODE_AND_TEXT.exec(text) ?? [];
   const name = code === undefined ? undefined : ResponseCode.decode(code);
@@ -71,7 +73,7 @@ function codeSaid(text: string): ResponseCode | undefined {
   return isDocumented ? name : undefined;
 }
 
-/** Returns what a refusal says in a listed code; a code in a member of its own needs no documented text. */
+/** Returns the listed code of a rejection. A code in a separate member needs no documented text. */
 function nameSaid({ text, code }: Refused): ResponseCode | undefined {
   if (code === undefined) return codeSaid(text);
   const name = ResponseCode.decode(code);
@@ -79,9 +81,10 @@ function nameSaid({ text, code }: Refused): ResponseCode | undefined {
 }
 
 /**
- * Whether an answer is known to refuse a write before it was executed. Known are the listed codes that mean it, alone
- * or in front of a documented text of theirs, and the listed texts. Free text proves nothing, even when it starts with
- * a number that is a listed code; neither do an unlisted code and no reason at all.
+ * Returns whether an answer is known to reject a write before it was executed. That is known for the listed
+ * codes with this meaning, bare or before one of their documented texts, and for the listed texts. Free text
+ * proves nothing, even if it starts with a listed code. An unlisted code, or no reason at all, proves nothing
+ * either.
  */
 function refusesWrite(refused: Refused): boolean {
   if (refused.hasResult) return false;
@@ -90,7 +93,10 @@ function refusesWrite(refused: Refused): boolean {
   return name !== undefined && codeMeanings[name].write === "refused";
 }
 
-/** The broker said no, or seems to: picks the class by its code and text, which are kept word for word. */
+/**
+ * Returns the error for a rejection. Picks the class by the broker's code and text, which it keeps word for
+ * word.
+ */
 export function rejection(context: CallContext, refused: Refused): BrokerError {
   const { operation, transport } = context;
   const { text, code = codeOf(text) } = refused;
@@ -100,9 +106,9 @@ export function rejection(context: CallContext, refused: Refused): BrokerError {
     const shown = reason.length > 300 ? `${reason.slice(0, 300)}…` : reason;
     const isKnown = nameSaid(refused) !== undefined;
     const why = refused.hasResult
-      ? `the broker refused it (${shown}) and sent a result all the same`
-      : `the broker answered "${shown}"${isKnown ? "" : ", which is no refusal that is known"}`;
-    return unanswered(context, text === "" ? "the broker said no and gave no reason" : why, code);
+      ? `the broker rejected it (${shown}) but also sent a result`
+      : `the broker answered "${shown}"${isKnown ? "" : ", which is not a known rejection"}`;
+    return unanswered(context, text === "" ? "the broker rejected it without a reason" : why, code);
   }
   const message = `Cannot complete ${operation.name}: ${reason}`;
   if (saysClosed(text)) return new MarketClosedError(message, text, details);
@@ -123,7 +129,7 @@ export function rejection(context: CallContext, refused: Refused): BrokerError {
   }
 }
 
-/** The request cannot have reached the broker. */
+/** Returns the error for a request that cannot have reached the broker. */
 export function undelivered(
   context: CallContext,
   reason: string,
@@ -139,7 +145,7 @@ export function undelivered(
   });
 }
 
-/** The request may have reached the broker, and no answer says what became of it. */
+/** Returns the error for a request that may have reached the broker but got no answer. */
 export function unanswered(
   context: CallContext,
   reason: string,
@@ -158,11 +164,11 @@ export function unanswered(
   );
 }
 
-/** An answer came, and it cannot be read. For a write that is as open as no answer at all. */
+/** Returns the error for an unreadable answer. For a write the outcome is as unknown as without an answer. */
 export function unreadable(context: CallContext, reason: string, code: string, cause?: unknown): BrokerError {
   const { operation, transport } = context;
   if (operation.effect === "write") {
-    return unanswered(context, `the answer cannot be read (${reason})`, code, cause);
+    return unanswered(context, `the answer is unreadable (${reason})`, code, cause);
   }
   return new ProtocolError(`Cannot read the answer of ${operation.name}: ${reason}`, {
     code,
@@ -173,10 +179,9 @@ export function unreadable(context: CallContext, reason: string, code: string, c
 }
 
 /**
- * Reads an answer. Whatever goes wrong while it is read, even a stack that overflows, means that the answer cannot be
- * read.
+ * Calls `read` to decode an answer. Any failure, even a stack overflow, means that the answer is unreadable.
  *
- * @throws {BrokerError} For a write, an `OutcomeUnknownError`, or the refusal that `read` found.
+ * @throws {BrokerError} For a write, an `OutcomeUnknownError`, or the rejection that `read` found.
  */
 export function reading<T>(context: CallContext, read: () => T): T {
   try {
@@ -185,7 +190,7 @@ export function reading<T>(context: CallContext, read: () => T): T {
     if (error instanceof Mismatch) {
       throw unreadable(context, describeMismatch(error), codeOfMismatch(error), error);
     }
-    // An error of this call names its operation; one of the message's own layer does not.
+    // Errors of this call name its operation; errors of the message layer do not.
     const isOfCall = error instanceof BrokerError && error.operation !== undefined;
     if (isOfCall) throw error;
     const reason = error instanceof Error ? error.message : String(error);
@@ -194,29 +199,29 @@ export function reading<T>(context: CallContext, read: () => T): T {
   }
 }
 
-/** How a call ended without an answer. */
-export interface LostCall {
-  /** Whether anything may have left. */
+/** Details of a call that ended without an answer. */
+interface LostCall {
+  /** Whether any bytes may have left. */
   isSent: boolean;
-  /** Who was called, for the message. */
+  /** Name of the other end for messages. */
   peer: string;
-  /** What broke, in words. */
+  /** Description of the failure. */
   reason: string;
-  /** What was thrown. */
+  /** The error that was thrown. */
   cause: unknown;
   /** The caller's own signal. */
   signal?: AbortSignal;
-  /** The limit, when it has passed. */
+  /** The time limit, if it has passed. */
   timeoutMs?: number;
 }
 
-/** What a caller is told whose call ended without an answer: it was given up, never sent, too slow, or cut off. */
+/** Returns the error for a call that ended without an answer: aborted, never sent, too slow, or cut off. */
 export function lost(context: CallContext, call: LostCall): unknown {
   const { isSent, peer, reason, cause, signal, timeoutMs } = call;
   if (signal?.aborted) {
-    // A read that its caller gave up is the caller's own business; a write may have happened all the same.
+    // An aborted read fails with the caller's reason. An aborted write may have been executed.
     return context.operation.effect === "write" && isSent
-      ? unanswered(context, "it was given up after it was sent", "aborted", signal.reason)
+      ? unanswered(context, "it was aborted after it was sent", "aborted", signal.reason)
       : signal.reason;
   }
   if (!isSent) return undelivered(context, `no connection to ${peer} (${reason})`, "not-connected", cause);

@@ -1,15 +1,15 @@
 /**
- * What a transport is: it takes an operation and its parameters and returns the answer.
+ * Defines the interface of a transport: it takes an operation with its parameters and returns the answer.
  *
  * @module
  */
 import type { LoginExpiredError } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
-import type { PushHooks, PushStream } from "./push.ts";
+import type { PushHooks, PushStream } from "./push/stream.ts";
 
 /** Options of one call. */
 export interface CallOptions {
-  /** Gives the call up. A write that is given up after it was sent has an unknown outcome. */
+  /** Cancels the call. If a write is cancelled after it was sent, its outcome is unknown. */
   signal?: AbortSignal;
   /**
    * How long to wait for the answer.
@@ -17,40 +17,42 @@ export interface CallOptions {
    * @default 10000
    */
   timeoutMs?: number;
-  /** Told when the answer comes after the call was given up; only some transports can tell. */
+  /** Called if the answer arrives after the call was given up; only some transports can detect that. */
   onLateAnswer?: (late: LateAnswer) => void;
   /**
-   * Remembers the answer and each of its rows as the broker sent them, for `wireAnswerOf` and `wireOf`. With `digits` numbers keep their text,
-   * which costs a second parse.
+   * Remembers the answer and each of its rows as the broker sent them, for `wireAnswerOf` and `wireOf`. With
+   * `digits` numbers keep their text, which needs a second parse.
    */
   keepWire?: "members" | "digits";
-  /** Called with the time of the broker's clock for each answer that tells it, before the answer is returned. */
+  /** Called with the broker's time for each answer that contains it, before the answer is returned. */
   onBrokerTime?: (told: BrokerTime) => void;
-  /** Called by the client right before a write goes out, logins done; what it throws keeps the write from being sent. */
-  beforeWrite?: () => void;
+  /** Awaited by the client right before it sends a write, after any login. If it fails, the write is not sent. */
+  beforeWrite?: () => void | Promise<void>;
 }
 
-/** The time of the broker's clock, as an answer told it. */
+/** The broker's time in an answer. */
 export interface BrokerTime {
-  /** Unix milliseconds; a `Date` header tells whole seconds. */
+  /** Unix milliseconds; a `Date` header has whole seconds. */
   time: number;
-  /** Where it stood. */
+  /** Where the answer contained the time. */
   source: "Date header" | "answer";
 }
 
-/** Calls back with the time that an answer told, unless it is none: some servers send zero, or nothing. */
+/**
+ * Calls `onBrokerTime` with the time in an answer, unless it is invalid: some servers send zero, or nothing.
+ */
 export function tellBrokerTime(
   { onBrokerTime }: Pick<CallOptions, "onBrokerTime">,
   time: number,
   source: BrokerTime["source"],
 ): void {
-  // A time before 2010 is no clock's, but a member at zero or in another unit.
+  // A time before 2010 is a member that is zero or in another unit.
   if (time > EARLIEST_TIME) onBrokerTime?.({ time, source });
 }
 
 const EARLIEST_TIME = Date.UTC(2010);
 
-/** An answer that came after its call was given up: what happened after all. */
+/** An answer that arrived after its call was given up. It shows the actual outcome. */
 export interface LateAnswer {
   /** Id of the request. */
   requestId: string;
@@ -64,38 +66,66 @@ export interface LateAnswer {
 
 /** Keeps the logins that calls need. */
 export interface LoginKeeper {
-  /** Whether it can log in by itself. */
+  /** Whether it can log in without a caller's password. */
   readonly canLogIn: boolean;
-  /** Counts its logins; a call that failed under an older one only tries again. */
+  /** Number of its logins; a call that failed under an older login is only tried again. */
   readonly generation: number;
-  /** Logs in before the first write, as a write that meets a missing login is not repeated. */
+  /** Logs in before the first write, because a write that fails for lack of a login is not repeated. */
   ensure(): Promise<void>;
-  /** Logs in, once for all who wait, unless somebody has done so since `generation`. */
+  /** Logs in, once for all waiting calls, unless there was a newer login than `generation`. */
   renew(generation: number, error: LoginExpiredError): Promise<void>;
 }
 
-/** Carries operations to the broker. Handed to a client, never set globally. */
+/** Sends operations to the broker. A transport is passed to a client, never set globally. */
 export interface Transport extends AsyncDisposable {
   /** Name for messages: `gateway`, `direct`, `memory`. */
   readonly name: string;
-  /** Returns a text that differs from account to account and names nobody; absent where the transport cannot know. */
+  /**
+   * Returns a text that differs between accounts but identifies nobody; absent if the transport cannot
+   * distinguish them.
+   */
   account?(): Promise<string>;
   /**
-   * Sends checked parameters once and resolves to the answer in our names. Never repeats anything.
+   * Sends validated parameters once and resolves to the answer with our names. Never repeats anything.
    *
-   * @throws {RejectedError} The broker said no.
-   * @throws {TransportError} Not delivered, or a read that went unanswered.
-   * @throws {OutcomeUnknownError} A write that went unanswered.
-   * @throws {ProtocolError} An answer to a read that does not fit.
-   * @throws {UnmappedError} This transport cannot carry the operation.
+   * @throws {RejectedError} If the broker rejected the request.
+   * @throws {TransportError} If the request was not delivered, or a read got no answer.
+   * @throws {OutcomeUnknownError} If a write got no answer.
+   * @throws {ProtocolError} If the answer to a read is invalid.
+   * @throws {UnmappedError} If this transport cannot carry the operation.
    */
   call(operation: AnyOperation, params: unknown, options: CallOptions): Promise<unknown>;
-  /** Sends what the catalogue does not know, and resolves to the answer as it came. Counts as a write. */
+  /**
+   * Sends an operation that the catalogue does not know. Resolves to the answer as it came. Counts as a
+   * write.
+   */
   raw(group: string, name: string, params: Record<string, unknown>, options: CallOptions): Promise<unknown>;
-  /** Address that pushes come from, where they have one of their own. */
+  /** Address of the push endpoint, if there is a separate one. */
   readonly push?: { readonly hostname: string; readonly port: number };
-  /** Opens the stream of pushes; absent on transports without any. */
+  /** Opens the push stream; absent on transports without pushes. */
   openPushes?(hooks: PushHooks): Promise<PushStream>;
-  /** The logins, where the transport keeps them by itself. */
+  /** The logins, if the transport keeps them. */
   readonly logins?: LoginKeeper;
+}
+
+/**
+ * Returns a transport that rejects writes, for dry runs. Logins still work because reads need them. Closing
+ * it closes the inner transport.
+ */
+export function readOnly(inner: Transport): Transport {
+  const refuse = (what: string) =>
+    Promise.reject(new TypeError(`Cannot call ${what}: this connection is read-only`));
+  const { openPushes, push, logins, account } = inner;
+  return {
+    name: inner.name,
+    call: (operation: AnyOperation, params, options) =>
+      operation.effect === "write" ? refuse(operation.name) : inner.call(operation, params, options),
+    // The effect of a raw call is unknown, so it counts as a write.
+    raw: (group, name) => refuse(`${group}/${name}`),
+    ...push !== undefined && { push },
+    ...account !== undefined && { account: () => account.call(inner) },
+    ...openPushes !== undefined && { openPushes: (hooks) => openPushes.call(inner, hooks) },
+    ...logins !== undefined && { logins },
+    [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * The two ciphers of the direct socket: RSA in segments for the first request and its answer, AES in ECB
- * mode for all that follows.
+ * Encrypts and decrypts with the two ciphers of the direct socket: RSA in segments for the first request and
+ * its answer, AES in ECB mode for everything after that.
  *
  * @see API document 5
  * @module
@@ -11,37 +11,37 @@ import { wireError } from "./faults.ts";
 import type { PrivateKey, PublicKey } from "./keys.ts";
 import { BLOCK_LENGTH } from "./padding.ts";
 
-/** Bytes that PKCS#1 v1.5 takes of each segment. */
+/** Number of bytes that PKCS#1 v1.5 uses in each segment. */
 const SEGMENT_OVERHEAD = 11;
 /**
- * Most segments that are decrypted by default. Longer bodies would only keep the process busy before their signature
- * could be looked at.
+ * Default limit of segments to decrypt. A longer body would only keep the process busy before its signature
+ * can be checked.
  */
 const MAX_SEGMENTS = 64;
-/** Most segments of the first answer: it holds a key or a refusal, a few hundred bytes. */
+/** Most segments of the first answer, which contains a key or a rejection of a few hundred bytes. */
 export const FIRST_ANSWER_SEGMENTS = 16;
-/** Bytes of a session key. */
+/** Length of a session key in bytes. */
 export const SESSION_KEY_LENGTH = 16;
 
 const padding = constants.RSA_PKCS1_PADDING;
 
-/** How {@linkcode encryptSegments} cuts. */
-export interface SegmentOptions {
-  /** Most bytes of a segment. @default {117, or what the key allows} */
+/** How {@linkcode encryptSegments} splits its input. */
+interface SegmentOptions {
+  /** Most bytes per segment. @default {117, or what the key allows} */
   segmentLength?: number;
 }
 
 /**
- * Encrypts bytes of any length with RSA PKCS#1 v1.5, segment by segment. No bytes make no segments.
+ * Encrypts bytes of any length with RSA PKCS#1 v1.5, segment by segment. An empty input gives no segments.
  *
- * @throws {RangeError} When a segment is longer than the key allows.
+ * @throws {RangeError} If a segment is longer than the key allows.
  */
 export function encryptSegments(plain: Uint8Array, key: PublicKey, options: SegmentOptions = {}): Uint8Array {
   const most = key.length - SEGMENT_OVERHEAD;
   const { segmentLength = most } = options;
   if (!Number.isInteger(segmentLength) || segmentLength < 1 || segmentLength > most) {
     throw new RangeError(
-      `Cannot encrypt: segments of ${segmentLength} bytes do not fit the key, 1 to ${most} do`,
+      `Cannot encrypt: segments of ${segmentLength} bytes do not fit the key, which allows 1 to ${most}`,
     );
   }
   const segments: Uint8Array[] = [];
@@ -52,13 +52,13 @@ export function encryptSegments(plain: Uint8Array, key: PublicKey, options: Segm
 }
 
 /**
- * Decrypts what {@linkcode encryptSegments} or another client made; segments may be cut at any length.
+ * Decrypts the output of {@linkcode encryptSegments} or of another client. The segments may have any length.
  *
- * All segments are decrypted before one that is damaged is told of, and no error says which one it was: whoever sends
- * damaged segments learns nothing about the key from the answer or its time.
+ * It always decrypts all segments before it reports a damaged one, and the error does not say which one. So a
+ * sender of damaged segments learns nothing about the key from the error or its timing.
  *
- * @throws {ProtocolError} With code `cipher-segment` when a segment is cut short or meant for another key, or
- *   there are more than allowed.
+ * @throws {ProtocolError} With code `cipher-segment` if a segment is truncated or for another key, or if
+ * there are more than allowed.
  */
 export function decryptSegments(
   encrypted: Uint8Array,
@@ -68,14 +68,14 @@ export function decryptSegments(
   if (encrypted.length % key.length !== 0) {
     throw wireError(
       "cipher-segment",
-      `Cannot decrypt: ${encrypted.length} bytes are no whole segments of ${key.length}`,
+      `Cannot decrypt: ${encrypted.length} bytes are not a whole number of segments of ${key.length}`,
     );
   }
   const count = encrypted.length / key.length;
   if (count > mostSegments) {
     throw wireError(
       "cipher-segment",
-      `Cannot decrypt: ${count} segments are more than the ${mostSegments} taken`,
+      `Cannot decrypt: ${count} segments are more than the ${mostSegments} allowed`,
     );
   }
   const parts: Uint8Array[] = [];
@@ -88,16 +88,16 @@ export function decryptSegments(
     }
   }
   if (isDamaged) {
-    throw wireError("cipher-segment", "Cannot decrypt: a segment is damaged or meant for another key");
+    throw wireError("cipher-segment", "Cannot decrypt: a segment is damaged or for another key");
   }
   return Buffer.concat(parts);
 }
 
 /**
- * Reads the session key out of the answer to the first request.
+ * Reads the session key from the answer to the first request.
  *
  * @param encryptedKey Base64 of 16 bytes. A secret.
- * @throws {ProtocolError} With code `cipher-key` when it is no such thing.
+ * @throws {ProtocolError} With code `cipher-key` if it is not Base64 of 16 bytes.
  */
 export function readSessionKey(encryptedKey: string): Uint8Array {
   const key = Buffer.from(encryptedKey, "base64");
@@ -108,9 +108,9 @@ export function readSessionKey(encryptedKey: string): Uint8Array {
 }
 
 /**
- * AES-128 in ECB mode over whole blocks. A block depends on no other in this mode, so one cipher for each
- * direction lasts as long as the session: three to four times as fast as one for each body. Both are
- * resources of the runtime; dispose of them with the session.
+ * AES-128 in ECB mode for whole blocks. In this mode no block depends on another, so one cipher for each
+ * direction can be used for the whole session. That is three to four times as fast as a new cipher for each
+ * body. Both ciphers are resources of the runtime; dispose them with the session.
  */
 export class SessionCipher implements Disposable {
   readonly #encrypting: ReturnType<typeof createCipheriv>;
@@ -118,10 +118,10 @@ export class SessionCipher implements Disposable {
   #closed = false;
 
   /**
-   * Makes both ciphers.
+   * Creates both ciphers.
    *
    * @param key The session key, 16 bytes.
-   * @throws {ProtocolError} With code `cipher-key` when it has another length.
+   * @throws {ProtocolError} With code `cipher-key` if it has another length.
    */
   constructor(key: Uint8Array) {
     if (key.length !== SESSION_KEY_LENGTH) {
@@ -138,16 +138,16 @@ export class SessionCipher implements Disposable {
   }
 
   /**
-   * Decrypts whole blocks; the padding is still there.
+   * Decrypts whole blocks; does not remove the padding.
    *
-   * @throws {ProtocolError} With code `cipher-block` when they are not whole.
+   * @throws {ProtocolError} With code `cipher-block` if the input is not a whole number of blocks.
    */
   decrypt(encrypted: Uint8Array): Uint8Array {
     checkBlocks(encrypted);
     return this.#decrypting.update(encrypted);
   }
 
-  /** Gives both ciphers back to the runtime; nothing can be encrypted any more. */
+  /** Releases both ciphers; no further encryption is possible. */
   [Symbol.dispose](): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -158,5 +158,8 @@ export class SessionCipher implements Disposable {
 
 function checkBlocks(bytes: Uint8Array): void {
   if (bytes.length % BLOCK_LENGTH === 0) return;
-  throw wireError("cipher-block", `Cannot read body: ${bytes.length} bytes are no whole blocks of 16`);
+  throw wireError(
+    "cipher-block",
+    `Cannot read body: ${bytes.length} bytes are not a whole number of blocks of 16`,
+  );
 }

@@ -1,5 +1,5 @@
 /**
- * The texts of `proto/`, and which file defines which message.
+ * Provides the texts of `proto/`, and the file that defines each message.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import quotes from "../../proto/quotes.proto" with { type: "text" };
 import session from "../../proto/session.proto" with { type: "text" };
 import watchLists from "../../proto/watch_lists.proto" with { type: "text" };
 
-/** Every file of definitions, by its name. */
+/** Every definition file by name. */
 export const definitionFiles: Readonly<Record<string, string>> = {
   "account.proto": account,
   "common.proto": common,
@@ -28,7 +28,7 @@ export const definitionFiles: Readonly<Record<string, string>> = {
 
 let index: ReadonlyMap<string, string> | undefined;
 
-/** Name of the file that defines a message. */
+/** Returns the name of the file that defines a message. */
 export function fileOfMessage(message: string): string | undefined {
   index ??= new Map(
     Object.entries(definitionFiles).flatMap(([file, text]) =>
@@ -38,7 +38,7 @@ export function fileOfMessage(message: string): string | undefined {
   return index.get(message);
 }
 
-/** Names of the files of ours that a file imports. */
+/** Returns the names of our files that a file imports. */
 export function importsOf(file: string): string[] {
   const names = [...(definitionFiles[file] ?? "").matchAll(/^import "([^"]+)";/gm)].map(([, name = ""]) =>
     name

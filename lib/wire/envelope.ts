@@ -1,36 +1,36 @@
 /**
- * What every body is: a request, an answer or a push around one payload.
+ * Reads and writes the envelope of every body: a request, an answer or a push around one payload.
  *
  * @see API document 4.8
  * @module
  */
 import { ProtocolError } from "../errors.ts";
-import { isLong, longNumber } from "./long.ts";
+import { isLong, longNumber } from "./numbers.ts";
 import { loadMessages, type Messages, type RawMessage } from "./messages.ts";
 
-/** A message inside an envelope, or to be put there. */
+/** A message inside an envelope. */
 export interface Payload {
   /** Name of the message, such as `BasicQotNotify`. */
   readonly name: string;
-  /** The message as bytes. When read, a view of the body: decode it at once, or copy it. */
+  /** The encoded message. If it was read, it is a view of the body: decode it at once, or copy it. */
   readonly bytes: Uint8Array;
 }
 
 /** A push, on the wire `PBNotify`. */
 export interface Notify {
-  /** Number of the push, as in `NotifyType`. */
+  /** Type number of the push, as in `NotifyType`. */
   readonly type: number;
-  /** Id; sources disagree on what it holds. */
+  /** Id; sources disagree on its content. */
   readonly id: string;
   /** When it was sent, Unix milliseconds. */
   readonly time: number;
-  /** What it brings. */
+  /** The content. */
   readonly payload?: Payload;
 }
 
 /** A request, on the wire `PBRequest`. */
 export interface Request {
-  /** Number of the request, as in `RequestType`. */
+  /** Type number of the request, as in `RequestType`. */
   readonly type: number;
   /** Id, which the answer repeats. */
   readonly id: string;
@@ -44,9 +44,9 @@ export interface Request {
 
 /** An answer, on the wire `PBResponse`. */
 export interface Response {
-  /** Number of the answer, as in `ResponseType`. */
+  /** Type number of the answer, as in `ResponseType`. */
   readonly type: number;
-  /** Id of the request; `"0"` in extreme cases. */
+  /** Id of the request; in rare cases `"0"`. */
   readonly id: string;
   /** When it was sent, Unix milliseconds. */
   readonly time: number;
@@ -54,13 +54,13 @@ export interface Response {
   readonly code: string;
   /** Text of the code. */
   readonly text: string;
-  /** The answer itself; none when it failed. */
+  /** The result; absent if the request failed. */
   readonly payload?: Payload;
 }
 
 /** Reads and writes envelopes. */
 export interface Envelopes {
-  /** The messages for payloads. */
+  /** Encodes and decodes the payloads. */
   readonly messages: Messages;
   encodeNotify(notify: Notify): Uint8Array;
   decodeNotify(body: Uint8Array): Notify;
@@ -73,7 +73,7 @@ export interface Envelopes {
 const TYPE_URL = "type.googleapis.com/";
 const EMPTY = new Uint8Array(0);
 
-/** Loads the envelopes, and the protobuf library with them. */
+/** Loads the envelopes and the protobuf library. */
 export async function loadEnvelopes(): Promise<Envelopes> {
   const messages = await loadMessages();
   const readNotify = messages.reader("PBNotify");
@@ -142,13 +142,13 @@ function encodeAny(payload: Payload | undefined): Record<string, unknown> | unde
   return payload && { type_url: TYPE_URL + payload.name, value: payload.bytes };
 }
 
-/** Any names its message behind the last slash; the part before is for resolvers that nobody runs. */
+/** Decodes an `Any`. The name of its message is after the last slash; the part before is unused here. */
 function decodeAny(any: unknown): Payload | undefined {
   if (typeof any !== "object" || any === null) return undefined;
-  // A view of the library's Any; both members are checked here. An absent value is an empty message.
+  // A view of the library's Any, with both members checked here. An absent value means an empty message.
   const { type_url: url, value } = any as { type_url?: unknown; value?: unknown };
   if (typeof url !== "string") {
-    throw new ProtocolError("Cannot read payload: it is no Any", { code: "message-damaged" });
+    throw new ProtocolError("Cannot read payload: it is not an Any", { code: "message-damaged" });
   }
   const bytes = value instanceof Uint8Array ? value : EMPTY;
   return { name: url.slice(url.lastIndexOf("/") + 1), bytes };

@@ -1,5 +1,5 @@
 /**
- * Frames out of a stream of bytes, however the stream is cut.
+ * Splits a stream of bytes into frames, however the stream is divided into reads.
  *
  * @module
  */
@@ -21,34 +21,34 @@ import {
   writeHeader,
 } from "./header.ts";
 
-/** Bytes of a decoder's buffer at first. */
+/** Initial size of a decoder's buffer. */
 const BUFFER_LENGTH = 256 * 1024;
-/** Room that a decoder offers at least. */
+/** Smallest free space that a decoder offers. */
 const LEAST_ROOM = 16 * 1024;
 
-/** How a {@linkcode FrameDecoder} works. */
-export interface FrameDecoderOptions extends HeaderLimits {
-  /** Bytes of the buffer at first; it returns to them after a long frame. @default {262_144} */
+/** Options of a {@linkcode FrameDecoder}. */
+interface FrameDecoderOptions extends HeaderLimits {
+  /** Initial size of the buffer, also used again after a long frame. @default {262_144} */
   bufferLength?: number;
-  /** Search for the next header after a wrong one, rather than refuse the stream. @default {false} */
+  /** After a wrong header, search for the next one instead of rejecting the stream. @default {false} */
   resynchronise?: boolean;
-  /** Told how many bytes were passed over before the next header, and for what fault. */
+  /** Called with the number of bytes skipped before the next header, and the fault. */
   onPassedOver?: (bytes: number, fault: ProtocolError) => void;
 }
 
 /**
- * One whole frame. Body and signature are views of the decoder's buffer: they hold until the next call of
- * `room()`, `write()` or `frames()`. Whoever keeps them longer copies them.
+ * One whole frame. Body and signature are views of the decoder's buffer. They are valid until the next call
+ * of `room()`, `write()` or `frames()`; copy them to keep them longer.
  */
 export class Frame {
   readonly #bytes: Uint8Array;
   readonly #at: number;
-  /** What the frame is. */
+  /** Type of the frame. */
   readonly type: FrameType;
-  /** Body as it was sent, so still encrypted on the direct socket. */
+  /** Body as it was sent; on the direct socket it is still encrypted. */
   readonly body: Uint8Array;
 
-  /** Takes a frame out of a buffer in which its header has been checked. */
+  /** Creates a frame from a buffer in which its header has been checked. */
   constructor(bytes: Uint8Array, at: number, end: number) {
     this.#bytes = bytes;
     this.#at = at;
@@ -61,16 +61,17 @@ export class Frame {
     return serialAt(this.#bytes, this.#at);
   }
 
-  /** All fields of the header; read on demand, as a stream of quotes needs none of the others. */
+  /** All fields of the header. They are only decoded on demand, because most frames do not need them. */
   get header(): Header {
     return readHeader(this.#bytes, this.#at);
   }
 }
 
 /**
- * A pure decoder: bytes in, whole frames out, the rest is kept. One buffer holds the rest; it grows with the
- * bytes that really came, up to the longest frame. A wrong header ends the stream with a {@linkcode ProtocolError}
- * unless `resynchronise` is set, since a length that was misread makes nonsense of all that follows.
+ * A decoder without I/O: it takes bytes, returns whole frames and keeps the rest. One buffer contains the
+ * rest; it grows with the bytes that actually arrive, up to the longest frame. A wrong header ends the stream
+ * with a {@linkcode ProtocolError} unless `resynchronise` is set, because after a misread length everything
+ * else is wrong.
  *
  * @example Read a socket without copying
  * ```ts ignore
@@ -101,37 +102,37 @@ export class FrameDecoder {
     this.#bytes = new Uint8Array(this.#bufferLength);
   }
 
-  /** Bytes that wait for the rest of their frame. */
+  /** Number of bytes that belong to an incomplete frame. */
   get pending(): number {
     return this.#end - this.#start;
   }
 
-  /** Bytes of the buffer. */
+  /** Size of the buffer. */
   get capacity(): number {
     return this.#bytes.length;
   }
 
-  /** Bytes passed over so far in search of a header. */
+  /** Number of bytes skipped so far while searching for a header. */
   get passedOver(): number {
     return this.#passedOver;
   }
 
-  /** The free end of the buffer, for a reader to fill; then call `filled`. Ends the life of earlier views. */
+  /** Returns the free end of the buffer to write into; then call `filled`. Invalidates earlier views. */
   room(): Uint8Array<ArrayBuffer> {
     if (this.#bytes.length - this.#end < Math.min(LEAST_ROOM, this.#bytes.length)) this.#makeRoom(LEAST_ROOM);
     else if (this.#start === this.#end) this.#makeRoom(0);
     return this.#bytes.subarray(this.#end);
   }
 
-  /** Says how many bytes of `room()` were filled. */
+  /** Reports how many bytes of `room()` were written. */
   filled(count: number): void {
     if (!Number.isInteger(count) || count < 0 || count > this.#bytes.length - this.#end) {
-      throw new RangeError(`Cannot take ${count} bytes: the room has ${this.#bytes.length - this.#end}`);
+      throw new RangeError(`Cannot accept ${count} bytes: the room has ${this.#bytes.length - this.#end}`);
     }
     this.#end += count;
   }
 
-  /** Takes bytes from elsewhere; they are copied. Ends the life of earlier views. */
+  /** Copies bytes into the buffer. Invalidates earlier views. */
   write(chunk: Uint8Array): void {
     if (this.#start === this.#end || this.#bytes.length - this.#end < chunk.length) {
       this.#makeRoom(chunk.length);
@@ -141,9 +142,10 @@ export class FrameDecoder {
   }
 
   /**
-   * Returns the next whole frame, or nothing when more bytes are needed.
+   * Returns the next whole frame, or `undefined` if more bytes are needed.
    *
-   * @throws {ProtocolError} When the header is wrong; again at every later call, as nothing can be read any more.
+   * @throws {ProtocolError} If the header is wrong. Every later call throws too, because nothing more is
+   * readable.
    */
   next(): Frame | undefined {
     if (this.#fault !== undefined && !this.#resynchronise) throw this.#fault;
@@ -164,15 +166,15 @@ export class FrameDecoder {
     }
   }
 
-  /** Takes bytes and yields the frames that are whole now; each holds until the call after the last. */
+  /** Adds bytes and yields the frames that are now complete. Each is valid until the call after the last. */
   *frames(chunk: Uint8Array): Generator<Frame, void, undefined> {
     this.write(chunk);
     for (let frame = this.next(); frame !== undefined; frame = this.next()) yield frame;
   }
 
-  /** Ends the stream at a wrong header, or passes over its first byte and all up to the next `H`. */
+  /** Ends the stream at a wrong header, or skips its first byte and everything before the next `H`. */
   #refuse(fault: HeaderFault): void {
-    // One error for all that is passed over; garbage may be wrong at every byte.
+    // One error for all skipped bytes, because garbage may be wrong at every byte.
     if (this.#skipping === 0) this.#fault = headerError(fault, this.#bytes, this.#start, this.#limits);
     if (!this.#resynchronise) {
       this.#start = this.#end = 0;
@@ -188,20 +190,20 @@ export class FrameDecoder {
   #found(): void {
     const bytes = this.#skipping;
     this.#skipping = 0;
-    // A header is only found after one was refused.
+    // Skipping starts with a rejected header, so there is a fault.
     this.#onPassedOver?.(bytes, this.#fault!);
   }
 
-  /** Moves the rest to the front and lets the buffer grow when that is not enough. */
+  /** Moves the rest to the front, and enlarges the buffer if that is not enough. */
   #makeRoom(wanted: number): void {
     const have = this.#end - this.#start;
     const most = HEADER_LENGTH + this.#limits.maxBodyLength;
     if (have >= most) {
-      throw new RangeError(`Cannot take more bytes: ${have} wait already, take the frames out first`);
+      throw new RangeError(`Cannot accept more bytes: ${have} are waiting already, read the frames first`);
     }
     const needed = have + wanted;
     if (needed > this.#bytes.length) {
-      // Doubling keeps the copying linear; the length that a header claims reserves nothing.
+      // Doubling keeps the total copying linear. The length in a header reserves no memory.
       const grown = new Uint8Array(Math.max(needed, Math.min(this.#bytes.length * 2, most + LEAST_ROOM)));
       grown.set(this.#bytes.subarray(this.#start, this.#end));
       this.#bytes = grown;

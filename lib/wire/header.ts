@@ -1,14 +1,15 @@
 /**
- * The 151 bytes in front of every body, on the push stream and on the direct socket alike.
+ * Encodes and decodes the header of every frame: 151 bytes before the body, on the push stream and on the
+ * direct socket.
  *
  * | Offset | Size | Field |
  * |---|---|---|
  * | 0 | 2 | `HS` |
- * | 2 | 2 | type of the frame, little-endian as all numbers here |
+ * | 2 | 2 | type of the frame; all numbers here are little-endian |
  * | 4 | 1 | format of the body |
  * | 5 | 1 | version |
  * | 6 | 4 | serial number |
- * | 10 | 4 | length of the body as it is sent, so after encryption |
+ * | 10 | 4 | length of the body as sent, after encryption |
  * | 14 | 128 | SHA1WithRSA signature of the plain body; zero bytes mean unsigned |
  * | 142 | 1 | compression |
  * | 143 | 8 | reserved; some senders write 1 |
@@ -23,7 +24,7 @@ import { ProtocolError } from "../errors.ts";
 export const HEADER_LENGTH = 151;
 /** Bytes of the signature. */
 export const SIGNATURE_LENGTH = 128;
-/** Longest body that is taken by default: 8 MiB. */
+/** Longest body that is accepted by default: 8 MiB. */
 export const MAX_BODY_LENGTH = 8 * 1024 * 1024;
 
 const SIGNATURE_AT = 14;
@@ -32,9 +33,9 @@ const RESERVED_AT = 143;
 const H = 0x48;
 const S = 0x53;
 
-/** A header, read. */
+/** A decoded header. */
 export interface Header {
-  /** What the frame is. */
+  /** Type of the frame. */
   readonly type: FrameType;
   /** Format of the body, a code of `BodyFormat`. */
   readonly format: number;
@@ -42,28 +43,28 @@ export interface Header {
   readonly version: number;
   /** Serial number, unsigned. */
   readonly serial: number;
-  /** Bytes of the body, unsigned. */
+  /** Length of the body in bytes, unsigned. */
   readonly bodyLength: number;
   /** Signature of the plain body, 128 bytes. */
   readonly signature: Uint8Array;
-  /** How the body is compressed, a code of `Compression`. */
+  /** Compression of the body, a code of `Compression`. */
   readonly compression: number;
-  /** The last 8 bytes, signed. */
+  /** The last 8 bytes, as a signed number. */
   readonly reserved: bigint;
 }
 
-/** A header to be written; what is left out is zero. */
+/** A header to encode; absent fields are zero. */
 export type HeaderInit = Pick<Header, "type"> & Partial<Header>;
 
-/** What is taken of a header. */
+/** Which headers to accept. */
 export interface HeaderLimits {
   /** Longest body, in bytes. @default {MAX_BODY_LENGTH} */
   maxBodyLength?: number;
-  /** Versions that are understood. @default {[0]} */
+  /** Supported versions. @default {[0]} */
   versions?: readonly number[];
 }
 
-/** What is wrong with a header, as the `code` of the error. */
+/** Faults of a header, as the `code` of the error. */
 export type HeaderFault =
   | "frame-flag"
   | "frame-type"
@@ -77,38 +78,38 @@ const typeCodes = new Map(FrameType.entries.map(({ code, name }) => [name, Numbe
 const formats = new Set(BodyFormat.entries.map(({ code }) => Number(code)));
 const compressions = new Set(Compression.entries.map(({ code }) => Number(code)));
 
-/** Reads the 16 bits of the frame's type. */
+/** Returns the 16 bits of the frame's type. */
 function typeAt(bytes: Uint8Array, at: number): number {
   return bytes[at + 2]! | bytes[at + 3]! << 8;
 }
 
-/** Reads 32 bits, unsigned. */
+/** Returns 32 bits, unsigned. */
 function unsignedAt(bytes: Uint8Array, at: number): number {
   return (bytes[at]! | bytes[at + 1]! << 8 | bytes[at + 2]! << 16 | bytes[at + 3]! << 24) >>> 0;
 }
 
-/** Name of the frame's type. The header has to be a checked one. */
+/** Returns the name of the frame's type. The header must have been checked. */
 export function frameTypeAt(bytes: Uint8Array, at: number): FrameType {
   return typeNames[typeAt(bytes, at)]!;
 }
 
-/** Serial number of a header. */
+/** Returns the serial number of a header. */
 export function serialAt(bytes: Uint8Array, at: number): number {
   return unsignedAt(bytes, at + 6);
 }
 
-/** Length of the body that follows a header. */
+/** Returns the length of the body after a header. */
 export function bodyLengthAt(bytes: Uint8Array, at: number): number {
   return unsignedAt(bytes, at + 10);
 }
 
 /**
- * Finds the first fault of a header of which some bytes may still be missing: a field is judged as soon as it is
- * there, so that a wrong stream is refused at once rather than after 151 bytes.
+ * Returns the first fault of a header, which may still be incomplete. Each field is checked as soon as it has
+ * arrived, so a wrong stream is rejected at once and not only after 151 bytes.
  *
  * @param bytes Buffer.
- * @param at Where the header starts.
- * @param have How many of its bytes are there.
+ * @param at Offset of the header.
+ * @param have Number of header bytes that have arrived.
  */
 export function headerFault(
   bytes: Uint8Array,
@@ -125,7 +126,7 @@ export function headerFault(
   return undefined;
 }
 
-/** Makes the error of a fault, with the value that was found. */
+/** Returns the error for a fault, with the value that was found. */
 export function headerError(
   fault: HeaderFault,
   bytes: Uint8Array,
@@ -135,21 +136,21 @@ export function headerError(
   const hex = (byte: number | undefined) => byte === undefined ? "" : byte.toString(16).padStart(2, "0");
   const reasons: Record<HeaderFault, () => string> = {
     "frame-flag": () => `it starts with the bytes ${hex(bytes[at])} ${hex(bytes[at + 1])} instead of "HS"`,
-    "frame-type": () => `no frame has the type ${typeAt(bytes, at)}`,
+    "frame-type": () => `the frame type ${typeAt(bytes, at)} is unknown`,
     "frame-format": () => `the body's format ${bytes[at + 4]} is unknown`,
     "frame-version": () => `the protocol version ${bytes[at + 5]} is unknown`,
     "frame-compression": () => `the compression ${bytes[at + COMPRESSION_AT]} is unknown`,
     "frame-too-large": () =>
-      `a body of ${bodyLengthAt(bytes, at)} bytes is longer than the ${maxBodyLength} that are taken`,
+      `a body of ${bodyLengthAt(bytes, at)} bytes is longer than the allowed ${maxBodyLength}`,
   };
   return new ProtocolError(`Cannot read frame: ${reasons[fault]()}`, { code: fault });
 }
 
 /**
- * Reads the header at the start of some bytes.
+ * Decodes the header at the start of some bytes.
  *
  * @returns The header; its signature is a view of the bytes.
- * @throws {ProtocolError} When there are too few bytes (`frame-short`) or a field is wrong.
+ * @throws {ProtocolError} If there are too few bytes (`frame-short`) or a field is invalid.
  */
 export function decodeHeader(bytes: Uint8Array, limits: HeaderLimits = {}): Header {
   if (bytes.length < HEADER_LENGTH) {
@@ -162,7 +163,7 @@ export function decodeHeader(bytes: Uint8Array, limits: HeaderLimits = {}): Head
   return readHeader(bytes, 0);
 }
 
-/** Reads a header that has been checked. */
+/** Decodes a header that was checked before. */
 export function readHeader(bytes: Uint8Array, at: number): Header {
   return {
     type: frameTypeAt(bytes, at),
@@ -177,10 +178,10 @@ export function readHeader(bytes: Uint8Array, at: number): Header {
 }
 
 /**
- * Writes a header.
+ * Encodes a header.
  *
- * @returns 151 bytes of their own.
- * @throws {RangeError} When a field does not fit its bytes.
+ * @returns A new array of 151 bytes.
+ * @throws {RangeError} If a value does not fit its field.
  */
 export function encodeHeader(header: HeaderInit): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(HEADER_LENGTH);
@@ -188,11 +189,11 @@ export function encodeHeader(header: HeaderInit): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Writes a header into the first bytes of a buffer that is zero there. */
+/** Encodes a header into the first bytes of a buffer, which must be zero. */
 export function writeHeader(bytes: Uint8Array, header: HeaderInit): void {
   const { type, format = 0, version = 0, serial = 0, bodyLength = 0, signature, compression = 0 } = header;
   const code = typeCodes.get(type);
-  if (code === undefined) throw new RangeError(`Cannot write frame: no frame has the type "${type}"`);
+  if (code === undefined) throw new RangeError(`Cannot write frame: the type "${type}" is unknown`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, HEADER_LENGTH);
   bytes[0] = H;
   bytes[1] = S;

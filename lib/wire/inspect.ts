@@ -1,28 +1,28 @@
 /**
- * Captured bytes of one direction of a connection, frame by frame, for people who look for what went wrong.
- * Where the transports refuse, this shows as much as it can and says what is wrong with it.
+ * Shows the captured bytes of one direction of a connection frame by frame, for people who investigate a
+ * problem. The transports reject a faulty frame; this module shows as much of it as possible and describes
+ * the fault.
  *
  * @module
  */
 import type { FrameType } from "../dictionaries/header.ts";
 import { NotifyType, RequestType, ResponseType } from "../dictionaries/message_type.ts";
 import { ProtocolError } from "../errors.ts";
+import { searchFrames, type Stretch } from "./capture.ts";
 import { decryptSegments, readSessionKey, SessionCipher } from "./cipher.ts";
 import { wireError } from "./faults.ts";
-import { searchFrames, type Stretch } from "./frame_search.ts";
 import type { Frame } from "./framing.ts";
 import { HEADER_LENGTH } from "./header.ts";
 import { exportPublicKey, type PrivateKey, type PublicKey, publicKeyOf } from "./keys.ts";
 import type { Messages } from "./messages.ts";
 import { likelyReading, readings } from "./padding.ts";
-import { cipherOf } from "./sealing.ts";
-import { isUnsigned, verifyBody } from "./signature.ts";
+import { cipherOf, isUnsigned, verifyBody } from "./sealing.ts";
 
-/** What is needed to look into frames; what is missing leaves its part unread. */
+/** Keys and definitions for the inspection. What needs a missing key is not decoded. */
 export interface InspectOptions {
-  /** The definitions. */
+  /** The message definitions. */
   messages: Messages;
-  /** Session key, 16 bytes. Without it, the one that an answer in the bytes brings. */
+  /** Session key, 16 bytes. By default the one in an answer among the bytes. */
   aesKey?: Uint8Array;
   /** The developer's private key: decrypts the first answer, and its public half verifies requests. */
   privateKey?: PrivateKey;
@@ -31,7 +31,7 @@ export interface InspectOptions {
 }
 
 /** Fields of the header by their names in the API document. */
-export interface HeaderMembers {
+interface HeaderMembers {
   /** Type of the frame. */
   msgType: number;
   /** Format of the body, 0 for protobuf. */
@@ -40,7 +40,7 @@ export interface HeaderMembers {
   protoVer: number;
   /** Serial number, unsigned. */
   serialNo: number;
-  /** Bytes of the body as it was sent. */
+  /** Length of the body as sent. */
   bodyLen: number;
   /** Compression, 0 for none. */
   compressAlgorithm: number;
@@ -48,35 +48,35 @@ export interface HeaderMembers {
   reserved: string;
 }
 
-/** What can be said of a signature; `unchecked` without the key or the plain body. */
-export type SignatureState = "ok" | "bad" | "none" | "unchecked";
+/** Result of checking a signature; `unchecked` without the key or the plain body. */
+type SignatureState = "ok" | "bad" | "none" | "unchecked";
 
-/** One frame, or bytes that are none. JSON holds it. */
+/** One frame, or bytes that are not a frame. Can be written as JSON. */
 export interface InspectedFrame extends Partial<HeaderMembers> {
-  /** Where it starts in the bytes. */
+  /** Offset of its first byte. */
   offset: number;
-  /** How many bytes it takes. */
+  /** Number of its bytes. */
   length: number;
   /** Type of the frame: heartbeat, request, response, push. */
   kind?: string;
-  /** How its body is encrypted: none, rsa, aes. */
+  /** Encryption of its body: none, rsa, aes. */
   cipher?: string;
-  /** What can be said of its signature. */
+  /** Result of checking its signature. */
   signature?: SignatureState;
   /** Name of the message number, such as `TradeEntrust`. */
   message?: string;
-  /** Members of the envelope but for the payload; the token is hidden. */
+  /** Members of the envelope without the payload; the token is hidden. */
   envelope?: Record<string, unknown>;
   /** Name of the payload's message. */
   payloadType?: string;
   /**
-   * The payload as protobuf JSON, whole: whoever holds the keys asked to see inside. Passwords in it are the
-   * sender's own ciphertext.
+   * The whole payload as protobuf JSON: the user has provided the keys in order to see it. Passwords in it
+   * are still encrypted by the sender.
    */
   payload?: Record<string, unknown>;
-  /** What is wrong, as a code of `wireFaults`. */
+  /** The fault, as a code of `wireFaults`. */
   error?: string;
-  /** The same in words. */
+  /** Description of the fault. */
   reason?: string;
 }
 
@@ -88,7 +88,7 @@ const envelopes = {
 
 const EMPTY = new Uint8Array(0);
 
-/** Looks into captured bytes and yields a line for every frame and for every stretch that is none. */
+/** Yields a description of every frame in captured bytes, and of every range that is not a frame. */
 export function* inspectFrames(bytes: Uint8Array, options: InspectOptions): Generator<InspectedFrame> {
   using inspector = new Inspector(options);
   for (const stretch of searchFrames(bytes, (frame) => inspector.isSigned(frame))) {
@@ -96,7 +96,7 @@ export function* inspectFrames(bytes: Uint8Array, options: InspectOptions): Gene
   }
 }
 
-/** A body after decryption, in all its readings, the likeliest first. */
+/** A decrypted body in all its possible readings, the most likely first. */
 interface Decrypted {
   cipher: string;
   bodies: Uint8Array[];
@@ -105,7 +105,7 @@ interface Decrypted {
 class Inspector implements Disposable {
   readonly #options: InspectOptions;
   #cipher: SessionCipher | undefined;
-  /** Verifies requests; forgotten when the private key turns out to be the platform's. */
+  /** Verifies requests; removed if the private key turns out to be the platform's. */
   #developerKey: PublicKey | undefined;
 
   constructor(options: InspectOptions) {
@@ -118,7 +118,7 @@ class Inspector implements Disposable {
     if (!isPlatforms) this.#developerKey = half;
   }
 
-  /** Whether a frame's signature proves that it is whole. */
+  /** Returns whether a frame's signature proves that it is complete. */
   isSigned(frame: Frame): boolean {
     try {
       return this.#verified(frame, this.#decrypt(frame).bodies) !== undefined;
@@ -166,13 +166,13 @@ class Inspector implements Disposable {
     const { messages } = this.#options;
     const [envelope, member, numbers] = envelopes[type];
     const { payload, ...members } = messages.decode(envelope, body);
-    // The reader gives a number for an enumeration, and nothing for 0.
+    // The reader returns a number for an enumeration, and no member for 0.
     line.message = numbers.decode(String(members[member] ?? 0));
-    // The token opens the session to anybody who reads it, and tells nothing about the frame.
+    // The token gives access to the session, and is useless for the inspection.
     line.envelope = protobufJson("token" in members ? { ...members, token: "[secret]" } : members);
     const any = messages.reader(envelope)(body).payload;
     if (payload === undefined || typeof any !== "object" || any === null) return;
-    // The library's Any: an address whose last part names the message, and its bytes.
+    // The library's Any: a URL whose last part is the name of the message, and its bytes.
     const { type_url: url, value } = any as { type_url: string; value: unknown };
     line.payloadType = url.slice(url.lastIndexOf("/") + 1);
     const content = messages.decode(line.payloadType, value instanceof Uint8Array ? value : EMPTY);
@@ -180,7 +180,7 @@ class Inspector implements Disposable {
     if (line.payloadType === "InitConnectResp") this.#learn(content.encryptedKey);
   }
 
-  /** Takes the session key that an answer brings; one that is no key is for the reader of the line to see. */
+  /** Uses the session key in an answer. Ignores an invalid key; it is visible in the payload. */
   #learn(encryptedKey: unknown): void {
     if (this.#options.aesKey !== undefined || typeof encryptedKey !== "string") return;
     try {
@@ -214,12 +214,15 @@ class Inspector implements Disposable {
       throw wireError("cipher-key", "Cannot decrypt: the private key is not given");
     }
     const plain = decryptSegments(body, privateKey);
-    // Only the platform can read a first request, so the key is not the developer's.
+    // Only the platform can decrypt a first request, so the key is not the developer's.
     if (type === "request") this.#developerKey = undefined;
     return plain;
   }
 
-  /** Encrypted bytes do not happen to be an envelope around an address. */
+  /**
+   * Returns whether a body is an unencrypted push. Encrypted bytes would not decode as an envelope with a
+   * URL.
+   */
   #isPlainPush({ body }: Frame): boolean {
     try {
       const { payload } = this.#options.messages.reader("PBNotify")(body);
@@ -237,8 +240,8 @@ class Inspector implements Disposable {
   }
 
   /**
-   * Whose key verifies frames of a type. Heartbeats are not signed; some clients do, and either side sends
-   * them.
+   * Returns the key that verifies frames of a type. Heartbeats need no signature, but some clients sign them,
+   * and both sides send them.
    */
   #keyFor(type: FrameType): PublicKey | undefined {
     if (type === "heartbeat") return undefined;
@@ -259,13 +262,13 @@ function headerMembers(bytes: Uint8Array, at: number): HeaderMembers {
   };
 }
 
-/** Fits a decoded message to JSON: bytes as Base64, numbers that JSON has not by name. */
+/** Converts a decoded message to JSON: bytes as Base64, and numbers without a JSON form as text. */
 function protobufJson(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const fit = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(fit);
     if (value instanceof Uint8Array) return value.toBase64();
     if (typeof value === "number" && !Number.isFinite(value)) return String(value);
-    // What the reader made is a plain object of members by name.
+    // The reader has made this a plain object of members by name.
     if (typeof value === "object" && value !== null) return protobufJson(value as Record<string, unknown>);
     return value;
   };

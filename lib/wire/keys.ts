@@ -1,9 +1,9 @@
 /**
- * RSA keys: read in the forms in which they are handed round, made, and written.
+ * Reads RSA keys in their common formats, generates them, and writes them.
  *
- * The runtime's own crypto (`node:crypto`) reads and uses them. Measured against node-forge, it signs at least
- * 9 times and verifies at least 3 times as fast (`test/bench/wire_bench.ts`); node-forge checks it in the
- * tests. Only what talks to the direct socket loads this module.
+ * The keys are used with the runtime's own crypto (`node:crypto`). Compared with node-forge, it signs at
+ * least 9 times and verifies at least 3 times as fast (`test/bench/wire_bench.ts`). The tests compare its
+ * results with node-forge. Only code for the direct socket loads this module.
  *
  * @see API document 5
  * @module
@@ -11,26 +11,26 @@
 import { Buffer } from "node:buffer";
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 
-/** Bits of the keys that the interface uses; the header has room for their signatures alone. */
+/** Bits of the interface's keys; the header has room only for their signatures. */
 export const KEY_BITS = 1024;
 
 /** A private RSA key, ready for use. */
 export interface PrivateKey {
-  /** Which half it is. */
+  /** Distinguishes it from a public key. */
   readonly type: "private";
-  /** The key as the runtime's crypto holds it, out of sight. */
+  /** The key inside the runtime's crypto; it cannot be printed. */
   readonly handle: KeyObject;
-  /** Bytes of the modulus, so of a signature and of an encrypted segment: 128 for 1024 bits. */
+  /** Length of the modulus in bytes, which is also the length of a signature and of an encrypted segment. */
   readonly length: number;
 }
 
 /** A public RSA key, ready for use. */
 export interface PublicKey {
-  /** Which half it is. */
+  /** Distinguishes it from a private key. */
   readonly type: "public";
-  /** The key as the runtime's crypto holds it. */
+  /** The key inside the runtime's crypto. */
   readonly handle: KeyObject;
-  /** Bytes of the modulus, so of a signature and of an encrypted segment: 128 for 1024 bits. */
+  /** Length of the modulus in bytes, which is also the length of a signature and of an encrypted segment. */
   readonly length: number;
 }
 
@@ -43,10 +43,11 @@ export interface KeyPair {
 }
 
 /**
- * Reads a private key without a password: PKCS#8 or PKCS#1, as PEM or as the bare Base64 of its DER form.
- * What the armour says is not asked: the vendor's client itself writes "RSA PRIVATE KEY" around PKCS#8.
+ * Reads a private key without a password: PKCS#8 or PKCS#1, as PEM or as the plain Base64 of its DER form.
+ * The PEM label is ignored, because the vendor's client itself writes "RSA PRIVATE KEY" around PKCS#8.
  *
- * @throws {TypeError} When it is no such key. The message says what it is instead and never shows any of it.
+ * @throws {TypeError} If the text is not such a key. The message says what it is instead, without showing any
+ * of it.
  */
 export function readPrivateKey(text: string): PrivateKey {
   const der = derOf(text, "private");
@@ -67,9 +68,9 @@ export function readPrivateKey(text: string): PrivateKey {
 }
 
 /**
- * Reads a public key: SubjectPublicKeyInfo or PKCS#1, as PEM or as the bare Base64 of its DER form.
+ * Reads a public key: SubjectPublicKeyInfo or PKCS#1, as PEM or as the plain Base64 of its DER form.
  *
- * @throws {TypeError} When it is no such key. The message never shows any of it.
+ * @throws {TypeError} If the text is not such a key. The message shows none of it.
  */
 export function readPublicKey(text: string): PublicKey {
   const der = derOf(text, "public");
@@ -90,12 +91,12 @@ export function readPublicKey(text: string): PublicKey {
   return { type: "public", handle, length: modulusLength(handle, "public") };
 }
 
-/** The public half of a private key. */
+/** Returns the public half of a private key. */
 export function publicKeyOf({ handle, length }: PrivateKey): PublicKey {
   return { type: "public", handle: createPublicKey(handle), length };
 }
 
-/** Makes a new pair from the system's randomness. */
+/** Generates a new key pair. */
 export function generateKeyPair(bits: number = KEY_BITS): KeyPair {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: bits });
   return {
@@ -104,19 +105,20 @@ export function generateKeyPair(bits: number = KEY_BITS): KeyPair {
   };
 }
 
-/** Writes a private key as PKCS#8 in PEM, for a file that its owner alone can read. A secret. */
+/** Returns a private key as PKCS#8 in PEM. A secret: write it only to a file that nobody else can read. */
 export function exportPrivateKey({ handle }: PrivateKey): string {
   return String(handle.export({ type: "pkcs8", format: "pem" }));
 }
 
 /**
- * Writes a public key as the bare Base64 of its SubjectPublicKeyInfo, the form that the platform registers.
+ * Returns a public key as the plain Base64 of its SubjectPublicKeyInfo, the format that the platform
+ * registers.
  */
 export function exportPublicKey({ handle }: PublicKey): string {
   return Buffer.from(handle.export({ type: "spki", format: "der" })).toString("base64");
 }
 
-/** Takes off the armour and decodes the Base64. */
+/** Removes the PEM lines and decodes the Base64. */
 function derOf(text: string, half: "private" | "public"): Buffer {
   const armour = /-----BEGIN ([A-Z0-9 ]+)-----([\s\S]*?)-----END \1-----/.exec(text);
   if (armour === null && text.includes("-----")) {
@@ -143,13 +145,16 @@ function publicHandle(der: Buffer): KeyObject | undefined {
   );
 }
 
-/** The first reading that succeeds. What the library says of the others helps nobody, and is not kept. */
+/**
+ * Returns the first successful reading, or `undefined`. The library's errors for the others are useless, so
+ * ignored.
+ */
 function firstOf<T>(...readings: (() => T)[]): T | undefined {
   for (const read of readings) {
     try {
       return read();
     } catch {
-      // Not in this form: the next one is tried.
+      // Not in this format; try the next one.
     }
   }
   return undefined;

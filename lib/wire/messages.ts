@@ -1,49 +1,49 @@
 /**
- * Messages between plain objects and bytes, by the definitions of `proto/`. The protobuf library is loaded on
- * the first call, and each file of definitions when one of its messages is first used.
+ * Encodes plain objects as protobuf messages and decodes them, with the definitions in `proto/`. The protobuf
+ * library is loaded on the first call, and each definition file when one of its messages is first used.
+ *
+ * Objects are checked before they are encoded. The library itself would write 0 for an invalid number, and
+ * leave out an unknown member.
  *
  * @module
  */
 import type * as protobuf from "protobufjs";
-import { ProtocolError } from "../errors.ts";
+import { ProtocolError, showValue } from "../errors.ts";
 import { definitionFiles, fileOfMessage, importsOf } from "./definitions.ts";
-import { checkMessage } from "./message_check.ts";
-import { isLong, longText } from "./long.ts";
-import { plainOf } from "./message_plain.ts";
+import { isLong, longText } from "./numbers.ts";
 
-/** A message as the library reads it: members that were absent show their default. */
+/** A message as the library decodes it: absent members have their default. */
 export type RawMessage = Readonly<Record<string, unknown>>;
 
-/** The messages of the interface. */
+/** Encodes and decodes the messages of the interface. */
 export interface Messages {
-  /** Tells whether a message is defined. */
+  /** Returns whether a message is defined. */
   has(name: string): boolean;
   /**
-   * Writes a message from its members by their wire names. Whole numbers may be given as text, 64-bit ones as
-   * bigint too.
+   * Encodes a message from its members by wire name. Whole numbers may be text, 64-bit numbers also bigint.
    *
-   * @throws {ProtocolError} When a member is unknown or its value does not fit; the text names it.
+   * @throws {ProtocolError} If a member is unknown or its value is invalid; the text names it.
    */
   encode(name: string, plain: Readonly<Record<string, unknown>>): Uint8Array;
   /**
-   * Reads a message: wire names, 64-bit numbers as decimal text, enumerations as numbers. A member that is
-   * absent or has its default is left out.
+   * Decodes a message: wire names, 64-bit numbers as decimal text, enumerations as numbers. Members that are
+   * absent or have their default value are left out.
    *
-   * @throws {ProtocolError} When the bytes are damaged.
+   * @throws {ProtocolError} If the bytes are damaged.
    */
   decode(name: string, bytes: Uint8Array): Record<string, unknown>;
   /**
-   * As `decode`, with the fields that no definition lists: `#17` holds the text of field 17, the number where it is a
-   * whole one, or else its bytes in Base64. A field that comes several times is a list.
+   * Like `decode`, but includes fields without a definition: `#17` is field 17, as text, as a number if it is
+   * a whole number, or otherwise as Base64. A repeated field is a list.
    *
-   * @throws {ProtocolError} When the bytes are damaged.
+   * @throws {ProtocolError} If the bytes are damaged.
    */
   decodeAll(name: string, bytes: Uint8Array): Record<string, unknown>;
   /**
-   * Returns a quick reader of one message, for streams. 64-bit numbers are `Long` halves and `bytes` members are
-   * views of the input.
+   * Returns a fast decoder for one message, for streams. 64-bit numbers are `Long` halves, and `bytes`
+   * members are views of the input.
    *
-   * @throws {ProtocolError} From the reader, when the bytes are damaged.
+   * @throws {ProtocolError} From the decoder, if the bytes are damaged.
    */
   reader(name: string): (bytes: Uint8Array) => RawMessage;
 }
@@ -162,4 +162,118 @@ function unknownValue(input: protobuf.Reader, wireType: number, bytes: Uint8Arra
 function damaged(name: string, cause: unknown): ProtocolError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new ProtocolError(`Cannot read message "${name}": ${reason}`, { code: "message-damaged", cause });
+}
+
+/** Returns further members of a message, such as its unlisted fields. */
+type More = (raw: RawMessage) => Record<string, unknown>;
+
+/** Copies a message: 64-bit numbers become text, bytes a copy, and members at their default are left out. */
+function plainOf(type: protobuf.Type, raw: RawMessage, more?: More): Record<string, unknown> {
+  const plain: Record<string, unknown> = more?.(raw) ?? {};
+  for (const field of type.fieldsArray) {
+    const value = raw[field.name];
+    if (Array.isArray(value)) {
+      if (value.length > 0) plain[field.name] = value.map((item) => plainValue(field, item, more));
+    } else {
+      const one = plainValue(field, value, more);
+      if (one !== undefined && !isDefault(field, one)) plain[field.name] = one;
+    }
+  }
+  return plain;
+}
+
+function plainValue({ resolvedType }: protobuf.Field, value: unknown, more?: More): unknown {
+  if (value === null || value === undefined) return undefined;
+  // A resolved type with fields is a message, and the library has read this value as one.
+  if (resolvedType !== null && "fieldsArray" in resolvedType) {
+    return plainOf(resolvedType, value as RawMessage, more);
+  }
+  if (isLong(value)) return longText(value);
+  return value instanceof Uint8Array ? new Uint8Array(value) : value;
+}
+
+/** An empty message is not a default, and minus zero is not zero. */
+function isDefault(field: protobuf.Field, value: unknown): boolean {
+  if (value instanceof Uint8Array) return value.length === 0;
+  return value === "" || value === false || Object.is(value, 0) || value === "0" && field.type !== "string";
+}
+
+const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
+const UINT64 = { min: 0n, max: 2n ** 64n - 1n };
+const INT32 = { min: -(2n ** 31n), max: 2n ** 31n - 1n };
+const UINT32 = { min: 0n, max: 2n ** 32n - 1n };
+
+/** What each scalar type takes, and how to say so. */
+const scalars: Readonly<Record<string, readonly [expected: string, accepts: (value: unknown) => boolean]>> = {
+  int32: ["a whole number of 32 bits", whole(INT32)],
+  uint32: ["a whole number of 32 bits, not negative", whole(UINT32)],
+  int64: ["a whole number of 64 bits", whole(INT64)],
+  uint64: ["a whole number of 64 bits, not negative", whole(UINT64)],
+  double: ["a number", Number.isFinite],
+  bool: ["true or false", (value) => typeof value === "boolean"],
+  string: ["text", (value) => typeof value === "string" && value.isWellFormed()],
+  bytes: ["bytes", (value) => value instanceof Uint8Array],
+};
+
+/** A whole number within bounds, as a number, as decimal text or as a bigint. */
+function whole({ min, max }: { min: bigint; max: bigint }): (value: unknown) => boolean {
+  return (value) => {
+    const exact = typeof value === "bigint"
+      ? value
+      : typeof value === "number" && Number.isSafeInteger(value)
+      ? BigInt(value)
+      : typeof value === "string" && /^-?\d{1,20}$/.test(value)
+      ? BigInt(value)
+      : undefined;
+    return exact !== undefined && exact >= min && exact <= max;
+  };
+}
+
+/**
+ * Refuses an object that does not fit its message.
+ *
+ * @throws {ProtocolError} With code `message-field`; the text names the member.
+ */
+function checkMessage(type: protobuf.Type, plain: unknown): void {
+  checkFields(type, plain, type.name, []);
+}
+
+function checkFields(type: protobuf.Type, plain: unknown, message: string, path: (string | number)[]): void {
+  if (typeof plain !== "object" || plain === null || Array.isArray(plain)) {
+    throw wrong(message, path, "an object", plain);
+  }
+  for (const [name, value] of Object.entries(plain)) {
+    const field = Object.hasOwn(type.fields, name) ? type.fields[name] : undefined;
+    const here = [...path, name];
+    if (field === undefined) throw wrong(message, here, "no such member", value);
+    if (value === undefined || value === null) continue;
+    if (!field.repeated) checkValue(field, value, message, here);
+    else if (Array.isArray(value)) {
+      value.forEach((item, index) => checkValue(field, item, message, [...here, index]));
+    } else throw wrong(message, here, "a list", value);
+  }
+}
+
+function checkValue(field: protobuf.Field, value: unknown, message: string, path: (string | number)[]): void {
+  const { resolvedType } = field;
+  if (resolvedType !== null && "fieldsArray" in resolvedType) {
+    return checkFields(resolvedType, value, message, path);
+  }
+  // Enumerations are open: any number of 32 bits travels.
+  const [expected, accepts] = scalars[resolvedType === null ? field.type : "int32"] ??
+    ["a known type", () => false];
+  if (!accepts(value)) throw wrong(message, path, expected, value);
+}
+
+/** Text is not repeated in the error, as it may be a password or a token. */
+function wrong(message: string, path: (string | number)[], expected: string, value: unknown): ProtocolError {
+  const shown = typeof value === "string"
+    ? "text"
+    : typeof value === "object"
+    ? "something else"
+    : showValue(value);
+  return new ProtocolError(
+    `Cannot write message "${message}": ${path.join(".") || "it"}: expected ${expected}, got ${shown}`,
+    { code: "message-field" },
+  );
 }

@@ -1,9 +1,9 @@
 /**
- * How a body is filled up to whole blocks of 16 bytes before AES, and how the filling is told apart again.
+ * Pads a body to whole blocks of 16 bytes for AES, and finds the padding again.
  *
- * The API document says two things that cannot both hold: the body has "PKCS5 padding" by "standard
- * libraries", and its last byte holds `mod_len`, the length modulo 16. Both add 1 to 16 bytes and come to
- * the same length. With `m` for the length modulo 16:
+ * The API document makes two statements that contradict each other: the body has "PKCS5 padding" by "standard
+ * libraries", and its last byte contains `mod_len`, the length modulo 16. Both rules add 1 to 16 bytes and
+ * give the same length. With `m` for the length modulo 16:
  *
  * | m | PKCS#7 | mod_len over zeros | mod_len over PKCS#7 |
  * |---|---|---|---|
@@ -12,25 +12,26 @@
  * | 8 | eight `08` | seven `00`, then `08` | eight `08` |
  * | 15 | `01` | `0f` | `0f` |
  *
- * The rule fixes the last byte alone; which bytes stand before it is not said, and the reader does not ask.
- * The vendor's own client sends and reads PKCS#7, so that is what is sent. A body that came may end in
- * either way: its last byte 1 can mean one byte of PKCS#7, or fifteen bytes of the other rule, and what
- * precedes it is no proof, as a message may end in those bytes itself. There are never more than two
- * readings, and {@linkcode readings} gives both: the signature of the plain body tells which is right. Where
- * nobody signs, the form alone has to do; {@linkcode likelyReading} says how, and it can be wrong.
+ * The `mod_len` rule only defines the last byte. It does not say which bytes precede it, and the reader
+ * ignores them. The vendor's own client sends and reads PKCS#7, so we send PKCS#7. A received body may use
+ * either rule. A last byte of 1 can mean one byte of PKCS#7, or fifteen bytes of the other rule. The
+ * preceding bytes are no proof, because a message may end in such bytes itself. There are at most two
+ * readings, and {@linkcode readings} returns both: the signature of the plain body shows which one is right.
+ * Without a signature, only the form of the padding is left, which can be misleading; see
+ * {@linkcode likelyReading}.
  *
  * @see API document 5
  * @module
  */
 import { wireError } from "./faults.ts";
 
-/** Bytes of a block. */
+/** Length of a block in bytes. */
 export const BLOCK_LENGTH = 16;
 
-/** How a body is filled up: PKCS#7, or the last byte `mod_len` over zeros or over PKCS#7. */
+/** The padding of a body: PKCS#7, or the last byte `mod_len` after zeros or after PKCS#7 bytes. */
 export type Padding = "pkcs7" | "mod_len" | "mod_len_over_pkcs7";
 
-/** Fills a body up to whole blocks; a body of whole blocks gains one. */
+/** Pads a body to whole blocks; a body that already has whole blocks gets one more. */
 export function pad(plain: Uint8Array, padding: Padding = "pkcs7"): Uint8Array<ArrayBuffer> {
   const rest = plain.length % BLOCK_LENGTH;
   const padded = new Uint8Array(plain.length - rest + BLOCK_LENGTH);
@@ -41,10 +42,11 @@ export function pad(plain: Uint8Array, padding: Padding = "pkcs7"): Uint8Array<A
 }
 
 /**
- * Lengths that the body may have had, one or two, the PKCS#7 reading first.
+ * Returns the one or two possible lengths of the body, the PKCS#7 reading first.
  *
- * @throws {ProtocolError} With code `cipher-padding` when no rule makes such an ending, `cipher-block` when
- *   the bytes are no whole blocks.
+ * @throws {ProtocolError} With code `cipher-padding` if the ending follows no rule, `cipher-block` if the
+ * bytes are not
+ *   a whole number of blocks.
  */
 export function readings(padded: Uint8Array): number[] {
   const standard = pkcs7Length(padded);
@@ -60,12 +62,12 @@ export function readings(padded: Uint8Array): number[] {
 }
 
 /**
- * Chooses between the readings by the form alone: PKCS#7 where its bytes are complete, except where the
- * fourteen bytes before a last `01` are what `mod_len` leaves there, zeros or `0f`. Right for the whole
- * table over random bodies; a body that ends in such bytes itself is read wrong, so this is only for those
- * who cannot check a signature.
+ * Chooses a reading only by the form of the padding: PKCS#7 if its bytes are complete, unless the fourteen
+ * bytes before a last `01` are zeros or `0f`, as `mod_len` writes them. This is right for every row of the
+ * table with random bodies, but wrong for a body that itself ends in such bytes. Use it only without a
+ * signature.
  *
- * @throws {ProtocolError} As {@linkcode readings}.
+ * @throws {ProtocolError} Like {@linkcode readings}.
  */
 export function likelyReading(padded: Uint8Array): number {
   const [standard, other] = readings(padded);
@@ -90,7 +92,10 @@ function modLenLength(padded: Uint8Array): number | undefined {
 
 function lastByte(padded: Uint8Array): number {
   if (padded.length === 0 || padded.length % BLOCK_LENGTH !== 0) {
-    throw wireError("cipher-block", `Cannot read body: ${padded.length} bytes are no whole blocks of 16`);
+    throw wireError(
+      "cipher-block",
+      `Cannot read body: ${padded.length} bytes are not a whole number of blocks of 16`,
+    );
   }
   return padded[padded.length - 1]!;
 }

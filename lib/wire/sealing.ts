@@ -1,5 +1,5 @@
 /**
- * From a plain body to the frame that carries it over the direct socket, and back.
+ * Signs and encrypts plain bodies into frames for the direct socket, and verifies and decrypts such frames.
  *
  * | Frame | Cipher | Signature |
  * |---|---|---|
@@ -9,59 +9,60 @@
  * | heartbeat | none, and no body | none |
  * | no body at all | none | over no bytes |
  *
- * The first request is signed like any other. The same {@linkcode Sealing} serves both ends: each side has
- * its own private key and the other's public one.
+ * A signature is SHA1WithRSA (PKCS#1 v1.5) over the plain body, before it is encrypted. The first request is
+ * signed like any other. Both ends use the same {@linkcode Sealing}, each with its own private key and the
+ * other side's public key.
  *
  * @see API document 4.8, 5
  * @module
  */
+import { sign, verify } from "node:crypto";
 import type { FrameType } from "../dictionaries/header.ts";
 import { decryptSegments, encryptSegments, SessionCipher } from "./cipher.ts";
 import { wireError } from "./faults.ts";
 import { encodeFrame, type Frame } from "./framing.ts";
-import type { PrivateKey, PublicKey } from "./keys.ts";
+import { SIGNATURE_LENGTH } from "./header.ts";
+import { KEY_BITS, type PrivateKey, type PublicKey } from "./keys.ts";
 import { likelyReading, pad, type Padding, readings } from "./padding.ts";
-import { checkSigningKey, isUnsigned, signBody, verifyBody } from "./signature.ts";
 
-/** Keys and choices of one side. */
+/** Keys and options of one side. */
 export interface SealingOptions {
-  /** Our private key: signs what we send, decrypts what is sent to us under RSA. */
+  /** Our private key: signs what we send, decrypts what we receive under RSA. */
   privateKey: PrivateKey;
   /** The other side's public key: verifies what it sends, encrypts what we send it under RSA. */
   publicKey: PublicKey;
   /**
-   * Take frames without a signature: for a server that does not sign. A wrong one is refused all the same.
+   * Accept frames without a signature, for a server that does not sign. A wrong signature is still rejected.
    * @default {false}
    */
   allowUnsigned?: boolean;
-  /** How bodies that we send are filled up; both ways are understood. @default {"pkcs7"} */
+  /** Padding of the bodies that we send; both rules are understood when receiving. @default {"pkcs7"} */
   padding?: Padding;
-  /** Most bytes of an RSA segment that we send; the vendor's client cuts at 100. @default {117} */
+  /** Most bytes of an RSA segment that we send; the vendor's client uses 100. @default {117} */
   segmentLength?: number;
-  /** Most RSA segments of a body that is opened. @default {64} */
+  /** Most RSA segments of a body to decrypt. @default {64} */
   mostSegments?: number;
   /**
-   * What stands in the last field of the header: 1 is what the vendor's client writes, the document says
-   * nothing.
+   * Value of the last field of the header. The vendor's client writes 1; the document does not mention it.
    * @default {1n}
    */
   reserved?: bigint;
 }
 
-/** A frame that was opened. */
+/** A verified and decrypted frame. */
 export interface Opened {
   /**
-   * The plain body. A body that was not encrypted is a view of the decoder's buffer: read it at once, or
-   * copy it. What a heartbeat carries is dropped, as nobody signs it.
+   * The plain body. A body that was not encrypted is a view of the decoder's buffer: read it at once, or copy
+   * it. The body of a heartbeat is dropped, because it is not signed.
    */
   readonly body: Uint8Array;
-  /** Whether the other side signed it. `none` comes only from heartbeats and with `allowUnsigned`. */
+  /** Whether the other side signed it. `none` occurs only for heartbeats and with `allowUnsigned`. */
   readonly signature: "ok" | "none";
 }
 
-/** A body to be sent. */
+/** A body to send. */
 export interface PlainFrame {
-  /** What the frame is. */
+  /** Type of the frame. */
   readonly type: FrameType;
   /** Serial number; 0 for the first request, its answer, and heartbeats. */
   readonly serial: number;
@@ -71,22 +72,22 @@ export interface PlainFrame {
 
 const EMPTY = new Uint8Array(0);
 
-/** How the body of a frame is encrypted. */
+/** Returns how the body of a frame is encrypted. */
 export function cipherOf(type: FrameType, serial: number): "none" | "rsa" | "aes" {
   if (type === "heartbeat") return "none";
   if (serial !== 0) return "aes";
   return type === "push" ? "none" : "rsa";
 }
 
-/** Seals and opens frames on one side of one session. Dispose of it with the session. */
+/** Seals and opens frames on one side of one session. Dispose it with the session. */
 export class Sealing implements Disposable {
   readonly #options: SealingOptions;
   #cipher: SessionCipher | undefined;
 
   /**
-   * Takes keys and choices; the session key comes later.
+   * Sets the keys and options; the session key is set later.
    *
-   * @throws {TypeError} When a key is not of 1024 bits.
+   * @throws {TypeError} If a key does not have 1024 bits.
    */
   constructor(options: SealingOptions) {
     checkSigningKey(options.privateKey);
@@ -95,9 +96,9 @@ export class Sealing implements Disposable {
   }
 
   /**
-   * Takes the session key that the first answer brings; an earlier one is forgotten.
+   * Sets the session key from the first answer; replaces an earlier one.
    *
-   * @throws {ProtocolError} With code `cipher-key` when it is not of 16 bytes.
+   * @throws {ProtocolError} With code `cipher-key` if it does not have 16 bytes.
    */
   useSessionKey(key: Uint8Array): void {
     const cipher = new SessionCipher(key);
@@ -108,12 +109,12 @@ export class Sealing implements Disposable {
   /**
    * Signs, encrypts and frames a body.
    *
-   * @throws {ProtocolError} With code `cipher-key` when the session has no key yet.
+   * @throws {ProtocolError} With code `cipher-key` if the session has no key yet.
    */
   seal({ type, serial, body }: PlainFrame): Uint8Array<ArrayBuffer> {
     const { privateKey, reserved = 1n } = this.#options;
     if (type === "heartbeat") return encodeFrame({ type, reserved });
-    // The key is asked for first: signing is what takes time.
+    // Check for the key first, because signing is what takes time.
     const cipher = body.length === 0 ? "none" : cipherOf(type, serial);
     if (cipher === "aes") this.#session();
     const signature = signBody(body, privateKey);
@@ -121,9 +122,9 @@ export class Sealing implements Disposable {
   }
 
   /**
-   * Decrypts a frame and verifies it; an unverified body never comes back.
+   * Decrypts a frame and verifies it; never returns an unverified body.
    *
-   * @throws {ProtocolError} With a code of {@linkcode wireFaults} that says what is wrong.
+   * @throws {ProtocolError} With a code of {@linkcode wireFaults} for the fault.
    */
   open(frame: Frame): Opened {
     const { type, body, header: { signature, serial } } = frame;
@@ -131,7 +132,7 @@ export class Sealing implements Disposable {
     const cipher = body.length === 0 ? "none" : cipherOf(type, serial);
     if (isUnsigned(signature)) {
       if (this.#options.allowUnsigned !== true) {
-        throw wireError("signature-missing", `Cannot take ${type} ${serial}: it is not signed`);
+        throw wireError("signature-missing", `Cannot accept ${type} ${serial}: it is not signed`);
       }
       return { body: this.#decryptUnsigned(body, cipher), signature: "none" };
     }
@@ -140,10 +141,13 @@ export class Sealing implements Disposable {
         return { body: candidate, signature: "ok" };
       }
     }
-    throw wireError("signature-bad", `Cannot take ${type} ${serial}: its signature does not fit its body`);
+    throw wireError(
+      "signature-bad",
+      `Cannot accept ${type} ${serial}: its signature does not match its body`,
+    );
   }
 
-  /** Forgets the session key. */
+  /** Discards the session key. */
   [Symbol.dispose](): void {
     this.#cipher?.[Symbol.dispose]();
     this.#cipher = undefined;
@@ -156,7 +160,7 @@ export class Sealing implements Disposable {
     return this.#session().encrypt(pad(body, padding));
   }
 
-  /** All that the body may have been; more than one only where its padding can be read in two ways. */
+  /** Returns all possible plain bodies; more than one only if the padding is ambiguous. */
   #decrypt(body: Uint8Array, cipher: "none" | "rsa" | "aes"): Uint8Array[] {
     if (cipher === "none") return [body];
     if (cipher === "rsa") {
@@ -178,4 +182,43 @@ export class Sealing implements Disposable {
     }
     return this.#cipher;
   }
+}
+
+const ALGORITHM = "RSA-SHA1";
+
+/**
+ * Signs a plain body.
+ *
+ * @returns The 128 bytes for the header.
+ * @throws {TypeError} If the key does not have 1024 bits: other signatures do not fit the header.
+ */
+export function signBody(plain: Uint8Array, key: PrivateKey): Uint8Array {
+  checkSigningKey(key);
+  return sign(ALGORITHM, plain, key.handle);
+}
+
+/** Returns whether a signature belongs to a plain body. */
+export function verifyBody(plain: Uint8Array, signature: Uint8Array, key: PublicKey): boolean {
+  checkSigningKey(key);
+  return verify(ALGORITHM, plain, key.handle, signature);
+}
+
+/** Returns whether a header has no signature: its bytes are zero. */
+export function isUnsigned(signature: Uint8Array): boolean {
+  for (let at = 0; at < signature.length; at++) if (signature[at] !== 0) return false;
+  return true;
+}
+
+/**
+ * Rejects a key whose signatures do not fit the header.
+ *
+ * @throws {TypeError} If the key does not have 1024 bits.
+ */
+export function checkSigningKey({ type, length }: PrivateKey | PublicKey): void {
+  if (length === SIGNATURE_LENGTH) return;
+  throw new TypeError(
+    `Cannot use ${type} key for signatures: it has ${
+      length * 8
+    } bits, and the header's 128 bytes need ${KEY_BITS}`,
+  );
 }

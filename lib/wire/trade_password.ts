@@ -1,5 +1,5 @@
 /**
- * The trade password on its way to the gateway: AES in ECB mode with PKCS#7, then Base64.
+ * Encrypts the trade password for the gateway: AES in ECB mode with PKCS#7, then Base64.
  *
  * @module
  */
@@ -23,7 +23,8 @@ function keyBytes(key: string | undefined): { bytes: Buffer; algorithm: string }
 /**
  * Encrypts a trade password for the gateway.
  *
- * @throws {TypeError} When the key is missing or has another length; the message holds neither key nor password.
+ * @throws {TypeError} If the key is missing or has another length; the message contains neither key nor
+ * password.
  * @see API document 4.2, 5
  */
 export function encryptTradePassword(password: string, key: string | undefined): string {

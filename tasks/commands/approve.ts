@@ -1,40 +1,39 @@
 /** Descriptions of `hsgate approve` and `hsgate refuse`. @module */
-import { command, type Flags, type Input, unconnected } from "./command.ts";
-import { by, keyText, ledger, recipes } from "./flags.ts";
+import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
+import { by, keyText, recipes, store } from "../terminal/flags.ts";
 
-const approveFlags = { by, ledger, recipes } as const satisfies Flags;
+const approveFlags = { by, store, recipes } as const satisfies Flags;
 const refuseFlags = {
   by,
-  ledger,
-  because: { type: "string", value: "TEXT", text: "why not; it is kept in the ledger" },
+  store,
+  because: { type: "string", value: "TEXT", text: "the reason; the store records it" },
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of `hsgate approve`. */
 export type ApproveInput = Input<typeof approveFlags>;
-/** What it is given. */
+/** Arguments and flags of `hsgate refuse`. */
 export type RefuseInput = Input<typeof refuseFlags>;
 
-/** Let a run that was missed run all the same. */
+/** Approves a missed run. */
 export const approve = command({
   name: "approve",
-  summary: "let a run that was missed and waits for you run all the same",
+  summary: "approve a missed run, so that it still runs",
   usage: "KEY",
   args: [1, 1],
   details: `${keyText}
 
-Runs wait for a person where their recipe says "misfire: ask". Once approved a run is
-due, and a scheduler that is running takes it up. One whose deadline or window has
-passed is skipped instead, whoever approves it: exit code 1 says so.`,
+A missed run waits for approval if its recipe says "misfire: ask". Approval makes the
+run due, and a running scheduler starts it. If the deadline or the window of the run
+has passed, approve skips it instead.`,
   flags: approveFlags,
   without: unconnected,
-  exits: [],
+  exits: [[1, "the run was skipped: its deadline or window has passed; or the command failed"]],
   examples: ["approve end-of-day/final/2025-08-15", "runs --state waiting_approval"],
-  body: async () => (await import("./bodies/approve.ts")).approve,
 });
 
-/** Skip a run that waits for a person. */
+/** Skips a missed run. */
 export const refuse = command({
   name: "refuse",
-  summary: "skip a run that was missed and waits for you",
+  summary: "skip a missed run that waits for approval",
   usage: "KEY",
   args: [1, 1],
   details: keyText,
@@ -42,5 +41,4 @@ export const refuse = command({
   without: unconnected,
   exits: [],
   examples: ['refuse end-of-day/final/2025-08-15 --because "done by hand"'],
-  body: async () => (await import("./bodies/approve.ts")).refuse,
 });

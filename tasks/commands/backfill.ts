@@ -1,41 +1,45 @@
 /** Description of `hsgate backfill`. @module */
-import { command, type Flags, type Input } from "./command.ts";
-import { newLedger, out, recipes } from "./flags.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
+import { newStore, out, recipes } from "../terminal/flags.ts";
 
 const flags = {
   from: { type: "string", value: "DAY", text: "first day, 2025-08-01" },
-  to: { type: "string", value: "DAY", text: "last day (the first)" },
+  to: { type: "string", value: "DAY", text: "last day (the day of --from)" },
   mode: { type: "string", value: "MODE", text: '"missing" (the default), "failed" or "all"' },
-  "dry-run": { type: "boolean", text: "list what would run, and change nothing" },
-  queue: { type: "boolean", text: "only make the runs due, for a scheduler that is running" },
-  ledger: newLedger,
+  "dry-run": { type: "boolean", text: "list the runs and change nothing" },
+  queue: { type: "boolean", text: "only make the runs due; a running scheduler starts them" },
+  store: newStore,
   recipes,
   out,
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type BackfillInput = Input<typeof flags>;
 
-/** Run a recipe for past days. */
+/** Runs a recipe for past days. */
 export const backfill = command({
   name: "backfill",
-  summary: "run a recipe for past days, under the keys of those days; reads alone",
+  summary: "run a read-only recipe for past days",
   usage: "RECIPE --from DAY [--to DAY]",
   args: [1, 1],
-  details: `Days are those of the recipe's exchange, or of its schedule's zone; both ends belong
-to them. With "missing" slots are run that have no run or whose run was skipped, with
-"failed" those that failed, with "all" also those that ended well, done anew. Runs
-have the keys that they had or would have had, and see their own slot and session.
+  details: `Days are those of the recipe's exchange, or of the time zone of its schedule. --from
+and --to are included. --mode selects the slots: "missing" for those with no run or a
+skipped run, "failed" for failed runs, "all" for both plus successful runs, which
+restart from the first step. Each run has the key, the slot and the session of its
+day.
 
-They run here and now, oldest first; a day that fails does not keep the others. After
-Ctrl-C days that have not begun are left as they were, and the one that had is due:
-the same command goes on there. Exit code 1 says that a day failed, 4 that another
-run stood in the way. A recipe that writes is refused, as the past cannot be traded.`,
+The command runs the slots itself, oldest first. If one day fails, the others still
+run. After Ctrl-C the days that have not started stay as they were, and the day that
+was running is due again; the same command continues there. backfill rejects a recipe
+that writes, because nobody can trade in the past.`,
   flags,
-  exits: [4, 6],
+  exits: [
+    [1, "the run of a day failed, or the command did"],
+    [4, "a day was not run: another run was in progress, or something else blocked it"],
+    6,
+  ],
   examples: [
     "backfill end-of-day --from 2025-08-01 --to 2025-08-15 --dry-run",
     "backfill end-of-day --from 2025-08-01 --to 2025-08-15",
     "backfill end-of-day --from 2025-08-01 --to 2025-08-15 --mode failed --queue",
   ],
-  body: async () => (await import("./bodies/backfill.ts")).run,
 });

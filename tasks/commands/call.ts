@@ -1,36 +1,38 @@
 /** Description of `hsgate call`. @module */
-import { command, type Flags, type Input } from "./command.ts";
-import { columns } from "./flags.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
+import { columns } from "../terminal/flags.ts";
 
 const flags = {
-  all: { type: "boolean", text: "walk all pages of a list that comes in pages" },
+  all: { type: "boolean", text: "read all pages of a list" },
   wire: {
     type: "boolean",
-    text: "print the answer as the broker sent it, members that we do not know included",
+    text: "print the answer as the broker sent it, including members that hsgate does not know",
   },
-  "dry-run": { type: "boolean", text: "check the parameters, show what would be sent, send nothing" },
-  yes: { type: "boolean", short: "y", text: "do not ask before something that changes the account" },
+  "dry-run": { type: "boolean", text: "check the parameters, print the request, send nothing" },
+  yes: { type: "boolean", short: "y", text: "do not ask before a call that changes the account" },
   columns,
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type CallInput = Input<typeof flags>;
 
 /** Calls any operation. */
 export const call = command({
   name: "call",
-  summary: "call any operation, by our name or the broker's",
+  summary: "call any operation, by its hsgate name or the broker's",
   usage: "OPERATION [JSON | - | @FILE]",
   args: [1, 2],
-  details: `Parameters are a JSON object, {} when left out; "-" reads it from stdin, "@FILE"
-from a file. Members go by our names or by the broker's, mixed as you like:
+  details: `Parameters are a JSON object; without one they are {}. "-" reads the object from stdin,
+"@FILE" from a file. Members may have hsgate's names or the broker's, in any mixture:
   '{"market":"hk"}' and '{"exchangeType":"K"}' mean the same.
-Passwords are refused on the command line, where the process list shows them;
-"account.login" without parameters takes the one of the settings.
-On a terminal rows are a table. One that is too narrow leaves members out, and says
-which; order numbers and listing codes are never cut. --columns takes any member of the
-answer, and those within others by their path: symbol,fees.total.
-Before something that changes the account, a person at a terminal sees what would
-be sent and is asked; a script is not asked. Nothing is ever sent twice.`,
+call rejects passwords on the command line, because the process list shows them;
+"account.login" without parameters uses the password of the settings.
+
+On a terminal, rows are printed as a table. In a narrow terminal the table omits
+columns and says which; it never cuts order numbers and listing codes. --columns
+accepts any member of the answer, and inner members by their path: symbol,fees.total.
+
+Before a call that changes the account, a terminal shows the request and asks; a script
+is not asked. Nothing is ever sent twice.`,
   flags,
   calendars: false,
   exits: [3, 4, 5, 6],
@@ -40,5 +42,4 @@ be sent and is asked; a script is not asked. Nothing is ever sent twice.`,
     `call fills.today '{"market":"hk"}' --columns orderId,filledQuantity,fees.total`,
     `call orders.place @order.json --dry-run`,
   ],
-  body: async () => (await import("./bodies/call.ts")).run,
 });

@@ -1,37 +1,44 @@
 /** Description of `hsgate check`. @module */
-import { command, type Flags, type Input, unconnected } from "./command.ts";
-import { now } from "./flags.ts";
+import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
+import { now } from "../terminal/flags.ts";
 
 const flags = {
-  ledger: { type: "string", value: "FILE", text: "tell of schedules that it knows and the recipes do not" },
-  run: { type: "boolean", text: "load TypeScript that is not trusted, in a process that may reach nothing" },
+  store: {
+    type: "string",
+    value: "FILE",
+    text: "warn about schedules of this store that no recipe has any more",
+  },
+  run: { type: "boolean", text: "load untrusted TypeScript too, in a process without any permission" },
   now,
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type CheckInput = Input<typeof flags>;
 
 /** Checks recipes. */
 export const check = command({
   name: "check",
-  summary: "check recipes: mistakes, what they ask for, the next slots, clock changes",
-  usage: "[DIR | FILE …]",
+  summary: "check recipes: mistakes, permissions, next slots, clock changes",
+  usage: "[DIR | FILE | NAME …]",
   args: [0, 1000],
-  details: `Every recipe of the folder (recipes) or every file is compiled, and all mistakes are
-listed by file, line and column. For each recipe that is fine the next ten slots
-follow, the days between at which there is nothing to do, and those slots of the
-next 24 months that meet a change of the clocks. A schedule of which no slot can ever
-be run, as the recipe's window is closed by then or its deadline is over before, is a
-mistake; days on which it is so, such as half-days, are warned of. Nothing is sent.
-Exit code 2 says that a recipe is wrong.
+  details: `The command compiles every recipe of the folder (recipes), or every file, and lists all
+mistakes by file, line and column. For each valid recipe it lists the next ten slots,
+the days in between without a slot, and the slots of the next 24 months that fall on a
+clock change. Nothing is sent.
 
-Each recipe is shown with everything that it asks for: programs, TypeScript, writes at
-the broker, hosts, environment variables, files, folders, other recipes and the trade
-login. None of its code runs before it is trusted ("hsgate trust"), so custom steps
-are checked only after that, or with --run.`,
+It is an error if no slot of a schedule can ever run because the window has closed by
+then, or because the deadline passes before the window opens. If that happens only on
+some days, such as half-days, check warns about them.
+
+For each recipe the command lists everything that the recipe asks for: programs,
+TypeScript, writes at the broker, hosts, environment variables, files, folders, other
+recipes and the trade login. No code of a recipe runs before you trust it ("hsgate
+trust"), so custom steps are checked only after that, or with --run. If hsgate.yaml or
+hsgate.calendars.json is not trusted, check lists what it sets and does not use it. A
+damaged calendar file is an error, and the recipes are checked with the built-in
+calendars.`,
   flags,
   without: unconnected,
-  calendars: "beside",
-  exits: [],
+  calendars: "itself",
+  exits: [[2, "a recipe has a mistake, or wrong usage or settings"]],
   examples: ["check", "check recipes/end_of_day.yaml --json"],
-  body: async () => (await import("./bodies/check.ts")).run,
 });

@@ -1,24 +1,23 @@
 /** Description of `hsgate demo`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
 
 const flags = {
-  out: { type: "string", value: "DIR", text: "where the files go (out/demo)" },
+  out: { type: "string", value: "DIR", text: "folder for the files (out/demo)" },
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type DemoInput = Input<typeof flags>;
 
-/** Shows the toolkit at work without a broker. */
+/** Shows what the toolkit does, without a broker. */
 export const demo = command({
   name: "demo",
-  summary: "export five trading days from a simulated broker, to see it work",
+  summary: "export five trading days from a simulated broker",
   usage: "",
   args: [0, 0],
-  details: `Starts the simulator on free ports, runs the end-of-day recipe against it over the
-transport that is named, and prints what was exported. Reads no settings, and
-nothing reaches a broker. The files are the same over either transport.`,
+  details: `The command starts the simulator on free ports, runs the end-of-day recipe against it
+over the transport of --transport, and prints what it exported. It reads no settings,
+and nothing reaches a broker. Both transports produce the same files.`,
   flags,
   without: ["gateway", "push", "plain-http", "auth-url", "config", "timeout"],
   exits: [7],
   examples: ["demo", "demo --transport direct --out demo-files"],
-  body: async () => (await import("./bodies/demo.ts")).run,
 });

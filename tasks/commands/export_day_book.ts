@@ -1,57 +1,58 @@
 /** Description of `hsgate export day-book`. @module */
-import { command, type Flags, type Input } from "./command.ts";
-import { columns, now } from "./flags.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
+import { columns, now } from "../terminal/flags.ts";
 
 const flags = {
   markets: { type: "string", value: "LIST", text: "hk, us, shanghai, shenzhen (hk)" },
   accounts: {
     type: "string",
     value: "LIST",
-    text: "what is covered: securities, futures (both)",
+    text: "securities, futures (both)",
   },
   from: { type: "string", value: "DAY", text: "first trading day, such as 2025-08-11 (the day of --to)" },
-  to: { type: "string", value: "DAY", text: "last trading day (the last one that is over)" },
-  out: { type: "string", value: "DIR", text: "where the files go (out)" },
+  to: { type: "string", value: "DAY", text: "last trading day (the last day whose session is over)" },
+  out: { type: "string", value: "DIR", text: "folder for the files (out)" },
   formats: { type: "string", value: "LIST", text: "csv, jsonl (both)" },
   wire: {
     type: "boolean",
-    text: "write the rows as the broker sent them too, as fills.wire.jsonl and so on",
+    text: "also write the rows as the broker sent them, such as fills.wire.jsonl",
   },
   "exact-csv": {
     type: "boolean",
-    text: "write texts in CSV as they are, for programs; a spreadsheet would run some of them",
+    text: "write texts unchanged into CSV, for programs; a spreadsheet would run some of them as formulas",
   },
   owner: {
     type: "string",
     value: "NAME",
-    text: "your name for the account; the folder keeps a digest of it",
+    text: "your name for the account; the folder stores a digest of it",
   },
-  refresh: { type: "boolean", text: "read final days again too, and replace what has changed" },
+  refresh: { type: "boolean", text: "read final days again too, and replace those that changed" },
   now,
   columns,
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type ExportInput = Input<typeof flags>;
 
 /** Exports the day book. */
 export const exportDayBook = command({
   name: "export day-book",
-  summary: "write fills, orders, journal and fees of trading days to files, checked",
+  summary: "export fills, orders, fund journal and fees of trading days, with checks",
   usage: "",
   args: [0, 0],
-  details: `Files appear whole or not at all. Differences that the checks find are listed, and
-the exit code is 7 then. Final days are kept as they are; days with differences
-and days that are not final are read again by the next run. A reading that lacks
-rows or amounts of a day does not replace it: it goes beside the day, as
-2025-08-15.disputed-1, and each missing row is named. A list that the broker
-refuses is named and keeps the day provisional: leave futures out with
---accounts securities. A folder belongs to one account; another one is refused.
-Memory grows by some 8 bytes for each row of a day: a day of a million fills
-stays under 200 MB.`,
+  details: `Files appear whole or not at all. The command lists the differences that its checks
+find, and ends with exit code 7. The next export keeps final days as they are. It reads
+days with differences and provisional days again.
+
+A reading that lacks rows or amounts of an earlier one does not replace it: the export
+writes it beside the day, as 2025-08-15.disputed-1, and names each missing row. If the
+broker rejects a list, the export names the list, and the day stays provisional. For an
+account without futures use --accounts securities.
+
+A folder belongs to one account; the export rejects another one. Memory use grows by
+about 8 bytes for each row of a day: a day of a million fills needs less than 200 MB.`,
   flags,
   exits: [3, 4, 6, 7],
   examples: [
     "export day-book --markets hk,us --from 2025-08-11 --to 2025-08-15 --out out --formats csv,jsonl",
   ],
-  body: async () => (await import("./bodies/export_day_book.ts")).run,
 });

@@ -1,34 +1,42 @@
 /** Description of `hsgate init`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
 
 const flags = {
-  connect: { type: "string", value: "WAY", text: "to the broker: simulator, gateway or direct (simulator)" },
+  connect: {
+    type: "string",
+    value: "WAY",
+    text: 'the connection: "simulator", "gateway" or "direct" (simulator)',
+  },
   markets: {
     type: "string",
     value: "LIST",
-    text: "of the account, with commas: hk, us, shanghai, shenzhen (hk,us)",
+    text: "markets of the account: hk, us, shanghai, shenzhen (hk,us)",
   },
   calendar: {
     type: "string",
     value: "MIC",
-    text: "exchange whose hours the recipes follow (that of the first market)",
+    text: "exchange whose trading days the recipes follow (that of the first market)",
   },
-  yes: { type: "boolean", short: "y", text: "ask nothing: what no flag says is taken as it is in brackets" },
+  yes: {
+    type: "boolean",
+    short: "y",
+    text: "ask nothing: use the default in brackets for everything that no flag sets",
+  },
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type InitInput = Input<typeof flags>;
 
-/** Writes a working folder. */
+/** Creates a working folder. */
 export const init = command({
   name: "init",
-  summary: "write a working folder: settings, two recipes, a script and a notebook",
+  summary: "create a working folder: settings, two recipes, a script and a notebook",
   usage: "[DIR]",
   args: [0, 1],
-  details: `Asks a few questions on a terminal; a flag answers one beforehand, and where nobody
-can be asked the values in brackets are taken. DIR is made, or is empty: no file is
-ever overwritten. Without DIR it is "trading", beside the toolkit when this is called
-in the toolkit's own folder. Everything is written after the last question, or
-nothing. --gateway and --auth-url go into the settings; secrets are never asked for.
+  details: `On a terminal the command asks a few questions; a flag answers one in advance. Without
+a terminal it uses the defaults in brackets. DIR must be empty; it is created if
+missing. The default is "trading"; if you run this in the toolkit's own folder, that
+folder is created next to it. init writes everything after the last question, or
+nothing. --gateway and --auth-url go into the settings. init never asks for secrets.
 
 With the simulator the folder works at once: recipes, script and notebook start a
 simulated broker in their own process, and nothing reaches a real one.`,
@@ -36,5 +44,4 @@ simulated broker in their own process, and nothing reaches a real one.`,
   without: ["push", "plain-http", "config", "transport", "timeout"],
   exits: [],
   examples: ["init", "init desk --connect gateway --markets hk,us", "init desk --yes --json"],
-  body: async () => (await import("./bodies/init.ts")).run,
 });

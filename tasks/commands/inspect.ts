@@ -1,5 +1,5 @@
 /** Description of `hsgate inspect`. @module */
-import { command, type Flags, type Input } from "./command.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
 
 const flags = {
   "aes-key": {
@@ -19,29 +19,26 @@ const flags = {
   },
 } as const satisfies Flags;
 
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type InspectInput = Input<typeof flags>;
 
-/** Looks into captured frames. */
+/** Decodes captured frames. */
 export const inspect = command({
   name: "inspect",
-  summary: "look into captured bytes of the push stream or the direct socket",
+  summary: "decode captured bytes of the push stream or the direct socket",
   usage: "[FILE]",
   args: [0, 1],
-  details: `FILE holds one direction of a TCP stream, as it is, in hex or in Base64; without
-FILE or with "-" it comes from stdin. Prints one JSON line per frame: its place,
+  details: `FILE contains one direction of a TCP stream, as raw bytes, hex or Base64; without FILE,
+or with "-", the command reads stdin. It prints one JSON line per frame: its position,
 the header, "signature" (ok, bad, none, unchecked), envelope and payload in the
-broker's spelling. What cannot be read is a line too, with "error" and "reason",
-and it goes on at the next frame. The session token of a request is hidden, the
-payload is shown whole. Without --aes-key the session key is taken from the
-first answer.
-Exit code 7 says that something could not be read or has a wrong signature.`,
+broker's spelling. Bytes that it cannot read get a line with "error" and "reason"; it
+then continues at the next frame. It hides the session token of a request and prints
+the payload in full. Without --aes-key it uses the session key of the first answer.`,
   flags,
   without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout", "json"],
-  exits: [7],
+  exits: [[7, "a frame could not be read, or its signature is wrong"]],
   examples: [
     "inspect push.bin --platform-key platform.pem",
     "inspect answers.hex --private-key developer.pem --platform-key platform.pem",
   ],
-  body: async () => (await import("./bodies/inspect.ts")).run,
 });

@@ -1,24 +1,23 @@
 /** Description of `hsgate lease`. @module */
-import { command, type Flags, type Input, unconnected } from "./command.ts";
+import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
 
 const flags = {} as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type LeaseInput = Input<typeof flags>;
 
-/** Tells who has the trade connection. */
+/** Prints which process has the trade connection. */
 export const lease = command({
   name: "lease",
-  summary: "tell which process has an account's one trade connection",
+  summary: "show which process has the account's only trade connection",
   usage: "",
   args: [0, 0],
-  details: `Over the direct transport an account has one trade connection. The program that has
-it holds a lease on this machine, in HSGATE_LEASE_FOLDER or the user's own folder,
-and any other is stopped before it can take the connection away. Looks at this
-machine alone, and sends nothing.`,
+  details: `Over the direct transport an account has only one trade connection. The program that
+uses it has a lease on this machine, in HSGATE_LEASE_FOLDER or the user's own folder.
+The lease keeps any other program here from taking the connection over. The command
+checks only this machine and sends nothing.`,
   flags,
   without: unconnected,
   calendars: false,
   exits: [],
   examples: ["lease", "lease --json"],
-  body: async () => (await import("./bodies/lease.ts")).run,
 });

@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { type Command, sharedFlags } from "./command.ts";
-import { exitCodeOf, UsageError } from "./exit_codes.ts";
-import { helpOf, overview } from "./help.ts";
-import type { Host } from "./host.ts";
+import { type Command, sharedFlags } from "../terminal/command.ts";
+import { exitCodeOf, UsageError } from "../terminal/exit_codes.ts";
+import { helpOf, overview } from "../terminal/help.ts";
+import type { Host } from "../terminal/host.ts";
 import { commands } from "./table.ts";
 
 /** Runs a command line and resolves to the exit code; never rejects. */
@@ -14,12 +14,15 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
   let host = world;
   let command: Command | undefined;
   try {
-    const [first, ...others] = words = flagsLast(words);
+    const [first, ...others] = words = words[0] === "complete" ? words : flagsLast(words);
     if (
       first === undefined || first === "help" && others.length === 0 || first === "--help" || first === "-h"
     ) {
       host.out(overview(commands));
       return first === undefined ? 2 : 0;
+    }
+    if (first === "complete") {
+      return await (await import("./completion/body.ts")).printWords(commands, others, host);
     }
     if (first === "--version") {
       host.out(await version());
@@ -33,23 +36,35 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
     }
     command = found[0]!;
     // What came before is our own text; from here on a broker's may be among it.
-    host = (await import("./shown_host.ts")).shownHost(world, { figures: command.figures ?? true });
+    host = (await import("../terminal/shown_host.ts")).shownHost(world, { figures: command.figures ?? true });
     const rest = asked.slice(command.name.split(" ").length);
     if (command.passOn) return await (await command.body())({ args: rest, flags: {}, host });
-    const [{ parse }, body] = await Promise.all([import("./parse.ts"), command.body()]);
+    const [{ parse }, body] = await Promise.all([import("../terminal/parse.ts"), command.body()]);
     const parsed = parse(command, rest);
-    const goesByDays = command.calendars !== false && !command.without?.includes("config");
+    const { out } = parsed.flags as { out?: unknown };
+    if (typeof out === "string") {
+      refuseLinkedOut(out, (await import("../../lib/confined_paths.ts")).linkedOutside(out));
+    }
+    const goesByDays = command.calendars === undefined && !command.without?.includes("config");
     if (goesByDays) {
-      const { takeUpCalendars } = await import("./local_calendars.ts");
-      await takeUpCalendars(parsed.flags, host, { isBeside: command.calendars === "beside" });
+      const { takeUpCalendars } = await import("./shared/local_calendars.ts");
+      await takeUpCalendars(parsed.flags, host);
     }
     return await body({ ...parsed, host });
   } catch (error) {
-    const { report } = await import("./report.ts");
-    if (host === world) host = (await import("./shown_host.ts")).shownHost(world);
+    const { report } = await import("../terminal/error_report.ts");
+    if (host === world) host = (await import("../terminal/shown_host.ts")).shownHost(world);
     report(error, command, host);
     return exitCodeOf(error);
   }
+}
+
+/** A link that somebody left in the working folder never decides where files are written. */
+function refuseLinkedOut(out: string, elsewhere: string | undefined): void {
+  if (elsewhere === undefined) return;
+  throw new UsageError(
+    `Cannot write into "${out}": a link leads to "${elsewhere}"; if that place is yours, name it itself with --out`,
+  );
 }
 
 /** Puts shared flags that stand before the command behind it. */

@@ -1,35 +1,33 @@
 /** Description of `hsgate notices`. @module */
-import { by, columns, keyText, ledger, servedRecipes } from "./flags.ts";
-import { command, type Flags, type Input } from "./command.ts";
+import { by, columns, keyText, servedRecipes, store } from "../terminal/flags.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
 
 const flags = {
-  failed: { type: "boolean", text: "only those that were tried and not sent" },
-  send: { type: "boolean", text: "send them now, also those that were given up" },
-  dismiss: { type: "boolean", text: "take them off the list: nobody tries or warns any more" },
+  failed: { type: "boolean", text: "only notices that were tried and not sent" },
+  send: { type: "boolean", text: "send the notices now, including those that were given up" },
+  dismiss: { type: "boolean", text: "remove the notices from the list: no more tries or warnings" },
   by,
-  ledger,
+  store,
   recipes: servedRecipes,
   columns,
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type NoticesInput = Input<typeof flags>;
 
-/** Lists notices that were not sent, and sends them again. */
+/** Lists, sends or dismisses unsent notices. */
 export const notices = command({
   name: "notices",
-  summary: "list notices that were not sent, and send them again",
+  summary: "list unsent notices, and send them again",
   usage: "[KEY]",
   args: [0, 1],
-  details: `A recipe's notices go into the ledger and from there to their channels. A channel that
-fails is tried up to 12 times, after 30 seconds at first and after an hour at last; then the
-notice is given up. The command lists what is waiting, what failed and what was given up,
-with the reason. KEY keeps to the notices of one run. ${keyText}
+  details: `A run stores its notices, and hsgate sends them to their channels. If a channel fails,
+hsgate tries it up to 12 times, first after 30 seconds, later after an hour at most;
+then it gives the notice up. The command lists the notices that wait, failed or were
+given up, with the reason. With KEY it lists only the notices of one run. ${keyText}
 
---send tries all of them now, here, whether given up or not. Exit code 1 says that
-one of them was not sent. --dismiss is for those that nobody needs any more; the run keeps
-a note of it.`,
+--send tries all of them once, even if they were given up. --dismiss is for notices
+that nobody needs any more; the run keeps a record of it.`,
   flags,
-  exits: [],
+  exits: [[1, "with --send: a notice was not sent; or the command failed"]],
   examples: ["notices", "notices --failed --json", "notices --send"],
-  body: async () => (await import("./bodies/notices.ts")).run,
 });

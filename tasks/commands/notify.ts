@@ -1,28 +1,25 @@
 /** Description of `hsgate notify`. @module */
-import { command, type Flags, type Input } from "./command.ts";
-import { recipes } from "./flags.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
+import { recipes } from "../terminal/flags.ts";
 
 const flags = {
-  test: { type: "boolean", text: "send a test by each channel of the recipe, fallbacks included" },
+  test: { type: "boolean", text: "send a test message to each channel of the recipe, including fallbacks" },
   recipes,
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type NotifyInput = Input<typeof flags>;
 
-/** Tries the channels of a recipe's notices. */
+/** Sends a test message to the channels of a recipe. */
 export const notify = command({
   name: "notify",
-  summary: "send a test by each channel of a recipe's notices",
+  summary: "send a test message to each notice channel of a recipe",
   usage: "--test RECIPE",
   args: [1, 1],
-  details: `RECIPE is a file, or the name of one in the folder of the recipes. Each channel under
-"notify" gets one message that says that it is a test, with the recipe's own addresses and
-secrets; all are tried whatever becomes of the others. Nothing of the recipe is run and
-no ledger is used. A step of your own sees outcome.state "test".
-
-Exit code 1 says that a channel did not take it.`,
+  details: `RECIPE is a file, or the name of a recipe in the recipe folder. Each channel under
+"notify" gets one message that says it is a test, with the addresses and secrets of the
+recipe. If one channel fails, the others are still tried. The command runs no step of
+the recipe and uses no store. A custom step gets outcome.state "test".`,
   flags,
-  exits: [],
+  exits: [[1, "a channel did not accept the test message, or the command failed"]],
   examples: ["notify --test end-of-day", "notify --test recipes/margin_watch.yaml --json"],
-  body: async () => (await import("./bodies/notify.ts")).run,
 });

@@ -1,21 +1,22 @@
 /** Description of `hsgate operations`. @module */
-import { command, type Flags, type Input } from "./command.ts";
-import { columns } from "./flags.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
+import { columns } from "../terminal/flags.ts";
 
 const flags = { columns } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type OperationsInput = Input<typeof flags>;
 
-/** Lists the catalogue. */
+/** Lists operations of the catalogue. */
 export const operations = command({
   name: "operations",
   summary: "list every operation, or explain one",
-  usage: "[NAME]",
+  usage: "[OPERATION | FAMILY]",
   args: [0, 1],
-  details: `A name is an operation (ours or the broker's) or a family such as "orders". "over"
-says which transports carry it; with --transport, only what that one carries is
-listed. --columns also takes answers (which reads answer as of now), instead (what
-answers for a past day), needs and path. Nothing is sent.`,
+  details: `OPERATION is the hsgate name or the broker's; FAMILY is a group such as "orders".
+The column "over" shows which transports carry an operation; with --transport, the
+command lists only operations of that transport. --columns also accepts answers
+(whether a read reports only the present), instead (the operation for a past day),
+needs and path. Nothing is sent.`,
   flags,
   without: ["gateway", "push", "plain-http", "auth-url", "config", "timeout"],
   exits: [],
@@ -26,5 +27,4 @@ answers for a past day), needs and path. Nothing is sent.`,
     "operations --columns operation,answers,instead",
     "operations TradeEntrust --json",
   ],
-  body: async () => (await import("./bodies/operations.ts")).run,
 });

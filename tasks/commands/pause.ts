@@ -1,27 +1,49 @@
-/** Description of `hsgate pause`. @module */
-import { command, type Flags, type Input, unconnected } from "./command.ts";
-import { ledger, servedRecipes } from "./flags.ts";
+/** Descriptions of `hsgate pause` and `hsgate resume`. @module */
+import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
+import { servedRecipes, store } from "../terminal/flags.ts";
 
-const flags = {
-  ledger,
+const pauseFlags = {
+  store,
   recipes: servedRecipes,
-  why: { type: "string", value: "TEXT", text: "the reason, for whoever asks later" },
+  why: { type: "string", value: "TEXT", text: "the reason; the store records it" },
 } as const satisfies Flags;
-/** What it is given. */
-export type PauseInput = Input<typeof flags>;
+/** Arguments and flags of `hsgate pause`. */
+export type PauseInput = Input<typeof pauseFlags>;
 
-/** Pause a recipe: its slots are skipped until it is resumed. */
+/** Pauses a recipe. */
 export const pause = command({
   name: "pause",
-  summary: "pause a recipe: its slots are skipped until it is resumed",
+  summary: "pause a recipe: skip its slots until you resume it",
   usage: "RECIPE",
   args: [1, 1],
-  details: `Slots that come in the meantime get their rows, skipped as paused. A run that is going
-on ends by itself, and what a person starts by hand runs all the same. It holds for
-schedules that no scheduler has seen yet, and for those that the recipe gets later.`,
-  flags,
+  details: `While a recipe is paused, its slots are recorded as skipped. A run in progress
+continues to its end, and you can still start the recipe yourself. The pause also
+applies to schedules that no scheduler has seen yet, and to schedules that the recipe
+gets later.`,
+  flags: pauseFlags,
   without: unconnected,
   exits: [],
-  examples: ['pause end-of-day --why "the gateway moves"'],
-  body: async () => (await import("./bodies/pause.ts")).run,
+  examples: ['pause end-of-day --why "the gateway moves to another machine"'],
+});
+
+const resumeFlags = {
+  store,
+  recipes: servedRecipes,
+  "catch-up": { type: "boolean", text: "run slots that were skipped during the pause" },
+} as const satisfies Flags;
+/** Arguments and flags of `hsgate resume`. */
+export type ResumeInput = Input<typeof resumeFlags>;
+
+/** Resumes a paused recipe from now. */
+export const resume = command({
+  name: "resume",
+  summary: "resume a paused recipe from now",
+  usage: "RECIPE",
+  args: [1, 1],
+  details: `--catch-up also runs slots that were skipped during the pause, as many as the recipe's
+misfire policy allows for missed slots. It fails for a recipe that writes.`,
+  flags: resumeFlags,
+  without: unconnected,
+  exits: [],
+  examples: ["resume end-of-day", "resume end-of-day --catch-up"],
 });

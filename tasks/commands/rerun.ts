@@ -1,35 +1,38 @@
 /** Description of `hsgate rerun`. @module */
-import { command, type Flags, type Input } from "./command.ts";
-import { keyText, ledger, out, recipes } from "./flags.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
+import { keyText, out, recipes, store } from "../terminal/flags.ts";
 
 const flags = {
-  "from-start": { type: "boolean", text: "do every step anew, also those that ended well" },
-  queue: { type: "boolean", text: "only make it due, for a scheduler that is running" },
-  ledger,
+  "from-start": { type: "boolean", text: "run every step again, including successful ones" },
+  queue: { type: "boolean", text: "only make the run due; a running scheduler starts it" },
+  store,
   recipes,
   out,
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type RerunInput = Input<typeof flags>;
 
-/** Run one run again. */
+/** Runs an earlier run again. */
 export const rerun = command({
   name: "rerun",
-  summary: "run one run again, under its own key; reads alone",
+  summary: "run a read-only run again, under its own key",
   usage: "KEY",
   args: [1, 1],
-  details: `${keyText} A run that failed goes on where it failed: what its other
-steps came to is kept. One that ended well is done anew from the start. It sees its
-own slot and session, and the recipe as it is now. A run that writes is refused: a
-write is never repeated. One that runs is left alone, unless its process has died: then
-it goes on where that one was.
+  details: `${keyText} A failed run continues at the step that failed and
+keeps the outputs of the other steps. A successful run restarts from the first step. The
+run uses its own slot and session, and the recipe as it is now.
 
-It runs here and now, unless --queue leaves it to a scheduler. After Ctrl-C a slot
-is due, and whoever looks next goes on with it; a run by hand is over until it is asked
-for again. Exit code 1 says that it failed, 4 that
-another run stood in its way all the time.`,
+rerun rejects a run that writes, because a write is never repeated. A run in progress is
+left alone, unless its process has died; rerun then continues it.
+
+The command runs it itself, unless --queue leaves it to a scheduler. After Ctrl-C a
+scheduled run becomes due again and the next scheduler continues it. A manual run stays
+cancelled until you rerun it.`,
   flags,
-  exits: [4, 6],
+  exits: [
+    [1, "the run failed, or the command did"],
+    [4, "the run did not start: another run was in progress, or something else blocked it"],
+    6,
+  ],
   examples: ["rerun end-of-day/final/2025-08-15", "rerun end-of-day/final/2025-08-15 --from-start"],
-  body: async () => (await import("./bodies/rerun.ts")).run,
 });

@@ -1,77 +1,83 @@
 /** Description of `hsgate run`. @module */
-import { command, type Flags, type Input } from "./command.ts";
-import { now, out } from "./flags.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
+import { now, out } from "../terminal/flags.ts";
 
 const flags = {
   param: {
     type: "list",
     value: "NAME=VALUE",
-    text: "a parameter of the recipe; may stand there several times",
+    text: "a parameter of the recipe; may be given several times",
   },
   out,
-  now: { ...now, text: `${now.text}; not for writes` },
-  ledger: {
+  now: { ...now, text: `${now.text}; not for recipes that write` },
+  store: {
     type: "string",
     value: "FILE",
-    text: "run the latest slot that has passed, once, and write it down here",
+    text: "run the latest slot once and record it in this store",
   },
-  manual: { type: "boolean", text: "with a ledger: a run of its own, whatever the schedules say" },
+  manual: { type: "boolean", text: "with a store: start a manual run, independent of the schedules" },
   "force-deadline": {
     type: "boolean",
-    text: "with a ledger: run it past its deadline; reads also outside their window",
+    text: "with a store: ignore the deadline; for a read-only recipe also the window",
   },
   wait: {
     type: "string",
     value: "SECONDS",
-    text: "with a ledger: how long to wait for another run to end (60)",
+    text: "with a store: how long to wait until another run ends (60)",
   },
   "if-new": {
     type: "boolean",
-    text: "with a ledger: end with 0 when the slot was started before, whatever came of it",
+    text: "with a store: exit 0 if the slot was already started; an unknown write outcome still exits 5",
   },
-  "dry-run": { type: "boolean", text: "show the steps and every write that a run would make; write nothing" },
-  events: { type: "boolean", text: "with --json: what happens, as lines of JSON on stderr" },
+  "dry-run": { type: "boolean", text: "show the steps and the writes of a run; write nothing" },
+  events: { type: "boolean", text: "with --json: print events as JSON lines on stderr" },
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type RunInput = Input<typeof flags>;
 
 /** Runs a recipe. */
 export const run = command({
   name: "run",
-  summary: "run a recipe: a file of steps",
+  summary: "run a recipe, which is a file of steps",
   usage: "RECIPE",
   args: [1, 1],
-  details: `The whole recipe is checked before its first step runs. RECIPE is a file, or one under
-recipes/ by its own name or its file's. Exit code 7 says that everything ran
-and that checks of a step found differences.
+  details: `hsgate checks the whole recipe before its first step runs. RECIPE is a file, or the name
+of a recipe or of its file under recipes/.
 
-With a ledger (--ledger, HSGATE_LEDGER or the setting "ledger") the run has the key of
-the latest slot that its schedules name, so that it is run once whoever starts it:
-this, the scheduler, a line of a crontab. --manual, and a recipe without a schedule,
-make a run of its own. Exit code 0 says that the run ended well or was skipped, 1 that
-it failed, 4 that another run stands in the way, 5 that the outcome of a write is
-unknown. A recipe that writes takes a ledger. With --if-new a start that comes second
-is no failure: for crontabs and timers, which look more often than there are slots.
-When nobody has begun that slot, its day is over, and the recipe reads what answers as
-of now, this is a run by hand for now; with --if-new or --force-deadline it is not.
+With a store (--store, HSGATE_STORE or the setting "store") the run gets the key of
+the latest slot of its schedules. So the slot runs once, whether you, the scheduler or a
+crontab line starts it. --manual, or a recipe without a schedule, makes a manual run
+with a key of its own. A recipe that writes needs a store.
 
---force-deadline lifts the "deadline" of a recipe; whether a late slot is made up for says
-its "misfire", and --manual runs the recipe whatever that says. The window of a recipe
-that writes is lifted by no flag, nor is it by --now, which is for reads, for --dry-run
-and for recipes that say "connect: simulator".
+--if-new is for crontabs and timers, which check more often than there are slots: a
+second start then exits 0. If nobody has started the latest slot, its day is over and
+the recipe reads data that the broker reports only for the present, hsgate makes a
+manual run for now instead. With --if-new or --force-deadline it does not.
 
---dry-run of a recipe that writes runs the steps that read, shows what the others would
-write, and writes nothing: nothing at the broker, no file, no row of the ledger.
+--force-deadline ignores the recipe's "deadline". The recipe's "misfire" setting decides
+whether a late slot still runs. --manual ignores it. No flag overrides the window of a
+recipe that writes. Such a recipe also rejects --now, except with --dry-run or "connect:
+simulator".
 
-A recipe that says "connect: simulator" gets a simulated broker of its own, in this
-process; nothing reaches a real one, and flags that name one are refused.`,
+For a recipe that writes, --dry-run runs the steps that read, shows the writes of the
+others, and writes nothing: nothing at the broker, no file, no row of the store.
+
+A recipe with "connect: simulator" starts its own simulated broker in this process.
+Nothing reaches a real broker, and flags that name one are rejected.`,
   flags,
-  exits: [3, 4, 5, 6, 7],
+  exits: [
+    [0, "the run succeeded or its slot is skipped; with --if-new also: it was already started"],
+    [1, "the run failed, or the command did"],
+    3,
+    [4, "gateway or platform not reachable, busy or too slow; or another run blocks this one"],
+    5,
+    6,
+    [7, "every step ran, and the checks of a step found differences"],
+  ],
   examples: [
     "run recipes/end_of_day.yaml",
-    "run end_of_day --ledger hsgate.db",
-    "run weekly_report --ledger hsgate.db --manual --param days=14",
+    "run end_of_day --store hsgate.db",
+    "run weekly_report --store hsgate.db --manual --param days=14",
     "run cancel_at_close --dry-run",
   ],
-  body: async () => (await import("./bodies/run.ts")).run,
 });

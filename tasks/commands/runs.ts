@@ -1,28 +1,48 @@
-/** Description of `hsgate runs`. @module */
-import { command, type Flags, type Input, unconnected } from "./command.ts";
-import { columns, ledger } from "./flags.ts";
+/** Descriptions of `hsgate runs` and `hsgate runs show`. @module */
+import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
+import { columns, keyText, store } from "../terminal/flags.ts";
 
-const flags = {
-  ledger,
-  limit: { type: "string", value: "N", text: "most runs, 1 to 10000 (20)" },
-  state: { type: "string", value: "STATE", text: "only these: ok, failed, skipped, due, running, …" },
+const listFlags = {
+  store,
+  limit: { type: "string", value: "N", text: "how many runs, 1 to 10000 (20)" },
+  state: {
+    type: "string",
+    value: "STATE",
+    text: 'only runs in this state: "ok", "failed", "skipped", "due", "running", …',
+  },
   columns,
 } as const satisfies Flags;
-/** What it is given. */
-export type RunsInput = Input<typeof flags>;
+/** Arguments and flags of `hsgate runs`. */
+export type RunsInput = Input<typeof listFlags>;
 
-/** List the runs that the ledger knows, newest first. */
+/** Lists the runs of the store. */
 export const runs = command({
   name: "runs",
-  summary: "list the runs that the ledger knows, newest first",
+  summary: "list the runs of the store, newest first",
   usage: "[RECIPE]",
   args: [0, 1],
-  details: `Times are UTC. Slots that were skipped stand there with the reason. A terminal that is too
-narrow leaves columns out, and says which; keys are never cut. --columns also takes
-recipe, schedule, day, class, due, finished, attempt and trace.`,
-  flags,
+  details: `Times are UTC. Skipped slots are listed with the reason. In a narrow terminal the table
+omits columns and says which; it never cuts keys. --columns also accepts recipe,
+schedule, day, class, due, finished, attempt and trace.`,
+  flags: listFlags,
   without: unconnected,
   exits: [],
   examples: ["runs", "runs end-of-day --limit 5 --json", "runs --state failed"],
-  body: async () => (await import("./bodies/runs.ts")).run,
+});
+
+const showFlags = { store } as const satisfies Flags;
+/** Arguments and flags of `hsgate runs show`. */
+export type RunsShowInput = Input<typeof showFlags>;
+
+/** Shows one run. */
+export const runsShow = command({
+  name: "runs show",
+  summary: "show one run: steps, times, outputs, files, events",
+  usage: "KEY",
+  args: [1, 1],
+  details: keyText,
+  flags: showFlags,
+  without: unconnected,
+  exits: [[2, "the store has no such run, or wrong usage or settings"]],
+  examples: ["runs show end-of-day/final/2025-08-15"],
 });

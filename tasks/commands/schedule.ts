@@ -1,39 +1,41 @@
 /** Description of `hsgate schedule`. @module */
-import { command, type Flags, type Input } from "./command.ts";
-import { logLevel, newLedger, out } from "./flags.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
+import { logLevel, newStore, out } from "../terminal/flags.ts";
 
 const flags = {
-  ledger: newLedger,
+  store: newStore,
   out,
-  once: { type: "boolean", text: "run what is due now, then end" },
+  once: { type: "boolean", text: "run the slots that are due now, then end" },
   "log-level": logLevel,
-  text: { type: "boolean", text: "write lines for people even where nobody watches" },
+  text: { type: "boolean", text: "write readable log lines even without a terminal" },
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type ScheduleInput = Input<typeof flags>;
 
-/** Runs recipes when they are due. */
+/** Runs recipes on their schedules. */
 export const schedule = command({
   name: "schedule",
-  summary: "run the recipes of a folder when they are due, until it is stopped",
-  usage: "[DIR | FILE …]",
+  summary: "run the recipes of a folder on their schedules, until you stop it",
+  usage: "[DIR | FILE | NAME …]",
   args: [0, 1000],
-  details: `Every slot of every recipe in the folder (recipes), or of the files, gets its row in
-the ledger: ran, or skipped with a reason. Several processes may share a ledger; each slot is run
-once. A schedule that is seen for the first time starts now. Recipes that are edited
-are taken up within seconds, and when one is wrong the old ones go on.
+  details: `Every slot of every recipe in the folder (recipes), or of the files, gets a row in the
+store: it ran, or it was skipped with a reason. Several schedulers may share a store;
+each slot runs once. A new schedule starts from now. The scheduler loads an edited
+recipe within seconds; an invalid edit is ignored, and the old recipe keeps running.
 
-At Ctrl-C or SIGTERM nothing more begins, reads are given back, and a write is
-waited for up to 25 seconds; exit code 75 says that it had not ended by then. With
---once, exit code 1 says that a run failed, and 5 that the outcome of one is
-unknown.
+At Ctrl-C or SIGTERM no new step starts. Reads are interrupted and become due again.
+Writes get up to 25 seconds to finish.
 
-Log lines go to stdout: for people on a terminal, one JSON object each elsewhere. With
-OTEL_DENO=true traces and figures go where OTEL_EXPORTER_OTLP_ENDPOINT says. The
-setting pingUrl names a dead-man service that hears every minute that the scheduler
-is alive; the member ping of a recipe names one for its runs.`,
+Log lines go to stdout: readable lines on a terminal, JSON objects elsewhere. With
+OTEL_DENO=true, traces and metrics go to OTEL_EXPORTER_OTLP_ENDPOINT. The setting
+pingUrl names a dead-man service; the scheduler calls it every minute. The member
+"ping" of a recipe names such a service for the runs of that recipe.`,
   flags,
-  exits: [5, 75],
-  examples: ["schedule", "schedule recipes --ledger hsgate.db --json", "schedule --once"],
-  body: async () => (await import("./bodies/schedule.ts")).run,
+  exits: [
+    [1, "with --once: a run failed; or the command failed"],
+    [2, "a recipe has a mistake or is not trusted, or wrong usage or settings"],
+    [5, "with --once: the outcome of a write is unknown"],
+    [75, "stopped while a write was still in progress; the store lists it"],
+  ],
+  examples: ["schedule", "schedule recipes --store hsgate.db --json", "schedule --once"],
 });

@@ -1,15 +1,15 @@
 /** Description of `hsgate sim`. @module */
-import { command } from "./command.ts";
+import { command } from "../terminal/command.ts";
 
 /** Starts the simulator. */
 export const sim = command({
   name: "sim",
-  summary: "start a simulated broker, as gateway and platform; nothing reaches a real one",
+  summary: "start a simulated broker (gateway and platform); nothing reaches a real one",
   usage: "[flags of deno task sim]",
   args: [0, Infinity],
-  details: `Prints one line of JSON when it is ready; --info FILE writes it to a file too, which
-the other commands take with --config. "deno task sim --help" lists its flags.
-Stops at Ctrl-C.`,
+  details: `When the simulator is ready, it prints one line of JSON. --info FILE also writes that
+line to a file; other commands use the file with --config. "deno task sim --help" lists
+all flags. Ctrl-C stops the simulator.`,
   flags: {},
   without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout", "json"],
   passOn: true,
@@ -19,5 +19,4 @@ Stops at Ctrl-C.`,
     "quote 00700.HK --config sim.json",
     "quote 00700.HK --config sim.json --transport direct",
   ],
-  body: async () => (await import("./bodies/sim.ts")).run,
 });

@@ -1,19 +1,19 @@
 /** Description of `hsgate trust`. @module */
-import { command, type Flags, type Input, offline } from "./command.ts";
+import { command, type Flags, type Input, offline } from "../terminal/command.ts";
 
 const flags = {
-  yes: { type: "boolean", short: "y", text: "ask nothing; needed where nobody sits at a terminal" },
-  list: { type: "boolean", text: "list the recipes that are trusted, and those that were changed since" },
-  remove: { type: "boolean", text: "trust the recipes no longer" },
+  yes: { type: "boolean", short: "y", text: "ask nothing; required without a terminal" },
+  list: { type: "boolean", text: "list the trusted files, and which have changed since" },
+  remove: { type: "boolean", text: "remove the trust" },
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type TrustInput = Input<typeof flags>;
 
-/** Trusts recipes. */
+/** Trusts recipes, settings files and stores. */
 export const trust = command({
   name: "trust",
-  summary: "show what recipes may do, and let them run as they are now",
-  usage: "[DIR | FILE …]",
+  summary: "show what recipes and settings may do, and trust their current content",
+  usage: "[DIR | FILE | NAME …]",
   args: [0, 1000],
   details: `A recipe that reads from the configured broker and writes files below the folder of
 its run needs no trust. A recipe that asks for more runs only after this command: one
@@ -22,15 +22,36 @@ to a host, or writes at the broker. The command shows what each recipe asks for,
 once, and records the hash of the recipe and of all its code. After an edit the
 recipe must be trusted again. Recipes that it runs are trusted with it.
 
+A settings file hsgate.yaml that commands find in their working folder counts only
+after "hsgate trust hsgate.yaml". The command shows each setting and what it can do,
+and records the hash of the file and of the files in its folder that it names. After
+an edit the file must be trusted again. A settings file that --config or HSGATE_CONFIG
+names needs no trust.
+
+A store hsgate.db that commands find in their working folder counts only if you
+created it there, or after "hsgate trust hsgate.db". The command shows its unfinished
+runs, queued notices and recipe files. A store that --store or HSGATE_STORE names
+needs no trust. Every store must belong to you, and nobody else may write to its
+folder.
+
+A calendar file hsgate.calendars.json that commands find in their working folder
+counts only as the version that you wrote with "calendar set", "calendar unset" or
+"calendar update", or after "hsgate trust hsgate.calendars.json". A file that
+HSGATE_CALENDARS names needs no trust.
+
 The record is the file that HSGATE_TRUST_FILE names, or hsgate/trust.json in
 XDG_CONFIG_HOME or ~/.config. No settings file names it. A record that belongs to
-another user, or that others may write to, is refused.
+another user, or that others may write to, is rejected.
 
-To list what custom steps ask for, the command loads them in a process that may reach
-nothing.`,
+To list what custom steps ask for, the command loads them in a process without any
+permission.`,
   flags,
   without: offline,
-  exits: [],
-  examples: ["trust recipes/end_of_day.yaml", "trust recipes --yes", "trust --list --json"],
-  body: async () => (await import("./bodies/trust.ts")).run,
+  exits: [[2, "a recipe has a mistake, or wrong usage or settings"]],
+  examples: [
+    "trust recipes/end_of_day.yaml",
+    "trust hsgate.yaml",
+    "trust recipes --yes",
+    "trust --list --json",
+  ],
 });

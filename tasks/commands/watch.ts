@@ -1,6 +1,6 @@
 /** Description of `hsgate watch`. @module */
-import { command, type Flags, type Input } from "./command.ts";
-import { columns, pushIdle, securityType } from "./flags.ts";
+import { command, type Flags, type Input } from "../terminal/command.ts";
+import { columns, pushIdle, securityType } from "../terminal/flags.ts";
 
 const flags = {
   type: securityType,
@@ -8,23 +8,24 @@ const flags = {
   "push-idle": pushIdle,
   columns,
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type WatchInput = Input<typeof flags>;
 
-/** Watches pushes. */
+/** Shows pushes as they arrive. */
 export const watch = command({
   name: "watch",
-  summary: "follow live quotes and order changes in a table that redraws",
+  summary: "show live quotes and order changes in a table",
   usage: "SYMBOL…",
   args: [1, 200],
-  details: `Changes of orders come without being asked for and stand below the quotes. Without
-a terminal each change is one line, with --json one line of JSON. Ctrl-C stops it
-and the subscriptions with it. When nothing comes for --push-idle, watch says since
-when, opens a new connection and says what may be missing. The setting pushIdleMs and
-HSGATE_PUSH_IDLE_MS say the same in milliseconds.`,
+  details: `The table shows the latest quote of each symbol. Below it are the changes of orders,
+which arrive without a subscription. Without a terminal each change is one line, with
+--json one line of JSON. Ctrl-C ends the command and its subscriptions.
+
+If nothing arrives for --push-idle, watch reports since when, opens a new connection and
+reports what may be missing. The setting pushIdleMs and HSGATE_PUSH_IDLE_MS set the same
+time in milliseconds.`,
   flags,
   calendars: false,
   exits: [3, 4, 6],
   examples: ["watch 00700.HK 09988.HK AAPL", "watch 00700.HK --topics quote,tick --json"],
-  body: async () => (await import("./bodies/watch.ts")).run,
 });

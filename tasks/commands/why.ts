@@ -1,26 +1,25 @@
 /** Description of `hsgate why`. @module */
-import { command, type Flags, type Input, unconnected } from "./command.ts";
-import { ledger, now, servedRecipes } from "./flags.ts";
+import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
+import { now, servedRecipes, store } from "../terminal/flags.ts";
 
 const flags = {
-  ledger,
+  store,
   recipes: servedRecipes,
   now,
 } as const satisfies Flags;
-/** What it is given. */
+/** Arguments and flags of the command. */
 export type WhyInput = Input<typeof flags>;
 
-/** Say in one line what a recipe did on a day, or why it did nothing. */
+/** Explains what a recipe did on a day. */
 export const whyCommand = command({
   name: "why",
-  summary: "say in one line what a recipe did on a day, or why it did nothing",
+  summary: "explain in one line what a recipe did on a day, or why it did nothing",
   usage: "RECIPE DATE",
   args: [2, 2],
-  details: `DATE is a day where the recipe's exchange is, or in its schedule's zone. RECIPE is a
-name in the folder of the recipes.`,
+  details: `DATE is a day at the recipe's exchange, or in the time zone of its schedule. RECIPE is a
+name in the recipe folder.`,
   flags,
   without: unconnected,
   exits: [],
   examples: ["why end-of-day 2025-08-15"],
-  body: async () => (await import("./bodies/why.ts")).run,
 });

@@ -1,19 +1,19 @@
 /**
- * What nobody can do without to read a stream of quotes: the library of protobuf alone, over the same definitions,
- * and a hand that cuts frames by their length. It shares nothing with the toolkit but the definitions' text.
+ * Decodes a stream of quotes with the least possible work: only the protobuf library with the same definitions, and a
+ * loop that cuts frames by their length. It shares only the definitions with the toolkit.
  *
  * @module
  */
 import protobuf from "protobufjs";
 import { definitionFiles } from "../../lib/wire/definitions.ts";
 
-/** Bytes in front of a body, and where the body's length and the signature of the plain body stand in them. */
+/** Length of the header, and the positions of the body's length and of the plain body's signature in it. */
 const HEADER = 151;
 const LENGTH_AT = 10;
 export const SIGNATURE_AT = 14;
 export const SIGNATURE_END = 142;
 
-/** Makes a reader of both messages of a push body. */
+/** Returns a decoder of both messages of a push body. */
 export function bareQuoteReader(): (body: Uint8Array) => unknown {
   const root = new protobuf.Root();
   root.addJSON(protobuf.common.get("google/protobuf/any.proto")!.nested!);
@@ -29,9 +29,9 @@ export function bareQuoteReader(): (body: Uint8Array) => unknown {
 }
 
 /**
- * Hands over each whole frame between two places, its body and its header as places in the bytes.
+ * Calls back for each complete frame in a range, with the positions of its body and its header.
  *
- * @returns Where the first frame begins that is not whole.
+ * @returns The start of the first incomplete frame.
  */
 export function splitByHand(
   view: DataView,

@@ -1,5 +1,5 @@
 /**
- * A typed, validated call over the gateway against a bare `fetch` and `JSON.parse` of the same request.
+ * Compares a typed and validated call over the gateway with a bare `fetch` and `JSON.parse` of the same request.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * The direct way against a bare client that does only the cryptography: 1,000 calls in flight over one socket, and
- * the start of a one-call script.
+ * Compares the direct transport with a bare client that does only the cryptography: 1,000 concurrent calls over one
+ * socket, and the start of a one-call script.
  *
  * Both sign, encrypt, verify and decrypt; the bare one knows no messages, no ids, no time limits, and reads answers
  * only to count them. Each has a simulator of its own, as a newer login would displace the other one's token.
@@ -15,20 +15,20 @@ import { FrameDecoder } from "../../lib/wire/framing.ts";
 import { readPrivateKey, readPublicKey } from "../../lib/wire/keys.ts";
 import { Sealing } from "../../lib/wire/sealing.ts";
 import type { PlatformInfo } from "../../lib/simulator/platform/mod.ts";
-import type { DirectOptions } from "../../lib/transports/direct.ts";
+import type { DirectOptions } from "../../lib/transports/direct/mod.ts";
 import { inTurns, median, report, rounded, startSimulator } from "./harness.ts";
 
 const CALLS = 1000;
 const flags = ["--seed", "1", "--days", "5", "--platform-port", "0", "--trade-port", "0", "--hq-port", "0"];
 await using forOurs = await startSimulator(flags);
 await using forFloor = await startSimulator(flags);
-// The simulator prints the platform's members beside the gateway's; `tasks/sim.ts` documents them.
+// The simulator prints the members of platform and gateway; `tasks/sim.ts` documents them.
 const platformOf = (info: unknown) => info as PlatformInfo;
 
 function optionsOf(info: PlatformInfo): DirectOptions {
   return {
     url: info.authUrl,
-    // The simulator's accounts are of one of these countries.
+    // The simulator's accounts have one of these countries.
     country: info.countryCode as DirectOptions["country"],
     mobile: info.mobile,
     password: info.loginPassword,
@@ -124,7 +124,7 @@ report({
   floor: rounded(starts.floor),
   ours: rounded(starts.ours),
   ratio: rounded(starts.ours / starts.floor),
-  // The library that reads the definitions of the messages makes up most of the difference.
+  // Most of the difference is the library that parses the message definitions.
   target: "at most 2.5",
   ok: starts.ours / starts.floor <= 2.5,
 });
@@ -140,7 +140,7 @@ function starter(name: keyof typeof scripts): () => Promise<void> {
   };
 }
 
-/** Processor time of this process alone, as the simulators work as hard as the clients do. */
+/** Returns the processor time of this process only, because the simulators need as much time as the clients. */
 async function cpuInTurns(
   ways: { floor: () => Promise<unknown>; ours: () => Promise<unknown> },
   rounds: number,
@@ -157,7 +157,7 @@ async function cpuInTurns(
   return { floor: median(times.floor), ours: median(times.ours) };
 }
 
-/** A client of the market socket that was handed its requests as bytes. */
+/** A client of the market socket that gets its requests as bytes. */
 async function openBare(info: PlatformInfo) {
   const envelopes = await loadEnvelopes();
   const privateKey = readPrivateKey(info.developerPrivateKey);

@@ -1,7 +1,7 @@
 // deno-lint-ignore-file no-console -- a bench prints its result
 /**
- * Measures the export of a million fills against a bare loop that fetches the same pages and writes the answers as
- * they come. Simulator, loop and export each run in a process of their own; prints one line of JSON.
+ * Compares the export of a million fills with a bare loop that fetches the same pages and writes the answers
+ * unchanged. Simulator, loop and export each run in their own process. Prints one line of JSON.
  *
  *     deno run -A test/bench/export_bench.ts [--fills 1000000] [--per-day 10000] [--market hk]
  *
@@ -11,12 +11,12 @@ import { parseArgs } from "@std/cli";
 import { createClient } from "../../lib/client/client.ts";
 import { exportDayBook } from "../../lib/day_book/mod.ts";
 import type { Market } from "../../lib/dictionaries/market.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { startGateway } from "../../lib/simulator/gateway/mod.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { report } from "./harness.ts";
 
-/** A Saturday at noon in Hong Kong: every day before is cleared. */
+/** A Saturday at noon in Hong Kong, when all previous days are cleared. */
 const NOW = Date.parse("2025-08-16T12:00:00+08:00");
 
 const MOST_RATIO = 2;
@@ -97,7 +97,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Far enough back for so many trading days. */
+/** Returns a day early enough for this number of trading days. */
 function firstDay(days: number): string {
   return new Date(NOW - (days * 1.6 + 10) * 86_400_000).toISOString().slice(0, 10);
 }
@@ -140,13 +140,13 @@ async function clientOf({ url, password, key }: Job) {
   return client;
 }
 
-/** Peak memory of this process, as the system counts it. */
+/** Returns the peak memory of this process as measured by the system. */
 function peakMb(): number {
   const kb = /VmHWM:\s+(\d+)/.exec(Deno.readTextFileSync("/proc/self/status"))?.[1];
   return Math.round(Number(kb) / 1024);
 }
 
-/** The least that has to be done: ask for each page, write what comes, read its cursor. */
+/** Does the minimum: fetches each page, writes it, and reads its cursor. */
 async function runFloor(job: Job): Promise<void> {
   await clientOf(job);
   await Deno.mkdir(job.out);

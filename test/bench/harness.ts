@@ -1,64 +1,64 @@
 /**
- * What the benchmarks share: the simulator in a process of its own, medians, and one JSON line per figure.
+ * Provides the common parts of the benchmarks: the simulator in its own process, medians, and one JSON line per figure.
  *
- * Machines differ and are busy, so every figure stands beside its floor from the same run, and the two are
- * measured in turns: what slows one slows the other.
+ * Machines differ and are busy. So each figure is compared with a floor, which is the bare way to do the same work. Both
+ * are measured alternately in the same run, so that a busy machine slows both.
  *
  * @module
  */
 
-/** One figure beside its floor. */
+/** A figure and its floor. */
 export interface Figure {
   /** What was measured. */
   name: string;
   /** Unit of `floor` and `ours`. */
   unit: string;
-  /** The bare way. */
+  /** Result of the bare way. */
   floor: number;
-  /** The toolkit. */
+  /** Result of the toolkit. */
   ours: number;
-  /** How many times the floor (for rates: what share of it). */
+  /** `ours` divided by `floor`. */
   ratio: number;
-  /** Where the ratio should stay. */
+  /** Target of the ratio. */
   target: string;
-  /** Whether it does. */
+  /** Whether the ratio meets the target. */
   ok: boolean;
-  /** Anything else that was measured beside it. */
+  /** Other measurements. */
   [detail: string]: unknown;
 }
 
 /** Prints a figure as one line of JSON. */
 export function report(figure: Figure): void {
-  // deno-lint-ignore no-console -- the lines are what a benchmark is for
+  // deno-lint-ignore no-console -- a benchmark prints its figures
   console.log(JSON.stringify(figure));
 }
 
-/** The middle of the values. */
+/** Returns the median. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[sorted.length >> 1] ?? NaN;
 }
 
-/** Rounds for printing: figures of a benchmark, never money. */
+/** Rounds a figure for printing. Not for money. */
 export function rounded(value: number, digits = 3): number {
   return Number(value.toPrecision(digits + 1));
 }
 
-/** How often each way is measured. */
+/** Options of a measurement. */
 export interface Turns {
-  /** Rounds that do not count. */
+  /** Number of first rounds that are ignored. */
   warmup: number;
   rounds: number;
-  /** Done after each measurement, on nobody's time. @default nothing */
+  /** Called after each measurement; its time does not count. @default does nothing */
   after?: () => Promise<void>;
 }
 
-/** Measures ways in turns and returns the median time of each in milliseconds. */
+/** Measures functions alternately. Resolves to the median time of each, milliseconds. */
 export async function inTurns<Way extends string>(
   ways: Record<Way, () => Promise<unknown>>,
   { warmup, rounds, after }: Turns,
 ): Promise<Record<Way, number>> {
-  // The keys of a record are its own type's; `Object.keys` says text.
+  // The cast is needed because the type of `Object.keys` is text.
   const names = Object.keys(ways) as Way[];
   const times = new Map(names.map((name): [Way, number[]] => [name, []]));
   for (let round = -warmup; round < rounds; round++) {
@@ -69,11 +69,11 @@ export async function inTurns<Way extends string>(
       await after?.();
     }
   }
-  // Each way has its times.
+  // Each function has its times.
   return Object.fromEntries(names.map((name) => [name, median(times.get(name)!)])) as Record<Way, number>;
 }
 
-/** What the simulator says when it is ready. */
+/** The simulator's message when it is ready. */
 export interface SimulatorInfo {
   gatewayUrl: string;
   pushAddress: string;
@@ -81,7 +81,7 @@ export interface SimulatorInfo {
   tradePasswordKey: string;
 }
 
-/** A simulator in a process of its own. */
+/** A simulator in its own process. */
 export interface SimulatorProcess extends AsyncDisposable {
   info: SimulatorInfo;
 }
@@ -111,7 +111,7 @@ export async function startSimulator(flags: readonly string[] = []): Promise<Sim
       try {
         child.kill("SIGTERM");
       } catch (error) {
-        if (!(error instanceof TypeError)) throw error; // a TypeError says that it has ended already
+        if (!(error instanceof TypeError)) throw error; // a TypeError means that the process has already ended
       }
       await child.status;
     },

@@ -1,11 +1,11 @@
 /**
- * From bytes to typed events against frames cut by hand and bare protobuf decoding of the same bytes: from memory,
+ * Compares decoding pushes to typed events with bare protobuf decoding of the same bytes: from memory,
  * and from a real loopback socket through the whole stream with its queue. The receiver runs on one core.
  *
  * @module
  */
-import { openPushStream } from "../../lib/transports/push.ts";
-import { createPushReader } from "../../lib/transports/push_reader.ts";
+import { openPushStream } from "../../lib/transports/push/stream.ts";
+import { createPushReader } from "../../lib/transports/push/reader.ts";
 import { loadEnvelopes } from "../../lib/wire/envelope.ts";
 import { FrameDecoder } from "../../lib/wire/framing.ts";
 import { bareQuoteReader, splitByHand } from "./bare_quotes.ts";
@@ -20,7 +20,7 @@ const bytes = await quoteFrames(FRAMES);
 const envelopes = await loadEnvelopes();
 const readBare = bareQuoteReader();
 
-/** Reads the bytes by hand until enough frames have been decoded. */
+/** Decodes the bytes without the toolkit until enough frames are decoded. */
 function bareMemory(): void {
   const view = new DataView(bytes.buffer);
   let count = 0;
@@ -32,13 +32,13 @@ function bareMemory(): void {
   }
 }
 
-/** Runs the bytes through a decoder and a reader until enough frames have become events. */
+/** Decodes the bytes with the toolkit until enough frames have become events. */
 function oursMemory(): void {
   const decoder = new FrameDecoder();
   for (let count = 0; count < WANTED; count += FRAMES) {
     decoder.write(bytes);
     for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) {
-      const event = read(frame.body);
+      const event = read(envelopes.decodeNotify(frame.body));
       if (event.type !== "quote") throw new Error(`a frame gave "${event.type}"`);
     }
   }

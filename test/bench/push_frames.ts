@@ -1,5 +1,5 @@
 /**
- * Quote frames for the push benchmark, and a sender of them in a thread of its own.
+ * Creates quote frames for the push benchmark, and sends them from a separate thread.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { encodeFrame } from "../../lib/wire/framing.ts";
 export type FrameMaker = (body: Uint8Array, index: number) => Uint8Array<ArrayBuffer>;
 
 /**
- * Makes quote frames of 200 securities with all the members that a stock's quote has, one after the other; plain
+ * Returns quote frames of 200 securities with all members of a stock's quote, one after the other; plain
  * and unsigned unless told how.
  */
 export async function quoteFrames(
@@ -50,7 +50,7 @@ export async function quoteFrames(
   return new Uint8Array(await new Blob(frames).arrayBuffer());
 }
 
-/** Listens in a worker, and sends the frames over and over to whoever connects, as fast as they are read. */
+/** Listens in a worker, and sends the frames repeatedly to each client, as fast as the client reads. */
 export async function startSender(frames: Uint8Array): Promise<{ port: number; stop: () => void }> {
   const code = `self.onmessage = async ({ data: { frames, block } }) => {
     const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });

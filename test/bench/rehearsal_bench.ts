@@ -1,11 +1,11 @@
 /**
- * The ready recipes over a year by `rehearse()`, beside as many bare `fetch` calls to a simulator in the same process.
- * With `--short` it is March.
+ * Compares a rehearsed year of the ready recipes with as many bare `fetch` calls to a simulator in the same process.
+ * With `--short`, rehearses only March.
  *
  * @module
  */
 import { rehearse } from "../../lib/rehearsal/mod.ts";
-import { makeCore } from "../../lib/simulator/doors/core.ts";
+import { makeCore } from "../../lib/simulator/endpoints/core.ts";
 import { openGateway } from "../../lib/simulator/gateway/mod.ts";
 import { report, rounded } from "./harness.ts";
 
@@ -14,7 +14,7 @@ const [from, to] = isShort ? ["2025-03-01", "2025-03-31"] as const : ["2025-01-0
 const DAY_MS = 86_400_000;
 const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
 
-/** Reads that a rehearsal makes; each is one call of `fetch`. */
+/** Number of reads in a rehearsal; each is one `fetch` call. */
 let reads = 0;
 const { fetch } = globalThis;
 globalThis.fetch = (...args) => {
@@ -43,7 +43,7 @@ report({
   secondsPerYear: rounded(oursMs / 1000 / days * 365),
 });
 
-/** Asks for the exchange rates again and again; returns milliseconds. */
+/** Fetches the exchange rates repeatedly. Resolves to the time in milliseconds. */
 async function bareReads(count: number): Promise<number> {
   const now = () => Date.parse("2025-03-03T03:00:00Z");
   const core = makeCore({ seed: 1, clock: { now }, days: 1, fillsPerDay: 1 });

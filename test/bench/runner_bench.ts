@@ -1,6 +1,6 @@
 /**
- * Ten thousand recipes: how long they take to load, what a tick over them costs when nothing is due, in a minute of
- * slots and after a night; slots per second of each form of schedule; durable commits beside SQLite alone.
+ * Measures ten thousand recipes: the time to load them; a scheduler pass when nothing is due, in a minute with
+ * slots, and after a night; slots per second for each form of schedule; durable commits compared with bare SQLite.
  *
  * @module
  */
@@ -8,16 +8,16 @@ import { Cron } from "croner";
 import { DatabaseSync } from "node:sqlite";
 import { parse } from "yaml";
 import { sessionsBetween } from "../../lib/calendars/mod.ts";
-import { Ledger } from "../../lib/runner/ledger.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import { Redactor } from "../../lib/redact.ts";
-import { insertRun } from "../../lib/runner/run_rows.ts";
-import { Scheduler } from "../../lib/runner/scheduler.ts";
-import { slotsBetween } from "../../lib/runner/slots.ts";
-import type { CompiledRecipe, CompiledSchedule } from "../../lib/steps/compiled.ts";
-import { compileRecipe } from "../../lib/steps/mod.ts";
+import { insertRun } from "../../lib/runner/queries/runs.ts";
+import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
+import { slotsBetween } from "../../lib/runner/schedule/slots.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../../lib/recipes/compiled.ts";
+import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { inTurns, median, report, rounded } from "./harness.ts";
 
-/** Monday, an hour before the close of Hong Kong. */
+/** Monday, an hour before the Hong Kong close. */
 const START = Date.parse("2025-03-03T07:00:00Z");
 const MINUTE = 60_000;
 const DAY = 86_400_000;
@@ -54,7 +54,7 @@ function recipeOf(index: number): CompiledRecipe {
 
 const folder = Deno.makeTempDirSync();
 
-/** From text to what the runner runs, beside the reader of YAML alone. */
+/** Measures loading a recipe, compared with only parsing its YAML. */
 async function measureLoading(): Promise<void> {
   const texts = Array.from({ length: 200 }, (_, index) =>
     `name: recipe-${index}
@@ -81,11 +81,11 @@ steps:
 
 async function measureTicks(path: string): Promise<void> {
   const before = Deno.memoryUsage().rss;
-  using ledger = new Ledger(path);
+  await using store = await openSqlite(path);
   let now = START;
   let listed = 0;
   await using scheduler = new Scheduler({
-    ledger,
+    store,
     holder: "bench",
     host: {
       now: () => now,
@@ -103,20 +103,20 @@ async function measureTicks(path: string): Promise<void> {
       if (event.type === "tick") listed = event.listed;
     },
   });
-  const tickAt = (at: number) => {
+  const tickAt = async (at: number) => {
     now = at;
     const start = performance.now();
-    scheduler.tick();
+    await scheduler.tick();
     return performance.now() - start;
   };
-  const firstTickMs = tickAt(START);
+  const firstTickMs = await tickAt(START);
   const memoryMb = (Deno.memoryUsage().rss - before) / 2 ** 20;
-  const bare = new BareLedger(`${folder}/bare-ticks.db`);
+  const bare = new BareStore(`${folder}/bare-ticks.db`);
   // Between 15:00 and 16:00 Hong Kong trades and no recipe has a slot; New York has its own at two o'clock at night.
   const idle: Figures = { name: "idle", rows: [], floor: [], ours: [] };
   const busy: Figures = { name: "busy", rows: [], floor: [], ours: [] };
   for (let minute = 1; minute < 100; minute++) {
-    const took = tickAt(START + minute * MINUTE);
+    const took = await tickAt(START + minute * MINUTE);
     const into = listed === 0 ? idle : busy;
     into.rows.push(listed);
     into.ours.push(took);
@@ -124,7 +124,7 @@ async function measureTicks(path: string): Promise<void> {
   }
   const night: Figures = { name: "after-a-night", rows: [], floor: [], ours: [] };
   for (let morning = 1; morning <= 3; morning++) {
-    night.ours.push(tickAt(START + 2 * 60 * MINUTE + morning * DAY));
+    night.ours.push(await tickAt(START + 2 * 60 * MINUTE + morning * DAY));
     night.rows.push(listed);
     night.floor.push(bare.tick(listed));
   }
@@ -156,8 +156,8 @@ interface Figures {
   ours: number[];
 }
 
-/** What nobody can do without: each schedule is read and its watermark moved, each slot has a row; one transaction. */
-class BareLedger {
+/** Does the minimum in one transaction: reads each schedule, moves its watermark, and adds a row for each slot. */
+class BareStore {
   readonly #db: DatabaseSync;
   #rows = 0;
 
@@ -198,7 +198,7 @@ class BareLedger {
   }
 }
 
-/** Slots of one form of schedule, beside the barest way to come to the same instants. */
+/** Measures the slots of one form of schedule, compared with the simplest way to compute the same instants. */
 async function compareSlots(
   name: string,
   schedule: CompiledSchedule,
@@ -285,16 +285,16 @@ async function measureCommits(): Promise<void> {
     "pragma journal_mode = wal; pragma synchronous = full; create table t (k text primary key, v text) strict",
   );
   const insert = bare.prepare("insert into t values (?, ?)");
-  using ledger = new Ledger(`${folder}/ours.db`);
+  await using store = await openSqlite(`${folder}/ours.db`);
   let key = 0;
   const { floor, ours } = await inTurns({
     floor() {
       for (let i = 0; i < 100; i++) insert.run(`k${key++}`, "value");
       return Promise.resolve();
     },
-    ours() {
+    async ours() {
       for (let i = 0; i < 100; i++) {
-        insertRun(ledger, {
+        await insertRun(store, {
           runKey: `k${key++}`,
           recipe: "r",
           scheduleId: "s",
@@ -312,7 +312,7 @@ async function measureCommits(): Promise<void> {
   }, { warmup: 2, rounds: 11 });
   bare.close();
   report({
-    name: "runner/ledger-commit",
+    name: "runner/store-commit",
     unit: "ms per durable commit",
     floor: rounded(floor / 100),
     ours: rounded(ours / 100),

@@ -1,12 +1,12 @@
 /**
- * Signed pushes under the session key, as the direct socket sends them, from bytes to typed events. Each ends with
- * a check of an RSA signature, which is most of the work, so its cost stands apart: the same frames without the
- * check, and plain pushes, are measured in the same turns.
+ * Measures decoding signed and encrypted pushes, as the direct socket sends them, to typed events. Each push ends with
+ * an RSA signature. Checking it is most of the work, so its cost is measured separately: the same frames without the
+ * check, and plain pushes, are measured alternately in the same run.
  *
  * @module
  */
 import { createDecipheriv, verify } from "node:crypto";
-import { createPushReader } from "../../lib/transports/push_reader.ts";
+import { createPushReader } from "../../lib/transports/push/reader.ts";
 import { SessionCipher } from "../../lib/wire/cipher.ts";
 import { loadEnvelopes } from "../../lib/wire/envelope.ts";
 import { type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
@@ -19,7 +19,7 @@ import { quoteFrames } from "./push_frames.ts";
 
 const FRAMES = 300;
 const ROUNDS = Deno.args.includes("--short") ? 5 : 15;
-/** Frames of one measurement: a check takes tens of microseconds, all the rest a few. */
+/** Frames per measurement. The signature check takes tens of microseconds per frame, everything else a few. */
 const WANTED = { signed: 1_500, unchecked: 15_000 };
 
 const developer = generateKeyPair();
@@ -35,10 +35,11 @@ const sealed = await quoteFrames(
   FRAMES,
   (body, index) => server.seal({ type: "push", serial: index + 1, body }),
 );
-const read = createPushReader(await loadEnvelopes());
+const envelopes = await loadEnvelopes();
+const read = createPushReader(envelopes);
 const readBare = bareQuoteReader();
 
-/** By hand: cut, and do with each frame what is told. */
+/** Cuts frames without the toolkit, and calls a function for each. */
 function bare(bytes: Uint8Array<ArrayBuffer>, wanted: number, bodyOf: BareBody): Promise<void> {
   const view = new DataView(bytes.buffer);
   let count = 0;
@@ -52,20 +53,20 @@ function bare(bytes: Uint8Array<ArrayBuffer>, wanted: number, bodyOf: BareBody):
 }
 type BareBody = (body: Uint8Array, header: number) => Uint8Array;
 
-/** Through the toolkit: the frames' decoder, what opens a frame, and the reader of pushes. */
+/** Decodes frames with the toolkit: frame decoder, decryption, and push decoder. */
 function ours(bytes: Uint8Array, wanted: number, bodyOf: (frame: Frame) => Uint8Array): Promise<void> {
   const decoder = new FrameDecoder();
   for (let count = 0; count < wanted; count += FRAMES) {
     decoder.write(bytes);
     for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) {
-      const event = read(bodyOf(frame));
+      const event = read(envelopes.decodeNotify(bodyOf(frame)));
       if (event.type !== "quote") throw new Error(`a frame gave "${event.type}"`);
     }
   }
   return Promise.resolve();
 }
 
-// One cipher for all, as ours has it: a cipher for each frame would be an easy floor.
+// One cipher for all frames, as in the toolkit: a new cipher for each frame would make the floor too slow.
 const decipher = createDecipheriv("aes-128-ecb", sessionKey, null).setAutoPadding(false);
 function decrypt(body: Uint8Array): Uint8Array {
   const padded = decipher.update(body);
@@ -79,7 +80,7 @@ function decryptAndVerify(body: Uint8Array, header: number): Uint8Array {
   return opened;
 }
 using session = new SessionCipher(sessionKey);
-/** What `Sealing` does before it verifies; the toolkit itself never hands out such a body. */
+/** Does what `Sealing` does before verifying. The toolkit never returns an unverified body. */
 function decryptOnly(frame: Frame): Uint8Array {
   const padded = session.decrypt(frame.body);
   return padded.subarray(0, readings(padded)[0]);
@@ -96,7 +97,7 @@ const times = await inTurns({
 }, { warmup: 4, rounds: ROUNDS });
 decipher.final();
 
-/** Microseconds of one frame. */
+/** Microseconds per frame. */
 const each = {
   floorSigned: times.floorSigned * 1000 / signed,
   oursSigned: times.oursSigned * 1000 / signed,
@@ -125,7 +126,7 @@ function reportRate(
   });
 }
 
-// The check is the same call on both sides, so little else may be lost beside it.
+// Both sides make the same check, so the rest may cost little more.
 reportRate("push/signed", "Signed", 0.85, {
   frameBytes: sealed.length / FRAMES,
   verifyMicroseconds: rounded(each.oursSigned - each.oursUnchecked),

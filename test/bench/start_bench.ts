@@ -1,6 +1,6 @@
 /**
- * Cold starts: a one-call script against the same script with bare `fetch`; `hsgate --help`, and `hsgate run` up to
- * its first step, against an empty script.
+ * Measures cold starts: a one-call script compared with the same script with bare `fetch`; `hsgate --help`, and
+ * `hsgate run` until its first step, compared with an empty script.
  *
  * @module
  */
@@ -51,9 +51,10 @@ function run(args: readonly string[]): () => Promise<void> {
   };
 }
 
-const cli = new URL("tasks/hsgate.ts", root).pathname;
+/** The command line is started as `deno task hsgate` starts it: with the modules of the one command that runs. */
+const cli = ["--unstable-lazy-dynamic-imports", new URL("tasks/hsgate.ts", root).pathname];
 
-/** One step that asks nobody. */
+/** A recipe with one step that makes no call. */
 const recipe = `${folder}/one_step.yaml`;
 await Deno.writeTextFile(
   recipe,
@@ -63,15 +64,15 @@ steps:
 `,
 );
 
-/** What goes on after the first step has begun. */
+/** Processes that are still running after their first step has begun. */
 let rest: Promise<void> = Promise.resolve();
 
-/** Runs the recipe, and resolves as soon as its first step tells that it begins. */
+/** Runs the recipe, and resolves as soon as its first step reports that it begins. */
 function firstStep(flags: readonly string[]): () => Promise<void> {
   return async () => {
     const args = ["run", recipe, "--json", "--events", "--out", folder, ...flags];
     const child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "--no-check", "-A", "--config", config, cli, ...args],
+      args: ["run", "--no-check", "-A", "--config", config, ...cli, ...args],
       stdout: "null",
       stderr: "piped",
     }).spawn();
@@ -90,15 +91,15 @@ function firstStep(flags: readonly string[]): () => Promise<void> {
 }
 
 const empty = run([files.empty!]);
-const ledger = `${folder}/ledger.db`;
+const store = `${folder}/store.db`;
 const cases = [
   { name: "start/one-call", floor: run([files.bare!]), ours: run([files.typed!]), most: 2 },
-  { name: "start/help", floor: empty, ours: run([cli, "--help"]), most: 3 },
+  { name: "start/help", floor: empty, ours: run([...cli, "--help"]), most: 3 },
   { name: "start/run-first-step", floor: empty, ours: firstStep([]), most: 10 },
   {
-    name: "start/run-first-step-ledger",
+    name: "start/run-first-step-store",
     floor: empty,
-    ours: firstStep(["--ledger", ledger]),
+    ours: firstStep(["--store", store]),
     most: 13,
   },
 ];

@@ -1,6 +1,6 @@
 /**
- * Requests built and answers read on the direct socket, against the bare cryptography and protobuf
- * underneath; and the runtime's crypto against node-forge, which is why it stands on the way.
+ * Compares encoding requests and decoding answers on the direct socket with the bare cryptography and protobuf
+ * work. Also compares the runtime's crypto with node-forge, to justify using the runtime's.
  *
  * @module
  */
@@ -35,7 +35,7 @@ server.useSessionKey(sessionKey);
 const envelopes = await loadEnvelopes();
 const { messages } = envelopes;
 
-/** Measures a batch of each in turns and prints microseconds for one. */
+/** Measures batches alternately and prints the microseconds of one. */
 async function compare(
   name: string,
   ways: { floor: () => unknown; ours: () => unknown },
@@ -94,14 +94,14 @@ await compare("wire/request", {
   ours: buildRequest,
 }, ["at most 1.2", (ratio) => ratio <= 1.2]);
 
-/** The bare protobuf library over the same definitions. */
+/** The bare protobuf library with the same definitions. */
 const root = new protobuf.Root();
 root.addJSON(protobuf.common.get("google/protobuf/any.proto")!.nested!);
 for (const text of Object.values(definitionFiles)) protobuf.parse(text, root, { keepCase: true });
 root.resolveAll();
 const bareEnvelope = root.lookupType("PBResponse");
 
-/** Measures how an answer is read. */
+/** Measures decoding an answer. */
 async function compareAnswer(
   name: string,
   operation: AnyOperation,
@@ -123,7 +123,7 @@ async function compareAnswer(
   const barePayload = root.lookupType(message);
   const read = messages.reader(message);
   const decoder = new FrameDecoder();
-  // One cipher for all, as ours has it: a cipher for each answer would be an easy floor.
+  // One cipher for all answers, as in the toolkit: a new cipher for each answer would make the floor too slow.
   const decipher = createDecipheriv("aes-128-ecb", sessionKey, null).setAutoPadding(false);
   try {
     await compare(name, {

@@ -15,7 +15,7 @@ import {
 const MICS: Mic[] = ["XHKG", "XNYS", "XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"];
 const pure = { permissions: "none" } as const;
 
-/** The day's session; the test fails when there is none. */
+/** Returns the session of a day. Fails the test if there is none. */
 function open(mic: Mic, date: string): Session {
   const session = sessionOn(mic, date);
   assert(typeof session !== "string", `${mic} ${date} is ${JSON.stringify(session)}`);
@@ -27,7 +27,7 @@ const hours = (mic: Mic, date: string): string => {
   return [from, ...breaks.flatMap((pause) => [pause.from, pause.to]), close].join(" ");
 };
 
-Deno.test("sessionOn() gives an ordinary Hong Kong day with its lunch break and instants", pure, () => {
+Deno.test("sessionOn() returns a regular Hong Kong session with its lunch break and instants", pure, () => {
   assertEquals(sessionOn("XHKG", "2025-08-15"), {
     date: "2025-08-15",
     open: "09:30",
@@ -39,7 +39,7 @@ Deno.test("sessionOn() gives an ordinary Hong Kong day with its lunch break and 
   });
 });
 
-Deno.test("sessionOn() gives each market its own hours", pure, () => {
+Deno.test("sessionOn() returns the hours of each market", pure, () => {
   assertEquals(hours("XNYS", "2025-08-15"), "09:30 16:00");
   assertEquals(hours("XSHG", "2025-08-15"), "09:30 11:30 13:00 15:00");
   assertEquals(hours("XSHE", "2025-08-15"), "09:30 11:30 13:00 15:00");
@@ -53,27 +53,31 @@ Deno.test("sessionOn() follows New York's clock changes", pure, () => {
   assertEquals(open("XNYS", "2025-11-03").closeAt, Date.UTC(2025, 10, 3, 21, 0));
 });
 
-Deno.test("sessionOn() knows weekends, holidays and one-off closures", pure, () => {
+Deno.test("sessionOn() returns closed for weekends, holidays and one-off closures", pure, () => {
   assertEquals(sessionOn("XHKG", "2025-08-16"), "closed");
   assertEquals(sessionOn("XSHG", "2024-02-04"), "closed"); // a Sunday that was a working day in the mainland
   assertEquals(sessionOn("XNYS", "2025-01-09"), "closed"); // mourning for President Carter
   assertEquals(sessionOn("XSHG", "2024-02-09"), "closed"); // Lunar New Year's Eve
 });
 
-Deno.test("sessionOn() has the seven Hong Kong days that the sources dispute as closed", pure, () => {
-  const days = [
-    "2020-10-13",
-    "2021-04-06",
-    "2021-10-13",
-    "2023-09-01",
-    "2023-09-08",
-    "2024-09-06",
-    "2026-04-07",
-  ];
-  assertEquals(days.filter((day) => sessionOn("XHKG", day) !== "closed"), []);
-});
+Deno.test(
+  "sessionOn() returns closed for the seven Hong Kong days on which the sources disagree",
+  pure,
+  () => {
+    const days = [
+      "2020-10-13",
+      "2021-04-06",
+      "2021-10-13",
+      "2023-09-01",
+      "2023-09-08",
+      "2024-09-06",
+      "2026-04-07",
+    ];
+    assertEquals(days.filter((day) => sessionOn("XHKG", day) !== "closed"), []);
+  },
+);
 
-Deno.test("sessionOn() has every Hong Kong half-day since 2018 end at noon", pure, () => {
+Deno.test("sessionOn() ends every Hong Kong half-day since 2018 at noon", pure, () => {
   const halfDays = sessionsBetween("XHKG", "2018-01-02", "2027-12-31").filter(({ halfDay }) => halfDay);
   assertEquals(
     halfDays.map(({ date }) => date).join(" "),
@@ -84,7 +88,7 @@ Deno.test("sessionOn() has every Hong Kong half-day since 2018 end at noon", pur
   for (const { date } of halfDays) assertEquals(hours("XHKG", date), "09:30 12:00");
 });
 
-Deno.test("sessionOn() has New York close at 13:00 on early-close days", pure, () => {
+Deno.test("sessionOn() closes New York at 13:00 on early-close days", pure, () => {
   for (const day of ["2024-07-03", "2024-11-29", "2025-12-24", "2026-11-27"]) {
     assertEquals(hours("XNYS", day), "09:30 13:00");
     assert(open("XNYS", day).halfDay);
@@ -92,14 +96,18 @@ Deno.test("sessionOn() has New York close at 13:00 on early-close days", pure, (
   assertEquals(sessionOn("XNYS", "2026-07-03"), "closed");
 });
 
-Deno.test("sessionOn() keeps the hours that weather left, without calling the day a half-day", pure, () => {
-  assertEquals(hours("XHKG", "2020-08-19"), "13:30 16:00");
-  assertEquals(hours("XHKG", "2022-11-02"), "09:30 12:00 13:00 13:55");
-  assertEquals(hours("XHKG", "2023-10-09"), "14:00 16:00");
-  assertEquals(open("XHKG", "2023-10-09").halfDay, false);
-});
+Deno.test(
+  "sessionOn() returns the shortened hours of a day with bad weather, and does not mark it as a half-day",
+  pure,
+  () => {
+    assertEquals(hours("XHKG", "2020-08-19"), "13:30 16:00");
+    assertEquals(hours("XHKG", "2022-11-02"), "09:30 12:00 13:00 13:55");
+    assertEquals(hours("XHKG", "2023-10-09"), "14:00 16:00");
+    assertEquals(open("XHKG", "2023-10-09").halfDay, false);
+  },
+);
 
-Deno.test("northbound trades when both markets do", pure, () => {
+Deno.test("northbound links trade when both markets trade", pure, () => {
   assertEquals(sessionOn("CONNECT_SH", "2025-04-18"), "closed"); // Good Friday in Hong Kong
   assertEquals(sessionOn("CONNECT_SZ", "2025-02-03"), "closed"); // mainland still on holiday
   assert(typeof sessionOn("XHKG", "2025-02-03") !== "string");
@@ -117,7 +125,7 @@ Deno.test(
   },
 );
 
-Deno.test("outside its coverage a calendar says unknown, weekends included", pure, () => {
+Deno.test("sessionOn() returns unknown outside the coverage, on weekends too", pure, () => {
   assertEquals(coverage("XHKG"), { from: "2018-01-01", through: "2027-12-31" });
   for (const mic of ["XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"] as const) {
     assertEquals(coverage(mic), { from: "2018-01-01", through: "2027-12-31", projectedFrom: "2027-01-01" });
@@ -133,7 +141,7 @@ Deno.test("sessionsBetween(), previousSession() and nextSession() throw outside 
   const error = assertThrows(
     () => sessionsBetween("XHKG", "2027-12-01", "2028-01-01"),
     CalendarUnknownError,
-    "Cannot tell whether XHKG trades on 2028-01-01: the calendar covers 2018-01-01 to 2027-12-31",
+    "Cannot look up whether XHKG trades on 2028-01-01: the calendar covers 2018-01-01 to 2027-12-31",
   );
   assert(error instanceof BrokerError);
   assertEquals(error.code, "calendar-unknown");
@@ -142,7 +150,7 @@ Deno.test("sessionsBetween(), previousSession() and nextSession() throw outside 
   assertThrows(() => previousSession("XNYS", "2028-01-10"), CalendarUnknownError);
 });
 
-Deno.test("previousSession() and nextSession() are strict and step over holidays", pure, () => {
+Deno.test("previousSession() and nextSession() exclude the given day and skip holidays", pure, () => {
   assertEquals(previousSession("XHKG", "2025-02-03").date, "2025-01-28");
   assertEquals(nextSession("XHKG", "2025-01-28").date, "2025-02-03");
   assertEquals(nextSession("XSHG", "2025-09-30").date, "2025-10-09");
@@ -150,25 +158,29 @@ Deno.test("previousSession() and nextSession() are strict and step over holidays
   assertEquals(previousSession("XNYS", "2028-01-01").date, "2027-12-31");
 });
 
-Deno.test("sessionsBetween() counts the days that really traded from 2024-08-16 to 2025-08-15", pure, () => {
+Deno.test("sessionsBetween() returns the actual sessions from 2024-08-16 to 2025-08-15", pure, () => {
   const count = (mic: Mic) => sessionsBetween(mic, "2024-08-16", "2025-08-15").length;
-  // Counted from the exchanges' daily bars of that year.
+  // The numbers of daily bars that the exchanges published for that year.
   assertEquals([count("XHKG"), count("XSHG"), count("XSHE"), count("XNYS")], [245, 242, 242, 250]);
 });
 
-Deno.test("sessionsBetween() includes both ends and is empty when turned round", pure, () => {
-  assertEquals(
-    sessionsBetween("XHKG", "2025-01-28", "2025-02-03").map(({ date }) => date),
-    ["2025-01-28", "2025-02-03"],
-  );
-  assertEquals(sessionsBetween("XHKG", "2025-02-04", "2025-02-03"), []);
-});
+Deno.test(
+  "sessionsBetween() includes both ends, and returns nothing if the end is before the start",
+  pure,
+  () => {
+    assertEquals(
+      sessionsBetween("XHKG", "2025-01-28", "2025-02-03").map(({ date }) => date),
+      ["2025-01-28", "2025-02-03"],
+    );
+    assertEquals(sessionsBetween("XHKG", "2025-02-04", "2025-02-03"), []);
+  },
+);
 
-Deno.test("sessions walk alike forwards and backwards on every market", pure, () => {
+Deno.test("nextSession() and previousSession() find the same sessions on every market", pure, () => {
   for (const mic of MICS) {
     const days = sessionsBetween(mic, "2024-01-02", "2026-12-31");
     for (let i = 1; i < days.length; i++) {
-      const [before, after] = [days[i - 1]!, days[i]!]; // i runs within the list
+      const [before, after] = [days[i - 1]!, days[i]!]; // `i` is a valid index
       assertEquals(nextSession(mic, before.date), after);
       assertEquals(previousSession(mic, after.date), before);
       assert(before.closeAt < after.openAt && after.openAt < after.closeAt);
@@ -176,7 +188,7 @@ Deno.test("sessions walk alike forwards and backwards on every market", pure, ()
   }
 });
 
-Deno.test("calendarZone agrees with the instants", pure, () => {
+Deno.test("calendarZone matches the instants of the sessions", pure, () => {
   for (const mic of MICS) {
     const session = open(mic, "2025-08-15");
     const local = Temporal.Instant.fromEpochMilliseconds(session.openAt).toZonedDateTimeISO(
@@ -186,14 +198,14 @@ Deno.test("calendarZone agrees with the instants", pure, () => {
   }
 });
 
-Deno.test("sessions are shared and cannot be changed", pure, () => {
+Deno.test("sessions are shared objects and frozen", pure, () => {
   const session = open("XHKG", "2025-08-15");
   assert(session === sessionOn("XHKG", "2025-08-15"));
   assertThrows(() => session.halfDay = true, TypeError);
   assertThrows(() => session.breaks.pop(), TypeError);
 });
 
-Deno.test("dates that are none are refused", pure, () => {
+Deno.test("sessionOn() rejects invalid dates", pure, () => {
   for (const text of ["20250815", "2025-8-15", "2025-08-15T00:00", ""]) {
     assertThrows(() => sessionOn("XHKG", text), TypeError, "write it like");
   }

@@ -1,4 +1,4 @@
-/** What the exchanges are known to have done, written out here and not taken from the data. */
+/** Checks the calendars against known facts about the exchanges, which are written out here and not taken from the data. */
 import { assertEquals } from "@std/assert";
 import { type Mic, sessionOn, sessionsBetween } from "../../lib/calendars/mod.ts";
 
@@ -7,7 +7,7 @@ const pure = { permissions: "none" } as const;
 const yearOf = (mic: Mic, year: number) => sessionsBetween(mic, `${year}-01-02`, `${year}-12-31`);
 const utc = (at: number) => new Date(at).toISOString().slice(11, 16);
 
-Deno.test("each exchange has as many sessions a year as it held", pure, () => {
+Deno.test("each exchange has the known number of sessions in each year", pure, () => {
   const count = (mic: Mic) =>
     [2018, 2019, 2020, 2021, 2022, 2023, 2024, 2025].map((year) => yearOf(mic, year).length);
   assertEquals(count("XNYS"), [251, 252, 253, 252, 251, 250, 252, 250]);
@@ -15,7 +15,7 @@ Deno.test("each exchange has as many sessions a year as it held", pure, () => {
   assertEquals(count("XHKG"), [246, 246, 248, 247, 246, 243, 246, 246]);
 });
 
-Deno.test("New York closes at 13:00 on these days and no others", pure, () => {
+Deno.test("New York closes at 13:00 exactly on these days", pure, () => {
   const early = sessionsBetween("XNYS", "2018-01-02", "2027-12-31").filter(({ close }) => close !== "16:00");
   assertEquals(
     early.map(({ date, close }) => `${date} ${close}`),
@@ -28,16 +28,20 @@ Deno.test("New York closes at 13:00 on these days and no others", pure, () => {
   assertEquals(early.every(({ halfDay }) => halfDay), true);
 });
 
-Deno.test("New York mourned two presidents, and keeps Juneteenth since 2022", pure, () => {
-  for (const day of ["2018-12-05", "2025-01-09", "2022-06-20", "2023-06-19", "2027-06-18", "2021-12-24"]) {
-    assertEquals(sessionOn("XNYS", day), "closed", day);
-  }
-  for (const day of ["2021-06-18", "2021-12-31", "2020-03-18", "2026-07-02", "2027-12-31"]) {
-    assertEquals(typeof sessionOn("XNYS", day), "object", day);
-  }
-});
+Deno.test(
+  "New York was closed for the mourning of two presidents, and is closed on Juneteenth since 2022",
+  pure,
+  () => {
+    for (const day of ["2018-12-05", "2025-01-09", "2022-06-20", "2023-06-19", "2027-06-18", "2021-12-24"]) {
+      assertEquals(sessionOn("XNYS", day), "closed", day);
+    }
+    for (const day of ["2021-06-18", "2021-12-31", "2020-03-18", "2026-07-02", "2027-12-31"]) {
+      assertEquals(typeof sessionOn("XNYS", day), "object", day);
+    }
+  },
+);
 
-Deno.test("Hong Kong's hours were changed by weather on these days and no others", pure, () => {
+Deno.test("weather changed Hong Kong's hours exactly on these days", pure, () => {
   const odd = sessionsBetween("XHKG", "2018-01-02", "2027-12-31").filter(({ open, close, halfDay }) =>
     !halfDay && (open !== "09:30" || close !== "16:00")
   );
@@ -51,17 +55,17 @@ Deno.test("Hong Kong's hours were changed by weather on these days and no others
   ]);
 });
 
-Deno.test("Hong Kong was closed by weather, until it began to trade through it", pure, () => {
+Deno.test("weather closed Hong Kong until the rule changed to trading in severe weather", pure, () => {
   for (const day of ["2020-10-13", "2021-10-13", "2023-07-17", "2023-09-01", "2023-09-08", "2024-09-06"]) {
     assertEquals(sessionOn("XHKG", day), "closed", day);
   }
-  // Mangkhut passed on a Sunday; Toraji and Ragasa came after the rule had changed.
+  // Mangkhut passed on a Sunday; Toraji and Ragasa came after the rule change.
   for (const day of ["2018-09-17", "2024-11-14", "2025-09-23", "2025-09-24"]) {
     assertEquals(typeof sessionOn("XHKG", day), "object", day);
   }
 });
 
-Deno.test("the mainland stayed closed longer in 2020, and does not trade on working weekends", pure, () => {
+Deno.test("the mainland was closed longer in 2020, and does not trade on working weekends", pure, () => {
   assertEquals(sessionOn("XSHG", "2020-01-31"), "closed");
   assertEquals(typeof sessionOn("XSHG", "2020-02-03"), "object");
   for (const day of ["2020-01-19", "2022-01-29", "2024-02-18", "2025-01-26", "2026-02-14"]) {
@@ -69,7 +73,7 @@ Deno.test("the mainland stayed closed longer in 2020, and does not trade on work
   }
 });
 
-Deno.test("New York's sessions around each clock change keep their local hours", pure, () => {
+Deno.test("New York's sessions have the same local hours before and after each clock change", pure, () => {
   // Second Sunday of March and first of November: the Friday before and the Monday after.
   const changes: [string, string, string, string][] = [
     ["2018-03-09", "2018-03-12", "2018-11-02", "2018-11-05"],
@@ -113,12 +117,17 @@ Deno.test("first and last sessions of the months of 2024 and 2025", pure, () => 
   );
 });
 
-Deno.test("the exchanges announced these sessions around the turn of each year", pure, () => {
-  const opens = (mic: Mic) =>
-    [2019, 2020, 2021, 2022, 2023, 2024, 2025, 2026].map((year) => yearOf(mic, year)[0]?.date.slice(5)).join(
-      " ",
-    );
-  assertEquals(opens("XHKG"), "01-02 01-02 01-04 01-03 01-03 01-02 01-02 01-02");
-  assertEquals(opens("XSHG"), "01-02 01-02 01-04 01-04 01-03 01-02 01-02 01-05");
-  assertEquals(opens("XNYS"), "01-02 01-02 01-04 01-03 01-03 01-02 01-02 01-02");
-});
+Deno.test(
+  "the calendars have the sessions that the exchanges announced around the turn of each year",
+  pure,
+  () => {
+    const opens = (mic: Mic) =>
+      [2019, 2020, 2021, 2022, 2023, 2024, 2025, 2026].map((year) => yearOf(mic, year)[0]?.date.slice(5))
+        .join(
+          " ",
+        );
+    assertEquals(opens("XHKG"), "01-02 01-02 01-04 01-03 01-03 01-02 01-02 01-02");
+    assertEquals(opens("XSHG"), "01-02 01-02 01-04 01-04 01-03 01-02 01-02 01-05");
+    assertEquals(opens("XNYS"), "01-02 01-02 01-04 01-03 01-03 01-02 01-02 01-02");
+  },
+);

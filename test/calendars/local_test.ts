@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { emptyLocalFile, readLocalFile, writeLocalFile } from "../../lib/calendars/local_file.ts";
-import { Faults } from "../../lib/calendars/json_lines.ts";
+import { Faults } from "../../lib/calendars/check_data.ts";
 import {
   calendarVersion,
   heldData,
@@ -26,7 +26,7 @@ const line = (mic: Mic, date: string, hours: string): Override => ({
   setAt: "2026-11-21T05:00:00Z",
 });
 
-/** Lays days over the calendars for as long as a test looks. */
+/** Calls `look` with calendar overrides, and then removes them. */
 function withDays(overrides: Override[], look: () => void): void {
   useLocalCalendars({ overrides });
   try {
@@ -43,7 +43,7 @@ const hours = (mic: Mic, date: string) => {
   return `${open}-${close} ${breaks.length}${halfDay ? " half-day" : ""}`;
 };
 
-Deno.test("useLocalCalendars() lays days over a market, and takes them away again", pure, () => {
+Deno.test("useLocalCalendars() applies overrides to a market, and removes them again", pure, () => {
   withDays([line("XNYS", "2026-12-09", "closed"), line("XHKG", "2026-12-25", "open")], () => {
     assertEquals(hours("XNYS", "2026-12-09"), "closed");
     assertEquals(hours("XHKG", "2026-12-25"), "09:30-16:00 1");
@@ -53,7 +53,7 @@ Deno.test("useLocalCalendars() lays days over a market, and takes them away agai
   assertEquals([hours("XNYS", "2026-12-09"), hours("XHKG", "2026-12-25")], ["09:30-16:00 0", "closed"]);
 });
 
-Deno.test("useLocalCalendars() takes other hours, and half-days that are said to be some", pure, () => {
+Deno.test("useLocalCalendars() applies other hours, and half-days if they are marked as such", pure, () => {
   const days = [
     line("XHKG", "2026-12-09", "13:00-16:00"),
     { ...line("XHKG", "2026-12-10", "09:30-12:00"), halfDay: true },
@@ -119,7 +119,7 @@ Deno.test(
   },
 );
 
-Deno.test("calendarVersion() changes with the days that bear on a market, and with no others", pure, () => {
+Deno.test("calendarVersion() changes only with overrides that affect the market", pure, () => {
   const plain = calendarVersion("XHKG");
   assert(/^20\d\d\.\d+\.\d+$/.test(plain), plain);
   withDays([line("XHKG", "2026-12-09", "closed")], () => {
@@ -149,21 +149,21 @@ Deno.test(
   },
 );
 
-Deno.test("days outside the coverage of a calendar stay unknown", pure, () => {
+Deno.test("days outside the coverage stay unknown even with an override", pure, () => {
   withDays([line("XHKG", "2028-01-03", "open")], () => {
     assertEquals(hours("XHKG", "2028-01-03"), "unknown");
     assertEquals(overridesOn("XHKG", "2028-01-03"), []);
   });
 });
 
-Deno.test("readLocalFile() reads what writeLocalFile() wrote", pure, async () => {
+Deno.test("readLocalFile() returns what writeLocalFile() wrote", pure, async () => {
   const file = { ...emptyLocalFile(), overrides: [line("XNYS", "2026-12-09", "closed")] };
   file.calendars.XNYS = { ...heldData.XNYS, version: "2027.1.1" };
   assertEquals(await readLocalFile(writeLocalFile(file), "x.json"), file);
 });
 
-// Lines are found by a package that is loaded when it is needed, which needs permissions.
-Deno.test("readLocalFile() names every mistake with its line", async () => {
+// Finding the lines loads a package, which needs permissions.
+Deno.test("readLocalFile() lists every mistake with its line", async () => {
   const text = `{
   "format": 1,
   "overrides": [
@@ -184,7 +184,7 @@ Deno.test("readLocalFile() names every mistake with its line", async () => {
   assertStringIncludes(broken.message, "x.json:3");
 });
 
-/** Hong Kong's data with changes, and a later version. */
+/** Returns Hong Kong's data with changes and a newer version. */
 const newer = (change: (data: CalendarData) => void): CalendarData => {
   const data = structuredClone(heldData.XHKG);
   data.version = "2027.1.1";
@@ -192,7 +192,7 @@ const newer = (change: (data: CalendarData) => void): CalendarData => {
   return data;
 };
 const without = (data: CalendarData, year: string, day: string) =>
-  data.closed[year] = data.closed[year]!.replace(`${day} `, ""); // the year is there
+  data.closed[year] = data.closed[year]!.replace(`${day} `, ""); // the year is listed
 
 const NOW = Date.parse("2026-11-21T05:00:00Z");
 
@@ -202,45 +202,49 @@ function faultsOf(data: CalendarData, limits = {}): string[] {
   return faults.issues.map(({ path, expected }) => `${path.join(".")}: ${expected}`);
 }
 
-Deno.test("changesBetween() lists added and removed days, and what is special of a new year", pure, () => {
-  const data = newer((each) => {
-    without(each, "2027", "02-08");
-    each.closed["2027"] += " 12-30";
-    each.through = "2028-12-31";
-    each.closed["2028"] = "12-25";
-  });
-  const usual = "09:30-12:00 13:00-16:00";
-  assertEquals(changesBetween(heldData.XHKG, data), [
-    { date: "2027-02-08", before: "closed", after: usual },
-    { date: "2027-12-30", before: usual, after: "closed" },
-    { date: "2028-12-25", before: "unknown", after: "closed" },
-  ]);
-  assertEquals(faultsOf(data), []);
-});
+Deno.test(
+  "changesBetween() lists added and removed days, and the holidays of a newly covered year",
+  pure,
+  () => {
+    const data = newer((each) => {
+      without(each, "2027", "02-08");
+      each.closed["2027"] += " 12-30";
+      each.through = "2028-12-31";
+      each.closed["2028"] = "12-25";
+    });
+    const usual = "09:30-12:00 13:00-16:00";
+    assertEquals(changesBetween(heldData.XHKG, data), [
+      { date: "2027-02-08", before: "closed", after: usual },
+      { date: "2027-12-30", before: usual, after: "closed" },
+      { date: "2028-12-25", before: "unknown", after: "closed" },
+    ]);
+    assertEquals(faultsOf(data), []);
+  },
+);
 
 Deno.test(
-  "checkUpdate() refuses the past, an old version, less coverage, another zone, too many days",
+  "checkUpdate() rejects changed past days, an old version, less coverage, another zone and too many changes",
   pure,
   () => {
     const past = newer((each) => void without(each, "2020", "10-13"));
     assertEquals(faultsOf(past), [
-      'closed.2020: "closed": days before 2026-11-21 are settled; --allow-past lets them change',
+      'closed.2020: "closed": days before 2026-11-21 must not change; --allow-past allows it',
     ]);
     assertEquals(faultsOf(past, { allowPast: true }), []);
     assertEquals(faultsOf({ ...newer(() => {}), version: heldData.XHKG.version }), [
-      `version: a version after "${heldData.XHKG.version}", which is in use`,
+      `version: a version newer than the current "${heldData.XHKG.version}"`,
     ]);
     assertEquals(faultsOf(newer((each) => each.through = "2027-12-30")), [
       'through: "2027-12-31" or later: coverage must not shrink',
     ]);
     assertEquals(faultsOf(newer((each) => each.zone = "Asia/Shanghai")), ['zone: "Asia/Hong_Kong"']);
     assertEquals(faultsOf(newer((each) => void without(each, "2027", "02-08")), { maxChanges: 0 }), [
-      ": 0 at most; --max-changes lets more change",
+      ": at most 0; --max-changes allows more",
     ]);
   },
 );
 
-Deno.test("useLocalCalendars() takes installed data only while it is newer than the held one", pure, () => {
+Deno.test("useLocalCalendars() uses installed data only if it is newer than the built-in data", pure, () => {
   const data = newer((each) => void without(each, "2027", "02-08"));
   useLocalCalendars({ calendars: { XHKG: data } });
   assertEquals([hours("XHKG", "2027-02-08"), calendarVersion("XHKG")], ["09:30-16:00 1", "2027.1.1"]);

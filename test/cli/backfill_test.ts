@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { Ledger } from "../../lib/runner/ledger.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import { cli, envOf, folder, MORNING, simulate, start, trustAll } from "./runner_support.ts";
 
 const book =
@@ -7,11 +7,11 @@ const book =
 const cancel =
   "name: cancel\nschedule: { calendar: XHKG, at: open+30m }\nmisfire: { action: ask, grace: 5m }\nwindow: XHKG.open+5m..XHKG.close-10m\nsteps:\n  - { id: cancel, uses: cancel-open-orders, with: { markets: [hk] } }\n";
 
-const runsOf = (path: string) => {
-  using ledger = new Ledger(path);
-  return ledger.all<{ line: string }>(
+const runsOf = async (path: string) => {
+  await using store = await openSqlite(path);
+  return (await store.all<{ line: string }>(
     "select run_key || ' ' || state || coalesce(' ' || reason, '') as line from run order by slot_at, run_key",
-  ).map(({ line }) => line);
+  )).map(({ line }) => line);
 };
 
 /** A folder with a recipe that exports the day of its slot, and a gateway whose time is that Friday morning. */
@@ -19,13 +19,13 @@ async function world() {
   const gateway = await simulate({ fillsPerDay: 3 });
   const dir = await folder({});
   await Deno.writeTextFile(`${dir.path}/book.yaml`, book.replace("OUT", "out"));
-  const ledger = `${dir.path}/ledger.db`;
+  const store = `${dir.path}/store.db`;
   return {
     path: dir.path,
     gateway,
-    ledger,
+    store,
     env: envOf(gateway),
-    where: ["--ledger", ledger, "--recipes", dir.path],
+    where: ["--store", store, "--recipes", dir.path],
     files: ["--out", dir.path],
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]();
@@ -51,7 +51,7 @@ Deno.test("backfill --dry-run lists what would run and changes nothing", async (
       "",
     ].join("\n"),
   );
-  assertEquals(runsOf(w.ledger), []);
+  assertEquals(await runsOf(w.store), []);
 });
 
 Deno.test("backfill exports each day as of that day, one after the other, and finds nothing to do afterwards", async () => {
@@ -66,13 +66,13 @@ Deno.test("backfill exports each day as of that day, one after the other, and fi
     /^\d/.test(name)
   );
   assertEquals(days.sort(), ["2025-08-11", "2025-08-12", "2025-08-13", "2025-08-14"]);
-  assertEquals(runsOf(w.ledger)[0], "book/main/2025-08-11 ok");
+  assertEquals((await runsOf(w.store))[0], "book/main/2025-08-11 ok");
   const again = await cli([...words, "--json"], { env: w.env });
   const { runs, left, none } = JSON.parse(again.out);
   assertEquals([again.code, runs, left, none.length], [0, [], 0, 2]);
   const all = await cli([...words, "--mode", "all", "--queue"], { env: w.env });
-  assertStringIncludes(all.out, "4 runs; a scheduler that is running takes them up");
-  assertEquals(runsOf(w.ledger)[3], "book/main/2025-08-14 due");
+  assertStringIncludes(all.out, "4 runs; a running scheduler starts them");
+  assertEquals((await runsOf(w.store))[3], "book/main/2025-08-14 due");
 });
 
 Deno.test("backfill goes on after a day that failed, shows why, and ends with 1", async () => {
@@ -95,8 +95,8 @@ Deno.test("backfill leaves days as they were at Ctrl-C, and the same command goe
     signal: stop.signal,
     onLine: (line) => line.includes("1 of 4") && stop.abort(),
   });
-  assertEquals([first.code, first.err], [130, "hsgate: 1 ok, 3 left as they were\n"]);
-  assertEquals(runsOf(w.ledger), ["book/main/2025-08-11 ok"]);
+  assertEquals([first.code, first.err], [130, "hsgate: 1 ok, 3 unchanged\n"]);
+  assertEquals(await runsOf(w.store), ["book/main/2025-08-11 ok"]);
   assertEquals((await cli(words, { env: w.env })).err, "hsgate: 3 ok\n");
 });
 
@@ -107,12 +107,12 @@ Deno.test("backfill and rerun refuse what makes no sense with exit code 2", asyn
   const cases: [string[], string][] = [
     [["backfill", "book"], "--from is missing"],
     [["backfill", "book", "--from", "2025-02-30"], "write a day that exists"],
-    [["backfill", "book", "--from", "2025-08-14", "--mode", "some"], "write missing, failed or all"],
+    [["backfill", "book", "--from", "2025-08-14", "--mode", "some"], "expected missing, failed or all"],
     [["backfill", "book", "--from", "2010-01-04"], "the calendar of XHKG covers "],
-    [["backfill", "book", "--from", "2025-08-18"], "the last day is still to come, and today is 2025-08-15"],
+    [["backfill", "book", "--from", "2025-08-18"], "the last day is in the future; today is 2025-08-15"],
     [["backfill", "cancel", "--from", "2025-08-14"], "it writes, and the past cannot be traded"],
     [["backfill", "boko", "--from", "2025-08-14"], 'did you mean "book"?'],
-    [["rerun", "book/main/2025-08-14"], "the ledger has no such run"],
+    [["rerun", "book/main/2025-08-14"], "the store has no such run"],
   ];
   for (const [words, reason] of cases) {
     const { code, out, err } = await cli([...words, ...w.where], { env: w.env });
@@ -129,9 +129,9 @@ Deno.test("rerun runs one run again under its key, and leaves it to a scheduler 
   const { code, out } = await cli(["rerun", key, ...w.where, ...w.files], { env: w.env });
   assertEquals([code, out], [0, `${key}  ok\n`]);
   const queued = await cli(["rerun", key, "--queue", "--json", ...w.where, ...w.files], { env: w.env });
-  assertEquals([JSON.parse(queued.out), runsOf(w.ledger)], [{ key, state: "due" }, [`${key} due`]]);
+  assertEquals([JSON.parse(queued.out), await runsOf(w.store)], [{ key, state: "due" }, [`${key} due`]]);
   const why = await cli(["why", "book", "2025-08-14", ...w.where]);
-  assertStringIncludes(why.out, "is due since 2025-08-15 10:30 Asia/Hong_Kong and has not begun");
+  assertStringIncludes(why.out, "has been due since 2025-08-15 10:30 Asia/Hong_Kong and has not begun");
   assertStringIncludes(why.out, "before that it was ok");
 });
 
@@ -139,8 +139,8 @@ Deno.test("runs, why and rerun tell of a run by hand whose process died, and rer
   await using w = await world();
   const key = "book/m/01";
   {
-    using ledger = new Ledger(w.ledger);
-    ledger.run(
+    await using store = await openSqlite(w.store);
+    await store.run(
       `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, business_day, due_at, state, recipe_sha,
         trace_id, holder, fence, attempt, started_at, lease_until) values (?, 'book', '', 'manual', 'read', ?,
         '2025-08-15', ?, 'running', '00', '1', 'gone', 1, 1, ?, ?)`,
@@ -155,38 +155,38 @@ Deno.test("runs, why and rerun tell of a run by hand whose process died, and rer
   // Its lease holds still.
   const alive = await cli(["rerun", key, ...w.where, ...w.files], at(-90_000));
   assertEquals([alive.code, alive.out], [2, ""]);
-  assertStringIncludes(alive.err, "a process is at it since 2025-08-15T02:28:00Z and gives signs of life");
-  assertEquals((await cli(["runs", "--ledger", w.ledger], at(-90_000))).out.includes("silent"), false);
-  const list = (await cli(["runs", "--ledger", w.ledger], at(0))).out;
+  assertStringIncludes(alive.err, "a live process has been running it since 2025-08-15T02:28:00Z");
+  assertEquals((await cli(["runs", "--store", w.store], at(-90_000))).out.includes("silent"), false);
+  const list = (await cli(["runs", "--store", w.store], at(0))).out;
   assertStringIncludes(list, "silent");
   assertStringIncludes(
     list,
-    `${key}: its process has not been heard of since 2025-08-15T02:29:00Z; "runs show ${key}" says what to do`,
+    `${key}: its process has not renewed its lease, which expired at 2025-08-15T02:29:00Z; "runs show ${key}" says what to do`,
   );
-  const [row] = JSON.parse((await cli(["runs", "--ledger", w.ledger, "--json"], at(0))).out);
+  const [row] = JSON.parse((await cli(["runs", "--store", w.store, "--json"], at(0))).out);
   assertEquals(row.notHeardOfSince, "2025-08-15T02:29:00Z");
-  const shown = (await cli(["runs", "show", key, "--ledger", w.ledger], at(0))).out;
+  const shown = (await cli(["runs", "show", key, "--store", w.store], at(0))).out;
   assertStringIncludes(
     shown,
-    `no scheduler takes over what was started by hand; to go on with it: hsgate rerun ${key}\n`,
+    `no scheduler takes over a run that was started by hand; to continue it: hsgate rerun ${key}\n`,
   );
   const why = (await cli(["why", "book", "2025-08-15", ...w.where], at(0))).out;
   assertStringIncludes(
     why,
-    `has not been heard of since 2025-08-15 10:29 Asia/Hong_Kong; no scheduler takes over`,
+    `has not renewed its lease, which expired at 2025-08-15 10:29 Asia/Hong_Kong; no scheduler takes over`,
   );
   assertStringIncludes(why, `hsgate rerun ${key}`);
   const queued = await cli(["rerun", key, "--queue", ...w.where, ...w.files], at(0));
-  assertEquals([queued.code, runsOf(w.ledger)], [2, [`${key} running`]]);
-  assertStringIncludes(queued.err, "it was started by hand, and a scheduler runs slots alone");
+  assertEquals([queued.code, await runsOf(w.store)], [2, [`${key} running`]]);
+  assertStringIncludes(queued.err, "it is a manual run, and a scheduler runs only slots");
   const { code, out } = await cli(["rerun", key, ...w.where, ...w.files], at(0));
   assertEquals([code, out], [0, `${key}  ok\n`]);
 });
 
-/** A ledger in which the run of this morning stands as given, as a scheduler would have left it. */
-function prepare(path: string, state: string, step?: string): void {
-  using ledger = new Ledger(path);
-  ledger.run(
+/** A store in which the run of this morning stands as given, as a scheduler would have left it. */
+async function prepare(path: string, state: string, step?: string): Promise<void> {
+  await using store = await openSqlite(path);
+  await store.run(
     `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, business_day, due_at, deadline_at, state,
       reason, account, recipe_sha, trace_id, started_at) values ('cancel/main/2025-08-15', 'cancel', 'main', 'live',
       'write', ?, '2025-08-15', ?, ?, ?, 'misfire', 'default', '00', '1', ?)`,
@@ -197,7 +197,7 @@ function prepare(path: string, state: string, step?: string): void {
     step === undefined ? undefined : MORNING - 1_740_000,
   );
   if (step === undefined) return;
-  ledger.run(
+  await store.run(
     `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
       values ('cancel/main/2025-08-15', ?, 0, 1, 'write', 'k', 'begun', ?)`,
     step,
@@ -205,41 +205,41 @@ function prepare(path: string, state: string, step?: string): void {
   );
 }
 
-Deno.test("settle writes down what a person saw; runs show says what to look at before", async () => {
+Deno.test("resolve writes down what a person saw; runs show says what to look at before", async () => {
   await using w = await world();
-  prepare(w.ledger, "waiting_recovery", "cancel");
+  await prepare(w.store, "waiting_recovery", "cancel");
   const key = "cancel/main/2025-08-15";
-  const ledger = ["--ledger", w.ledger];
-  const shown = (await cli(["runs", "show", key, ...ledger])).out;
+  const store = ["--store", w.store];
+  const shown = (await cli(["runs", "show", key, ...store])).out;
   assertStringIncludes(shown, 'open: step "cancel", begun at 2025-08-15T02:01:00Z');
-  assertStringIncludes(shown, `hsgate settle ${key} ok|failed --because "what you saw"`);
-  const bare = await cli(["settle", key, "ok", ...ledger]);
+  assertStringIncludes(shown, `hsgate resolve ${key} ok|failed --because "what you saw"`);
+  const bare = await cli(["resolve", key, "ok", ...store]);
   assertEquals(bare.code, 2);
   assertStringIncludes(bare.err, 'write --because "what you saw"');
-  assertEquals((await cli(["settle", key, "fine", "--because", "x", ...ledger])).code, 2);
-  const settled = await cli(["settle", key, "ok", "--because", "none is open", "--by", "me", ...ledger]);
+  assertEquals((await cli(["resolve", key, "fine", "--because", "x", ...store])).code, 2);
+  const settled = await cli(["resolve", key, "ok", "--because", "none is open", "--by", "me", ...store]);
   assertEquals([settled.code, settled.out], [
     0,
-    `${key} is settled as ok; recipes that write may begin again\n`,
+    `${key} is resolved as ok; recipes may write on the account again\n`,
   ]);
-  const again = await cli(["settle", key, "ok", "--because", "x", ...ledger]);
+  const again = await cli(["resolve", key, "ok", "--because", "x", ...store]);
   assertEquals(again.code, 2);
-  assertStringIncludes(again.err, 'it is "ok", and nothing of it is open');
-  // The recipe is not in the folder: the ledger answers for it.
+  assertStringIncludes(again.err, 'it is "ok", so it has no unresolved write');
+  // The recipe is not in the folder: the store answers for it.
   const why = await cli(["why", "cancel", "2025-08-15", ...w.where]);
   assertEquals(
     why.out,
-    `no recipe of "${
+    `no valid recipe in "${
       w.where[3]
-    }" that can be read has this name: cancel/main/2025-08-15 was broken off while it wrote; ` +
-      "me settled it as ok at 2025-08-15 02:30 UTC: none is open\n",
+    }" has this name: cancel/main/2025-08-15 was interrupted while writing; ` +
+      "me resolved it as ok at 2025-08-15 02:30 UTC: none is open\n",
   );
 });
 
 Deno.test("approve makes a run due within its window and skips it after; refuse skips it", async () => {
   const key = "cancel/main/2025-08-15";
   const cases: [string[], () => number, number, string, string][] = [
-    [["approve"], () => MORNING, 0, "is due; a scheduler that is running takes it up", "due"],
+    [["approve"], () => MORNING, 0, "is due; a running scheduler starts it", "due"],
     [
       ["approve"],
       () => Date.parse("2025-08-15T15:51:00+08:00"),
@@ -252,17 +252,19 @@ Deno.test("approve makes a run due within its window and skips it after; refuse 
     await using w = await world();
     await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
     await trustAll(w.path);
-    prepare(w.ledger, "waiting_approval");
+    await prepare(w.store, "waiting_approval");
     assertStringIncludes(
-      (await cli(["runs", "show", key, "--ledger", w.ledger])).out,
+      (await cli(["runs", "show", key, "--store", w.store])).out,
       `hsgate approve ${key}`,
     );
     const done = await cli([...words, key, ...w.where], { now });
-    assertEquals([done.code, done.out, runsOf(w.ledger)], [code, `${key} ${text}\n`, [`${key} ${state}`]]);
+    assertEquals([done.code, done.out, await runsOf(w.store)], [code, `${key} ${text}\n`, [
+      `${key} ${state}`,
+    ]]);
     assertEquals((await cli([...words, key, ...w.where], { now })).code, 2);
   }
   await using w = await world();
-  prepare(w.ledger, "waiting_approval");
+  await prepare(w.store, "waiting_approval");
   const refused = await cli([
     "refuse",
     key,
@@ -270,8 +272,8 @@ Deno.test("approve makes a run due within its window and skips it after; refuse 
     "by hand",
     "--by",
     "me",
-    "--ledger",
-    w.ledger,
+    "--store",
+    w.store,
     "--json",
   ]);
   assertEquals(JSON.parse(refused.out), { key, state: "skipped", reason: "not_approved" });
@@ -279,27 +281,27 @@ Deno.test("approve makes a run due within its window and skips it after; refuse 
   assertStringIncludes(why.out, "was skipped because it was not approved (me: by hand)");
 });
 
-Deno.test("schedule says that a recipe that writes will not run on a ledger in memory, and warns of one that may be lost", async () => {
+Deno.test("schedule says that a recipe that writes will not run on a store in memory, and warns of one that may be lost", async () => {
   await using w = await world();
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
   await trustAll(w.path);
-  const words = ["schedule", w.path, "--once", "--ledger"];
+  const words = ["schedule", w.path, "--once", "--store"];
   const inMemory = await cli([...words, ":memory:"], { env: w.env });
   assertEquals(
     inMemory.err,
-    'hsgate: warning: "cancel" will not run: it writes: the ledger ":memory:" may be lost, as it is held in memory\n',
+    'hsgate: warning: "cancel" will not run: it writes: the store ":memory:" may be lost: it is kept in memory\n',
   );
   const env = { ...w.env, TMPDIR: w.path };
   assertStringIncludes(
-    (await cli([...words, w.ledger], { env })).err,
-    '"cancel" writes, and needs a ledger that stays: the ledger ',
+    (await cli([...words, w.store], { env })).err,
+    '"cancel" writes, so it needs a durable store: the store ',
   );
   assertEquals(
-    (await cli([...words, w.ledger], { env: { ...env, HSGATE_VOLATILE_LEDGER: "allow" } })).err,
+    (await cli([...words, w.store], { env: { ...env, HSGATE_VOLATILE_STORE: "allow" } })).err,
     "",
   );
   assertStringIncludes(
-    (await cli([...words, w.ledger], { env: { ...env, HSGATE_VOLATILE_LEDGER: "maybe" } })).err,
+    (await cli([...words, w.store], { env: { ...env, HSGATE_VOLATILE_STORE: "maybe" } })).err,
     'expected "allow" or "refuse"',
   );
 });
@@ -309,10 +311,10 @@ Deno.test("resume --catch-up takes up slots of the pause, and refuses those of a
   await Deno.writeTextFile(`${w.path}/cancel.yaml`, cancel);
   await trustAll(w.path);
   const at = (text: string) => () => Date.parse(text);
-  const once = ["schedule", w.path, "--ledger", w.ledger, "--once", ...w.files];
+  const once = ["schedule", w.path, "--store", w.store, "--once", ...w.files];
   await cli(once, { env: w.env, now: at("2025-08-11T08:00:00+08:00") });
   for (const name of ["book", "cancel"]) {
-    await cli(["pause", name, "--ledger", w.ledger], { now: at("2025-08-11T08:01:00+08:00") });
+    await cli(["pause", name, "--store", w.store], { now: at("2025-08-11T08:01:00+08:00") });
   }
   const resumed = await cli(["resume", "book", "--catch-up", "--json", ...w.where], {
     now: at("2025-08-13T20:00:00+08:00"),
@@ -326,16 +328,16 @@ Deno.test("resume --catch-up takes up slots of the pause, and refuses those of a
   assertEquals([write.code, write.out], [2, ""]);
   assertStringIncludes(write.err, "it writes, and the past cannot be traded");
   await cli(once, { env: w.env });
-  assertEquals(runsOf(w.ledger).filter((line) => line.startsWith("book")).slice(0, 3), [
+  assertEquals((await runsOf(w.store)).filter((line) => line.startsWith("book")).slice(0, 3), [
     "book/main/2025-08-11 ok",
     "book/main/2025-08-12 ok",
     "book/main/2025-08-13 ok",
   ]);
 });
 
-Deno.test("check and next tell of a schedule that the ledger knows and the recipe has not any more", async () => {
+Deno.test("check and next tell of a schedule that the store knows and the recipe has not any more", async () => {
   await using w = await world();
-  await cli(["schedule", w.path, "--ledger", w.ledger, "--once", ...w.files], { env: w.env });
+  await cli(["schedule", w.path, "--store", w.store, "--once", ...w.files], { env: w.env });
   const renamed = (await Deno.readTextFile(`${w.path}/book.yaml`)).replace(
     "{ calendar",
     "{ id: evening, calendar",
@@ -343,14 +345,14 @@ Deno.test("check and next tell of a schedule that the ledger knows and the recip
   await Deno.writeTextFile(`${w.path}/book.yaml`, renamed);
   await trustAll(w.path);
   for (const command of ["check", "next"]) {
-    const { code, err } = await cli([command, w.path, "--ledger", w.ledger]);
+    const { code, err } = await cli([command, w.path, "--store", w.store]);
     assertEquals(code, 0);
-    assertStringIncludes(err, 'book: the ledger knows a schedule "main" that the recipe has not any more');
-    assertStringIncludes(err, 'a new name is a new schedule: "evening" will start from now');
+    assertStringIncludes(err, 'book: the store has a schedule "main" that the recipe no longer has');
+    assertStringIncludes(err, 'a renamed schedule counts as new: "evening" will start from now');
   }
 });
 
-Deno.test("a secret that a command tells reaches its step, and no log, ledger or output", async () => {
+Deno.test("a secret that a command tells reaches its step, and no log, store or output", async () => {
   await using w = await world();
   const seen: string[] = [];
   await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
@@ -368,11 +370,11 @@ Deno.test("a secret that a command tells reaches its step, and no log, ledger or
   const words = ["backfill", "tell", "--from", "2025-08-14", ...w.where, ...w.files];
   const { code, out, err } = await cli(words, { env: w.env });
   assertEquals([code, seen.length], [0, 1], err);
-  using ledger = new Ledger(w.ledger);
+  await using store = await openSqlite(w.store);
   const kept = JSON.stringify([
-    ledger.all("select * from run"),
-    ledger.all("select * from step_run"),
-    ledger.all("select * from event"),
+    await store.all("select * from run"),
+    await store.all("select * from step_run"),
+    await store.all("select * from event"),
   ]);
   assert(!`${out}${err}${kept}`.includes("s3cr3t"), `${out}${err}${kept}`);
   await Deno.writeTextFile(
@@ -407,21 +409,21 @@ Deno.test("backfill in a process of its own ends with 130 at SIGINT, and the day
     env: w.env,
   });
   const until = Date.now() + 15_000;
-  const isRunning = () => {
+  const isRunning = async () => {
     try {
-      return runsOf(w.ledger).includes("slow/main/2025-08-13 running");
+      return (await runsOf(w.store)).includes("slow/main/2025-08-13 running");
     } catch {
       return false; // not there yet
     }
   };
-  while (!isRunning() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 100));
+  while (!await isRunning() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 100));
   process.kill("SIGINT");
   const [{ code }, out] = await Promise.all([process.status, new Response(process.stdout).text()]);
   const err = await new Response(process.stderr).text();
-  assertEquals([code, runsOf(w.ledger)], [130, ["slow/main/2025-08-13 due stopped"]], out + err);
+  assertEquals([code, await runsOf(w.store)], [130, ["slow/main/2025-08-13 due stopped"]], out + err);
 });
 
-Deno.test("schedule knows a ledger in memory by its file system", {
+Deno.test("schedule knows a store in memory by its file system", {
   ignore: Deno.build.os !== "linux" || !existsSync("/dev/shm"), // a folder in memory that Linux has
 }, async () => {
   await using w = await world();
@@ -429,11 +431,11 @@ Deno.test("schedule knows a ledger in memory by its file system", {
   await trustAll(w.path);
   const place = await Deno.makeTempDir({ dir: "/dev/shm" });
   try {
-    const { err } = await cli(["schedule", w.path, "--once", "--ledger", `${place}/l.db`], {
+    const { err } = await cli(["schedule", w.path, "--once", "--store", `${place}/l.db`], {
       env: w.env,
     });
-    assertStringIncludes(err, '"cancel" will not run: it writes: the ledger ');
-    assertStringIncludes(err, "it lies in memory (tmpfs)");
+    assertStringIncludes(err, '"cancel" will not run: it writes: the store ');
+    assertStringIncludes(err, "it is on a file system in memory (tmpfs)");
   } finally {
     await Deno.remove(place, { recursive: true });
   }

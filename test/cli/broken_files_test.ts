@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { report } from "../../tasks/commands/report.ts";
+import { report } from "../../tasks/terminal/error_report.ts";
 import { folder, spawned } from "./runner_support.ts";
 
 const recipe = `name: r
@@ -20,14 +20,14 @@ steps:
 function errorsOf(err: string, what: string): string[] {
   const lines = err.split("\n");
   assert(
-    !lines.some((line) => line.startsWith("    at ")) && !err.includes("fault of the program"),
+    !lines.some((line) => line.startsWith("    at ")) && !err.includes("internal error"),
     `${what}: ${err}`,
   );
   return lines.filter((line) => line.startsWith("hsgate: Cannot "));
 }
 
 Deno.test("files that cannot be read end commands with one line that names them, and never with a stack", async () => {
-  await using dir = await folder({ "r.yaml": recipe, "text.db": "no ledger at all\n" });
+  await using dir = await folder({ "r.yaml": recipe, "text.db": "no store at all\n" });
   const at = (name: string) => `${dir.path}/${name}`;
   await Deno.mkdir(at("folder.yaml"));
   {
@@ -37,20 +37,20 @@ Deno.test("files that cannot be read end commands with one line that names them,
     );
   }
   const folderLine = `hsgate: Cannot read "${at("folder.yaml")}": is a directory`;
-  const textLine = `hsgate: Cannot use the ledger "${at("text.db")}": file is not a database`;
-  const [once, ledger, config] = ["--once", "--ledger", "--config"];
+  const textLine = `hsgate: Cannot use the store "${at("text.db")}": file is not a database`;
+  const [once, store, config] = ["--once", "--store", "--config"];
   const days = ["--from", "2025-08-01", "--to", "2025-08-02"];
   const cases: [words: string[], line: string][] = [
     [["run", at("folder.yaml")], folderLine],
     [["run", at("r.yaml"), config, at("folder.yaml")], folderLine],
     [["run", at("r.yaml"), "--dry-run", config, at("folder.yaml")], folderLine],
-    [["schedule", at("r.yaml"), once, ledger, at("l.db"), config, at("folder.yaml")], folderLine],
+    [["schedule", at("r.yaml"), once, store, at("l.db"), config, at("folder.yaml")], folderLine],
     [["test", at("r.yaml"), ...days, "--golden", at("folder.yaml")], folderLine],
-    [["run", at("r.yaml"), ledger, at("text.db")], textLine],
-    [["schedule", at("r.yaml"), once, ledger, at("text.db")], textLine],
+    [["run", at("r.yaml"), store, at("text.db")], textLine],
+    [["schedule", at("r.yaml"), once, store, at("text.db")], textLine],
     [
-      ["run", at("r.yaml"), ledger, at("newer.db")],
-      `hsgate: Cannot open the ledger "${at("newer.db")}": it has version 999`,
+      ["run", at("r.yaml"), store, at("newer.db")],
+      `hsgate: Cannot open the store "${at("newer.db")}": it has version 999`,
     ],
   ];
   for (const [words, line] of cases) {
@@ -61,14 +61,14 @@ Deno.test("files that cannot be read end commands with one line that names them,
   }
 });
 
-Deno.test("run says of a step that takes too long that it did, without a ledger too", async () => {
+Deno.test("run says of a step that takes too long that it did, without a store too", async () => {
   await using dir = await folder({
     "slow.yaml": slow,
     "slow_step.ts": `import { defineStep } from "hsgate/recipes";
 export default defineStep({ effect: "read", run: () => new Promise((done) => setTimeout(done, 60_000)) });
 `,
     "deno.json": JSON.stringify({
-      imports: { "hsgate/recipes": new URL("../../lib/steps/mod.ts", import.meta.url).href },
+      imports: { "hsgate/recipes": new URL("../../lib/recipes/mod.ts", import.meta.url).href },
     }),
   });
   const { code, err } = await spawned(["run", `${dir.path}/slow.yaml`]);
@@ -76,7 +76,7 @@ export default defineStep({ effect: "read", run: () => new Promise((done) => set
   assertEquals(code, 1);
 });
 
-Deno.test("report() gives the system's and SQLite's own words the form of ours, and a fault of the program its stack", () => {
+Deno.test("report() rewrites messages of the system and SQLite into hsgate's form, and prints the stack of an internal error", () => {
   const linesOf = (error: unknown) => {
     const lines: string[] = [];
     // Nothing else of a host is used.
@@ -106,11 +106,11 @@ Deno.test("report() gives the system's and SQLite's own words the form of ours, 
       new Deno.errors.AddrInUse("Address already in use (os error 98)"),
       "Address already in use (os error 98)",
     ],
-    [full, "Cannot use the ledger: database or disk is full"],
+    [full, "Cannot use the store: database or disk is full"],
   ];
   for (const [error, line] of cases) assertEquals(linesOf(error), [`hsgate: ${line}`]);
   assertStringIncludes(
     linesOf(new ReferenceError("x is not defined"))[0]!,
-    "fault of the program\nReferenceError",
+    "internal error, please report it:\nReferenceError",
   );
 });

@@ -234,11 +234,11 @@ Deno.test("a file of set days that is wrong stops nothing that goes by no calend
   assert(!`${looked.out}${looked.err}`.includes("days.json"), looked.err);
   await Promise.all(
     free.filter((name) => name !== "doctor").map(async (name) => {
-      const args = ["info", "--json", `tasks/commands/bodies/${name}.ts`];
+      const args = ["info", "--json", `tasks/commands/${name}/body.ts`];
       const { stdout } = await new Deno.Command(Deno.execPath(), { args, cwd: root }).output();
       const { modules }: { modules: { specifier: string }[] } = JSON.parse(new TextDecoder().decode(stdout));
       const files = modules.map(({ specifier }) => specifier.slice(root.href.length));
-      assert(files.includes(`tasks/commands/bodies/${name}.ts`));
+      assert(files.includes(`tasks/commands/${name}/body.ts`));
       assertEquals(files.filter((file) => file.startsWith("lib/calendars/")), [], name);
     }),
   );
@@ -293,7 +293,7 @@ Deno.test("calendar update shows and installs a newer calendar, and --back goes 
   );
   const twice = await place.run("calendar", "update", file);
   assertEquals(twice.code, 2);
-  assertStringIncludes(twice.err, `${file}:3: version: expected a version after "2027.1.1"`);
+  assertStringIncludes(twice.err, `${file}:3: version: expected a version newer than the current "2027.1.1"`);
   const back = await place.run("calendar", "update", "XHKG", "--back");
   assertStringIncludes(back.out, `XHKG went from version 2027.1.1 to ${hongKong.version}`);
   assertEquals(JSON.parse((await place.run("calendar", "XHKG", "--from", "2027-02-08", "--json")).out), []);
@@ -315,5 +315,5 @@ Deno.test("calendar update refuses a calendar with its reasons and lines, and ke
   assertStringIncludes(missing.err, "there is no file");
   const folder = await place.run("calendar", "update", place.path.replace("/days.json", ""));
   assertEquals(folder.code, 2);
-  assertStringIncludes(folder.err, "is a folder; name the file");
+  assertStringIncludes(folder.err, "it is a folder: expected a regular file");
 });

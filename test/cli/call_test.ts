@@ -44,13 +44,13 @@ Deno.test("call reads parameters from stdin and from a file, in either spelling"
   assertEquals(JSON.parse(path.out), JSON.parse(file.out));
 });
 
-Deno.test("call walks all pages with --all, and says without it that there may be more", async () => {
+Deno.test("call reads all pages with --all, and without it notes that there may be more", async () => {
   await using gateway = await simulate({ fillsPerDay: 40 });
   const env = envOf(gateway);
   const params = '{"market":"hk","from":"2025-08-11","to":"2025-08-14"}';
   const one = await cli(["call", "fills.history", params, "--json"], { env });
   assertEquals(JSON.parse(one.out).length, 20);
-  assertStringIncludes(one.err, "this is one page and there may be more; --all walks all of them");
+  assertStringIncludes(one.err, "this is one page and there may be more; --all reads all pages");
   const all = await cli(["call", "fills.history", params, "--json", "--all"], { env });
   assertEquals({ rows: JSON.parse(all.out).length, err: all.err }, { rows: 160, err: "" });
   const wire = await cli(["call", "fills.history", params, "--json", "--all", "--wire"], { env });
@@ -80,7 +80,10 @@ Deno.test("call shows rows as a table that fits the terminal", async () => {
   assertEquals(lines.length, 4, out + err);
   assert(/^symbol +date +side +quantity .* orderId$/.test(lines[0]!), lines[0]);
   for (const line of lines.slice(0, 3)) assert(line.length <= 80);
-  assert(/^\(left out: fillPrice, .*, fees; --columns chooses, --json has all\)$/.test(lines[3]!), lines[3]);
+  assert(
+    /^\(omitted: fillPrice, .*, fees; --columns selects columns, --json prints all\)$/.test(lines[3]!),
+    lines[3],
+  );
   // What the next command needs is whole at any width.
   const json = JSON.parse((await cli(["call", "fills.history", one, "--json"], { env })).out);
   const narrow = await cli(["call", "fills.history", one], { env, columns: 20 });
@@ -109,15 +112,15 @@ Deno.test("call --columns shows the members that a person names, whole, and refu
   // A list within an answer has its columns in --json; --columns takes members of the answer itself.
   const inner = await cli(["call", "futures.holdings"], { env, columns: 60 });
   assert(
-    /\n\(left out: .*; --json has all\)\n$/.test(inner.out) && !inner.out.includes("--columns"),
+    /\n\(omitted: .*; --json prints all\)\n$/.test(inner.out) && !inner.out.includes("--columns"),
     inner.out,
   );
   const asked = gateway.state().callsTaken;
   for (
     const [words, reason] of [
-      [["--columns", "orderld"], 'Cannot show column "orderld": there are '],
+      [["--columns", "orderld"], 'Cannot show column "orderld": expected one of '],
       [["--columns", "orderld"], 'did you mean "orderId"?'],
-      [["--columns", "orderId", "--json"], "Cannot use --columns with --json: it has every member"],
+      [["--columns", "orderId", "--json"], "Cannot use --columns with --json: JSON contains every member"],
     ] as const
   ) {
     const refused = await cli(["call", "fills.history", one, ...words], { env, columns: 80 });
@@ -195,7 +198,7 @@ Deno.test("call ends with 5 when a write went unanswered, sent it once, and says
   gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
   const { code, out, err } = await cli(["call", "orders.place", orderJson, "--timeout", "0.3"], { env });
   assertEquals({ code, out }, { code: 5, out: "" });
-  assertStringIncludes(err, 'Do not repeat it: first read "deno task hsgate call orders.today --all"');
+  assertStringIncludes(err, 'Do not repeat it: first run "deno task hsgate call orders.today --all"');
   // The order had been taken, once.
   const today = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env: envOf(gateway) });
   assertEquals(JSON.parse(today.out).length, 1);
@@ -329,7 +332,7 @@ Deno.test("call at Ctrl-C in the middle of a write ends with 5, as nobody knows 
   assertEquals({ code, out: stdout.length }, { code: 5, out: 0 });
   assertStringIncludes(
     new TextDecoder().decode(stderr),
-    'Do not repeat it: first read "deno task hsgate call orders.today --all"',
+    'Do not repeat it: first run "deno task hsgate call orders.today --all"',
   );
 });
 
@@ -377,7 +380,7 @@ Deno.test("call warns of an answer without a list, for lists that come at once a
     data = {};
     const left = await cli(["call", ...words, "--json"], { env });
     assertEquals([left.code, left.out.trim()], [0, "[]"], words.join(" "));
-    assertStringIncludes(left.err, "the answer holds no list");
+    assertStringIncludes(left.err, "the answer contains no list");
     // The control: an empty list.
     data = words[0] === "account.holdings" ? { holdsList: [] } : { data: [] };
     const empty = await cli(["call", ...words, "--json"], { env });

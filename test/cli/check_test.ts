@@ -86,6 +86,32 @@ Deno.test("check names file, line, column and the nearest name of every mistake,
   assertEquals([json.ok, json.files[0].issues[0].line, json.files[0].next], [false, 4, []]);
 });
 
+Deno.test("check warns of every address that plain HTTP leads to on another machine", async () => {
+  const orders = "steps:\n  - { id: a, uses: orders.today, with: { market: hk } }\n";
+  const step = (url: string) =>
+    `name: s\nsteps:\n  - { id: tell, uses: notify, with: { webhook: "${url}", text: hello } }\n`;
+  const recipes: [text: (url: string) => string, by: string][] = [
+    [step, 'step "tell"'],
+    [(url) => `name: n\n${orders}notify: [{ on: failure, with: { webhook: "${url}" } }]\n`, "notice 1"],
+    [(url) => `name: p\n${orders}ping: "${url}"\n`, "ping"],
+    [(url) => `name: c\nconnect: { gateway: "${url}" }\n${orders}`, "connect"],
+  ];
+  for (const [text, by] of recipes) {
+    const warningsAbout = async (url: string) => {
+      await using dir = await folder({ "r.yaml": text(url) });
+      const { code, err } = await cli(["check", dir.path]);
+      assertEquals(code, 0, err);
+      return err.split("\n").filter((line) => line.includes("warning")).join("\n").replaceAll(dir.path, "");
+    };
+    assertStringIncludes(
+      await warningsAbout("http://example.com/x"),
+      `/r.yaml: ${by}: http://example.com is plain HTTP to another machine`,
+    );
+    assertEquals(await warningsAbout("https://example.com/x"), "");
+    assertEquals(await warningsAbout("http://127.0.0.1:8/x"), "");
+  }
+});
+
 Deno.test("check refuses a folder that is not there or holds no recipe", async () => {
   await using dir = await folder({});
   for (const path of [dir.path, `${dir.path}/none`]) {

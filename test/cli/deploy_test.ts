@@ -1,9 +1,10 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { parseAllDocuments } from "yaml";
-import { Ledger } from "../../lib/runner/ledger.ts";
-import { loadRecipe } from "../../lib/steps/mod.ts";
-import { startTicking } from "../../tasks/commands/bodies/deploy_tick.ts";
-import { processHost } from "../../tasks/commands/host.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import type { Store } from "../../lib/store/store.ts";
+import { loadRecipe } from "../../lib/recipes/mod.ts";
+import { startTicking } from "../../tasks/commands/deploy/tick.ts";
+import { processHost } from "../../tasks/terminal/host.ts";
 import { cli, folder, simulate } from "./runner_support.ts";
 import { KEY, PASSWORD } from "./support.ts";
 
@@ -33,8 +34,8 @@ async function started(
 }
 
 /** What each system would start, taken from the files that were written for it. */
-async function starters(dir: string, ledger: string) {
-  const here = ["--dir", dir, "--ledger", ledger];
+async function starters(dir: string, store: string) {
+  const here = ["--dir", dir, "--store", store];
   const recipe = `${dir}/beat.yaml`;
   const out = `${dir}/out`;
   const written = async (words: string[], file: string) => {
@@ -82,9 +83,9 @@ await import(Deno.args[0]);
 }
 
 /** A scheduler that was there before the latest slot, so that it knows of it. */
-async function seen(ledger: Ledger, file: string): Promise<void> {
+async function seen(store: Store, file: string): Promise<void> {
   const { schedules: [schedule] } = await loadRecipe(file, { now: Date.now });
-  ledger.run(
+  await store.run(
     "insert into schedule (recipe, schedule_id, spec, watermark, updated_at) values ('beat', 'main', ?, ?, 0)",
     JSON.stringify(schedule),
     Date.now() - 6 * 86_400_000,
@@ -92,15 +93,15 @@ async function seen(ledger: Ledger, file: string): Promise<void> {
 }
 
 /** State and attempts of the latest slot. */
-function latestOf(file: string): [string, number] | undefined {
-  using ledger = new Ledger(file);
-  const row = ledger.get<{ state: string; attempt: number }>(
+async function latestOf(file: string): Promise<[string, number] | undefined> {
+  await using store = await openSqlite(file);
+  const row = await store.get<{ state: string; attempt: number }>(
     "select state, attempt from run order by slot_at desc limit 1",
   );
   return row && [row.state, row.attempt];
 }
 
-/** Makes the ledger be new. */
+/** Makes the store be new. */
 async function forget(file: string): Promise<void> {
   for (const end of ["", "-wal", "-shm", ".mark"]) await Deno.remove(`${file}${end}`).catch(() => {});
 }
@@ -108,11 +109,11 @@ async function forget(file: string): Promise<void> {
 Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the scheduler at once runs once", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await place(gateway);
-  const file = `${dir.path}/ledger.db`;
+  const file = `${dir.path}/store.db`;
   const { crontab, systemd, kubernetes, denoCron } = await starters(dir.path, file);
   {
-    using ledger = new Ledger(file);
-    await seen(ledger, `${dir.path}/beat.yaml`);
+    await using store = await openSqlite(file);
+    await seen(store, `${dir.path}/beat.yaml`);
   }
   const cwd = dir.path;
   const program = new URL("../../tasks/hsgate.ts", import.meta.url).pathname;
@@ -125,17 +126,22 @@ Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the s
     kubernetes: () => started(kubernetes[0]!, kubernetes.slice(1), { cwd }),
     denoCron: () => started(Deno.execPath(), [...cronFlags, `${cwd}/drive.ts`, denoCron], { cwd }),
     scheduler: () =>
-      started(Deno.execPath(), ["run", "-A", program, "schedule", "beat.yaml", "--ledger", file, "--once"], {
-        cwd,
-      }),
+      started(
+        Deno.execPath(),
+        [
+          ...["run", "-A", program, "schedule", "beat.yaml", "--store", file, "--once"],
+          ...["--config", "hsgate.yaml"],
+        ],
+        { cwd },
+      ),
   };
   // Each of them can, alone.
   for (const [name, start] of Object.entries(ways)) {
     const { code, text } = await start();
-    assertEquals([code, latestOf(file)], [0, ["ok", 1]], `${name}: ${text}`);
+    assertEquals([code, await latestOf(file)], [0, ["ok", 1]], `${name}: ${text}`);
     await forget(file);
-    using ledger = new Ledger(file);
-    await seen(ledger, `${cwd}/beat.yaml`);
+    await using store = await openSqlite(file);
+    await seen(store, `${cwd}/beat.yaml`);
   }
   // And all of them together still run it once.
   const startAll = () => Promise.all(Object.values(ways).map((start) => start()));
@@ -145,9 +151,9 @@ Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the s
   const again = await startAll();
   assertEquals(again.map(({ code }) => code), [0, 0, 0, 0, 0], again.map(({ text }) => text).join("\n"));
   assertEquals(again[0]!.text, "", "cron would send a mail");
-  assertEquals(latestOf(file), ["ok", 1]);
-  using ledger = new Ledger(file);
-  const claims = ledger.all<{ run_key: string; n: number }>(
+  assertEquals(await latestOf(file), ["ok", 1]);
+  await using store = await openSqlite(file);
+  const claims = await store.all<{ run_key: string; n: number }>(
     "select run_key, count(*) as n from event where kind = 'claimed' group by run_key",
   );
   assert(claims.length > 0 && claims.every(({ n }) => n === 1), JSON.stringify(claims));
@@ -156,7 +162,7 @@ Deno.test("one slot started by crontab, systemd, Kubernetes, Deno.cron and the s
 Deno.test("a failed run is told once: by who ran it, not by the starts after it", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await place(gateway);
-  const { crontab } = await starters(dir.path, `${dir.path}/ledger.db`);
+  const { crontab } = await starters(dir.path, `${dir.path}/store.db`);
   await Deno.writeTextFile(`${dir.path}/beat.yaml`, beat.replace("market: hk", "market: nowhere"));
   const env = { PATH: `${dir.path}:${Deno.env.get("PATH")}` };
   const wrong = await started("/bin/sh", ["-c", crontab], { cwd: "/", env });
@@ -172,29 +178,30 @@ Deno.test("a failed run is told once: by who ran it, not by the starts after it"
 Deno.test("a tick of Deno.cron runs a slot once, and does nothing on another timeline", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await place(gateway);
-  const file = `${dir.path}/ledger.db`;
+  const file = `${dir.path}/store.db`;
   {
-    using ledger = new Ledger(file);
-    await seen(ledger, `${dir.path}/beat.yaml`);
+    await using store = await openSqlite(file);
+    await seen(store, `${dir.path}/beat.yaml`);
   }
   const said: string[] = [];
   const host = { ...quiet(), note: (line: string) => void said.push(line) };
-  const options = { recipes: [`${dir.path}/beat.yaml`], ledger: file, dir: dir.path, host };
-  const attempts = () => {
-    using ledger = new Ledger(file);
-    return ledger.all<{ attempt: number }>("select attempt from run where state = 'ok'").map(({ attempt }) =>
-      attempt
-    );
+  const config = `${dir.path}/hsgate.yaml`;
+  const options = { recipes: [`${dir.path}/beat.yaml`], store: file, dir: dir.path, config, host };
+  const attempts = async () => {
+    await using store = await openSqlite(file);
+    return (await store.all<{ attempt: number }>("select attempt from run where state = 'ok'")).map((
+      { attempt },
+    ) => attempt);
   };
-  const other = await startTicking({ ...options, timeline: "production" });
-  assertEquals([await other.tick(), attempts()], [{ open: 0 }, []]);
+  const other = startTicking({ ...options, timeline: "production" });
+  assertEquals([await other.tick(), await attempts()], [{ open: 0 }, []]);
   assertStringIncludes(said[0]!, 'HSGATE_TIMELINE is not "production"');
-  const ticking = await startTicking(options);
+  const ticking = startTicking(options);
   const ends = await Promise.all([ticking.tick(), ticking.tick()]);
   assertEquals(ends.map(({ code }) => code), [0, 0], said.join("\n"));
-  const ran = attempts();
+  const ran = await attempts();
   assert(ran.length >= 1 && ran.every((attempt) => attempt === 1), JSON.stringify(ran));
-  assertEquals([(await ticking.tick()).code, attempts()], [0, ran]);
+  assertEquals([(await ticking.tick()).code, await attempts()], [0, ran]);
 });
 
 /** This process without its signals and its terminal. */
@@ -220,16 +227,20 @@ function quiet() {
 Deno.test("a tick ends within its time, while its run goes on", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await place(gateway);
-  const file = `${dir.path}/ledger.db`;
+  const file = `${dir.path}/store.db`;
   {
-    using ledger = new Ledger(file);
-    await seen(ledger, `${dir.path}/beat.yaml`);
+    await using store = await openSqlite(file);
+    await seen(store, `${dir.path}/beat.yaml`);
   }
   const recipes = [`${dir.path}/beat.yaml`];
-  const ticking = await startTicking({ recipes, ledger: file, dir: dir.path, host: quiet(), waitMs: 0 });
+  const config = `${dir.path}/hsgate.yaml`;
+  const ticking = startTicking({
+    ...{ recipes, store: file, dir: dir.path, config },
+    ...{ host: quiet(), waitMs: 0 },
+  });
   assertEquals(await ticking.tick(), { open: 1 });
   await ticking.settled();
-  assertEquals(latestOf(file), ["ok", 1]);
+  assertEquals(await latestOf(file), ["ok", 1]);
 });
 
 Deno.test("deploy --to deno-cron writes a program that type-checks", async () => {
@@ -249,7 +260,7 @@ Deno.test("deploy prints a crontab for a pipe, and files with what is left to do
     "beat.yaml": beat,
     "byhand.yaml": beat.replace(/name.*\nschedule.*/, "name: byhand"),
   });
-  const piped = await cli(["deploy", dir.path, "--to", "crontab", "--ledger", "/srv/hsgate.db"]);
+  const piped = await cli(["deploy", dir.path, "--to", "crontab", "--store", "/srv/hsgate.db"]);
   assertEquals([piped.code, piped.err], [0, 'hsgate: "byhand" has no schedule, so it is left out\n']);
   assertStringIncludes(piped.out, "[1-5]-0925) cd ");
   const words = [
@@ -261,9 +272,12 @@ Deno.test("deploy prints a crontab for a pipe, and files with what is left to do
     "--out",
     `${dir.path}/units`,
   ];
-  const { code, out } = await cli([...words, "--ledger", "/srv/hsgate.db"]);
+  const { code, out } = await cli([...words, "--store", "/srv/hsgate.db"]);
   assertEquals(code, 0);
-  assertStringIncludes(out, "beat\n  Mon..Fri *-*-* 09:25:00 Asia/Hong_Kong\n  decided inside: holidays, ");
+  assertStringIncludes(
+    out,
+    "beat\n  Mon..Fri *-*-* 09:25:00 Asia/Hong_Kong\n  the recipe checks: holidays, ",
+  );
   assertStringIncludes(out, `wrote ${dir.path}/units/hsgate-beat.timer\n`);
   assertStringIncludes(out, "  systemctl --user enable --now hsgate-beat.timer\n");
   const again = await cli(words);
@@ -276,20 +290,20 @@ Deno.test("deploy prints a crontab for a pipe, and files with what is left to do
   assertEquals([json.to, json.files.length, json.recipes[0].recipe], ["systemd", 3, "beat"]);
 });
 
-Deno.test("deploy refuses to let a recipe trade on a ledger that does not last, or on every timeline", async () => {
+Deno.test("deploy refuses to let a recipe trade on a store that does not last, or on every timeline", async () => {
   await using dir = await folder({ "trader.yaml": trader });
   const words = ["deploy", `${dir.path}/trader.yaml`];
-  for (const ledger of ["/tmp/hsgate.db", ":memory:", "/dev/shm/x/hsgate.db"]) {
-    const { code, out, err } = await cli([...words, "--to", "crontab", "--ledger", ledger]);
-    assertEquals([code, out], [2, ""], ledger);
-    assertStringIncludes(err, `Cannot deploy "trader", which trades, with the ledger "${ledger}": it `);
+  for (const store of ["/tmp/hsgate.db", ":memory:", "/dev/shm/x/hsgate.db"]) {
+    const { code, out, err } = await cli([...words, "--to", "crontab", "--store", store]);
+    assertEquals([code, out], [2, ""], store);
+    assertStringIncludes(err, `Cannot deploy "trader", which trades, with the store "${store}": it `);
   }
-  const lasting = await cli([...words, "--to", "crontab", "--ledger", "/srv/hsgate.db"]);
+  const lasting = await cli([...words, "--to", "crontab", "--store", "/srv/hsgate.db"]);
   assertEquals([lasting.code, lasting.err, lasting.out.includes("@reboot")], [0, "", false]);
-  const cron = [...words, "--to", "deno-cron", "--out", `${dir.path}/out`, "--ledger", "/srv/hsgate.db"];
+  const cron = [...words, "--to", "deno-cron", "--out", `${dir.path}/out`, "--store", "/srv/hsgate.db"];
   const refused = await cli(cron);
   assertEquals(refused.code, 2);
-  assertStringIncludes(refused.err, "name the one that may trade with --timeline production");
+  assertStringIncludes(refused.err, "name the one that may trade, such as --timeline production");
   assertEquals((await cli([...cron, "--timeline", "production"])).code, 0);
 });
 

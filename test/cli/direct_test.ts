@@ -3,7 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { PlatformOptions } from "../../lib/simulator/platform/mod.ts";
 import { leaseName, takeLease } from "../../lib/transports/direct/lease.ts";
 import { exportPublicKey, publicKeyOf, readPrivateKey } from "../../lib/wire/keys.ts";
-import { InterruptedError } from "../../tasks/commands/exit_codes.ts";
+import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
 import { startDirectProxy } from "../support/direct_proxy.ts";
 import { cli, directEnvOf, folder, simulatePlatform, spawned, start } from "./support.ts";
 import { waitUntil } from "../support/waits.ts";
@@ -168,7 +168,7 @@ Deno.test("call at Ctrl-C in the middle of a write over the socket ends with 5",
   assertEquals({ code, out: stdout.length }, { code: 5, out: 0 });
   assertStringIncludes(
     new TextDecoder().decode(stderr),
-    'Do not repeat it: first read "deno task hsgate call orders.today --all"',
+    'Do not repeat it: first run "deno task hsgate call orders.today --all"',
   );
 });
 
@@ -252,7 +252,7 @@ Deno.test("no command logs in while another process has the trade connection", a
 });
 
 Deno.test("export day-book and run write the day book over the trade socket", async () => {
-  const { ManualClock } = await import("../../lib/simulator/clock.ts");
+  const { ManualClock } = await import("../../lib/time.ts");
   await using at = await world({ clock: new ManualClock(SATURDAY), fillsPerDay: 4, days: 20 });
   const words = ["export", "day-book", "--markets", "hk,us", "--from", "2025-08-14", "--to", "2025-08-15"];
   const exported = await cli([...words, "--out", at.out, "--now", NOW, "--json"], { env: at.env });

@@ -46,6 +46,24 @@ Deno.test("doctor says that a port is closed and what to do, and ends with 4", a
   assertStringIncludes(textOf(out, "HTTP port"), `127.0.0.1:${port} is closed -> Start the gateway`);
 });
 
+Deno.test("doctor shows no query of an address, which may hold a token", async () => {
+  await using web = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () => new Response("hello"),
+  );
+  for (const port of [web.addr.port, closedPort()]) {
+    for (const more of [[], ["--json"]]) {
+      const env = { HSGATE_GATEWAY_URL: `http://127.0.0.1:${port}/desk?token=t0psecret`, ...pushOf(port) };
+      const { out, err } = await cli(["doctor", ...more], { env });
+      assertStringIncludes(out, `http://127.0.0.1:${port}/desk?…`);
+      assertEquals(`${out}${err}`.includes("t0psecret"), false, out + err);
+    }
+  }
+  const { out, err } = await cli(["doctor", "--auth-url", "ftp://127.0.0.1/?token=t0psecret"]);
+  assertStringIncludes(err, "authUrl");
+  assertEquals(`${out}${err}`.includes("t0psecret"), false, out + err);
+});
+
 const strangers: [string, () => Response][] = [
   ["a web page", () => new Response("<html></html>", { headers: { "content-type": "text/html" } })],
   ["other JSON", () => Response.json({ hello: "world" })],
@@ -322,11 +340,11 @@ Deno.test("doctor finds a gateway by its config.xml where no setting names an ad
 });
 
 const unreadable: [what: string, xml: string, says: string][] = [
-  ["is cut off", "<hs_gateway><mobile>138</hs_gateway>", "</hs_gateway> closes <mobile>"],
+  ["is cut off", "<hs_gateway><mobile>138</hs_gateway>", "it is not XML at line 1, column 24"],
   [
     "names no port",
     "<hs_gateway><listenHttpPort>11111O</listenHttpPort></hs_gateway>",
-    'listenHttpPort is "11111O", which is no port',
+    'listenHttpPort is "11111O", which is not a port',
   ],
 ];
 for (const [what, xml, says] of unreadable) {

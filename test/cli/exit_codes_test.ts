@@ -2,8 +2,8 @@ import { assertEquals } from "@std/assert";
 import { CalendarUnknownError } from "../../lib/calendars/mod.ts";
 import { DayBookError } from "../../lib/day_book/types.ts";
 import * as errors from "../../lib/errors.ts";
-import { RecipeError } from "../../lib/steps/mod.ts";
-import { exitCodeOf, exitCodes, InterruptedError, UsageError } from "../../tasks/commands/exit_codes.ts";
+import { RecipeError } from "../../lib/recipes/mod.ts";
+import { exitCodeOf, exitCodes, InterruptedError, UsageError } from "../../tasks/terminal/exit_codes.ts";
 
 const rows: [unknown, number][] = [
   [new UsageError("x"), 2],

@@ -35,7 +35,7 @@ Deno.test("export day-book ends with 7 when rows are taken back, names them, and
   );
   assertStringIncludes(
     out,
-    `${DAY} us fills: buy 100 AAPL at 350.20 (order 3, 09:30:05) is in ${DAY} and not in the new`,
+    `${DAY} us fills: buy 100 AAPL at 350.20 (order 3, 09:30:05) is in ${DAY} but not in the new`,
   );
   const { days } = JSON.parse((await exported.again("--accounts", "securities", "--json")).out);
   assertEquals([days[0].action, days[0].status, days[0].beside], ["disputed", "provisional", [
@@ -51,12 +51,12 @@ Deno.test("export day-book names what it did not read, and --accounts chooses wh
     both.out,
     `${DAY}: futures: futures_fills were not read: Cannot complete futures.fillsHistory: 1007 no futures account\n`,
   );
-  assertStringIncludes(both.out, "\nfor an account without futures add --accounts securities\n");
+  assertStringIncludes(both.out, "\nif the account has no futures, add --accounts securities\n");
   const alone = await exported.again("--accounts", "securities");
   assertEquals([alone.code, alone.out.includes("futures")], [0, false]);
   const wrong = await exported.again("--accounts", "stocks");
   assertEquals(wrong.code, 2);
-  assertStringIncludes(wrong.err, 'Cannot use --accounts "stocks": there are securities, futures');
+  assertStringIncludes(wrong.err, 'Cannot use --accounts "stocks": expected one of securities, futures');
 });
 
 Deno.test("export day-book says why a day is provisional that nothing else tells of", async () => {
@@ -78,12 +78,12 @@ Deno.test("export day-book refuses another account's folder, by its orders and b
   assertEquals(named.code, 1);
   assertStringIncludes(
     named.err,
-    "the folder belongs to an account of another name; export each account into a folder",
+    "the folder belongs to an account with another name; export each account into its own folder",
   );
   exported.broker.script = bookOf("us", 2, { prefix: "other-" });
   const other = await exported.again("--accounts", "securities");
   assertEquals(other.code, 1);
-  assertStringIncludes(other.err, `the broker shows other orders for ${DAY} than the folder has`);
+  assertStringIncludes(other.err, `the broker shows other orders for ${DAY} than the folder contains`);
 });
 
 Deno.test("export day-book with --wire writes the broker's own rows too", async () => {

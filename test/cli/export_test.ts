@@ -1,8 +1,8 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { DayBookEvent } from "../../lib/day_book/mod.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
-import { showProgress } from "../../tasks/commands/bodies/day_progress.ts";
-import { checksOf } from "../../tasks/commands/bodies/day_table.ts";
+import { ManualClock } from "../../lib/time.ts";
+import { showProgress } from "../../tasks/commands/export_day_book/progress.ts";
+import { checksOf } from "../../tasks/terminal/day_table.ts";
 import { cli, envOf, folder, simulate as simulateAt, spawned, start } from "./support.ts";
 import { readUntil } from "../support/waits.ts";
 
@@ -59,7 +59,7 @@ Deno.test("export day-book says that the broker has another time, and ends with 
     assertEquals(code, 7);
     assertStringIncludes(
       err,
-      "warning: this machine's clock is 2 h 30 min ahead of the broker's (Date header): no day that is read now " +
+      "warning: this machine's clock is 2 h 30 min ahead of the broker's (Date header): no day read now " +
         "becomes final",
     );
   }
@@ -135,7 +135,12 @@ Deno.test("showProgress() writes over one line on a terminal, plain lines elsewh
       using progress = showProgress({
         note: (line) => void lines.push(line),
         ...isTerminal &&
-          { errTerminal: { draw: (text: string) => void drawn.push(text), columns: () => 80 } },
+          {
+            errTerminal: {
+              draw: (codes: string, text = "") => void drawn.push(codes + text),
+              columns: () => 80,
+            },
+          },
       }, { json, monotonic: () => now });
       for (const event of events) {
         progress.update(event);

@@ -2,6 +2,8 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { connect } from "../../mod.ts";
 import { shownJson, shownLine, shownText } from "../../lib/shown_text.ts";
+import type { Host } from "../../tasks/terminal/host.ts";
+import { shownHost } from "../../tasks/terminal/shown_host.ts";
 import { cli, folder, KEY } from "./support.ts";
 
 const PASSWORD = "Tr4de-pass";
@@ -58,6 +60,23 @@ for (const isOk of [true, false]) {
     }
   });
 }
+
+Deno.test("what is drawn over keeps our own codes, and holds none of a broker's and no secret", () => {
+  const drawn: string[] = [];
+  const draw = (codes: string, text = "") => void drawn.push(codes, text);
+  const world = { draw, errTerminal: { draw, columns: () => 80 }, color: false } as Partial<Host> as Host;
+  const host = shownHost(world, { figures: false });
+  host.hide?.(PASSWORD);
+  host.draw("\x1b[2A\r\x1b[J", `${EVIL}\x1b[2A`);
+  host.errTerminal!.draw("\r\x1b[K", `${EVIL}\x1b[2A`);
+  host.errTerminal!.draw("\x1b[?25h");
+  const [board, boardText, tree, treeText, ...end] = drawn;
+  assertEquals([board, tree, ...end], ["\x1b[2A\r\x1b[J", "\r\x1b[K", "\x1b[?25h", ""]);
+  for (const text of [boardText!, treeText!]) {
+    assert(!SHOWN_WRONG.test(text) && !text.includes(PASSWORD), JSON.stringify(text));
+    assertStringIncludes(text, "owned");
+  }
+});
 
 Deno.test("doctor and login show no trade password of six digits that a broker repeats", async () => {
   await using server = Deno.serve(

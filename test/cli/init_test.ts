@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { relative } from "../../tasks/commands/bodies/init/toolkit.ts";
-import { findFolder, writeAll } from "../../tasks/commands/bodies/init/work_folder.ts";
-import { InterruptedError } from "../../tasks/commands/exit_codes.ts";
+import { relative } from "../../tasks/commands/init/toolkit.ts";
+import { findFolder, writeAll } from "../../tasks/commands/init/work_folder.ts";
+import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
 import { cli, directEnvOf, envOf, folder, simulate, simulatePlatform, trustEnv } from "./support.ts";
 
 const all = [
@@ -122,9 +122,9 @@ Deno.test("init adapts the ready recipes, and keeps their comments", async () =>
   assertEquals(
     await Deno.readTextFile(`${temp.path}/us/recipes/end_of_day.yaml`),
     `# yaml-language-server: $schema=../recipe.schema.json
-# Exports the last five trading days of your markets every evening, and checks that everything adds up.
-# Just after the close a day is provisional, as its fees are not there yet; before the next open they are, and the
-# day becomes final. Days that are final are kept as they are.
+# Exports the last five trading days of your markets after the close and before the open, and checks the totals.
+# After the close, a day is provisional because its fees are not known yet. Before the next open the fees are known, and
+# the day becomes final. Final days do not change.
 #
 # To change: the markets and accounts, the calendar of the market that you trade most, how many days back, the folder.
 name: end-of-day
@@ -139,7 +139,7 @@ steps:
     uses: export-day-book
     with:
       markets: [us]
-      # For an account without futures: [securities]. A list that the broker refuses keeps the days provisional.
+      # For an account without futures: [securities]. If the broker rejects a query, the days stay provisional.
       accounts: [securities]
       sessions: \${{ params.sessions }}
       out: out/day-books
@@ -179,7 +179,7 @@ Deno.test("init for a gateway: commands, script and notebook reach the one that 
   await assertFine(path);
   const settings = await Deno.readTextFile(`${path}/hsgate.yaml`);
   assertStringIncludes(settings, `transport: gateway\ngatewayUrl: ${HSGATE_GATEWAY_URL}\n`);
-  assertStringIncludes(settings, "\nledger: hsgate.db\n");
+  assertStringIncludes(settings, "\nstore: hsgate.db\n");
 
   const doctor = await deno(path, ["task", "hsgate", "doctor", "--json"], secrets);
   assertEquals(doctor.code, 0, doctor.out + doctor.err);
@@ -307,7 +307,7 @@ Deno.test("init refuses flags that do not fit, before it writes", async () => {
     [["--calendar", "XHKX"], 'Cannot take "XHKX" for the exchange: did you mean "XHKG"?'],
     [["--connect", "direct", "--gateway", "http://127.0.0.1:1"], "Cannot take --gateway"],
     [["--connect", "simulator", "--auth-url", "https://host"], "Cannot take --auth-url"],
-    [["--auth-url", "http://host"], "plain HTTP is taken on loopback alone"],
+    [["--auth-url", "http://host"], "plain HTTP is accepted only on loopback"],
   ];
   for (const [flags, expected] of cases) {
     const { code, err } = await cli(["init", path, "--yes", ...flags]);

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { processHost } from "../../tasks/commands/host.ts";
-import { clientOf } from "../../tasks/commands/session.ts";
+import { processHost } from "../../tasks/terminal/host.ts";
+import { clientOf } from "../../tasks/commands/shared/session.ts";
 import { ORDER, TENCENT } from "../conformance/house.ts";
 
 const host = processHost();

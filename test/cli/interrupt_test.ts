@@ -1,12 +1,12 @@
-/** What a hangup, and a second and a third Ctrl-C, do while a write is on its way. */
+/** Tests hangup and repeated Ctrl-C while a write waits for its answer. */
 import { assert, assertEquals } from "@std/assert";
 import type { SimulatedGateway } from "../../lib/simulator/gateway/mod.ts";
 import { cli, envOf, simulate } from "./support.ts";
 
-const SENT = "hsgate: stopping; orders.place was sent, and its answer is waited for\n";
+const SENT = "hsgate: stopping; waiting for the answer to orders.place, which was sent\n";
 const WAITING =
-  "hsgate: orders.place is on its way, and its answer is waited for; a third Ctrl-C ends this at once, and " +
-  "then nobody knows whether it happened: look in orders.today";
+  "hsgate: waiting for the answer to orders.place, which was sent; a third Ctrl-C ends the program at once, and " +
+  "then the outcome is unknown: look in orders.today";
 
 /** Starts the program against a gateway whose answer takes its time, and resolves once it has asked. */
 async function asking(
@@ -67,13 +67,13 @@ Deno.test("a third Ctrl-C during a write ends at once with 5, and says where to 
   await seen(WAITING);
   child.kill("SIGINT");
   await seen(
-    "hsgate: ended while orders.place was on its way, and it may have happened: look in orders.today",
+    "hsgate: ended without the answer to orders.place; it may have happened: look in orders.today",
   );
   const { code, out } = await ended();
   assertEquals([code, out], [5, ""]);
 });
 
-Deno.test("a second Ctrl-C without a write on its way ends at once with 130, and says nothing", async () => {
+Deno.test("a second Ctrl-C without a write in progress ends at once with 130 and prints nothing", async () => {
   await using gateway = await simulate();
   const { child, ended } = await asking("read", gateway, 50_000);
   child.kill("SIGINT");

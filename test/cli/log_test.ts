@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { Ledger } from "../../lib/runner/ledger.ts";
-import { markPath } from "../../lib/runner/ledger_mark.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { markPath } from "../../lib/store/mark.ts";
 import { cli, envOf, folder, MORNING, simulate, spawned, start } from "./runner_support.ts";
 import { directEnvOf, simulatePlatform } from "./support.ts";
 
@@ -14,9 +14,9 @@ steps:
 `;
 
 /** Brings a schedule that was just seen for the first time to a day before, so that a slot has passed. */
-function wind(ledger: string, back: string): void {
-  using open = new Ledger(ledger);
-  open.run("update schedule set watermark = ?, updated_at = 0", Date.parse(back));
+async function wind(store: string, back: string): Promise<void> {
+  await using open = await openSqlite(store);
+  await open.run("update schedule set watermark = ?, updated_at = 0", Date.parse(back));
 }
 
 /** A spawned process takes the real time, so that its slots must be of now. */
@@ -25,10 +25,10 @@ const often = beat.replace("calendar: XHKG, at: open+30m", "every: 1s").replace(
 Deno.test("schedule writes JSON lines with level, run key and trace where nobody watches, columns where somebody does", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
-  const ledger = `${dir.path}/ledger.db`;
-  const words = ["schedule", dir.path, "--ledger", ledger, "--once"];
+  const store = `${dir.path}/store.db`;
+  const words = ["schedule", dir.path, "--store", store, "--once"];
   await cli(words, { env: envOf(gateway) });
-  wind(ledger, "2025-08-14T00:00:00Z");
+  await wind(store, "2025-08-14T00:00:00Z");
   const lines = (await cli(words, { env: envOf(gateway) })).out.trim().split("\n").map((line) =>
     JSON.parse(line)
   );
@@ -51,11 +51,11 @@ Deno.test("schedule writes JSON lines with level, run key and trace where nobody
     assert(/^[0-9a-f]{32}$/.test(line.traceId), JSON.stringify(line));
     if (line.runKey === row.runKey) assertEquals(line.traceId, row.traceId);
   }
-  const shown = await cli(["runs", "show", "beat/main/2025-08-15", "--ledger", ledger]);
+  const shown = await cli(["runs", "show", "beat/main/2025-08-15", "--store", store]);
   assertStringIncludes(shown.out, "never  skipped  0.0 s\n  condition\n");
-  for (const path of [ledger, markPath(ledger)]) await Deno.remove(path);
+  for (const path of [store, markPath(store)]) await Deno.remove(path);
   await cli(words, { env: envOf(gateway) });
-  wind(ledger, "2025-08-14T10:00:00Z");
+  await wind(store, "2025-08-14T10:00:00Z");
   const text = (await cli(words, { env: envOf(gateway), columns: 120 })).out;
   assertEquals(
     // Whole: a trace that was cut could not be looked up.
@@ -82,11 +82,11 @@ Deno.test("schedule leaves out log lines below its level, by flag and by setting
     ] as const
   ) {
     await using dir = await folder({ "beat.yaml": beat });
-    const ledger = `${dir.path}/ledger.db`;
-    const words = ["schedule", dir.path, "--ledger", ledger, "--once", "--json", ...flags];
+    const store = `${dir.path}/store.db`;
+    const words = ["schedule", dir.path, "--store", store, "--once", "--json", ...flags];
     const world = { env: { ...envOf(gateway), ...env } };
     await cli(words, world);
-    wind(ledger, "2025-08-14T00:00:00Z");
+    await wind(store, "2025-08-14T00:00:00Z");
     const { code, out } = await cli(words, world);
     assertEquals(code, 0);
     const levels = out.trim().split("\n").filter(Boolean).map((line) => String(JSON.parse(line).level));
@@ -166,16 +166,16 @@ export default defineStep({
 `,
     "late.yaml": beat.replace("name: beat", "name: late").replace("2h", "1s"),
     "deno.json": JSON.stringify({
-      imports: { "hsgate/recipes": new URL("../../lib/steps/mod.ts", import.meta.url).href },
+      imports: { "hsgate/recipes": new URL("../../lib/recipes/mod.ts", import.meta.url).href },
     }),
   });
-  const ledger = `${dir.path}/ledger.db`;
-  const words = ["schedule", dir.path, "--ledger", ledger, "--once"];
+  const store = `${dir.path}/store.db`;
+  const words = ["schedule", dir.path, "--store", store, "--once"];
   const env = { ...envOf(gateway), ...otlp.env };
   await spawned(words, { env: envOf(gateway) });
   {
-    using open = new Ledger(ledger);
-    open.run("update schedule set watermark = watermark - 604800000 where recipe = 'late'");
+    await using open = await openSqlite(store);
+    await open.run("update schedule set watermark = watermark - 604800000 where recipe = 'late'");
   }
   await new Promise((resolve) => setTimeout(resolve, 1100));
   const { code, out, err } = await spawned(words, { env });
@@ -185,7 +185,7 @@ export default defineStep({
 
   const runs = spans.filter(({ name }) => name === "hsgate.run");
   assert(runs.length >= 1, `${runs.length} runs`);
-  using open = new Ledger(ledger);
+  await using open = await openSqlite(store);
   for (const run of runs) {
     const attributes = plainOf(run.attributes);
     assertEquals([attributes["hsgate.recipe"], attributes["hsgate.outcome"], run.parentSpanId], [
@@ -193,7 +193,7 @@ export default defineStep({
       "ok",
       "",
     ]);
-    const row = open.get<{ trace_id: string; span_id: string }>(
+    const row = await open.get<{ trace_id: string; span_id: string }>(
       "select trace_id, span_id from run where run_key = ?",
       String(attributes["hsgate.run.key"]),
     );
@@ -244,7 +244,7 @@ export default defineStep({
 Deno.test("schedule takes no package for OpenTelemetry, and loads what makes figures only with OTEL_DENO", async () => {
   const root = new URL("../../", import.meta.url);
   const { stdout } = await new Deno.Command(Deno.execPath(), {
-    args: ["info", "--json", new URL("tasks/commands/bodies/schedule.ts", root).pathname],
+    args: ["info", "--json", new URL("tasks/commands/schedule/body.ts", root).pathname],
     stderr: "null",
   }).output();
   const text = new TextDecoder().decode(stdout);
@@ -253,10 +253,10 @@ Deno.test("schedule takes no package for OpenTelemetry, and loads what makes fig
     modules: { specifier: string; dependencies?: { isDynamic?: boolean; code?: { specifier: string } }[] }[];
   } = JSON.parse(text);
   const importers = graph.modules.flatMap(({ specifier, dependencies = [] }) =>
-    dependencies.filter(({ code }) => code?.specifier?.endsWith("lib/runner/metrics.ts"))
+    dependencies.filter(({ code }) => code?.specifier?.endsWith("lib/runner/run/metrics.ts"))
       .map(({ isDynamic }) => [specifier.slice(root.href.length), isDynamic])
   );
-  assertEquals(importers, [["tasks/commands/bodies/observers.ts", true]]);
+  assertEquals(importers, [["tasks/commands/shared/observers.ts", true]]);
 });
 
 Deno.test("call over the direct transport leaves no secret in spans, and refuses addresses that hold some", async () => {
@@ -332,7 +332,7 @@ async function bytesBelow(path: string): Promise<string> {
   return text;
 }
 
-Deno.test("no secret is in the ledger, the log, the files, the telemetry or the list of processes", async () => {
+Deno.test("no secret is in the store, the log, the files, the telemetry or the list of processes", async () => {
   const password = "Tr4de-Pa55word";
   const key = "MDEyMzQ1Njc4OWFiY2RlZg==";
   const token = "tok/en&77=secret";
@@ -353,7 +353,7 @@ steps:
   - { id: leak, uses: ./leak_step.ts, with: { token: "\${secret:token}" } }
   - { id: worse, uses: ./leak_step.ts, with: { token: "\${secret:token}", fail: true } }
 notify:
-  - { on: failure, with: { webhook: "\${secret:hook}", data: "see the ledger" } }
+  - { on: failure, with: { webhook: "\${secret:hook}", data: "see the store" } }
 `,
     "leak_step.ts": `import { defineStep } from "hsgate/recipes";
 export default defineStep({
@@ -369,7 +369,7 @@ export default defineStep({
 });
 `,
     "deno.json": JSON.stringify({
-      imports: { "hsgate/recipes": new URL("../../lib/steps/mod.ts", import.meta.url).href },
+      imports: { "hsgate/recipes": new URL("../../lib/recipes/mod.ts", import.meta.url).href },
     }),
   });
   const env = {
@@ -384,7 +384,7 @@ export default defineStep({
   };
   const out = `${dir.path}/kept`;
   await Deno.mkdir(out);
-  const words = ["schedule", dir.path, "--ledger", `${out}/ledger.db`, "--out", out];
+  const words = ["schedule", dir.path, "--store", `${out}/store.db`, "--out", out];
   const process = start(words, { env });
   const stdout = new Response(process.stdout).text();
   const stderr = new Response(process.stderr).text();
@@ -405,9 +405,9 @@ export default defineStep({
   assert(isTold(), printed.slice(0, 2_000));
   files += await bytesBelow(out);
 
-  const shown = await cli(["runs", "--ledger", `${out}/ledger.db`, "--json", "--state", "failed"]);
+  const shown = await cli(["runs", "--store", `${out}/store.db`, "--json", "--state", "failed"]);
   const runKey: string = JSON.parse(shown.out)[0].key;
-  const details = (await cli(["runs", "show", runKey, "--ledger", `${out}/ledger.db`, "--json"])).out;
+  const details = (await cli(["runs", "show", runKey, "--store", `${out}/store.db`, "--json"])).out;
   assertStringIncludes(details, '"header":"Basic bWU6[secret]"');
   assertStringIncludes(details, "the token is [secret]");
   assert(hook.asked.some((each) => each.startsWith("/alive-6f0c4a51 ")), "the scheduler is alive");

@@ -30,9 +30,9 @@ const byWebhook = (port: number) =>
 
 interface Work extends AsyncDisposable {
   path: string;
-  ledger: string;
+  store: string;
   env: Record<string, string>;
-  /** Runs a command line with the ledger. */
+  /** Runs a command line with the store. */
   hsgate(...words: string[]): Promise<{ code: number; out: string; err: string }>;
 }
 
@@ -41,13 +41,13 @@ async function work(text: string): Promise<Work> {
   const gateway = stack.use(await simulate());
   const dir = stack.use(await folder());
   const path = `${dir.path}/eod.yaml`;
-  const ledger = `${dir.path}/l.db`;
+  const store = `${dir.path}/l.db`;
   await Deno.writeTextFile(path, text);
   await trustAll(path);
-  const env = { ...envOf(gateway), HSGATE_LEDGER: ledger };
+  const env = { ...envOf(gateway), HSGATE_STORE: store };
   return {
     path,
-    ledger,
+    store,
     env,
     hsgate: (...words) => cli(words, { env, files: { [path]: text } }),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
@@ -135,14 +135,14 @@ Deno.test("run --manual sends the fallback when the first channel is dead, and s
   assertEquals(hook.texts.length, 1);
 });
 
-Deno.test("a run without a ledger says that it sends no notices", async () => {
+Deno.test("a run without a store says that it sends no notices", async () => {
   await using at = await work(recipeText(byWebhook(deadPort())));
-  delete at.env.HSGATE_LEDGER;
+  delete at.env.HSGATE_STORE;
   const { code, err } = await at.hsgate("run", at.path);
   assertEquals(code, 0);
   assertStringIncludes(
     err,
-    'hsgate: warning: "eod" names notices, and a run without a ledger sends none: use --ledger',
+    'hsgate: warning: "eod" names notices, and a run without a store sends none: use --store',
   );
 });
 
@@ -168,8 +168,8 @@ Deno.test("notify --test sends a test by every channel of a recipe, whatever bec
     test('2 of "eod" by chat'),
     test('2 of "eod" by webhook (fallback)'),
   ]);
-  // No ledger was made for it.
-  await assertNoFile(at.ledger);
+  // No store was made for it.
+  await assertNoFile(at.store);
   assertEquals((await at.hsgate("notify", at.path)).code, 2);
 });
 

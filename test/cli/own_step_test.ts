@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { stepEnvironment } from "../../lib/steps/own_step_env.ts";
+import { stepEnvironment } from "../../lib/recipes/own_step_env.ts";
 import { cli, envOf, folder, simulate, spawned } from "./runner_support.ts";
 
 const PASSWORD = "Tr4de-Pa55word";
@@ -52,7 +52,7 @@ Deno.test("what a step of one's own prints is logged through the redactor, and g
     "talk.yaml": "name: talk\nsteps: [{ id: chat, uses: ./chatter_step.ts }]\n",
     "chatter_step.ts": chatter,
     "deno.json": JSON.stringify({
-      imports: { "hsgate/recipes": new URL("../../lib/steps/mod.ts", import.meta.url).href },
+      imports: { "hsgate/recipes": new URL("../../lib/recipes/mod.ts", import.meta.url).href },
     }),
   });
   const env = {
@@ -67,7 +67,7 @@ Deno.test("what a step of one's own prints is logged through the redactor, and g
   assertEquals(plain.code, 0, plain.err);
   const { steps } = JSON.parse(plain.out);
   assertEquals(steps[0].output, { city: "Hong Kong", telemetry: "none", hidden: "NotCapable" });
-  const kept = await spawned([...words, "--ledger", `${dir.path}/ledger.db`], { env });
+  const kept = await spawned([...words, "--store", `${dir.path}/store.db`], { env });
   assertEquals(kept.code, 0, kept.err);
   const out = plain.out + kept.out;
   const err = plain.err + kept.err;

@@ -1,8 +1,8 @@
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { connectConfigured } from "../../lib/client/configured.ts";
 import { distrustOf, readOwned } from "../../lib/owned_files.ts";
 import { folder } from "./runner_support.ts";
-import { envOf, simulate, spawned, trustAll } from "./support.ts";
+import { envOf, simulate, spawned, start, trustAll } from "./support.ts";
 
 const isRoot = Deno.build.os !== "windows" && Deno.uid() === 0;
 const ignore = Deno.build.os === "windows";
@@ -27,7 +27,7 @@ Deno.test({
     const run = (words: string[]) => spawned([...words, ...config, "--json"]);
     // The control: nobody else can have written them.
     const sound = await run(["call", "account.funds", '{"market":"hk"}']);
-    assert(!sound.err.includes("Cannot believe"), sound.err);
+    assert(!sound.err.includes("Cannot trust"), sound.err);
     const commands = [
       ["call", "account.funds", '{"market":"hk"}'],
       ["doctor"],
@@ -50,7 +50,7 @@ Deno.test({
     Deno.chmodSync(at("pw"), 0o602);
     const secret = await run(commands[0]!);
     assertEquals(secret.code, 2);
-    assertStringIncludes(secret.err, `Cannot believe "${dir.path}/pw": others may write to it (mode 0602)`);
+    assertStringIncludes(secret.err, `Cannot trust "${dir.path}/pw": others may write to it (mode 0602)`);
     Deno.chmodSync(at("pw"), 0o600);
     Deno.chmodSync(dir.path, 0o757);
     const replaced = await run(commands[0]!);
@@ -58,7 +58,7 @@ Deno.test({
     assertStringIncludes(replaced.err, `others may replace it: they may write to the folder "`);
     // The control: in a sticky folder others cannot replace it.
     Deno.chmodSync(dir.path, 0o1777);
-    assert(!(await run(commands[0]!)).err.includes("Cannot believe"));
+    assert(!(await run(commands[0]!)).err.includes("Cannot trust"));
     Deno.chmodSync(dir.path, 0o700);
   },
 });
@@ -84,9 +84,9 @@ Deno.test({
       assertEquals(code, 2, err);
       assertStringIncludes(
         err,
-        `Cannot believe "${at(name)}": it belongs to user 4711, and this program runs as`,
+        `Cannot trust "${at(name)}": it belongs to user 4711, and this program runs as`,
       );
-      assertStringIncludes(err, `chown 0 "${at(name)}"`);
+      assertStringIncludes(err, `chown 0 ${at(name)}\n`);
       Deno.chownSync(at(name), 0, 0);
     }
     Deno.chownSync(dir.path, 4711, 4711);
@@ -131,7 +131,7 @@ Deno.test({
     Deno.chmodSync(`${dir.path}/hook`, 0o666);
     const { code, err } = await spawned(["run", `${dir.path}/r.yaml`]);
     assert(code !== 0, err);
-    assertStringIncludes(err, `Cannot believe "${dir.path}/hook": others may write to it (mode 0666)`);
+    assertStringIncludes(err, `Cannot trust "${dir.path}/hook": others may write to it (mode 0666)`);
   },
 });
 
@@ -155,9 +155,80 @@ Deno.test("readOwned() finds no file where there is none, and follows the link t
   assertEquals(await readOwned(`${dir.path}/none`), undefined);
   Deno.symlinkSync(`${dir.path}/data`, `${dir.path}/link`);
   Deno.chmodSync(`${dir.path}/data`, 0o440);
-  assertEquals(await readOwned(`${dir.path}/link`), {
-    text: "secret\n",
-    mode: 0o100440,
-    real: Deno.realPathSync(`${dir.path}/data`),
-  });
+  assertEquals(await readOwned(`${dir.path}/link`), { text: "secret\n", mode: 0o100440 });
+});
+
+/** How long a command may take before it counts as one that never ends. */
+const PATIENCE_MS = 60_000;
+
+/** Runs a command in a folder, and ends it when it waits for something that never comes. */
+async function ended(words: readonly string[], cwd: string): Promise<string> {
+  const process = start(words, { cwd });
+  const timer = setTimeout(() => process.kill("SIGKILL"), PATIENCE_MS);
+  const { signal, stdout, stderr } = await process.output();
+  clearTimeout(timer);
+  assertEquals(signal, null, `hsgate ${words.join(" ")} did not end`);
+  return [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
+}
+
+Deno.test({
+  name: "no command waits for a named pipe that lies in place of a file, or reads a file without end",
+  ignore,
+  async fn() {
+    const place = async (name: string) => {
+      const dir = await folder({});
+      await Deno.mkdir(`${dir.path}/recipes`);
+      await Deno.writeTextFile(`${dir.path}/recipes/r.yaml`, RECIPE.replace("\n", "\nconnect: simulator\n"));
+      return { ...dir, file: `${dir.path}/${name}` };
+    };
+    const cases: [name: string, commands: string[][], message: (name: string) => string][] = [
+      ["hsgate.yaml", [["check"], ["next"], ["doctor"]], (name) => `Cannot read "${name}": it is`],
+      ["hsgate.calendars.json", [["next"], ["run", "r"]], (name) => `Cannot read "${name}": it is`],
+      ["recipes/other.yaml", [["check"], ["schedule"]], (name) => `${name}:1:1: it is`],
+      ["key.pem", [["keys", "check", "key.pem"]], (name) => `Cannot read "${name}": it is`],
+      ["days.json", [["calendar", "update", "days.json"]], (name) => `"${name}": it is`],
+    ];
+    for (const [name, commands, message] of cases) {
+      await using dir = await place(name);
+      assert((await new Deno.Command("mkfifo", { args: [dir.file] }).output()).success);
+      for (const words of commands) {
+        const said = (await ended(words, dir.path)).replaceAll(/\s+/g, " ");
+        assertStringIncludes(said, `${message(name)} a named pipe: expected a regular file`);
+      }
+    }
+    // Three gigabytes that take no place on the disk.
+    for (const name of ["hsgate.yaml", "hsgate.calendars.json"]) {
+      await using dir = await place(name);
+      await Deno.writeTextFile(dir.file, "");
+      await Deno.truncate(dir.file, 3 * 1024 ** 3);
+      assertStringIncludes(await ended(["next"], dir.path), `Cannot read "${name}": the file is larger than`);
+    }
+  },
+});
+
+Deno.test({
+  name: "a day book's export waits for no named pipe in the folder of a day",
+  ignore,
+  async fn() {
+    await using dir = await folder({});
+    await Deno.mkdir(`${dir.path}/day`);
+    assert((await new Deno.Command("mkfifo", { args: [`${dir.path}/day/summary.json`] }).output()).success);
+    const { summaryIn } = await import("../../lib/day_book/folder/kept_day.ts");
+    const error = assertThrows(() => summaryIn(`${dir.path}/day`), TypeError);
+    assertStringIncludes(error.message, "it is a named pipe: expected a regular file");
+  },
+});
+
+Deno.test({
+  name: "settings may come from a pipe that a shell hands over for <(command)",
+  ignore,
+  async fn() {
+    const program = new URL("../../tasks/hsgate.ts", import.meta.url).pathname;
+    const { code, stderr } = await new Deno.Command("bash", {
+      args: ["-c", '"$0" run -A "$1" next --config <(echo timeoutMs: 0)', Deno.execPath(), program],
+      cwd: new URL("../../", import.meta.url),
+    }).output();
+    assertEquals(code, 2);
+    assertStringIncludes(new TextDecoder().decode(stderr), "timeoutMs (/dev/fd/");
+  },
 });

@@ -1,7 +1,7 @@
 /** From the command line: recipes that read what answers as of now, on days when their slots have passed. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { Ledger } from "../../lib/runner/ledger.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { cli, envOf, folder, simulate } from "./runner_support.ts";
 
 const evening = `name: evening
@@ -16,7 +16,7 @@ async function at(start: number, recipes: Record<string, string>) {
   const clock = new ManualClock(start);
   const gateway = await simulate({ fillsPerDay: 3, days: 3, clock });
   const dir = await folder(recipes);
-  const ledger = `${dir.path}/ledger.db`;
+  const store = `${dir.path}/store.db`;
   const world = () => {
     const files = Object.fromEntries(
       Object.entries(recipes).map(([name, text]) => [`${dir.path}/${name}`, text]),
@@ -25,12 +25,12 @@ async function at(start: number, recipes: Record<string, string>) {
   };
   return {
     path: dir.path,
-    run: (words: string[]) => cli([...words, "--ledger", ledger], world()),
-    runs() {
-      using opened = new Ledger(ledger);
-      return opened.all<{ line: string }>(
+    run: (words: string[]) => cli([...words, "--store", store], world()),
+    async runs() {
+      await using opened = await openSqlite(store);
+      return (await opened.all<{ line: string }>(
         "select run_key || ' ' || state || coalesce(' ' || reason, '') as line from run order by slot_at, run_key",
-      ).map(({ line }) => line.replace(/\/m\/\S+/, "/m/…"));
+      )).map(({ line }) => line.replace(/\/m\/\S+/, "/m/…"));
     },
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]();
@@ -39,7 +39,7 @@ async function at(start: number, recipes: Record<string, string>) {
   };
 }
 
-Deno.test("run is by hand, for now, when the day of its latest slot is over; a timer's start is not", async () => {
+Deno.test("run makes a manual run if the day of its latest slot is over; a timer's start does not", async () => {
   await using w = await at(SUNDAY, { "evening.yaml": evening });
   const path = `${w.path}/evening.yaml`;
   const first = await w.run(["run", path, "--json"]);
@@ -47,10 +47,10 @@ Deno.test("run is by hand, for now, when the day of its latest slot is over; a t
   assertEquals(JSON.parse(first.out).state, "ok");
   assertStringIncludes(
     first.err,
-    'hsgate: this is a run by hand, for now: step "fills" reads "fills.today" as of now, and slot ' +
+    'hsgate: this is a manual run for now: step "fills" reads "fills.today", which the broker reports only for the present, and slot ' +
       'evening/main/2025-08-15 has passed (2025-08-15 is over in Asia/Hong_Kong); for past days use "fills.history"\n',
   );
-  assertEquals(w.runs(), ["evening/m/… ok"]);
+  assertEquals(await w.runs(), ["evening/m/… ok"]);
   const timer = await w.run(["run", path, "--if-new"]);
   assertEquals(timer.code, 1, timer.err);
   assertStringIncludes(
@@ -58,11 +58,11 @@ Deno.test("run is by hand, for now, when the day of its latest slot is over; a t
     'Cannot read "fills.today" for 2025-08-15: the answer is as of now, and 2025-08-15 is over in Asia/Hong_Kong; ' +
       'use "fills.history" for a past day',
   );
-  assertEquals(w.runs(), ["evening/main/2025-08-15 failed step", "evening/m/… ok"]);
+  assertEquals(await w.runs(), ["evening/main/2025-08-15 failed step", "evening/m/… ok"]);
   // A slot that somebody has begun is run once, as ever.
   const again = await w.run(["run", path]);
-  assertEquals([again.code, w.runs().length], [1, 2]);
-  assertStringIncludes(again.out, "was run before and ended as failed");
+  assertEquals([again.code, (await w.runs()).length], [1, 2]);
+  assertStringIncludes(again.out, "has already run and ended as failed");
   // The control: on the evening itself the slot is run, also three quarters of an hour late.
   await using friday = await at(Date.parse("2025-08-15T17:30:00+08:00"), { "evening.yaml": evening });
   const late = await friday.run(["run", `${friday.path}/evening.yaml`, "--json"]);
@@ -82,7 +82,7 @@ Deno.test("backfill and rerun refuse days that are over with exit code 2, and ch
         '2025-08-13 is over in Asia/Hong_Kong; use "fills.history" for a past day',
     );
   }
-  assertEquals(w.runs(), []);
+  assertEquals(await w.runs(), []);
   await w.run(["run", `${w.path}/evening.yaml`, "--if-new"]);
   const { code, out, err } = await w.run(["rerun", "evening/main/2025-08-15", ...where]);
   assertEquals([code, out], [2, ""]);
@@ -173,7 +173,7 @@ Deno.test("the second recipe of a new folder runs on a Sunday", async () => {
   await cli(["init", `${dir.path}/desk`, "--yes"]);
   const path = `${dir.path}/desk/recipes/morning_snapshot.yaml`;
   const run = (more: string[]) =>
-    cli(["run", path, "--ledger", `${dir.path}/l.db`, "--out", dir.path, "--json", ...more], {
+    cli(["run", path, "--store", `${dir.path}/l.db`, "--out", dir.path, "--json", ...more], {
       files: { [path]: Deno.readTextFileSync(path) },
       now: () => SUNDAY,
     });
@@ -189,7 +189,7 @@ Deno.test("the second recipe of a new folder runs on a Sunday", async () => {
   ]);
 });
 
-Deno.test("a run without a ledger sees its sessions, and a recipe within it those of the same day", async () => {
+Deno.test("a run without a store sees its sessions, and a recipe within it those of the same day", async () => {
   const days = (to: string) =>
     `steps:\n  - id: days\n    uses: convert-report\n    with:\n      to: ${to}.csv\n      rows: ` +
     '[{ day: "${{ session.date }}", before: "${{ previousSession.date }}" }]\n';

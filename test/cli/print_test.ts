@@ -1,12 +1,12 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { Ledger } from "../../lib/runner/ledger.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Quote } from "../../lib/operations/quotes.ts";
-import { changePercent, priceText, shortCount } from "../../tasks/commands/bodies/quote_line.ts";
+import { changePercent, priceText, shortCount } from "../../tasks/commands/quote/line.ts";
 import { commands } from "../../tasks/commands/table.ts";
 import { cli, envOf, folder, simulate } from "./runner_support.ts";
-import { UsageError } from "../../tasks/commands/exit_codes.ts";
-import type { Host } from "../../tasks/commands/host.ts";
-import { fit, plain, table, tableLines, widthOf, wrapped } from "../../tasks/commands/print.ts";
+import { UsageError } from "../../tasks/terminal/exit_codes.ts";
+import type { Host } from "../../tasks/terminal/host.ts";
+import { fit, plain, table, tableLines, widthOf, wrapped } from "../../tasks/terminal/print.ts";
 
 // Only the members that printing reads.
 const terminal = (columns: number) =>
@@ -83,11 +83,11 @@ Deno.test("table() shows the columns that a person chose, in that order and whol
   const wrong = assertThrows(() => table(terminal(40), columns, rows, { columns: "key,resaon" }), UsageError);
   assertEquals(
     wrong.message,
-    'Cannot show column "resaon": there are key, reason, trace; did you mean "reason"?',
+    'Cannot show column "resaon": expected one of key, reason, trace; did you mean "reason"?',
   );
   assertEquals(
     tableLines(terminal(60), columns, rows).at(-1),
-    "(cut: reason; --columns chooses, --json has all)",
+    "(cut: reason; --columns selects columns, --json prints all)",
   );
 });
 
@@ -135,7 +135,7 @@ Deno.test("tableLines() keeps the column that must be seen, and says that others
     assertEquals(tableLines(terminal(width), columns, [{}]), [
       head,
       head.toUpperCase(),
-      `(left out: ${left}; --columns chooses, --json has all)`,
+      `(omitted: ${left}; --columns selects columns, --json prints all)`,
     ]);
   }
 });
@@ -187,19 +187,19 @@ Deno.test("every command that prints a list takes --columns, and refuses columns
   assertEquals(named.toSorted(), [...Object.keys(lists), "watch"].toSorted());
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({});
-  const ledger = `${dir.path}/l.db`;
+  const store = `${dir.path}/l.db`;
   {
-    using made = new Ledger(ledger);
-    made.run(
+    await using made = await openSqlite(store);
+    await made.run(
       `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, due_at, state, recipe_sha, trace_id)
         values ('a/m/1', 'a', '', 'manual', 'read', 0, 0, 'ok', '00', '1')`,
     );
-    made.run(
+    await made.run(
       `insert into outbox (dedupe_key, channel, body, next_try, run_key, created_at)
         values ('a/m/1/0', 'mail', '{"notice":0,"place":0}', 0, 'a/m/1', 0)`,
     );
   }
-  const env = { ...envOf(gateway), HSGATE_LEDGER: ledger };
+  const env = { ...envOf(gateway), HSGATE_STORE: store };
   for (const [name, [words, columns, header]] of Object.entries(lists)) {
     const more = name === "export day-book" ? ["--out", `${dir.path}/out`] : [];
     const run = (...flags: string[]) => cli([...words, ...more, ...flags], { env, columns: 30 });
@@ -209,7 +209,7 @@ Deno.test("every command that prints a list takes --columns, and refuses columns
     const before = gateway.state().callsTaken;
     const wrong = await run("--columns", `${columns},nonsense`);
     assertEquals([wrong.code, wrong.out], [2, ""], name);
-    assertStringIncludes(wrong.err, 'Cannot show column "nonsense": there are ');
+    assertStringIncludes(wrong.err, 'Cannot show column "nonsense": expected one of ');
     const both = await run("--columns", columns, "--json");
     assertEquals([both.code, both.out], [2, ""], name);
     assertStringIncludes(both.err, "Cannot use --columns with --json");
@@ -217,7 +217,7 @@ Deno.test("every command that prints a list takes --columns, and refuses columns
   }
   const live = await cli(["watch", "00700.HK", "--columns", "nonsense"], { env, columns: 80 });
   assertEquals(live.code, 2);
-  assertStringIncludes(live.err, 'Cannot show column "nonsense": there are symbol, last, ');
+  assertStringIncludes(live.err, 'Cannot show column "nonsense": expected one of symbol, last, ');
   const piped = await cli(["watch", "00700.HK", "--columns", "last"], { env });
   assertEquals([piped.code, piped.out], [2, ""]);
 });

@@ -31,7 +31,7 @@ Deno.test({
       await Deno.mkdir(made);
       await Deno.chmod(made, 0o700);
       const ran = await cli(
-        ["run", `${dir.path}/report.yaml`, "--ledger", `${made}/ledger.db`, "--out", `${made}/out`],
+        ["run", `${dir.path}/report.yaml`, "--store", `${made}/store.db`, "--out", `${made}/out`],
         { env, files: { [`${dir.path}/report.yaml`]: recipe } },
       );
       assertEquals(ran.code, 0, ran.err);
@@ -41,7 +41,7 @@ Deno.test({
       const open = modesBelow(made).filter((line) => !/^(600|700) /.test(line));
       assertEquals(open, []);
       const seen = modesBelow(made).join("\n");
-      for (const file of ["ledger.db", "summary.json", "fills.csv", "hsgate.yaml"]) {
+      for (const file of ["store.db", "summary.json", "fills.csv", "hsgate.yaml"]) {
         assertEquals(seen.includes(file), true, `${file} was written at all`);
       }
     } finally {

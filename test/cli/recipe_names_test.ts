@@ -41,12 +41,24 @@ Deno.test("recipes go by their own name and by their file's, in every command", 
   assertEquals(none.code, 2);
   assertStringIncludes(none.err, 'Cannot run "okrek": there is no such recipe; did you mean "okrec"?');
 
-  const ledger = ["--ledger", "ledger.db"];
-  assertEquals((await run("run", "look_around", "--manual", ...ledger)).code, 0);
-  const paused = await run("pause", "look_around", ...ledger);
+  // Commands that take files and folders take the same names.
+  for (const words of [["trust", "--yes"], ["check"]]) {
+    for (const given of ["okrec", "look_around"]) {
+      const named = await run(...words, given, "--json");
+      assertEquals([words, given, named.code], [words, given, 0], named.err);
+      assertStringIncludes(named.out, "look_around.yaml");
+      assertEquals(named.out.includes('"other"'), false, named.out);
+    }
+    const unknown = await run(...words, "okrek");
+    assertEquals(unknown.code, 2);
+    assertStringIncludes(unknown.err, 'there is no "okrek"; did you mean "okrec"?');
+  }
+  const store = ["--store", "store.db"];
+  assertEquals((await run("run", "look_around", "--manual", ...store)).code, 0);
+  const paused = await run("pause", "look_around", ...store);
   assertEquals([paused.code, paused.out], [0, "okrec is paused\n"], paused.err);
-  const resumed = await run("resume", "look_around.yaml", ...ledger);
-  assertStringIncludes(resumed.out, "okrec goes on from now");
-  const runs = await run("runs", "look_around", "--json", ...ledger);
+  const resumed = await run("resume", "look_around.yaml", ...store);
+  assertStringIncludes(resumed.out, "okrec is resumed from now");
+  const runs = await run("runs", "look_around", "--json", ...store);
   assertEquals(JSON.parse(runs.out).length >= 1, true, runs.err);
 });

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { Ledger } from "../../lib/runner/ledger.ts";
-import { fileLines } from "../../tasks/commands/bodies/file_lines.ts";
-import { eventLogger } from "../../tasks/commands/bodies/run_log.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { fileLines } from "../../tasks/commands/run/summaries.ts";
+import { eventLogger } from "../../tasks/commands/run/log.ts";
 import { cli, folder } from "./runner_support.ts";
 
 const book = (out: string, to: string) =>
@@ -36,9 +36,9 @@ interface Row {
   final: number;
 }
 
-const rowsOf = (path: string) => {
-  using ledger = new Ledger(path);
-  return ledger.all<Row>("select * from artifact order by business_day, dataset, revision");
+const rowsOf = async (path: string) => {
+  await using store = await openSqlite(path);
+  return await store.all<Row>("select * from artifact order by business_day, dataset, revision");
 };
 
 async function sha256Of(path: string): Promise<string> {
@@ -49,35 +49,35 @@ async function sha256Of(path: string): Promise<string> {
 async function runBook(path: string, to: string, env: Record<string, string> = {}) {
   const text = book("books", to);
   await Deno.writeTextFile(`${path}/book.yaml`, text);
-  const words = ["run", `${path}/book.yaml`, "--ledger", `${path}/l.db`, "--out", path];
+  const words = ["run", `${path}/book.yaml`, "--store", `${path}/l.db`, "--out", path];
   const outcome = await cli(words, { env, files: { [`${path}/book.yaml`]: text } });
   return { ...outcome, key: /run key (\S+)/.exec(outcome.out)?.[1] ?? "" };
 }
 
-Deno.test("export-day-book names every file in the ledger with its hash, and equal ones once", async () => {
+Deno.test("export-day-book names every file in the store with its hash, and equal ones once", async () => {
   await using dir = await folder({});
   const first = await runBook(dir.path, "2025-08-13");
   assertEquals(first.code, 0, first.err);
   const day = `${dir.path}/books/2025-08-13`;
-  const rows = rowsOf(`${dir.path}/l.db`);
+  const rows = await rowsOf(`${dir.path}/l.db`);
   assertEquals(rows.map(({ dataset }) => dataset), NAMES.map((name) => `day-book/${name}`));
   for (const { uri, sha256, bytes, business_day, revision, final } of rows) {
     assertEquals({ sha256, bytes }, { sha256: await sha256Of(uri), bytes: (await Deno.stat(uri)).size });
     assertEquals([business_day, revision, final], ["2025-08-13", 1, 1]);
   }
-  const shown = await cli(["runs", "show", first.key, "--ledger", `${dir.path}/l.db`]);
+  const shown = await cli(["runs", "show", first.key, "--store", `${dir.path}/l.db`]);
   for (const name of NAMES) assertStringIncludes(shown.out, `${day}/${name}`);
   assertStringIncludes(first.out, `\nwrote ${day}/ (12 files)\n`);
 
   const second = await runBook(dir.path, "2025-08-14");
   assertEquals(
-    rowsOf(`${dir.path}/l.db`).map(({ business_day, revision }) => [business_day, revision]),
+    (await rowsOf(`${dir.path}/l.db`)).map(({ business_day, revision }) => [business_day, revision]),
     ["2025-08-13", "2025-08-14"].flatMap((each) => NAMES.map(() => [each, 1])),
   );
   const next = `${dir.path}/books/2025-08-14/`;
   assertStringIncludes(second.out, `\nkept ${day}/ (12 files)\nwrote ${next} (12 files)\n`);
 
-  // Without a ledger too it is told which of them were there before.
+  // Without a store too it is told which of them were there before.
   const path = `${dir.path}/book.yaml`;
   const plain = await cli(["run", path, "--out", dir.path], {
     files: { [path]: await Deno.readTextFile(path) },
@@ -92,9 +92,9 @@ Deno.test("export-day-book fails when rows of its files hold a secret, and names
     HSGATE_TRADE_PASSWORD: "hk/2025-08-13/fund_j",
   });
   assertEquals(code, 1);
-  assertStringIncludes(out, '/fund_journal.csv": it holds the value of a secret');
+  assertStringIncludes(out, '/fund_journal.csv": it contains the value of a secret');
   assertEquals(
-    rowsOf(`${dir.path}/l.db`).map(({ dataset }) => dataset),
+    (await rowsOf(`${dir.path}/l.db`)).map(({ dataset }) => dataset),
     ["day-book/columns.json", "day-book/fills.csv", "day-book/fills.jsonl"],
     err,
   );
@@ -106,7 +106,7 @@ Deno.test("export-day-book names the days before the one that it stopped at", as
   const { code } = await runBook(dir.path, "2025-08-14"); // the second folder is no day book
   assertEquals(code, 1);
   assertEquals(
-    rowsOf(`${dir.path}/l.db`).map(({ business_day }) => business_day),
+    (await rowsOf(`${dir.path}/l.db`)).map(({ business_day }) => business_day),
     NAMES.map(() => "2025-08-13"),
   );
 });

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { releaseLease, takeLease } from "../../lib/runner/leases.ts";
-import { Ledger } from "../../lib/runner/ledger.ts";
+import { releaseLease, takeLease } from "../../lib/runner/queries/leases.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { SimulatedGateway } from "../../lib/simulator/gateway/mod.ts";
 import { cli, envOf, folder, MORNING, simulate } from "./runner_support.ts";
 
@@ -15,8 +15,8 @@ steps:
 /** Has the scheduler look every second. */
 const beat =
   "name: beat\nschedule: { every: 1s }\nsteps: [{ id: a, uses: orders.today, with: { market: hk } }]\n";
-/** Ledgers of tests lie in a folder for temporary files. */
-const VOLATILE = { HSGATE_VOLATILE_LEDGER: "allow" };
+/** Stores of tests lie in a folder for temporary files. */
+const VOLATILE = { HSGATE_VOLATILE_STORE: "allow" };
 
 /** How many orders a gateway has taken today. */
 async function ordersAt(gateway: SimulatedGateway): Promise<number> {
@@ -29,9 +29,9 @@ async function ordersAt(gateway: SimulatedGateway): Promise<number> {
   return found.length;
 }
 
-const rowsOf = (path: string) => {
-  using ledger = new Ledger(path);
-  return ledger.all<{ state: string; kind: string; reason: string | null; account: string | null }>(
+const rowsOf = async (path: string) => {
+  await using store = await openSqlite(path);
+  return await store.all<{ state: string; kind: string; reason: string | null; account: string | null }>(
     "select state, kind, reason, account from run where kind = 'manual' order by rowid",
   );
 };
@@ -49,20 +49,20 @@ Deno.test("schedule sends no order of a run by hand that waits for another accou
   const name = `account:gateway ${new URL(b.info.gatewayUrl).host}`;
   const lease = { name, holder: "4711 x other/main/2025-08-15" };
   {
-    using ledger = new Ledger(path);
-    takeLease(ledger, { ...lease, now: MORNING, until: MORNING + 600_000 });
+    await using store = await openSqlite(path);
+    await takeLease(store, { ...lease, now: MORNING, until: MORNING + 600_000 });
   }
   const stop = new AbortController();
   const started = performance.now();
   const now = () => MORNING + Math.floor(performance.now() - started);
   const env = { ...envOf(a), ...VOLATILE };
-  const schedule = cli(["schedule", dir.path, "--ledger", path, "--text"], {
+  const schedule = cli(["schedule", dir.path, "--store", path, "--text"], {
     env,
     signal: stop.signal,
     now,
   });
   const byHand = (seconds: string) =>
-    cli(["run", file, "--ledger", path, "--manual", "--wait", seconds], {
+    cli(["run", file, "--store", path, "--manual", "--wait", seconds], {
       env: { ...envOf(b), ...VOLATILE },
       files: { [file]: buy },
       now,
@@ -72,22 +72,22 @@ Deno.test("schedule sends no order of a run by hand that waits for another accou
   assertEquals([refused.code, await sent()], [4, [0, 0]], refused.out);
   assertStringIncludes(
     refused.out,
-    'was not run: it waited for run "other/main/2025-08-15", which has the trade login',
+    'was not run: it waited for run "other/main/2025-08-15", which uses the trade login',
   );
-  assertEquals(rowsOf(path).map(({ state, reason }) => [state, reason]), [["cancelled", "account"]]);
+  assertEquals((await rowsOf(path)).map(({ state, reason }) => [state, reason]), [["cancelled", "account"]]);
   // The account is free before it gives up.
   const waiting = byHand("30");
   await pause(2_500);
   {
-    using ledger = new Ledger(path);
-    releaseLease(ledger, name, lease.holder);
+    await using store = await openSqlite(path);
+    await releaseLease(store, name, lease.holder);
   }
   const { code, out } = await waiting;
   await pause(1_500);
   stop.abort();
   const scheduled = await schedule;
   assertEquals([code, await sent(), scheduled.code], [0, [0, 1], 0], out);
-  assertEquals(rowsOf(path).map(({ state, kind, account }) => [state, kind, account]), [
+  assertEquals((await rowsOf(path)).map(({ state, kind, account }) => [state, kind, account]), [
     ["cancelled", "manual", null],
     ["ok", "manual", name.replace("account:", "")],
   ]);
@@ -100,56 +100,60 @@ Deno.test("run says of a run that somebody else has what its row says, and never
   const path = `${dir.path}/l.db`;
   const file = `${dir.path}/buy.yaml`;
   const run = () =>
-    cli(["run", file, "--ledger", path, "--wait", "0"], {
+    cli(["run", file, "--store", path, "--wait", "0"], {
       env: { ...envOf(gateway), ...VOLATILE },
       files: { [file]: buy.replace("1h30m", "1h") },
       now: () => MORNING + 60_000,
     });
   const first = await run();
   assertEquals(first.code, 0, first.out + first.err);
-  const set = (sql: string) => {
-    using ledger = new Ledger(path);
-    ledger.run(`update run set ${sql}`);
+  const set = async (sql: string) => {
+    await using store = await openSqlite(path);
+    await store.run(`update run set ${sql}`);
   };
   const key = "buy/main/2025-08-15";
   for (
     const [sql, code, words] of [
-      ["state = 'ok'", 0, `${key} was run before and ended as ok; a slot is run once`],
-      ["reason = 'settled'", 0, `${key} was begun before, and a person settled it as ok; a slot is run once`],
-      ["state = 'failed', reason = 'step'", 1, `${key} was run before and ended as failed (step)`],
-      ["state = 'failed'", 1, "look at the account's orders before you write again"],
+      ["state = 'ok'", 0, `${key} has already run and ended as ok; a slot runs only once`],
+      [
+        "reason = 'resolved'",
+        0,
+        `${key} was already started, and a person resolved it as ok; a slot runs only once`,
+      ],
+      ["state = 'failed', reason = 'step'", 1, `${key} has already run and ended as failed (step)`],
+      ["state = 'failed'", 1, "check the account's orders before you write again"],
       [
         "state = 'unknown', reason = 'write'",
         5,
-        `${key} was begun by another process, and the outcome of what it wrote is unknown`,
+        `another process started ${key}, and the outcome of its write is unknown`,
       ],
-      ["state = 'waiting_recovery'", 5, "until then nothing more is written"],
+      ["state = 'waiting_recovery'", 5, "until then no recipe may write on the account"],
       [
         `state = 'running', holder = 'x', lease_until = ${MORNING + 600_000}`,
         4,
-        `${key} is being run by another process`,
+        `another process is running ${key}`,
       ],
     ] as const
   ) {
-    set(sql);
+    await set(sql);
     const { code: ended, out } = await run();
     assertEquals(ended, code, out);
     assertStringIncludes(out, words);
   }
   // Another recipe of the account waits for the same answer of a person, however long it waits.
-  set("state = 'unknown', reason = 'write', holder = null, lease_until = null");
+  await set("state = 'unknown', reason = 'write', holder = null, lease_until = null");
   const other = `${dir.path}/other.yaml`;
-  const held = await cli(["run", other, "--ledger", path, "--wait", "0"], {
+  const held = await cli(["run", other, "--store", path, "--wait", "0"], {
     env: { ...envOf(gateway), ...VOLATILE },
     files: { [other]: otherText },
     now: () => MORNING + 60_000,
   });
   assertStringIncludes(
     held.out + held.err,
-    "was not run: the outcome of what an earlier run wrote is unknown",
+    "was not run: the outcome of an earlier run's write is unknown",
   );
-  assertStringIncludes(held.out, `"deno task hsgate runs show ${key}" says where to look`);
-  assertStringIncludes(held.out, `settle ${key} ok|failed`);
+  assertStringIncludes(held.out, `"deno task hsgate runs show ${key}" lists what to check`);
+  assertStringIncludes(held.out, `resolve ${key} ok|failed`);
   assert(!held.out.includes("waits longer"), held.out);
 });
 
@@ -167,9 +171,9 @@ Deno.test({
     const path = `${dir.path}/l.db`;
     const { tasks } = (await import("../../deno.json", { with: { type: "json" } })).default;
     const root = new URL("../../", import.meta.url).pathname;
-    const line = `exec ${
-      tasks.hsgate.command.replace("deno", Deno.execPath())
-    } run ${dir.path}/r.yaml --ledger ${path}`;
+    const line = `exec env ${
+      tasks.hsgate.command.replace(" deno ", ` ${Deno.execPath()} `)
+    } run ${dir.path}/r.yaml --store ${path}`;
     const terminal = new Deno.Command("/usr/bin/script", {
       args: ["-qec", line, "/dev/null"],
       cwd: root,
@@ -188,7 +192,12 @@ Deno.test({
     // The terminal is closed, as by a line that goes dead.
     terminal.kill("SIGKILL");
     await Promise.all([terminal.status, reader.cancel(), terminal.stdin.close().catch(() => {})]);
-    for (let tries = 0; tries < 100 && rowsOf(path)[0]?.state === "running"; tries++) await pause(100);
-    assertEquals(rowsOf(path).map(({ state, reason }) => [state, reason]), [["cancelled", "stopped"]]);
+    for (let tries = 0; tries < 100 && (await rowsOf(path))[0]?.state === "running"; tries++) {
+      await pause(100);
+    }
+    assertEquals((await rowsOf(path)).map(({ state, reason }) => [state, reason]), [[
+      "cancelled",
+      "stopped",
+    ]]);
   },
 });

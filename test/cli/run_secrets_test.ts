@@ -18,7 +18,7 @@ export default defineStep({
 `;
 
 const imports = JSON.stringify({
-  imports: { "hsgate/recipes": new URL("../../lib/steps/mod.ts", import.meta.url).href },
+  imports: { "hsgate/recipes": new URL("../../lib/recipes/mod.ts", import.meta.url).href },
 });
 
 const read = "  - { id: leak, uses: ./leak_step.ts }\n";
@@ -27,7 +27,7 @@ const write = "  - { id: sweep, uses: cancel-open-orders, with: { markets: [hk] 
 const writer =
   "name: w\nschedule: { calendar: XHKG, at: open+30m }\nwindow: XHKG.open..XHKG.close-10m\nsteps:\n";
 
-Deno.test("run takes the secrets of the settings out of all that it writes, without a ledger and dry", async () => {
+Deno.test("run takes the secrets of the settings out of all that it writes, without a store and dry", async () => {
   await using gateway = await simulate({ tradePassword: PASSWORD });
   const env = { ...envOf(gateway), HSGATE_TRADE_PASSWORD: PASSWORD };
   await using dir = await folder({
@@ -84,7 +84,7 @@ export default defineStep({
   const path = `${dir.path}/r.yaml`;
   const files = { [path]: await Deno.readTextFile(path) };
   const why = "is too short to be taken out of logs and files, which needs four characters or six digits";
-  const ways = [["run", path], ["run", path, "--manual", "--ledger", `${dir.path}/l.db`]];
+  const ways = [["run", path], ["run", path, "--manual", "--store", `${dir.path}/l.db`]];
   for (const words of ways) {
     const { code, out, err } = await cli(words, { env, files });
     assertEquals(code, 0, err);
@@ -97,7 +97,7 @@ export default defineStep({
   const often = (await Deno.readTextFile(path)).replace("calendar: XHKG, at: open+30m", "every: 1s");
   await Deno.writeTextFile(path, often);
   await trustAll(path);
-  const words = ["schedule", path, "--ledger", `${dir.path}/s.db`, "--once"];
+  const words = ["schedule", path, "--store", `${dir.path}/s.db`, "--once"];
   await spawned(words, { env });
   await new Promise((resolve) => setTimeout(resolve, 1100));
   const { err } = await spawned(words, { env });

@@ -1,17 +1,17 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { operations } from "../../lib/operations/mod.ts";
-import { recoverExpired, settleRun } from "../../lib/runner/recovery.ts";
-import { leaseHolder, takeLease } from "../../lib/runner/leases.ts";
-import { Ledger } from "../../lib/runner/ledger.ts";
-import { checkTogether } from "../../lib/runner/nested.ts";
-import { compileRecipe } from "../../lib/steps/mod.ts";
+import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/recovery.ts";
+import { leaseHolder, takeLease } from "../../lib/runner/queries/leases.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { checkTogether } from "../../lib/runner/run/nested.ts";
+import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { gateway as gatewayTransport } from "../../lib/transports/gateway.ts";
-import { Connections } from "../../tasks/commands/bodies/run_connections.ts";
-import { shortResult } from "../../tasks/commands/bodies/run_result.ts";
-import { showRun } from "../../tasks/commands/bodies/run_show.ts";
-import { RunTree, seconds, summaryLines, type TreeEvent } from "../../tasks/commands/bodies/run_tree.ts";
-import type { Host } from "../../tasks/commands/host.ts";
+import { Connections } from "../../tasks/commands/run/connections.ts";
+import { shortResult } from "../../tasks/commands/run/summaries.ts";
+import { showRun } from "../../tasks/commands/run/show.ts";
+import { RunTree, seconds, summaryLines, type TreeEvent } from "../../tasks/commands/run/tree.ts";
+import type { Host } from "../../tasks/terminal/host.ts";
 import { cli, envOf, folder, MORNING, simulate, trustAll } from "./runner_support.ts";
 import {
   directEnvOf,
@@ -30,8 +30,8 @@ const simulated =
 const beat = `name: beat\nschedule: { calendar: XHKG, at: open+30m }\nmisfire: { grace: 2h }\n${funds}`;
 /** A gateway that is not there. */
 const NOWHERE = { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" };
-/** Ledgers of tests lie in a folder for temporary files. */
-const VOLATILE = { HSGATE_VOLATILE_LEDGER: "allow" };
+/** Stores of tests lie in a folder for temporary files. */
+const VOLATILE = { HSGATE_VOLATILE_STORE: "allow" };
 
 const assertMatch = (text: string, pattern: RegExp) => assert(pattern.test(text), `${pattern} in "${text}"`);
 
@@ -42,9 +42,11 @@ async function runIn(path: string, words: string[], env: Record<string, string> 
   return await cli(["run", file, ...words.slice(1)], { env, files, ...signal !== undefined && { signal } });
 }
 
-const rowsOf = (path: string) => {
-  using ledger = new Ledger(path);
-  return ledger.all<{ run_key: string; state: string; kind: string; reason: string | null; params: string }>(
+const rowsOf = async (path: string) => {
+  await using store = await openSqlite(path);
+  return await store.all<
+    { run_key: string; state: string; kind: string; reason: string | null; params: string }
+  >(
     "select run_key, state, kind, reason, params from run order by run_key",
   );
 };
@@ -59,8 +61,8 @@ Deno.test("run gives a recipe that names the simulator one of its own, whatever 
     /^hsgate: connected to a simulated broker \(seed 7, at 2025-08-15T10:3\d:\d\d\+08:00\); nothing reaches a real one\n$/,
   );
   assertEquals(typeof JSON.parse(here.out).steps[0].output.totalAssets, "string");
-  const ledger = `${dir.path}/l.db`;
-  const kept = await runIn(dir.path, ["r.yaml", "--json", "--ledger", ledger], NOWHERE);
+  const store = `${dir.path}/l.db`;
+  const kept = await runIn(dir.path, ["r.yaml", "--json", "--store", store], NOWHERE);
   const { key, ran, state, simulated: isSimulated } = JSON.parse(kept.out);
   assertEquals([kept.code, ran, state, isSimulated], [0, true, "ok", true]);
   // A recipe without a schedule is one to run by hand, under a key that sorts by time.
@@ -74,19 +76,21 @@ Deno.test("schedule runs a recipe against the simulator beside one against a gat
     "b.yaml": beat.replace("name: beat", "name: play\nconnect: simulator"),
   });
   const file = `${dir.path}/l.db`;
-  const words = ["schedule", dir.path, "--ledger", file, "--once"];
+  const words = ["schedule", dir.path, "--store", file, "--once"];
   await cli(words, { env: envOf(gateway) });
   {
-    using ledger = new Ledger(file);
-    ledger.run("update schedule set watermark = ?, updated_at = 0", MORNING - 3_600_000);
+    await using store = await openSqlite(file);
+    await store.run("update schedule set watermark = ?, updated_at = 0", MORNING - 3_600_000);
   }
   assertEquals((await cli(words, { env: envOf(gateway) })).code, 0);
-  assertEquals(rowsOf(file).map(({ run_key, state }) => [run_key, state]), [
+  assertEquals((await rowsOf(file)).map(({ run_key, state }) => [run_key, state]), [
     ["beat/main/2025-08-15", "ok"],
     ["play/main/2025-08-15", "ok"],
   ]);
-  using ledger = new Ledger(file);
-  const names = ledger.all<{ name: string }>("select name from lease order by name").map(({ name }) => name);
+  await using store = await openSqlite(file);
+  const names = (await store.all<{ name: string }>("select name from lease order by name")).map(({ name }) =>
+    name
+  );
   assertEquals(names, [
     `account:gateway ${new URL(gateway.info.gatewayUrl).host}`,
     `account:simulator 1 now of process ${Deno.pid}`,
@@ -113,7 +117,7 @@ Deno.test("run refuses flags that contradict a recipe before anything is sent", 
     [["at.yaml"], "connect.simulator.at: expected a time with its offset"],
   ];
   for (const [words, reason] of cases) {
-    for (const more of [[], ["--ledger", `${dir.path}/l.db`], ["--dry-run"]]) {
+    for (const more of [[], ["--store", `${dir.path}/l.db`], ["--dry-run"]]) {
       const { code, out, err } = await runIn(dir.path, [...words, ...more], envOf(gateway));
       assertEquals([code, out], [2, ""], `${words.join(" ")} ${more.join(" ")}: ${err}`);
       assertStringIncludes(err, reason);
@@ -141,19 +145,19 @@ Deno.test("run takes the gateway that a recipe names, and sends it no password o
   assertEquals([same.code, same.err], [0, ""]);
 });
 
-Deno.test("run connects a recipe directly where it says so, with and without a ledger", async () => {
+Deno.test("run connects a recipe directly where it says so, with and without a store", async () => {
   await using platform = await simulatePlatform();
   await using leases = await leaseFolder();
   await using dir = await folder({ "r.yaml": `name: r\nconnect: direct\n${funds}` });
   const { HSGATE_TRANSPORT: _, ...env } = directEnvOf(platform.info, leases.path);
   assertEquals((await runIn(dir.path, ["r.yaml", "--json"], env)).code, 0);
   const file = `${dir.path}/l.db`;
-  const kept = await runIn(dir.path, ["r.yaml", "--ledger", file], env);
+  const kept = await runIn(dir.path, ["r.yaml", "--store", file], env);
   assertEquals(kept.code, 0, kept.err);
-  using ledger = new Ledger(file);
+  await using store = await openSqlite(file);
   // Named after the public key, from which nobody reads the account.
   assertMatch(
-    ledger.get<{ name: string }>("select name from lease")!.name,
+    (await store.get<{ name: string }>("select name from lease"))!.name,
     /^account:direct trade-[0-9a-f]{12}$/,
   );
 });
@@ -192,11 +196,11 @@ Deno.test("checkTogether() keeps a recipe for the simulator and one for an accou
   }
 });
 
-Deno.test("run --ledger says what to do next when the slot was run before, and --manual runs it anyway", async () => {
+Deno.test("run --store says what to do next when the slot was run before, and --manual runs it anyway", async () => {
   await using gateway = await simulate();
   await using dir = await folder({ "r.yaml": beat });
   const file = `${dir.path}/l.db`;
-  const env = { ...envOf(gateway), HSGATE_LEDGER: file };
+  const env = { ...envOf(gateway), HSGATE_STORE: file };
   const first = await runIn(dir.path, ["r.yaml"], env);
   assertEquals(first.code, 0, first.err);
   const [step, end, key] = first.out.trimEnd().split("\n");
@@ -207,13 +211,16 @@ Deno.test("run --ledger says what to do next when the slot was run before, and -
   const second = await runIn(dir.path, ["r.yaml"], env);
   assertEquals([second.code, second.out], [
     0,
-    "beat/main/2025-08-15 was run before and ended as ok; a slot is run once\n" +
-    '  -> "deno task hsgate runs show beat/main/2025-08-15" tells more; ' +
-    `"deno task hsgate run ${dir.path}/r.yaml --manual" runs the recipe all the same\n`,
+    "beat/main/2025-08-15 has already run and ended as ok; a slot runs only once\n" +
+    '  -> "deno task hsgate runs show beat/main/2025-08-15" shows details; ' +
+    `"deno task hsgate run ${dir.path}/r.yaml --manual" runs the recipe anyway\n`,
   ]);
   const manual = await runIn(dir.path, ["r.yaml", "--manual", "--json"], env);
   assertMatch(JSON.parse(manual.out).key, /^beat\/m\/01/);
-  assertEquals(rowsOf(file).map(({ kind, state }) => [kind, state]), [["manual", "ok"], ["live", "ok"]]);
+  assertEquals((await rowsOf(file)).map(({ kind, state }) => [kind, state]), [["manual", "ok"], [
+    "live",
+    "ok",
+  ]]);
 });
 
 Deno.test("run --param gives values of the recipe's types, and refuses what does not fit with the nearest name", async () => {
@@ -230,9 +237,9 @@ Deno.test("run --param gives values of the recipe's types, and refuses what does
   ) => ["--param", each]);
   const here = await runIn(dir.path, ["r.yaml", "--json", ...given], envOf(gateway));
   assertEquals(here.code, 0, here.err);
-  const kept = await runIn(dir.path, ["r.yaml", "--ledger", file, "--manual", ...given], envOf(gateway));
+  const kept = await runIn(dir.path, ["r.yaml", "--store", file, "--manual", ...given], envOf(gateway));
   assertEquals(kept.code, 0, kept.err);
-  assertEquals(JSON.parse(rowsOf(file)[0]!.params), {
+  assertEquals(JSON.parse((await rowsOf(file))[0]!.params), {
     market: "us",
     days: 14,
     deep: true,
@@ -246,7 +253,7 @@ Deno.test("run --param gives values of the recipe's types, and refuses what does
     [["r.yaml", "--param", "days"], 'Cannot read --param "days": write NAME=VALUE'],
     [["r.yaml", "--param", "days=1", "--param", "days=2"], "it stands there twice"],
     [["needs.yaml"], 'day: expected a date such as "2025-08-15"'],
-    [["r.yaml", "--ledger", file, "--param", "days=1"], "slots are run with the recipe's own parameters"],
+    [["r.yaml", "--store", file, "--param", "days=1"], "slots run with the recipe's own parameters"],
   ];
   for (const [words, reason] of wrong) {
     const { code, out, err } = await runIn(dir.path, words, envOf(gateway));
@@ -273,16 +280,16 @@ steps:
   - { id: last, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "1" } }
 `;
 
-Deno.test("run refuses a recipe that writes without a ledger, with the command line that runs it", async () => {
+Deno.test("run refuses a recipe that writes without a store, with the command line that runs it", async () => {
   await using dir = await folder({ "w.yaml": write, "r.yaml": beat });
   const { code, out, err } = await runIn(dir.path, ["w.yaml"], NOWHERE);
   assertEquals([code, out], [2, ""]);
-  assertStringIncludes(err, `try deno task hsgate run ${dir.path}/w.yaml --ledger hsgate.db\n`);
+  assertStringIncludes(err, `try deno task hsgate run ${dir.path}/w.yaml --store hsgate.db\n`);
   const manual = await runIn(dir.path, ["r.yaml", "--manual"], NOWHERE);
   assertEquals(manual.code, 2);
   assertStringIncludes(
     manual.err,
-    `try deno task hsgate run ${dir.path}/r.yaml --ledger hsgate.db --manual\n`,
+    `try deno task hsgate run ${dir.path}/r.yaml --store hsgate.db --manual\n`,
   );
 });
 
@@ -292,7 +299,7 @@ const sweep = (more = "", name = "w") =>
   "steps: [{ id: all, uses: cancel-open-orders, with: { markets: [hk] } }]\n";
 
 /** A gateway with orders that are open, which counts the cancels that reach it. */
-async function withOpenOrders(count: number, onCancel: (nth: number) => void = () => {}) {
+async function withOpenOrders(count: number, onCancel: (nth: number) => void | Promise<void> = () => {}) {
   const gateway = await simulate();
   await using client = createClient(
     gatewayTransport({ url: gateway.info.gatewayUrl, tradePasswordKey: KEY }),
@@ -305,21 +312,21 @@ async function withOpenOrders(count: number, onCancel: (nth: number) => void = (
     await client.orders.place({ ...order, price: `30${nth}`, orderType: "enhanced-limit" });
   }
   let cancels = 0;
-  const door = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+  const endpoint = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const { pathname } = new URL(request.url);
     const answer = await fetch(`${gateway.info.gatewayUrl}${pathname}`, {
       method: request.method,
       headers: { "content-type": "application/json" },
       body: await request.text(),
     });
-    if (pathname.endsWith("/TradeCancelEntrust")) onCancel(++cancels);
+    if (pathname.endsWith("/TradeCancelEntrust")) await onCancel(++cancels);
     return new Response(await answer.text(), { status: answer.status });
   });
   return {
-    env: { ...envOf(gateway), ...VOLATILE, HSGATE_GATEWAY_URL: `http://127.0.0.1:${door.addr.port}` },
+    env: { ...envOf(gateway), ...VOLATILE, HSGATE_GATEWAY_URL: `http://127.0.0.1:${endpoint.addr.port}` },
     cancels: () => cancels,
     async [Symbol.asyncDispose]() {
-      await door.shutdown();
+      await endpoint.shutdown();
       await gateway.close();
     },
   };
@@ -330,14 +337,14 @@ Deno.test("run --manual of a recipe that writes keeps to its window, whatever fl
   await using dir = await folder({ "w.yaml": sweep() });
   const file = `${dir.path}/l.db`;
   for (const more of [[], ["--force-deadline"]]) {
-    const early = await runIn(dir.path, ["w.yaml", "--ledger", file, "--manual", ...more], broker.env);
+    const early = await runIn(dir.path, ["w.yaml", "--store", file, "--manual", ...more], broker.env);
     assertEquals([early.code, early.out], [2, ""]);
     assertStringIncludes(
       early.err,
-      'Cannot run "w" by hand now: it writes, and its window opens at 2025-08-15T07:20:00Z; no flag lifts that',
+      'Cannot start a manual run of "w" now: it writes, and its window opens at 2025-08-15T07:20:00Z; no flag overrides that',
     );
   }
-  assertEquals([broker.cancels(), rowsOf(file)], [0, []]);
+  assertEquals([broker.cancels(), await rowsOf(file)], [0, []]);
 });
 
 Deno.test("run refuses another time for a recipe that writes, unless its broker is simulated or it is dry", async () => {
@@ -350,7 +357,7 @@ Deno.test("run refuses another time for a recipe that writes, unless its broker 
   const inWindow = ["--now", "2025-08-15T15:30:30+08:00"];
   const yesterday = ["--now", "2025-08-14T15:30:30+08:00"];
   for (const more of [inWindow, yesterday, [...inWindow, "--manual"], [...inWindow, "--force-deadline"]]) {
-    const { code, out, err } = await runIn(dir.path, ["w.yaml", "--ledger", file, ...more], broker.env);
+    const { code, out, err } = await runIn(dir.path, ["w.yaml", "--store", file, ...more], broker.env);
     assertEquals([code, out], [2, ""], more.join(" "));
     assertStringIncludes(err, 'Cannot run "w" with --now: it writes, and orders go out at the real time');
     assertStringIncludes(err, `w.yaml --dry-run --now ${more[1]}"`);
@@ -358,12 +365,14 @@ Deno.test("run refuses another time for a recipe that writes, unless its broker 
   assertEquals(await Deno.stat(file).then(() => true, () => false), false);
   const dry = await runIn(dir.path, ["w.yaml", "--dry-run", ...inWindow], broker.env);
   assertEquals(dry.code, 0, dry.err);
-  const simulated = await runIn(dir.path, ["s.yaml", "--ledger", file, ...inWindow], {
+  const simulated = await runIn(dir.path, ["s.yaml", "--store", file, ...inWindow], {
     ...NOWHERE,
     ...VOLATILE,
   });
   assertEquals(simulated.code, 0, simulated.err);
-  assertEquals(rowsOf(file).map(({ run_key, state }) => `${run_key} ${state}`), ["s/main/2025-08-15 ok"]);
+  assertEquals((await rowsOf(file)).map(({ run_key, state }) => `${run_key} ${state}`), [
+    "s/main/2025-08-15 ok",
+  ]);
   assertEquals(broker.cancels(), 0);
 });
 
@@ -376,7 +385,7 @@ Deno.test("run --force-deadline lifts the deadline of a slot, for reads and writ
   const file = `${dir.path}/l.db`;
   const runAt = async (name: string, time: string, more: string[] = []) => {
     const path = `${dir.path}/${name}`;
-    return await cli(["run", path, "--ledger", file, "--json", ...more], {
+    return await cli(["run", path, "--store", file, "--json", ...more], {
       env: broker.env,
       files: { [path]: await Deno.readTextFile(path) },
       now: () => Date.parse(`2025-08-15T${time}+08:00`),
@@ -395,8 +404,8 @@ Deno.test("run --force-deadline lifts the deadline of a slot, for reads and writ
   assertEquals([closed.code, broker.cancels()], [2, 0]);
   assertStringIncludes(
     closed.err,
-    'Cannot run "w/main/2025-08-15" now: it writes, and its window closed at 2025-08-15T07:45:00Z; a deadline can ' +
-      "be lifted, the window of a recipe that writes cannot",
+    'Cannot run "w/main/2025-08-15" now: it writes, and its window closed at 2025-08-15T07:45:00Z; you can override ' +
+      "a deadline, but not the window of a recipe that writes",
   );
   assertEquals(stateOf(await runAt("w.yaml", "15:40", ["--force-deadline"])), "ok undefined");
   assertEquals(broker.cancels(), 1);
@@ -406,24 +415,27 @@ Deno.test("run whose lease is lost between two cancels sends no more of them and
   await using dir = await folder({ "w.yaml": sweep() });
   const file = `${dir.path}/l.db`;
   let now = Date.parse("2025-08-15T15:30:30+08:00");
-  await using broker = await withOpenOrders(3, (nth) => {
+  await using broker = await withOpenOrders(3, async (nth) => {
     if (nth > 1) return;
-    // The machine sleeps, another process finds the run without a lease, and a person settles it.
+    // The machine sleeps, another process finds the run without a lease, and a person resolves it.
     now += 40_000;
-    using ledger = new Ledger(file);
-    const [{ runKey, state } = { runKey: "", state: "" }] = recoverExpired(ledger, now);
+    await using store = await openSqlite(file);
+    const [{ runKey, state } = { runKey: "", state: "" }] = await recoverExpired(store, now);
     assertEquals([runKey, state], ["w/main/2025-08-15", "waiting_recovery"]);
-    settleRun(ledger, { runKey, state: "failed", actor: "me", now });
+    await resolveOutcome(store, { runKey, state: "failed", actor: "me", now });
   });
   const path = `${dir.path}/w.yaml`;
-  const { code, err } = await cli(["run", path, "--ledger", file], {
+  const { code, err } = await cli(["run", path, "--store", file], {
     env: broker.env,
     files: { [path]: sweep() },
     now: () => now,
   });
   assertEquals([code, broker.cancels()], [5, 1]);
-  assertStringIncludes(err, 'step "all" had sent orders.cancel (done) before that, and nothing after it');
-  assertEquals(rowsOf(file).map(({ state, reason }) => `${state} ${reason}`), ["failed settled"]);
+  assertStringIncludes(
+    err,
+    'lost the lease to another process; before that, step "all" had sent orders.cancel (done)',
+  );
+  assertEquals((await rowsOf(file)).map(({ state, reason }) => `${state} ${reason}`), ["failed resolved"]);
 });
 
 Deno.test("run --dry-run plans every write and calls none", async () => {
@@ -436,7 +448,7 @@ Deno.test("run --dry-run plans every write and calls none", async () => {
   for (const { name } of writes) {
     gateway.faults.arm({ kind: "delay", operation: name, ms: 1, when: "request", times: 9 });
   }
-  const env = { ...envOf(gateway), WHO: "hunter22", HSGATE_LEDGER: `${dir.path}/l.db` };
+  const env = { ...envOf(gateway), WHO: "hunter22", HSGATE_STORE: `${dir.path}/l.db` };
   const words = ["w.yaml", "--dry-run", "--param", "quantity=200"];
   const { code, out } = await runIn(dir.path, [...words, "--json"], env);
   assertEquals(code, 0);
@@ -480,7 +492,7 @@ Deno.test("run --dry-run plans every write and calls none", async () => {
   ]);
   assertEquals(gateway.state().faults.struck, {});
   const names = [...Deno.readDirSync(dir.path)].map((entry) => entry.name);
-  assertEquals(names, ["w.yaml"], "no ledger and no file");
+  assertEquals(names, ["w.yaml"], "no store and no file");
   const text = (await runIn(dir.path, words, env)).out;
   for (
     const line of [
@@ -529,38 +541,38 @@ Deno.test("run --wait says for whom it waits, ends with 4, and leaves no run by 
   const file = `${dir.path}/l.db`;
   const name = `account:gateway ${new URL(gateway.info.gatewayUrl).host}`;
   {
-    using ledger = new Ledger(file);
+    await using store = await openSqlite(file);
     const lease = { name, holder: "4711 other/main/2025-08-15", now: MORNING, until: MORNING + 600_000 };
-    assert(takeLease(ledger, lease) !== undefined);
+    assert(await takeLease(store, lease) !== undefined);
   }
-  const words = ["r.yaml", "--ledger", file, "--manual"];
+  const words = ["r.yaml", "--store", file, "--manual"];
   const { code, out, err } = await runIn(dir.path, [...words, "--wait", "1"], envOf(gateway));
   assertEquals(code, 4);
   assertStringIncludes(
     err,
-    'hsgate: waiting up to 1 s for run "other/main/2025-08-15", which has the trade login; Ctrl-C ends the waiting',
+    'hsgate: waiting up to 1 s for run "other/main/2025-08-15", which uses the trade login; Ctrl-C stops waiting',
   );
   assertStringIncludes(
     out,
-    'was not run: it waited for run "other/main/2025-08-15", which has the trade login',
+    'was not run: it waited for run "other/main/2025-08-15", which uses the trade login',
   );
   const stop = new AbortController();
   const waiting = runIn(dir.path, [...words, "--wait", "60"], envOf(gateway), stop.signal);
   setTimeout(() => stop.abort(), 300);
   const stopped = await waiting;
   assertEquals(stopped.code, 130);
-  assertStringIncludes(stopped.out, "was not run: the waiting was ended");
-  assertEquals(rowsOf(file).map(({ state, reason }) => [state, reason]), [
+  assertStringIncludes(stopped.out, "was not run: the wait was cancelled");
+  assertEquals((await rowsOf(file)).map(({ state, reason }) => [state, reason]), [
     ["cancelled", "account"],
     ["cancelled", "account"],
   ]);
-  using ledger = new Ledger(file);
-  assertEquals(leaseHolder(ledger, name, MORNING), "4711 other/main/2025-08-15");
+  await using store = await openSqlite(file);
+  assertEquals(await leaseHolder(store, name, MORNING), "4711 other/main/2025-08-15");
   const wrong = await runIn(dir.path, [...words, "--wait", "long"], envOf(gateway));
   assertEquals(wrong.code, 2);
 });
 
-Deno.test("run at Ctrl-C within a step that reads ends with 130, and the ledger knows", async () => {
+Deno.test("run at Ctrl-C within a step that reads ends with 130, and the store knows", async () => {
   await using gateway = await simulate();
   gateway.faults.arm({ kind: "delay", operation: "account.funds", ms: 20_000, when: "request", times: 9 });
   await using dir = await folder({ "r.yaml": beat });
@@ -568,8 +580,8 @@ Deno.test("run at Ctrl-C within a step that reads ends with 130, and the ledger 
   for (
     const [more, states] of [
       [[], []],
-      [["--ledger", file], ["due"]],
-      [["--ledger", file, "--manual"], ["cancelled", "due"]],
+      [["--store", file], ["due"]],
+      [["--store", file, "--manual"], ["cancelled", "due"]],
     ] as const
   ) {
     const stop = new AbortController();
@@ -583,7 +595,7 @@ Deno.test("run at Ctrl-C within a step that reads ends with 130, and the ledger 
     const { code } = await running;
     clearInterval(timer);
     assert(performance.now() - begun < 18_000); // before the answer
-    if (more.length > 0) assertEquals([code, rowsOf(file).map(({ state }) => state)], [130, states]);
+    if (more.length > 0) assertEquals([code, (await rowsOf(file)).map(({ state }) => state)], [130, states]);
   }
   // As a process of its own, with the signal that a terminal sends.
   const process = start(["run", `${dir.path}/r.yaml`], { env: envOf(gateway) });
@@ -597,7 +609,7 @@ Deno.test("run at Ctrl-C within a step that reads ends with 130, and the ledger 
   await process.stdout.cancel();
 });
 
-Deno.test("run runs another recipe as a step, with a ledger and without", async () => {
+Deno.test("run runs another recipe as a step, with a store and without", async () => {
   await using gateway = await simulate();
   await using dir = await folder({
     "outer.yaml":
@@ -608,7 +620,7 @@ Deno.test("run runs another recipe as a step, with a ledger and without", async 
   const here = await runIn(dir.path, ["outer.yaml", "--json"], envOf(gateway));
   assertEquals(here.code, 0, here.err);
   assertEquals(Object.keys(JSON.parse(here.out).steps[0].output), ["funds"]);
-  const kept = await runIn(dir.path, ["outer.yaml", "--ledger", `${dir.path}/l.db`], envOf(gateway));
+  const kept = await runIn(dir.path, ["outer.yaml", "--store", `${dir.path}/l.db`], envOf(gateway));
   assertEquals(kept.code, 0, kept.err);
   const [outer, inner] = kept.out.split("\n");
   assertMatch(outer!, /^✓ other {2}run/);
@@ -618,7 +630,7 @@ Deno.test("run runs another recipe as a step, with a ledger and without", async 
 Deno.test("run --json --events writes what happens to stderr, one object a line", async () => {
   await using gateway = await simulate();
   await using dir = await folder({ "r.yaml": beat });
-  for (const more of [[], ["--ledger", `${dir.path}/l.db`]]) {
+  for (const more of [[], ["--store", `${dir.path}/l.db`]]) {
     const { code, err } = await runIn(dir.path, ["r.yaml", "--json", "--events", ...more], envOf(gateway));
     const lines = err.trimEnd().split("\n").map((line) => JSON.parse(line));
     const types = lines.map(({ type }) => type);
@@ -632,7 +644,7 @@ Deno.test("run --json --events writes what happens to stderr, one object a line"
 
 Deno.test("run --json --events says as JSON too what it is connected to", async () => {
   await using dir = await folder({ "s.yaml": `${beat}connect: simulator\n` });
-  for (const more of [[], ["--ledger", `${dir.path}/l.db`]]) {
+  for (const more of [[], ["--store", `${dir.path}/l.db`]]) {
     const { code, err } = await runIn(dir.path, ["s.yaml", "--json", "--events", ...more], {});
     assertEquals(code, 0, err);
     const lines = err.trimEnd().split("\n").map((line) => JSON.parse(line));
@@ -719,7 +731,7 @@ function terminal(columns: () => number) {
     notes,
     host: {
       note: (line: string) => void notes.push(line),
-      errTerminal: { draw: (text: string) => void drawn.push(text), columns },
+      errTerminal: { draw: (codes: string, text = "") => void drawn.push(codes + text), columns },
       color: false,
       env: () => undefined,
       isTerminal: false,
@@ -787,7 +799,7 @@ Deno.test("shortResult() says in a few words what a step answered with", () => {
 
 Deno.test("run in a pipe writes no codes, whatever the terminal is called", async () => {
   await using dir = await folder({ "r.yaml": simulated });
-  const { code, out, err } = await spawned(["run", `${dir.path}/r.yaml`, "--ledger", `${dir.path}/l.db`], {
+  const { code, out, err } = await spawned(["run", `${dir.path}/r.yaml`, "--store", `${dir.path}/l.db`], {
     env: { TERM: "xterm-256color" },
   });
   assertEquals(code, 0, err);

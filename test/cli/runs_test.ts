@@ -1,22 +1,23 @@
+import { countWrite } from "../../lib/runner/queries/steps.ts";
 import { DatabaseSync } from "node:sqlite";
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { Ledger } from "../../lib/runner/ledger.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import { cli, envOf, folder, simulate, spawned } from "./runner_support.ts";
 
 const beat =
   "name: beat\nschedule: { calendar: XHKG, at: open+30m }\nmisfire: { action: skip, grace: 2h }\nsteps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
 
-/** A folder whose ledger holds two runs: one of the day before, too late to run, and one of this morning that ran. */
+/** A folder whose store holds two runs: one of the day before, too late to run, and one of this morning that ran. */
 async function history() {
   const gateway = await simulate({ fillsPerDay: 3 });
   const dir = await folder({ "beat.yaml": beat });
-  const file = `${dir.path}/ledger.db`;
-  const words = ["schedule", dir.path, "--ledger", file, "--once"];
+  const file = `${dir.path}/store.db`;
+  const words = ["schedule", dir.path, "--store", file, "--once"];
   await cli(words, { env: envOf(gateway) });
   {
     // The first look was on the Thursday before, at 08:00 in Hong Kong.
-    using ledger = new Ledger(file);
-    ledger.run("update schedule set watermark = ?, updated_at = 0", Date.parse("2025-08-14T00:00:00Z"));
+    await using store = await openSqlite(file);
+    await store.run("update schedule set watermark = ?, updated_at = 0", Date.parse("2025-08-14T00:00:00Z"));
   }
   const { code, err } = await cli(words, { env: envOf(gateway) });
   assertEquals([code, err], [0, ""]);
@@ -33,7 +34,7 @@ async function history() {
 
 Deno.test("runs lists runs newest first, and runs show tells one in full", async () => {
   await using h = await history();
-  const { code, out } = await cli(["runs", "beat", "--ledger", h.file, "--json"]);
+  const { code, out } = await cli(["runs", "beat", "--store", h.file, "--json"]);
   assertEquals(code, 0);
   const rows = JSON.parse(out);
   assertEquals(
@@ -43,10 +44,10 @@ Deno.test("runs lists runs newest first, and runs show tells one in full", async
       ["beat/main/2025-08-14", "skipped", "misfire", "2025-08-14T02:00:00Z"],
     ],
   );
-  const text = (await cli(["runs", "--ledger", h.file, "--state", "skipped"], { columns: 200 })).out;
+  const text = (await cli(["runs", "--store", h.file, "--state", "skipped"], { columns: 200 })).out;
   assertEquals(text.trimEnd().split("\n").length, 2);
   const shown = JSON.parse(
-    (await cli(["runs", "show", "beat/main/2025-08-15", "--ledger", h.file, "--json"])).out,
+    (await cli(["runs", "show", "beat/main/2025-08-15", "--store", h.file, "--json"])).out,
   );
   assertEquals([shown.state, shown.startedAt, shown.steps.length, shown.steps[0].id, shown.steps[0].state], [
     "ok",
@@ -55,24 +56,24 @@ Deno.test("runs lists runs newest first, and runs show tells one in full", async
     "orders",
     "ok",
   ]);
-  const print = (await cli(["runs", "show", "beat/main/2025-08-14", "--ledger", h.file])).out;
+  const print = (await cli(["runs", "show", "beat/main/2025-08-14", "--store", h.file])).out;
   assertStringIncludes(print, "misfire");
 });
 
 Deno.test("why says in one line what happened, or why nothing did", async () => {
   await using h = await history();
   const why = async (date: string) => {
-    const { code, out } = await cli(["why", "beat", date, "--ledger", h.file, "--recipes", h.path]);
+    const { code, out } = await cli(["why", "beat", date, "--store", h.file, "--recipes", h.path]);
     assertEquals(code, 0);
     return out;
   };
   assertEquals(
     await why("2025-08-15"),
-    "beat/main/2025-08-15 ran and ended well at 2025-08-15 10:30 Asia/Hong_Kong, begun 30 min after it was due\n",
+    "beat/main/2025-08-15 ran and succeeded at 2025-08-15 10:30 Asia/Hong_Kong, begun 30 min after it was due\n",
   );
   assertEquals(
     await why("2025-08-14"),
-    "beat/main/2025-08-14 was skipped because it was missed and came too late: it was decided at " +
+    "beat/main/2025-08-14 was skipped because it was missed, and too much time had passed to catch up: it was decided at " +
       "2025-08-15 10:30 Asia/Hong_Kong, 24 h 30 min after it was due\n",
   );
   assertEquals(await why("2025-08-16"), "nothing is to run: 2025-08-16 is a weekend\n");
@@ -81,84 +82,84 @@ Deno.test("why says in one line what happened, or why nothing did", async () => 
 
 Deno.test("pause skips slots until resume, and next shows it", async () => {
   await using h = await history();
-  const ledger = ["--ledger", h.file];
-  assertEquals((await cli(["pause", "beat", "--why", "a trial", ...ledger])).out, "beat is paused\n");
-  const next = await cli(["next", h.path, "--count", "1", "--json", ...ledger]);
+  const store = ["--store", h.file];
+  assertEquals((await cli(["pause", "beat", "--why", "a trial", ...store])).out, "beat is paused\n");
+  const next = await cli(["next", h.path, "--count", "1", "--json", ...store]);
   assertEquals(JSON.parse(next.out)[0].paused, "a trial");
-  const again = JSON.parse((await cli(["pause", "beat", "--json", ...ledger])).out);
+  const again = JSON.parse((await cli(["pause", "beat", "--json", ...store])).out);
   assertEquals(again, { recipe: "beat", paused: true, changed: false });
-  const resumed = await cli(["resume", "beat", "--recipes", h.path, "--json", ...ledger]);
+  const resumed = await cli(["resume", "beat", "--recipes", h.path, "--json", ...store]);
   assertEquals(JSON.parse(resumed.out), { recipe: "beat", paused: false, changed: true, caughtUp: [] });
-  assertEquals((await cli(["resume", "beat", "--recipes", h.path, ...ledger])).out, "beat was not paused\n");
+  assertEquals((await cli(["resume", "beat", "--recipes", h.path, ...store])).out, "beat was not paused\n");
 });
 
 Deno.test("why, pause and resume find a recipe in the file that a scheduler served it from", async () => {
   await using h = await history();
-  const ledger = ["--ledger", h.file];
-  const why = await cli(["why", "beat", "2025-08-15", ...ledger]);
+  const store = ["--store", h.file];
+  const why = await cli(["why", "beat", "2025-08-15", ...store]);
   assertEquals([why.code, why.err], [0, ""]);
-  assertEquals(why.out, (await cli(["why", "beat", "2025-08-15", "--recipes", h.path, ...ledger])).out);
-  assertEquals((await cli(["pause", "beat", ...ledger])).out, "beat is paused\n");
-  const resumed = await cli(["resume", "beat", ...ledger]);
-  assertEquals([resumed.code, resumed.out], [0, "beat goes on from now\n"], resumed.err);
+  assertEquals(why.out, (await cli(["why", "beat", "2025-08-15", "--recipes", h.path, ...store])).out);
+  assertEquals((await cli(["pause", "beat", ...store])).out, "beat is paused\n");
+  const resumed = await cli(["resume", "beat", ...store]);
+  assertEquals([resumed.code, resumed.out], [0, "beat is resumed from now\n"], resumed.err);
 
   await Deno.rename(`${h.path}/beat.yaml`, `${h.path}/beat.txt`);
-  const gone = (await cli(["why", "beat", "2025-08-15", ...ledger])).out;
+  const gone = (await cli(["why", "beat", "2025-08-15", ...store])).out;
   assertEquals(
     gone,
-    `no recipe of "recipes" that can be read has this name, nor is it in "${h.path}/beat.yaml" any more ` +
+    `no valid recipe in "recipes" has this name, and "${h.path}/beat.yaml" no longer contains it ` +
       `(--recipes names another folder): ${why.out}`,
   );
-  const refused = await cli(["resume", "beat", ...ledger]);
+  const refused = await cli(["resume", "beat", ...store]);
   assertEquals([refused.code, refused.out], [2, ""]);
-  assertStringIncludes(refused.err, "; --recipes names the folder that it lies in");
+  assertStringIncludes(refused.err, "; name its folder with --recipes");
 });
 
-Deno.test("ledger backup copies and checks; ledger verify ends with 7 for one that does not hold together", async () => {
+Deno.test("store backup copies and checks; store verify ends with 7 for one that does not hold together", async () => {
   await using h = await history();
   const copy = `${h.path}/copy.db`;
   // As a process, with what its task may do and no more.
-  const first = await spawned(["ledger", "backup", copy, "--ledger", h.file]);
+  const first = await spawned(["store", "backup", copy, "--store", h.file]);
   assertEquals([first.code, first.err], [0, ""]);
-  const second = await cli(["ledger", "backup", copy, "--ledger", h.file]);
+  const second = await cli(["store", "backup", copy, "--store", h.file]);
   assertEquals(second.code, 1);
   assertStringIncludes(second.err, "there is a file of that name");
-  assertEquals((await cli(["ledger", "verify", "--ledger", copy])).out, `"${copy}" holds together\n`);
+  assertEquals((await cli(["store", "verify", "--store", copy])).out, `"${copy}" holds together\n`);
   {
-    using ledger = new Ledger(copy);
-    ledger.run("update run set reason = null where state = 'skipped'");
+    await using store = await openSqlite(copy);
+    await store.run("update run set reason = null where state = 'skipped'");
   }
-  const { code, out } = await cli(["ledger", "verify", "--ledger", copy, "--json"]);
+  const { code, out } = await cli(["store", "verify", "--store", copy, "--json"]);
   assertEquals([code, JSON.parse(out)], [7, {
     ok: false,
-    faults: ["a run that was skipped says why: not so in 1"],
+    faults: ['1 rows break the rule "a run that was skipped says why"'],
     warnings: [],
   }]);
 });
 
-Deno.test("a ledger without its mark is told by ledger verify, and by the next command where it knows a write", async () => {
+Deno.test("a store without its mark is told by store verify, and by the next command where it knows a write", async () => {
   await using h = await history();
-  const verify = ["ledger", "verify", "--ledger", h.file];
+  const verify = ["store", "verify", "--store", h.file];
   const { code, err } = await cli(verify);
   assertEquals([code, err], [0, ""], "the control");
   const missing = `its mark "${await Deno.realPath(h.file)}.mark" is missing`;
   for (const hasWrite of [false, true]) {
     if (hasWrite) {
-      using ledger = new Ledger(h.file);
-      ledger.countWrite({ account: "a", runKey: "r", step: "s", at: 0 });
+      await using store = await openSqlite(h.file);
+      await countWrite(store, { account: "a", runKey: "r", step: "s", at: 0 });
     }
     await Deno.remove(`${h.file}.mark`);
     const told = await cli(verify);
     assertEquals([told.code, told.out], [0, `"${h.file}" holds together\n`]);
     assertStringIncludes(told.err, missing);
     assertStringIncludes(JSON.parse((await cli([...verify, "--json"])).out).warnings.join(), missing);
-    const runs = await cli(["runs", "--ledger", h.file]);
+    const runs = await cli(["runs", "--store", h.file]);
     assertEquals([runs.code, runs.err.includes(missing)], [0, hasWrite]);
     assertEquals((await cli(verify)).err, "", "opening it has made the mark anew");
   }
 });
 
-Deno.test("ledger verify ends with 7 for a file that is damaged, cut off or no ledger, and says what to do", async () => {
+Deno.test("store verify ends with 7 for a file that is damaged, cut off or no store, and says what to do", async () => {
   await using h = await history();
   const whole = await Deno.readFile(h.file);
   const flipped = whole.map((byte, at) => at > 8192 && at % 97 === 0 ? byte ^ 0xff : byte);
@@ -170,7 +171,7 @@ Deno.test("ledger verify ends with 7 for a file that is damaged, cut off or no l
   const cases: [bytes: Uint8Array, verify: string, runs: string][] = [
     [
       new TextEncoder().encode("hello ".repeat(900)),
-      "it is no ledger: it is not even a database",
+      "it is no store: it is not even a database",
       "not a database",
     ],
     [whole.slice(0, whole.length >> 1), "it is damaged", "malformed"],
@@ -178,34 +179,34 @@ Deno.test("ledger verify ends with 7 for a file that is damaged, cut off or no l
     [flipped, "it is damaged", "malformed"],
     [
       await Deno.readFile(foreign),
-      "it is no ledger: it is the database of another program",
+      "it is no store: it is the database of another program",
       "of another program",
     ],
   ];
   for (const [index, [bytes, fault, reason]] of cases.entries()) {
     const file = `${h.path}/${index}.db`;
     await Deno.writeFile(file, bytes);
-    const ledger = ["--ledger", file];
-    const verified = await cli(["ledger", "verify", ...ledger]);
+    const store = ["--store", file];
+    const verified = await cli(["store", "verify", ...store]);
     assertEquals(verified.code, 7, verified.err);
     assertStringIncludes(verified.out, `${file}: ${fault}`);
     assertStringIncludes(verified.err, "copy the last backup to its place");
-    const json = JSON.parse((await cli(["ledger", "verify", "--json", ...ledger])).out);
+    const json = JSON.parse((await cli(["store", "verify", "--json", ...store])).out);
     assertEquals([json.ok, json.faults.length > 0], [false, true]);
     // Nothing was written to what is to be looked at.
     assertEquals(await Deno.readFile(file), bytes);
-    const runs = await cli(["runs", ...ledger]);
+    const runs = await cli(["runs", ...store]);
     assertEquals([runs.code, runs.out], [1, ""], runs.err);
     assertStringIncludes(runs.err, reason);
-    if (fault !== cases.at(-1)![1]) assertStringIncludes(runs.err, "hsgate ledger verify");
+    if (fault !== cases.at(-1)![1]) assertStringIncludes(runs.err, "hsgate store verify");
     assertEquals(await Deno.readFile(file), bytes);
   }
   const empty = `${h.path}/empty.db`;
   await Deno.writeFile(empty, new Uint8Array());
-  const verified = await cli(["ledger", "verify", "--ledger", empty]);
+  const verified = await cli(["store", "verify", "--store", empty]);
   assertEquals(verified.code, 7);
-  assertStringIncludes(verified.out, `${empty}: it is no ledger: it is empty, and its mark `);
-  const taken = await cli(["runs", "--ledger", empty]);
+  assertStringIncludes(verified.out, `${empty}: it is no store: it is empty, and its mark `);
+  const taken = await cli(["runs", "--store", empty]);
   assertEquals(taken.code, 0);
   assertStringIncludes(taken.err, "it is empty, and its mark ");
 });
@@ -213,13 +214,13 @@ Deno.test("ledger verify ends with 7 for a file that is damaged, cut off or no l
 Deno.test("runs, why and pause refuse what is not there with exit code 2", async () => {
   await using h = await history();
   const cases: [string[], string][] = [
-    [["runs", "--ledger", `${h.path}/none.db`], "there is no"],
-    [["runs", "baet", "--ledger", h.file], 'did you mean "beat"?'],
-    [["runs", "--state", "okay", "--ledger", h.file], "Cannot use --state"],
-    [["runs", "show", "beat/main/2020-01-01", "--ledger", h.file], "the ledger has no such run"],
-    [["why", "beat", "friday", "--ledger", h.file, "--recipes", h.path], "write a day that exists"],
-    [["why", "baet", "2025-08-15", "--ledger", h.file, "--recipes", h.path], 'did you mean "beat"?'],
-    [["pause", "baet", "--ledger", h.file], 'did you mean "beat"?'],
+    [["runs", "--store", `${h.path}/none.db`], "there is no"],
+    [["runs", "baet", "--store", h.file], 'did you mean "beat"?'],
+    [["runs", "--state", "okay", "--store", h.file], "Cannot use --state"],
+    [["runs", "show", "beat/main/2020-01-01", "--store", h.file], "the store has no such run"],
+    [["why", "beat", "friday", "--store", h.file, "--recipes", h.path], "write a day that exists"],
+    [["why", "baet", "2025-08-15", "--store", h.file, "--recipes", h.path], 'did you mean "beat"?'],
+    [["pause", "baet", "--store", h.file], 'did you mean "beat"?'],
   ];
   for (const [words, reason] of cases) {
     const { code, out, err } = await cli(words);
@@ -228,10 +229,10 @@ Deno.test("runs, why and pause refuse what is not there with exit code 2", async
   }
 });
 
-Deno.test("run --ledger runs the latest slot once, whoever starts it", async () => {
+Deno.test("run --store runs the latest slot once, whoever starts it", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
-  const words = ["run", `${dir.path}/beat.yaml`, "--ledger", `${dir.path}/ledger.db`, "--json"];
+  const words = ["run", `${dir.path}/beat.yaml`, "--store", `${dir.path}/store.db`, "--json"];
   const world = { env: envOf(gateway), files: { [`${dir.path}/beat.yaml`]: beat } };
   const first = await cli(words, world);
   assertEquals([first.code, first.err, JSON.parse(first.out)], [0, "", {
@@ -253,37 +254,40 @@ Deno.test("run --ledger runs the latest slot once, whoever starts it", async () 
 Deno.test("pause holds for a recipe that has only run by hand, and for a schedule that it gets later", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
-  const file = `${dir.path}/ledger.db`;
-  const where = ["--ledger", file, "--recipes", dir.path];
+  const file = `${dir.path}/store.db`;
+  const where = ["--store", file, "--recipes", dir.path];
   const env = envOf(gateway);
   const path = `${dir.path}/beat.yaml`;
   const at = (text: string, given = beat) => ({ env, files: { [path]: given }, now: () => Date.parse(text) });
-  await cli(["run", path, "--manual", "--ledger", file], at("2025-08-14T08:00:00+08:00"));
+  await cli(["run", path, "--manual", "--store", file], at("2025-08-14T08:00:00+08:00"));
   const pause = ["pause", "beat", "--why", "a trial", ...where];
   const first = await cli(pause, at("2025-08-14T08:01:00+08:00"));
   assertEquals([first.code, first.out], [0, "beat is paused\n"]);
-  assertEquals((await cli(pause)).out, "beat was paused already: a trial\n");
-  const once = ["schedule", dir.path, "--ledger", file, "--once"];
+  assertEquals((await cli(pause)).out, "beat is already paused: a trial\n");
+  const once = ["schedule", dir.path, "--store", file, "--once"];
   await cli(once, at("2025-08-14T11:00:00+08:00"));
   await Deno.writeTextFile(path, beat.replace("{ calendar", "{ id: later, calendar"));
   await cli(once, at("2025-08-14T12:00:00+08:00"));
   await cli(once, at("2025-08-15T10:01:00+08:00"));
-  const states = () => {
-    using ledger = new Ledger(file);
-    return ledger.all<{ line: string }>(
+  const states = async () => {
+    await using store = await openSqlite(file);
+    return (await store.all<{ line: string }>(
       "select run_key || ' ' || state || coalesce(' ' || reason, '') as line from run where kind <> 'manual' order by slot_at",
-    ).map(({ line }) => line);
+    )).map(({ line }) => line);
   };
-  assertEquals(states(), ["beat/main/2025-08-14 skipped paused", "beat/later/2025-08-15 skipped paused"]);
+  assertEquals(await states(), [
+    "beat/main/2025-08-14 skipped paused",
+    "beat/later/2025-08-15 skipped paused",
+  ]);
   // A crontab line for a schedule that no scheduler has seen is held as well.
   const renamed = beat.replace("{ calendar: XHKG, at: open+30m", "{ id: cron, calendar: XHKG, at: open+31m");
   await Deno.writeTextFile(path, renamed);
-  const line = await cli(["run", path, "--ledger", file], at("2025-08-15T10:02:00+08:00", renamed));
-  assertStringIncludes(line.out, '"deno task hsgate resume beat" lets its slots run again');
-  assertEquals(states().at(-1), "beat/cron/2025-08-15 skipped paused");
+  const line = await cli(["run", path, "--store", file], at("2025-08-15T10:02:00+08:00", renamed));
+  assertStringIncludes(line.out, '"deno task hsgate resume beat" resumes its slots');
+  assertEquals((await states()).at(-1), "beat/cron/2025-08-15 skipped paused");
   await cli(["resume", "beat", ...where], at("2025-08-15T12:00:00+08:00"));
   await cli(once, at("2025-08-18T10:01:00+08:00"));
-  assertEquals(states().at(-1), "beat/cron/2025-08-18 ok");
+  assertEquals((await states()).at(-1), "beat/cron/2025-08-18 ok");
 });
 
 Deno.test("pause refuses what has no schedule with exit code 2, and says what to do", async () => {
@@ -291,20 +295,20 @@ Deno.test("pause refuses what has no schedule with exit code 2, and says what to
     "beat.yaml": beat,
     "hand.yaml": "name: hand\nsteps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n",
   });
-  const file = `${dir.path}/ledger.db`;
+  const file = `${dir.path}/store.db`;
   {
-    using ledger = new Ledger(file);
-    ledger.run(
+    await using store = await openSqlite(file);
+    await store.run(
       `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, due_at, state, recipe_sha, trace_id)
         values ('gone/m/1', 'gone', '', 'manual', 'read', 0, 0, 'ok', '00', '1')`,
     );
   }
-  const where = ["--ledger", file, "--recipes", dir.path];
+  const where = ["--store", file, "--recipes", dir.path];
   for (
     const [name, reason] of [
-      ["hand", 'Cannot pause "hand": it has no schedule, so that no scheduler starts it'],
-      ["gone", 'Cannot pause "gone": no scheduler has seen it, and no recipe of "'],
-      ["gnoe", 'the ledger knows no such recipe; did you mean "gone"?'],
+      ["hand", 'Cannot pause "hand": it has no schedule, so there is nothing to pause'],
+      ["gone", 'Cannot pause "gone": no scheduler has loaded it, and no valid recipe in "'],
+      ["gnoe", 'the store contains no such recipe; did you mean "gone"?'],
     ] as const
   ) {
     const { code, out, err } = await cli(["pause", name, ...where]);
@@ -315,11 +319,11 @@ Deno.test("pause refuses what has no schedule with exit code 2, and says what to
   assertEquals((await cli(["pause", "beat", ...where])).out, "beat is paused\n");
 });
 
-/** A ledger with these runs, each waiting for a person. */
-function ledgerOf(path: string, keys: readonly string[]): void {
-  using ledger = new Ledger(path);
+/** A store with these runs, each waiting for a person. */
+async function storeOf(path: string, keys: readonly string[]): Promise<void> {
+  await using store = await openSqlite(path);
   for (const [index, key] of keys.entries()) {
-    ledger.run(
+    await store.run(
       `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, due_at, state, reason, recipe_sha, trace_id)
         values (?, 'beat', 'main', 'live', 'read', ?, 0, 'waiting_approval', 'misfire', '00', '1')`,
       key,
@@ -333,10 +337,16 @@ Deno.test("commands take as much of a key as no other has, and list the keys tha
   await using dir = await folder({
     "beat.yaml": beat.replace("orders.today, with: { market: hk }", history),
   });
-  const file = `${dir.path}/ledger.db`;
+  const file = `${dir.path}/store.db`;
   const days = Array.from({ length: 12 }, (_, index) => `beat/main/2025-08-${String(index + 10)}`);
-  ledgerOf(file, ["beat/m/1", "beat/m/1/inner", "eod_2/main/2025-08-15", "eod%/main/2025-08-15", ...days]);
-  const where = ["--ledger", file];
+  await storeOf(file, [
+    "beat/m/1",
+    "beat/m/1/inner",
+    "eod_2/main/2025-08-15",
+    "eod%/main/2025-08-15",
+    ...days,
+  ]);
+  const where = ["--store", file];
   const shown = async (key: string) => {
     const { code, out, err } = await cli(["runs", "show", key, "--json", ...where]);
     return code === 0 ? JSON.parse(out).key : err;
@@ -349,15 +359,15 @@ Deno.test("commands take as much of a key as no other has, and list the keys tha
   assertEquals(await shown("beat/m/1/"), "beat/m/1/inner");
   assertEquals(
     await shown("beat/main/2025-08-2"),
-    'hsgate: Cannot show "beat/main/2025-08-2": several keys begin so; write more of one of\n' +
+    'hsgate: Cannot show "beat/main/2025-08-2": several keys begin with it; write more of one of\n' +
       "  beat/main/2025-08-21\n  beat/main/2025-08-20\n" +
-      '  -> "deno task hsgate runs show --help" shows how it is written\n',
+      '  -> "deno task hsgate runs show --help" shows the usage\n',
   );
   const many = await shown("beat/main/");
   assertEquals(many.split("\n").filter((line: string) => line.startsWith("  beat/")).length, 10);
   assertStringIncludes(many, "\n  and more\n");
   for (const key of ["", "beat/main/2025-09", "BEAT/"]) {
-    assertStringIncludes(await shown(key), `Cannot show "${key}": the ledger has no such run`);
+    assertStringIncludes(await shown(key), `Cannot show "${key}": the store has no such run`);
   }
   const refused = await cli(["refuse", "beat/main/2025-08-10", ...where]);
   assertEquals(refused.out, "beat/main/2025-08-10 is skipped\n");
@@ -365,20 +375,20 @@ Deno.test("commands take as much of a key as no other has, and list the keys tha
   assertEquals([begun.code, begun.out], [0, "eod_2/main/2025-08-15 is skipped\n"]);
   const approved = await cli(["approve", "beat/main/2025-08-11", "--recipes", dir.path, ...where]);
   assertEquals([approved.code, approved.out.split(" ")[0]], [0, "beat/main/2025-08-11"], approved.err);
-  for (const words of [["rerun", "beat/main/2"], ["settle", "beat/main/2", "ok", "--because", "x"]]) {
+  for (const words of [["rerun", "beat/main/2"], ["resolve", "beat/main/2", "ok", "--because", "x"]]) {
     const { code, err } = await cli([...words, ...where]);
     assertEquals(code, 2);
-    assertStringIncludes(err, "several keys begin so");
+    assertStringIncludes(err, "several keys begin with it");
   }
 });
 
 Deno.test("runs shows keys whole at any width, says what it left out, and has every column on request", async () => {
   await using dir = await folder({});
-  const file = `${dir.path}/ledger.db`;
+  const file = `${dir.path}/store.db`;
   const key = `inner/m/${"outer-with-a-long-name/".repeat(4)}main/2025-08-15/step.1a2b3c4d`;
-  ledgerOf(file, [key, ...Array.from({ length: 100 }, (_, index) => `beat/m/${index}`)]);
+  await storeOf(file, [key, ...Array.from({ length: 100 }, (_, index) => `beat/m/${index}`)]);
   const runs = async (columns: number | undefined, ...more: string[]) =>
-    (await cli(["runs", "--limit", "200", "--ledger", file, ...more], { columns })).out.trimEnd().split("\n");
+    (await cli(["runs", "--limit", "200", "--store", file, ...more], { columns })).out.trimEnd().split("\n");
   for (const width of [40, 80, 300]) {
     const lines = await runs(width);
     assertEquals(
@@ -386,7 +396,7 @@ Deno.test("runs shows keys whole at any width, says what it left out, and has ev
       1,
       String(width),
     );
-    const note = "(left out: ";
+    const note = "(omitted: ";
     assertEquals(lines.length, lines.at(-1)!.startsWith(note) ? 103 : 102);
     assertEquals(lines.at(-1)!.startsWith(note), width < 300);
   }

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { Ledger } from "../../lib/runner/ledger.ts";
-import { ScheduleLines } from "../../tasks/commands/bodies/schedule_lines.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { ScheduleLines } from "../../tasks/commands/schedule/lines.ts";
 import { close45, every, MINUTE, recipe } from "../runner/support.ts";
 import { cli, envOf, folder, simulate, spawned, start, trustAll } from "./runner_support.ts";
 
@@ -28,9 +28,9 @@ async function until(
   }
 }
 
-const rowsOf = (path: string) => {
-  using ledger = new Ledger(path);
-  return ledger.all<{ run_key: string; state: string; attempt: number }>(
+const rowsOf = async (path: string) => {
+  await using store = await openSqlite(path);
+  return await store.all<{ run_key: string; state: string; attempt: number }>(
     "select run_key, state, attempt from run order by slot_at",
   );
 };
@@ -38,8 +38,8 @@ const rowsOf = (path: string) => {
 Deno.test("schedule runs slots against the gateway, takes up edits, and ends in order at SIGTERM", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
-  const ledger = `${dir.path}/ledger.db`;
-  const process = start(["schedule", dir.path, "--ledger", ledger, "--json"], { env: envOf(gateway) });
+  const store = `${dir.path}/store.db`;
+  const process = start(["schedule", dir.path, "--store", store, "--json"], { env: envOf(gateway) });
   const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   await until(reader, (text) => text.includes('"state":"ok"') && text.includes("run-ended"));
   await Deno.writeTextFile(`${dir.path}/other.yaml`, beat.replace("name: beat", "name: other"));
@@ -52,7 +52,7 @@ Deno.test("schedule runs slots against the gateway, takes up edits, and ends in 
   for (let chunk; !(chunk = await reader.read()).done;) assert(chunk.value !== undefined);
   const err = await new Response(process.stderr).text();
   assertEquals([(await process.status).code, err], [0, "hsgate: stopping\n"]);
-  const rows = rowsOf(ledger);
+  const rows = await rowsOf(store);
   assert(rows.length >= 3, `${rows.length} rows`);
   assert(rows.every(({ state }) => state === "ok" || state === "due"), JSON.stringify(rows));
 });
@@ -60,23 +60,23 @@ Deno.test("schedule runs slots against the gateway, takes up edits, and ends in 
 Deno.test("schedule goes on after kill -9 where it was, each slot once", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await folder({ "beat.yaml": beat });
-  const ledger = `${dir.path}/ledger.db`;
-  const words = ["schedule", dir.path, "--ledger", ledger];
+  const store = `${dir.path}/store.db`;
+  const words = ["schedule", dir.path, "--store", store];
   const process = start([...words, "--text"], { env: envOf(gateway) });
   const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const text = await until(
     reader,
     (text) => / {2}beat\/main\/\S+ {2}[0-9a-f]{32} {2}ok, \d+\.\d s/.test(text),
   );
-  assertStringIncludes(text, "1 recipe is scheduled (beat), ledger ");
+  assertStringIncludes(text, "1 recipe is scheduled (beat), store ");
   process.kill("SIGKILL");
   await process.status;
   await Promise.all([reader.cancel(), process.stderr.cancel()]);
-  const before = rowsOf(ledger).length;
+  const before = (await rowsOf(store)).length;
   await new Promise((resolve) => setTimeout(resolve, 1100));
   const once = await spawned([...words, "--once", "--json"], { env: envOf(gateway) });
   assertEquals([once.code, once.err], [0, ""]);
-  const rows = rowsOf(ledger);
+  const rows = await rowsOf(store);
   assert(rows.length > before, "slots of the time in between have their rows");
   assertEquals(new Set(rows.map(({ run_key }) => run_key)).size, rows.length);
 });
@@ -103,8 +103,8 @@ export default defineStep({
       `name: sum\nschedule: { every: 1s }\nmisfire: { action: skip, grace: 1h }\nparams: { ids: ${ids} }\n` +
       `steps: [{ id: sum, uses: orders.today, with: { market: hk }, if: "${all}" }]\n`,
   });
-  const ledger = `${dir.path}/ledger.db`;
-  const process = start(["schedule", dir.path, "--ledger", ledger, "--json"], { env: envOf(gateway) });
+  const store = `${dir.path}/store.db`;
+  const process = start(["schedule", dir.path, "--store", store, "--json"], { env: envOf(gateway) });
   const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const beats = (text: string) =>
     text.match(/run-ended[^\n]*"runKey":"beat|"runKey":"beat[^\n]*run-ended/g)?.length ?? 0;
@@ -127,14 +127,14 @@ export default defineStep({
   assert(pids.length > 0);
   const alive = await new Deno.Command("ps", { args: ["-o", "pid=", "-p", pids.join(",")] }).output();
   assertEquals(new TextDecoder().decode(alive.stdout), "", "the processes of the steps are ended");
-  const hogs = rowsOf(ledger).filter(({ run_key }) => run_key.startsWith("hog/"));
+  const hogs = (await rowsOf(store)).filter(({ run_key }) => run_key.startsWith("hog/"));
   assert(hogs.every(({ attempt }) => attempt <= 2), "its lease was renewed while it ran");
   assert(hogs.some(({ state }) => state === "failed"), JSON.stringify(hogs));
 });
 
 Deno.test("schedule --once ends with 1 when a run fails, and shows the reason", async () => {
   await using dir = await folder({ "beat.yaml": beat.replace("30s }", "1h }") });
-  const words = ["schedule", dir.path, "--ledger", `${dir.path}/ledger.db`, "--once"];
+  const words = ["schedule", dir.path, "--store", `${dir.path}/store.db`, "--once"];
   const env = { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" };
   // The first look begins the schedule; the next one finds a slot.
   assertEquals((await spawned(words, { env })).code, 0);
@@ -149,12 +149,12 @@ Deno.test("schedule begins nothing when a recipe is wrong or wants another way t
     "a.yaml": beat,
     "b.yaml": beat.replace("beat", "b").replace("today", "todya"),
   });
-  const ledger = `${dir.path}/ledger.db`;
-  const wrong = await cli(["schedule", dir.path, "--ledger", ledger]);
+  const store = `${dir.path}/store.db`;
+  const wrong = await cli(["schedule", dir.path, "--store", store]);
   assertEquals([wrong.code, wrong.out], [2, ""]);
   assertStringIncludes(wrong.err, "b.yaml:5:");
   await Deno.writeTextFile(`${dir.path}/b.yaml`, `${beat.replace("beat", "b")}connect: simulator\n`);
-  const other = await cli(["schedule", dir.path, "--ledger", ledger, "--gateway", "http://127.0.0.1:1"]);
+  const other = await cli(["schedule", dir.path, "--store", store, "--gateway", "http://127.0.0.1:1"]);
   assertEquals(other.code, 2);
   assertStringIncludes(
     other.err,
@@ -190,7 +190,7 @@ export default defineStep({
     () => answer.promise,
   );
   const env = { HSGATE_PING_URL: `http://127.0.0.1:${server.addr.port}/6f0c4a51` };
-  const process = start(["schedule", dir.path, "--ledger", `${dir.path}/ledger.db`], { env });
+  const process = start(["schedule", dir.path, "--store", `${dir.path}/store.db`], { env });
   const reader = process.stdout.pipeThrough(new TextDecoderStream()).getReader();
   await until(reader, (text) => text.includes('"message":"first"'));
   await Deno.writeTextFile(`${dir.path}/more/word.ts`, word("slow"));
@@ -205,7 +205,7 @@ export default defineStep({
   // In order it would have ended with 0, once the service had answered.
   assertEquals(code, 130);
   // The first one was enough to give the read back.
-  assert(rowsOf(`${dir.path}/ledger.db`).every(({ state }) => state !== "running"));
+  assert((await rowsOf(`${dir.path}/store.db`)).every(({ state }) => state !== "running"));
 });
 
 Deno.test("schedule --once sends the notices of what it ran before it ends", async () => {
@@ -216,7 +216,7 @@ Deno.test("schedule --once sends the notices of what it ran before it ends", asy
   });
   const notify = `notify: [{ on: failure, with: { webhook: "http://127.0.0.1:${server.addr.port}/" } }]\n`;
   await using dir = await folder({ "beat.yaml": `${beat.replace("30s }", "1h }")}${notify}` });
-  const words = ["schedule", dir.path, "--ledger", `${dir.path}/ledger.db`, "--once"];
+  const words = ["schedule", dir.path, "--store", `${dir.path}/store.db`, "--once"];
   const env = { HSGATE_GATEWAY_URL: "http://127.0.0.1:1" };
   await spawned(words, { env });
   await new Promise((resolve) => setTimeout(resolve, 1100));
@@ -236,13 +236,13 @@ Deno.test("next says of a slot that its session has its run when an edit moved i
   const file = `${dir.path}/l.db`;
   const path = `${dir.path}/eod.yaml`;
   // 10:30, fifty minutes after the slot.
-  const ran = await cli(["run", path, "--ledger", file], {
+  const ran = await cli(["run", path, "--store", file], {
     files: { [path]: at("open+10m") },
     env: envOf(gateway),
   });
   assertEquals(ran.code, 0, ran.err);
   await Deno.writeTextFile(path, at("open+90m"));
-  const { out, err } = await cli(["next", dir.path, "--count", "2", "--ledger", file, "--json"]);
+  const { out, err } = await cli(["next", dir.path, "--count", "2", "--store", file, "--json"]);
   assertEquals(err, "");
   const rows: { at: string; doneFor?: string }[] = JSON.parse(out);
   assertEquals(rows.map(({ at, doneFor }) => `${at} ${doneFor}`), [
@@ -251,13 +251,13 @@ Deno.test("next says of a slot that its session has its run when an edit moved i
   ]);
 });
 
-Deno.test("the scheduler says when each schedule runs next, and how many it does not name", () => {
-  using ledger = new Ledger(":memory:");
+Deno.test("the scheduler says when each schedule runs next, and how many it does not name", async () => {
+  await using store = await openSqlite(":memory:");
   const lines: string[] = [];
-  const many = (count: number, json: boolean) => {
+  const many = async (count: number, json: boolean) => {
     lines.length = 0;
-    new ScheduleLines({
-      ledger,
+    await new ScheduleLines({
+      store,
       recipes: () => [
         recipe({
           name: "eod",
@@ -274,15 +274,15 @@ Deno.test("the scheduler says when each schedule runs next, and how many it does
       zone: "Asia/Hong_Kong",
     }).start();
   };
-  many(1, false);
+  await many(1, false);
   assertEquals(lines.slice(1), [
     "next: Mon 2025-12-22 12:01  often-0",
     "next: Mon 2025-12-22 16:45  eod (provisional)",
     "next: Tue 2025-12-23 08:45  eod (final)",
   ]);
-  many(13, false);
+  await many(13, false);
   assertEquals([lines.length, lines.at(-1)], [14, "next: 3 more schedules; hsgate next lists them"]);
-  many(13, true);
+  await many(13, true);
   const { next, nextMore } = JSON.parse(lines[0]!);
   assertEquals([next.length, nextMore], [12, 3]);
 });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { type GatewayOptions, type SimulatedGateway, startGateway } from "../../lib/simulator/gateway/mod.ts";
 import {
   type PlatformInfo,
@@ -12,7 +12,7 @@ import {
   startPlatform,
 } from "../../lib/simulator/platform/mod.ts";
 import config from "../../deno.json" with { type: "json" };
-import type { FileText, Host } from "../../tasks/commands/host.ts";
+import type { FileText, Host } from "../../tasks/terminal/host.ts";
 import { main } from "../../tasks/commands/main.ts";
 
 /** A Friday morning in Hong Kong, in the middle of continuous trading. */
@@ -55,6 +55,8 @@ export interface World {
   /** Columns of the terminal; none is written to without it. */
   columns?: number;
   signal?: AbortSignal;
+  /** Working folder of a process of its own. @default the project */
+  cwd?: string;
   /** The time; it stands still at {@linkcode MORNING} otherwise. */
   now?: () => number;
   /** Told about each line on stdout. */
@@ -91,7 +93,7 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
       onLine?.(line);
     },
     note: (line) => outcome.err += `${line}\n`,
-    draw: (text) => outcome.out += text,
+    draw: (codes, text = "") => outcome.out += codes + text,
     isTerminal: columns !== undefined,
     canAsk: answer !== undefined,
     color: false,
@@ -113,11 +115,17 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
 }
 
 /** Starts the command line as a process of its own, with nothing in its environment but what is given. */
-export function start(words: readonly string[], { env = {}, stdin }: Pick<World, "env" | "stdin"> = {}) {
+export function start(
+  words: readonly string[],
+  { env = {}, stdin, cwd }: Pick<World, "env" | "stdin" | "cwd"> = {},
+) {
   const root = new URL("../../", import.meta.url);
   const process = new Deno.Command(Deno.execPath(), {
-    args: ["run", ...taskFlags(), new URL("tasks/hsgate.ts", root).pathname, ...words],
-    cwd: root.pathname,
+    args: [
+      ...["run", ...taskFlags(), "--config", new URL("deno.json", root).pathname],
+      ...[new URL("tasks/hsgate.ts", root).pathname, ...words],
+    ],
+    cwd: cwd ?? root.pathname,
     clearEnv: true,
     env: { ...inherited(), ...trustEnv, ...env },
     stdin: stdin === undefined ? "null" : "piped",
@@ -135,7 +143,7 @@ function taskFlags(): string[] {
 /** Runs the command line as a process of its own; it is interrupted once `interruptWhen` is so. */
 export async function spawned(
   words: readonly string[],
-  world: Pick<World, "env" | "stdin"> & { interruptWhen?: () => boolean } = {},
+  world: Pick<World, "env" | "stdin" | "cwd"> & { interruptWhen?: () => boolean } = {},
 ): Promise<Outcome> {
   const process = start(words, world);
   if (world.stdin !== undefined) {

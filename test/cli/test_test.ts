@@ -21,7 +21,7 @@ const REPORT = [
   "  2025-12-25 Thu  skipped, holiday: funds",
   "  2025-12-26 Fri  skipped, holiday: funds",
   "",
-  "5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages",
+  "5 slots, 3 succeeded, 0 failed, 2 skipped, 0 messages",
   "",
 ].join("\n");
 
@@ -64,11 +64,11 @@ Deno.test("hsgate test --golden keeps the report, compares it, and ends with 7 w
     `hsgate: Cannot compare: there is no "${golden}"; --update-golden writes it\n`,
   );
   const kept = await cli([...words, "--update-golden"]);
-  assertEquals([kept.code, kept.out], [0, "5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages\n"]);
+  assertEquals([kept.code, kept.out], [0, "5 slots, 3 succeeded, 0 failed, 2 skipped, 0 messages\n"]);
   assertStringIncludes(kept.err, `hsgate: wrote "${golden}"`);
   assertEquals(await Deno.readTextFile(golden), REPORT);
   const same = await cli(words);
-  assertEquals([same.code, same.out], [0, "5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages\n"]);
+  assertEquals([same.code, same.out], [0, "5 slots, 3 succeeded, 0 failed, 2 skipped, 0 messages\n"]);
   await Deno.writeTextFile(
     `${recipes.path}/funds.yaml`,
     RECIPE.replace("close+45m", "close+45m, halfDays: skip"),
@@ -78,8 +78,8 @@ Deno.test("hsgate test --golden keeps the report, compares it, and ends with 7 w
     "- funds       5   3       0        2  holiday 2",
     "+ funds       5   2       0        3  half day 1, holiday 2",
     "+   2025-12-24 Wed  skipped, half day: funds",
-    "- 5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages",
-    "+ 5 slots, 2 ran well, 0 failed, 3 skipped, 0 messages",
+    "- 5 slots, 3 succeeded, 0 failed, 2 skipped, 0 messages",
+    "+ 5 slots, 2 succeeded, 0 failed, 3 skipped, 0 messages",
   ]]);
   assertStringIncludes(other.err, "if that is right, --update-golden keeps it");
   const forPrograms = await cli([...words, "--json"]);
@@ -105,21 +105,21 @@ Deno.test("hsgate test --outages strikes, and tells a mistake by file, line and 
   await Deno.remove(script);
 });
 
-Deno.test("hsgate test leaves files and the ledger where it is told to, for why", async () => {
+Deno.test("hsgate test leaves files and the store where it is told to, for why", async () => {
   await using recipes = await folder({ "funds.yaml": RECIPE });
-  const ledger = `${recipes.path}/test.db`;
-  const words = ["test", recipes.path, ...WEEK, "--ledger", ledger];
+  const store = `${recipes.path}/test.db`;
+  const words = ["test", recipes.path, ...WEEK, "--store", store];
   // As a process, with what its task may do and no more.
   const first = await spawned(words);
   assertEquals([first.code, first.out], [0, REPORT]);
-  const { code, out } = await cli(["why", "funds", "2025-12-25", "--ledger", ledger]);
+  const { code, out } = await cli(["why", "funds", "2025-12-25", "--store", store]);
   assertEquals(code, 0);
   assertStringIncludes(out, "the exchange was closed");
   const again = await cli(words);
   assertEquals(again.code, 2);
   assertStringIncludes(
     again.err,
-    `hsgate: Cannot leave the ledger in "${ledger}": there is a file already\n`,
+    `hsgate: Cannot leave the store in "${store}": there is a file already\n`,
   );
 });
 

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { Trust } from "../../lib/runner/trust.ts";
+import { TrustFile } from "../../lib/runner/run/trust_file.ts";
 import { cli, envOf, folder, simulate, start, trustAll, trustEnv } from "./support.ts";
 
 const STEP = (permissions = "{ run: ['touch'] }") =>
@@ -28,13 +28,13 @@ async function world(files: (url: string) => Readonly<Record<string, string>>) {
   );
   const texts = files(`http://127.0.0.1:${server.addr.port}/`);
   for (const [name, text] of Object.entries(texts)) await Deno.writeTextFile(`${dir.path}/${name}`, text);
-  const ledger = `${dir.path}/l.db`;
-  const env = { ...envOf(gateway), HSGATE_VOLATILE_LEDGER: "allow" };
+  const store = `${dir.path}/l.db`;
+  const env = { ...envOf(gateway), HSGATE_VOLATILE_STORE: "allow" };
   return {
     path: dir.path,
     gateway,
     heard,
-    ledger,
+    store,
     env,
     hsgate: async (...words: string[]) => {
       const names = [...Deno.readDirSync(dir.path)].filter(({ isFile }) => isFile).map(({ name }) => name);
@@ -110,7 +110,7 @@ for (const [what, { text, files = {}, told }] of Object.entries(attacks)) {
     assertEquals(checked.code, 0, checked.err);
     assertStringIncludes(checked.out, told);
     assertStringIncludes(checked.out, `not trusted: it does not run until "hsgate trust ${path}"`);
-    const where = ["--ledger", w.ledger];
+    const where = ["--store", w.store];
     const days = ["--from", "2025-08-14", "--recipes", w.path];
     const ways = [
       ["run", path],
@@ -153,7 +153,10 @@ Deno.test("a recipe that only reads from the configured broker into its folder r
     "plain",
   ]]);
   const trusted = await w.hsgate("trust", w.path);
-  assertEquals([trusted.code, trusted.err], [0, "hsgate: nothing was recorded: no recipe needs trust\n"]);
+  assertEquals([trusted.code, trusted.err], [
+    0,
+    "hsgate: nothing was recorded: nothing of this needs trust\n",
+  ]);
 });
 
 Deno.test("a trusted recipe runs as it is, and an edit of it or of its code takes the trust away", async () => {
@@ -199,7 +202,7 @@ Deno.test("code that asks for more at a run than it showed when it was trusted i
     "own_step.ts": STEP(),
   }));
   await trustAll(`${w.path}/r.yaml`);
-  const { path } = Trust.of((name) => trustEnv[name as keyof typeof trustEnv]);
+  const { path } = TrustFile.of((name) => trustEnv[name as keyof typeof trustEnv]);
   // As though the step had shown no program while it was trusted.
   const record = JSON.parse(await Deno.readTextFile(path!));
   const own = record.recipes[await Deno.realPath(`${w.path}/r.yaml`)];
@@ -302,7 +305,7 @@ Deno.test("a scheduler runs the version that was trusted until the edit is trust
   const path = `${w.path}/beat.yaml`;
   await trustAll(path);
   const text = await Deno.readTextFile(path);
-  const words = ["schedule", w.path, "--ledger", w.ledger];
+  const words = ["schedule", w.path, "--store", w.store];
   const texts = () => new Set(w.heard.map((each) => JSON.parse(each).text));
   const untilHeard = async (fits: () => boolean) => {
     const late = AbortSignal.timeout(60_000);
@@ -321,24 +324,24 @@ Deno.test("a scheduler runs the version that was trusted until the edit is trust
       await untilHeard(() => w.heard.length > 0);
       await Deno.writeTextFile(path, text.replace("first", "second"));
     }
-    await untilHeard(() => err.includes('"beat" was changed and the change is not trusted'));
+    await untilHeard(() => err.includes('"beat" has changed and the change is not trusted'));
     const before = w.heard.length;
     await untilHeard(() => w.heard.length > before + 1);
     assertEquals([...texts()], ["first"], when);
     const next = await cli(["next", path]);
     assertStringIncludes(
       next.err,
-      '"beat" was changed and the change is not trusted, so the version that was trusted runs',
+      '"beat" has changed and the change is not trusted, so the trusted version runs',
     );
     const looks = [["runs"], ["why", "beat", "2025-08-15", "--recipes", w.path]];
     const told = `"${path}" was changed and the change is not trusted; schedulers and timers run`;
     for (const look of looks) {
-      assertStringIncludes((await cli([...look, "--ledger", w.ledger])).err, told, look[0]);
+      assertStringIncludes((await cli([...look, "--store", w.store])).err, told, look[0]);
     }
     if (when === "before it starts") {
       await trustAll(path);
       for (const look of looks) {
-        assert(!(await cli([...look, "--ledger", w.ledger])).err.includes(told), look[0]);
+        assert(!(await cli([...look, "--store", w.store])).err.includes(told), look[0]);
       }
       await untilHeard(() => texts().has("second"));
     }
@@ -356,12 +359,84 @@ Deno.test("a timer runs the version that was trusted until the edit is trusted; 
   const path = `${w.path}/r.yaml`;
   await trustAll(path);
   await Deno.writeTextFile(path, (await Deno.readTextFile(path)).replace("first", "second"));
-  const person = await w.hsgate("run", path, "--ledger", w.ledger);
+  const person = await w.hsgate("run", path, "--store", w.store);
   assertEquals([person.code, w.heard], [2, []]);
-  const timer = await w.hsgate("run", path, "--ledger", w.ledger, "--if-new");
+  const timer = await w.hsgate("run", path, "--store", w.store, "--if-new");
   assertEquals(timer.code, 0, timer.err);
-  assertStringIncludes(timer.err, '"r" was changed and the change is not trusted');
+  assertStringIncludes(timer.err, '"r" has changed and the change is not trusted');
   assertEquals(w.heard.map((each) => JSON.parse(each).text), ["first"]);
+});
+
+Deno.test("of a TypeScript recipe no trusted version is kept: after an edit a scheduler and a timer refuse it, and runs and why say so", async () => {
+  const recipe = (market: string) =>
+    `import { defineRecipe } from "hsgate/recipes";
+export default defineRecipe({
+  name: "r",
+  schedule: { calendar: "XHKG", at: "open+30m" },
+  misfire: { action: "latest", grace: "2h" },
+  steps: [{ id: "orders", uses: "orders.today", with: { market: "${market}" } }],
+});
+`;
+  await using w = await world(() => ({ "r.ts": recipe("hk") }));
+  const path = `${w.path}/r.ts`;
+  await trustAll(path);
+  const where = ["--store", w.store];
+  assertEquals((await w.hsgate("schedule", path, ...where, "--once")).code, 0);
+  await Deno.writeTextFile(path, recipe("us"));
+  for (const words of [["schedule", path, ...where, "--once"], ["run", path, ...where, "--if-new"]]) {
+    const { code, err } = await w.hsgate(...words);
+    assertEquals(code, 2, words[0]);
+    assertStringIncludes(err, "it was changed after it was trusted", words[0]);
+  }
+  for (const words of [["runs"], ["why", "r", "2025-08-15", "--recipes", w.path]]) {
+    assertStringIncludes(
+      (await w.hsgate(...words, ...where)).err,
+      "no trusted version is kept, so timers and a scheduler that starts refuse the recipe until",
+      words[0],
+    );
+  }
+  await trustAll(path);
+  assertEquals((await w.hsgate("schedule", path, ...where, "--once")).code, 0);
+});
+
+Deno.test("rerun and notices --send send nothing for a recipe whose edit is not trusted, or that nobody trusts", async () => {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr;
+  listener.close(); // nobody hears the first notice, so that it waits
+  let edited = "";
+  await using w = await world((url) => {
+    const text = (to: string) =>
+      `name: r\n${slot}${orders}  - { id: tell, uses: notify, with: { webhook: "${url}", text: "${to}" } }\n` +
+      `notify: [{ on: always, with: { webhook: "${to}" } }]\n`;
+    edited = text(`${url}other`);
+    return { "r.yaml": text(`http://127.0.0.1:${port}/`) };
+  });
+  const path = `${w.path}/r.yaml`;
+  await trustAll(path);
+  const where = ["--store", w.store, "--recipes", w.path];
+  const first = await w.hsgate("run", path, "--store", w.store, "--manual");
+  const key = /run key (\S+)/.exec(first.out)![1]!;
+  assertEquals(w.heard.length, 1, "the control: the trusted version runs");
+  const ways = [["rerun", key, "--from-start", ...where], ["notices", "--send", ...where]];
+  const refused = async (why: string) => {
+    for (const words of ways) {
+      const { code, err } = await w.hsgate(...words);
+      assertEquals(code, 2, `${words}: ${err}`);
+      assertStringIncludes(err, why);
+      assertStringIncludes(err, `run "hsgate trust ${path}"`);
+    }
+    assertEquals(w.heard.length, 1);
+  };
+  await Deno.writeTextFile(path, edited);
+  await refused('Cannot run "r": it was changed after it was trusted');
+  await w.hsgate("trust", path, "--remove");
+  await refused('Cannot run "r": nobody has trusted it');
+  await trustAll(path);
+  for (const words of [...ways].reverse()) {
+    const before = w.heard.length;
+    const { err } = await w.hsgate(...words);
+    assert(w.heard.length > before, `${words}: ${err}`);
+  }
 });
 
 Deno.test("check and test load no TypeScript of a stranger; check --run does so in a process that may reach nothing", async () => {
@@ -431,7 +506,7 @@ export default { text };
       "package.json": '{ "dependencies": { "left-pad": "*" }, "scripts": { "postinstall": "touch ran" } }',
       ".npmrc": "registry=http://127.0.0.1:9/\n",
       ".env": "HSGATE_CONFIG=/etc/hostname\n",
-      "hsgate.yaml": `calendars: ${elsewhere}\nledger: ${other.path}/l.db\ntradePasswordFile: ${elsewhere}\n`,
+      "hsgate.yaml": `calendars: ${elsewhere}\nstore: ${other.path}/l.db\ntradePasswordFile: ${elsewhere}\n`,
       "hsgate.db": "",
     };
     for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(`${dir.path}/${name}`, text);
@@ -441,22 +516,47 @@ export default { text };
     const { denoDir } = JSON.parse(new TextDecoder().decode(info.stdout));
     const trace = `${other.path}/trace`;
     const before = [...Deno.readDirSync(dir.path)].map(({ name }) => name).sort();
+    // As a person starts it: the toolkit's own task, here with the toolkit's paths. Only the task may set the variable.
+    const { tasks } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
+    const program = `--config '${root}deno.json' '${root}tasks/hsgate.ts'`;
+    const task = tasks.hsgate.command.replace("tasks/hsgate.ts", program);
+    const config = `${other.path}/task.json`;
+    await Deno.writeTextFile(config, JSON.stringify({ tasks: { hsgate: task } }));
+    const env: Record<string, string> = { ...Deno.env.toObject(), ...trustEnv, NO_COLOR: "1" };
+    delete env.DENO_NO_UPDATE_CHECK;
     const { stdout, stderr } = await new Deno.Command("strace", {
       args: [
-        ...["-f", "-s", "4096", "-o", trace, "-e", `trace=${traced}`],
-        ...[Deno.execPath(), "run", "--config", `${root}deno.json`, "--frozen"],
-        ...["--allow-net", "--allow-env", "--allow-read", "--allow-write", "--allow-run", "--allow-sys=uid"],
-        ...[`${root}tasks/hsgate.ts`, "check", "."],
+        ...["-f", "-v", "-s", "4096", "-o", trace, "-e", `trace=${traced}`],
+        ...[
+          Deno.execPath(),
+          "task",
+          "--quiet",
+          "--config",
+          config,
+          "--cwd",
+          dir.path,
+          "hsgate",
+          "check",
+          ".",
+        ],
       ],
       cwd: dir.path,
-      env: { ...trustEnv, DENO_NO_UPDATE_CHECK: "1", NO_COLOR: "1" },
+      clearEnv: true,
+      env,
     }).output();
     const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
     assertStringIncludes(text(stdout), "evil  ./evil.yaml", text(stderr));
     assert(!text(stdout).includes("s3cr3t") && !text(stderr).includes("s3cr3t"));
     const calls = (await Deno.readTextFile(trace)).split("\n").filter((line) => !line.includes(" ENOENT "));
     assertEquals(calls.filter((line) => /connect\(|bind\(|sendto\(/.test(line) && /AF_INET/.test(line)), []);
-    assertEquals(calls.filter((line) => line.includes("execve(")).length, 1, "only the program itself");
+    const [launcher, started, ...others] = calls.filter((line) => line.includes("execve("));
+    assert(
+      launcher !== undefined && started !== undefined && others.length === 0,
+      "only the task and the program",
+    );
+    // A running program asks for a newer version after half a second, at most once a day: the trace may miss it.
+    assertStringIncludes(started, '"DENO_NO_UPDATE_CHECK=1"');
+    assert(!launcher.includes("DENO_NO_UPDATE_CHECK"), "the test does not set it");
     // What the runtime itself needs of the machine, and its own cache.
     const ofRuntime = [
       "/proc",
@@ -469,7 +569,7 @@ export default { text };
       root.replace(/\/$/, ""),
       Deno.execPath(),
     ];
-    const own = [...ofRuntime, `${Deno.env.get("HOME")}/.npmrc`, trustEnv.HSGATE_TRUST_FILE];
+    const own = [...ofRuntime, config, `${Deno.env.get("HOME")}/.npmrc`, trustEnv.HSGATE_TRUST_FILE];
     const isBelow = (path: string, folders: readonly string[]) =>
       folders.some((each) => path === each || path.startsWith(`${each}/`));
     const isWrite = (line: string) =>

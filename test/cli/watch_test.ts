@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import type { TransportEvent } from "../../lib/transports/push_events.ts";
-import { lineOf } from "../../tasks/commands/bodies/board.ts";
-import { InterruptedError } from "../../tasks/commands/exit_codes.ts";
+import type { TransportEvent } from "../../lib/transports/push/events.ts";
+import { lineOf } from "../../tasks/commands/watch/board.ts";
+import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
 import { cli, envOf, simulate, start, type World } from "./support.ts";
 import { readUntil } from "../support/waits.ts";
 

@@ -50,7 +50,7 @@ const doubtful: [string, string, string][] = [
   [
     "a port that is none",
     whole.replace("21111", "99999"),
-    'listenHttpPort is "99999", which is no port; 11111 is the usual one',
+    'listenHttpPort is "99999", which is not a port; 11111 is the usual one',
   ],
   [
     "one port for both",
@@ -60,12 +60,12 @@ const doubtful: [string, string, string][] = [
   [
     "an address that others can reach",
     whole.replace("127.0.0.1", "0.0.0.0"),
-    'listenIp is "0.0.0.0": the gateway asks nobody for a password, so whoever reaches this address can trade',
+    'listenIp is "0.0.0.0": the gateway requires no password, so anyone who can reach this address can trade',
   ],
   [
     "a misspelt name",
     whole.replaceAll("listenTcpPort", "listenTCPort"),
-    "<listenTCPort> is no setting; did you mean <listenTcpPort>?",
+    "<listenTCPort> is not a setting; did you mean <listenTcpPort>?",
   ],
   [
     "a country in words",
@@ -75,7 +75,7 @@ const doubtful: [string, string, string][] = [
   [
     "a name that stands there twice",
     whole.replace("</hs_gateway>", "<logPath>x</logPath></hs_gateway>"),
-    "<logPath> stands there twice; the first one counts here",
+    "<logPath> is given twice; the first one counts here",
   ],
 ];
 for (const [what, text, problem] of doubtful) {
@@ -84,10 +84,26 @@ for (const [what, text, problem] of doubtful) {
 
 const broken: [string, string, string][] = [
   ["another root", "<config></config>", "its root is <config>, not <hs_gateway>"],
-  ["an element that is not closed", "<hs_gateway><mobile>1</hs_gateway>", "</hs_gateway> closes <mobile>"],
-  ["a file that ends early", "<hs_gateway><mobile>1</mobile>", "<hs_gateway> is not closed"],
-  ["a tag that ends early", "<hs_gateway><mobile>1</mobile></hs_gateway", "<hs_gateway> is not closed"],
-  ["no XML at all", "mobile=1", "there is no <hs_gateway>"],
+  [
+    "an element that is not closed",
+    "<hs_gateway><mobile>1</hs_gateway>",
+    "it is not XML at line 1, column 22",
+  ],
+  ["a file that ends early", "<hs_gateway><mobile>1</mobile>", "it is not XML at line 1, column 31"],
+  [
+    "a tag that ends early",
+    "<hs_gateway><mobile>1</mobile></hs_gateway",
+    "it is not XML at line 1, column 43",
+  ],
+  ["no XML at all", "mobile=1", "it is not XML at line 1, column 1"],
+  ["an empty file", "", "it is not XML at line 1, column 1"],
+  ["two roots", "<hs_gateway/><hs_gateway/>", "it is not XML at line 1, column 14"],
+  [
+    "an entity that it declares itself",
+    '<!DOCTYPE hs_gateway [<!ENTITY x "y">]>\n<hs_gateway><logPath>&x;</logPath></hs_gateway>',
+    "it is not XML at line 2, column 22",
+  ],
+  ["elements within elements without end", `<hs_gateway>${"<a>".repeat(200_000)}`, "nested too deeply"],
 ];
 for (const [what, text, reason] of broken) {
   Deno.test(`readConfigXml() refuses ${what}`, () => {
@@ -97,8 +113,9 @@ for (const [what, text, reason] of broken) {
 }
 
 Deno.test("readConfigXml() never shows the phone number, whatever is wrong", () => {
-  const bad = whole.replace("</mobile>", "</mobil>");
-  const error = assertThrows(() => readConfigXml(bad), InvalidParamsError);
-  assertEquals(Deno.inspect(error).includes("13800000000"), false);
+  for (const [part, damaged] of [["</mobile>", "</mobil>"], ["13800000000", "&13800000000;"]] as const) {
+    const error = assertThrows(() => readConfigXml(whole.replace(part, damaged)), InvalidParamsError);
+    assertEquals(Deno.inspect(error).includes("13800000000"), false);
+  }
   assertEquals(JSON.stringify(readConfigXml(whole)).includes("13800000000"), false);
 });

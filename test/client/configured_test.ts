@@ -1,7 +1,7 @@
-import { assertEquals, assertRejects } from "@std/assert";
-import { connectConfigured } from "../../lib/client/configured.ts";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { type ConfiguredOptions, connectConfigured } from "../../lib/client/configured.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";
-import { envOf, simulate } from "../cli/support.ts";
+import { envOf, folder, simulate } from "../cli/support.ts";
 
 Deno.test("connectConfigured() takes the file, the environment before it, and tells warnings", async () => {
   await using gateway = await simulate();
@@ -38,4 +38,28 @@ Deno.test("connectConfigured() needs no file, and says what the direct way lacks
     InvalidParamsError,
   );
   assertEquals(error.message.includes("HSGATE_MOBILE (or ..._FILE)"), true);
+});
+
+Deno.test("connectConfigured() reads the file that is named, and none that only lies in the working folder", async () => {
+  await using dir = await folder();
+  const path = `${dir.path}/hsgate.yaml`;
+  await Deno.writeTextFile(path, "transport: direct\nauthUrl: https://platform.example\n");
+  const missing = async (options: Partial<ConfiguredOptions>) =>
+    (await assertRejects(() => connectConfigured({ env: () => undefined, ...options }), InvalidParamsError))
+      .message;
+  assertStringIncludes(await missing({ path }), "HSGATE_MOBILE");
+  assertStringIncludes(
+    await missing({ env: (name) => name === "HSGATE_CONFIG" ? path : undefined }),
+    "HSGATE_MOBILE",
+  );
+  const none = (name: string) => name === "HSGATE_CONFIG" ? `${dir.path}/none.yaml` : undefined;
+  assertStringIncludes(await missing({ env: none }), "a file that exists");
+  const cwd = Deno.cwd();
+  Deno.chdir(dir.path);
+  try {
+    // Over the gateway nothing is missing, so that this file was not read.
+    await (await connectConfigured({ env: () => undefined })).close();
+  } finally {
+    Deno.chdir(cwd);
+  }
 });

@@ -12,7 +12,7 @@ import {
   ProtocolError,
   TransportError,
 } from "../../mod.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import {
   type Fault,
   faultKinds,
@@ -61,7 +61,7 @@ async function withDesk(
 const ordersNow = ({ client }: Desk) => client.orders.today({ market: "hk" }).toArray();
 const struck = (gateway: SimulatedGateway, kind: Fault["kind"]) => gateway.faults.struck(kind);
 
-Deno.test("lost-answer: the order stands once, the caller is told that the outcome is unknown", async () => {
+Deno.test("lost-answer: the order exists once, and the caller gets an unknown outcome", async () => {
   await withDesk(async (desk) => {
     const before = (await ordersNow(desk)).length;
     desk.gateway.faults.arm({ kind: "lost-answer", operation: "orders.place", times: 5 });

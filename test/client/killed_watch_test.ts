@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { connect } from "../../mod.ts";
 import { KEY, MORNING, PASSWORD } from "../cli/support.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { startGateway } from "../../lib/simulator/gateway/mod.ts";
 import { readUntil, waitUntil, within } from "../support/waits.ts";
 

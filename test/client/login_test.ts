@@ -102,7 +102,7 @@ Deno.test("a wrong password is tried once for all who wait, so that no account g
   assertEquals(logins(end), 2, "asking for it is another matter");
 });
 
-Deno.test("a login that answers with a text alone is confirmed by a query", async () => {
+Deno.test("a login whose answer is only a text is confirmed by a query", async () => {
   await using good = farEnd(({ path }) =>
     path === "/trade/TradeLogin" ? ok({ data: "done" }) : ok({ enableBalance: "5" })
   );
@@ -122,7 +122,7 @@ Deno.test("a login that answers with a text alone is confirmed by a query", asyn
 
   await using empty = farEnd(() => ok({ success: false }));
   await using third = await connect({ gateway: empty.url, tradePassword: "secret", tradePasswordKey });
-  const wrong = await assertRejects(() => third.account.login(), LoginRefusedError, "without success");
+  const wrong = await assertRejects(() => third.account.login(), LoginRefusedError, "reports no success");
   assertEquals(wrong.reason, "password");
 });
 
@@ -206,12 +206,12 @@ Deno.test("a login that is refused for now is tried again after waits that grow 
   for (const text of ["system maintenance", "9999", "-1", "", "1006 not authorised", "系统维护中"]) {
     let [why, now]: [string | undefined, number] = [text, 0];
     await using end = refusing(() => why);
-    const monotonic = () => now;
+    const machine = { monotonic: () => now };
     await using client = await connect({
       gateway: end.url,
       tradePassword: "secret",
       tradePasswordKey,
-      monotonic,
+      machine,
     });
     const funds = () => client.account.funds({ market: "us" });
     for (let count = 1; count <= 6; count++) {
@@ -235,7 +235,7 @@ Deno.test("a login that is refused for now is tried again after waits that grow 
   assertEquals([1, 2, 3, 4, 5, 50].map((count) => loginWaitMs(count) / 60_000), [1, 3, 9, 27, 60, 60]);
 });
 
-Deno.test("a refusal that names the password stops logins until a person asks for one", async () => {
+Deno.test("a rejection about the password stops logins until a person requests one", async () => {
   const texts = [
     "wrong password",
     "1008 wrong trade password",
@@ -246,16 +246,16 @@ Deno.test("a refusal that names the password stops logins until a person asks fo
   for (const text of texts) {
     let [why, now]: [string | undefined, number] = [text, 0];
     await using end = refusing(() => why);
-    const monotonic = () => now;
+    const machine = { monotonic: () => now };
     await using client = await connect({
       gateway: end.url,
       tradePassword: "secret",
       tradePasswordKey,
-      monotonic,
+      machine,
     });
     const funds = () => client.account.funds({ market: "us" });
     for (let tries = 0; tries < 5; tries++) {
-      const error = await assertRejects(funds, LoginRefusedError, "refused the trade password");
+      const error = await assertRejects(funds, LoginRefusedError, "rejected the trade password");
       assertEquals([text, error.reason, logins(end)], [text, "password", 1]);
       now += 48 * 3_600_000;
     }

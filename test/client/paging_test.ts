@@ -186,7 +186,7 @@ Deno.test("a server that gives the same page again is noticed", async () => {
   const error = await assertRejects(
     () => client.conditionalOrders.today({ market: "hk", limit: 1 }).toArray(),
     ProtocolError,
-    "page 2 was asked for and page 1 came",
+    "page 2 was requested but page 1 came",
   );
   assertEquals(error.code, "page-repeated");
 
@@ -240,16 +240,17 @@ for (const [what, nothing] of Object.entries(nothings)) {
       const { rows, list } = await readJournal(count, (page) => page.length === 0 ? nothing : page);
       assertEquals([rows, list.isComplete, list.unproven], [numbersTo(count), true, undefined]);
     }
-    // Without a row nothing shows that there is a list at all; only a member that is left out is an empty list.
+    // Without a row nothing shows that there is a list at all; only a member that is left out is an empty
+    // list.
     const { rows, code, list } = await readJournal(0, () => nothing);
     const isLeftOut = what === "data: {}";
     assertEquals([rows, code], isLeftOut ? [[], undefined] : [undefined, "no-answer"]);
     assertEquals(list.isComplete, isLeftOut);
-    assertEquals(list.unproven?.startsWith("the answer holds no list"), isLeftOut ? true : undefined);
+    assertEquals(list.unproven?.startsWith("the answer contains no list"), isLeftOut ? true : undefined);
   });
 }
 
-Deno.test("a server with smaller pages than it is asked for gives every row", async () => {
+Deno.test("a server with smaller pages than requested returns every row", async () => {
   for (const cap of [1, 2, 3]) {
     const { rows, list } = await readJournal(50, (page) => page.slice(0, cap));
     assertEquals([rows, list.isComplete, list.unproven], [numbersTo(50), true, undefined]);
@@ -265,7 +266,7 @@ Deno.test("a server with smaller pages than it is asked for gives every row", as
   assertEquals([strict.rows, strict.list.unproven], [numbersTo(50), undefined]);
 });
 
-Deno.test("a list that begins anew at midnight while it is read is noticed", async () => {
+Deno.test("a list that starts again at midnight during the reading is detected", async () => {
   for (const [rows, whole] of [[8, 2], [6, 2], [3, 1]]) {
     let calls = 0;
     const { code } = await readJournal(rows!, (page) => ++calls > whole! ? [] : page);
@@ -273,7 +274,7 @@ Deno.test("a list that begins anew at midnight while it is read is noticed", asy
   }
 });
 
-Deno.test("rows that come in at the beginning of a list are noticed, and twins are not taken for them", async () => {
+Deno.test("rows added at the start of a list are detected, and identical rows are not mistaken for them", async () => {
   let added = 0;
   const row = (index: number, name = index) => ({
     stockCode: "AAPL",
@@ -306,7 +307,7 @@ Deno.test("rows that come in at the beginning of a list are noticed, and twins a
   assertEquals(rows, numbersTo(50));
 });
 
-Deno.test("pages that alternate are noticed at the third one, by cursor and by number", async () => {
+Deno.test("alternating pages are detected at the third one, by cursor and by number", async () => {
   const rows = (page: number, count: number) =>
     Array.from(
       { length: count },
@@ -338,7 +339,7 @@ Deno.test("pages that alternate are noticed at the third one, by cursor and by n
   }
 });
 
-Deno.test("orders that are asked for by their numbers come at once, whatever the page", async () => {
+Deno.test("orders requested by number arrive in one answer, whatever the page size", async () => {
   const all = Array.from(
     { length: 100 },
     (_, index) => ({
@@ -355,7 +356,7 @@ Deno.test("orders that are asked for by their numbers come at once, whatever the
   assertEquals([(await list.toArray()).length, end.arrived.length, list.isComplete], [100, 1, true]);
 });
 
-Deno.test("a broker that refuses to look behind the last row leaves the end unproven", async () => {
+Deno.test("a broker that rejects the query after the last row leaves the end unproven", async () => {
   const refusing = await readJournal(
     3,
     (page, { body }) => body.params.queryParamStr === "0" ? page : refused("1016 invalid parameter"),
@@ -363,7 +364,7 @@ Deno.test("a broker that refuses to look behind the last row leaves the end unpr
   assertEquals([refusing.rows, refusing.list.isComplete], [[1, 2, 3], true]);
   assertEquals(
     refusing.list.unproven,
-    "the broker refused to say whether more follow (Cannot complete fundJournal.history: 1016 invalid parameter)",
+    "the broker rejected the query for further rows (Cannot complete fundJournal.history: 1016 invalid parameter)",
   );
 });
 
@@ -382,7 +383,7 @@ Deno.test("a page that is missing before the last one by the server's own count 
   }
 });
 
-Deno.test("a refusal in the middle of a walk keeps its class", async () => {
+Deno.test("a rejection in the middle of paging keeps its class", async () => {
   await using end = journal(
     20,
     (page, { body }) => body.params.queryParamStr === "4" ? refused("1006 not authorised") : page,
@@ -395,7 +396,7 @@ Deno.test("a refusal in the middle of a walk keeps its class", async () => {
   assertEquals(error.name, "RejectedError");
 });
 
-Deno.test("every operation with a cursor answers with rows that carry one", () => {
+Deno.test("every operation with a cursor returns rows that have one", () => {
   for (const { name, paging, response } of operations.values()) {
     if (paging?.style !== "cursor") continue;
     assertEquals([name, response.fields?.rows?.type.fields?.cursor?.wire], [name, "queryParamStr"]);

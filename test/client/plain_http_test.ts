@@ -3,7 +3,7 @@ import { connect } from "../../lib/client/connect.ts";
 import { loadSettings } from "../../lib/client/settings.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { isOpenToOthers } from "../../lib/loopback.ts";
-import { allowPlainPosts, postQuietly } from "../../lib/quiet_post.ts";
+import { allowPlainPosts, postQuietly } from "../../lib/transports/net/quiet_post.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { folder } from "../cli/runner_support.ts";
 import { cli, ENCRYPTED, KEY, PASSWORD, simulate } from "../cli/support.ts";
@@ -63,7 +63,7 @@ Deno.test("every command refuses a gateway elsewhere, by flag, environment and f
     for (const { code, err } of given) {
       assertEquals(code, 2, err);
       assertStringIncludes(err, "it is on another machine");
-      assertStringIncludes(err, "plainHttp: allow, HSGATE_PLAIN_HTTP=allow, --plain-http");
+      assertStringIncludes(err, "plainHttp: allow, HSGATE_PLAIN_HTTP=allow or --plain-http");
       assert(!err.includes(PASSWORD) && !err.includes(KEY));
     }
   }
@@ -83,7 +83,7 @@ Deno.test("a recipe's other gateway gets no password, also where the settings na
     return await cli(["run", path, "--out", dir.path, ...words], { env, files });
   };
   const secrets = { HSGATE_TRADE_PASSWORD: PASSWORD, HSGATE_TRADE_PASSWORD_KEY: KEY };
-  for (const more of [[], ["--ledger", `${dir.path}/l.db`]]) {
+  for (const more of [[], ["--store", `${dir.path}/l.db`]]) {
     const { err, out } = await run("r.yaml", secrets, more);
     assertStringIncludes(out + err, "belongs to http://127.0.0.1:11111: it is not sent");
   }

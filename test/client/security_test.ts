@@ -27,6 +27,6 @@ for (const [symbol, type] of kinds) {
 for (const symbol of ["", "VOD.L", "700.XX", "aapl", "HK", "600519", "ABC.HK"]) {
   if (symbol === "HK") continue; // a US code could be spelt like this
   Deno.test(`securityOf() does not guess what "${symbol}" is`, () => {
-    assertThrows(() => securityOf(symbol), TypeError, `Cannot tell what "${symbol}" is`);
+    assertThrows(() => securityOf(symbol), TypeError, `Cannot recognize "${symbol}": `);
   });
 }

@@ -1,5 +1,5 @@
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
-import { directOptionsOf } from "../../lib/client/direct_settings.ts";
+import { directOptionsOf } from "../../lib/client/connect_options.ts";
 import { loadSettings, type SettingsSources } from "../../lib/client/settings.ts";
 import { InvalidParamsError } from "../../lib/errors.ts";
 
@@ -154,7 +154,7 @@ Deno.test("loadSettings() takes a secret of the environment before the file's", 
 Deno.test("loadSettings() warns when others can read a file with a secret, and only then", async () => {
   const open = { text: "tradePassword: abc", mode: 0o644 };
   assertEquals((await load({ files: { "hsgate.yaml": open } })).warnings, [
-    '"hsgate.yaml" holds a secret and others can read it; run: chmod 600 "hsgate.yaml"',
+    '"hsgate.yaml" holds a secret and others can read it; run: chmod 600 hsgate.yaml',
   ]);
   assertEquals(
     (await load({ files: { "hsgate.yaml": { text: "timeoutMs: 5", mode: 0o644 } } })).warnings,
@@ -165,7 +165,7 @@ Deno.test("loadSettings() warns when others can read a file with a secret, and o
     env: { HSGATE_TRADE_PASSWORD_FILE: "/p" },
     files: { "/p": { text: "x", mode: 0o640 } },
   });
-  assertEquals(warnings, ['"/p" holds a secret and others can read it; run: chmod 600 "/p"']);
+  assertEquals(warnings, ['"/p" holds a secret and others can read it; run: chmod 600 /p']);
 });
 
 Deno.test("loadSettings() reads keys from files of their own, and minds who can read the private one", async () => {
@@ -181,7 +181,7 @@ Deno.test("loadSettings() reads keys from files of their own, and minds who can 
   assertEquals(settings.platformPublicKey, "MIGf");
   assertEquals(settings.developerPrivateKey, "MIIC");
   assertEquals(warnings, [
-    '"/developer.pem" holds a secret and others can read it; run: chmod 600 "/developer.pem"',
+    '"/developer.pem" holds a secret and others can read it; run: chmod 600 /developer.pem',
   ]);
 });
 
@@ -244,9 +244,9 @@ Deno.test("loadSettings() warns of a key that is nothing like a setting", async 
   assertEquals(warnings, [
     '"hsgate.yaml" has "colour", which is no setting; there are transport, gatewayUrl, pushAddress, ' +
     "plainHttp, pushIdleMs, tradePassword, tradePasswordKey, fundAccounts, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
-    "platformPublicKey, parameterStyle, caCerts, leaseFolder, ledger, volatileLedger, keepRunsDays, keepLogDays, logLevel, calendars, pingUrl, timeoutMs, " +
+    "platformPublicKey, parameterStyle, caCerts, leaseFolder, storePassword, store, volatileStore, keepRunsDays, keepLogDays, logLevel, calendars, pingUrl, timeoutMs, " +
     "tradePasswordFile, tradePasswordKeyFile, fundAccountsFile, mobileFile, loginPasswordFile, developerPrivateKeyFile, " +
-    "platformPublicKeyFile, caCertsFile, pingUrlFile",
+    "platformPublicKeyFile, caCertsFile, storePasswordFile, pingUrlFile",
   ]);
 });
 

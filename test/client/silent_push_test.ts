@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows
 import { type Client, connect, InvalidParamsError, type TransportEvent } from "../../mod.ts";
 import { connectConfigured } from "../../lib/client/configured.ts";
 import { gateway as gatewayTransport } from "../../lib/transports/gateway.ts";
-import { InterruptedError } from "../../tasks/commands/exit_codes.ts";
+import { InterruptedError } from "../../tasks/terminal/exit_codes.ts";
 import { cli, envOf, KEY, MORNING, PASSWORD, simulate } from "../cli/support.ts";
 import { isConnected, ORDER, TENCENT, until } from "../conformance/house.ts";
 import { type SilentProxy, startSilentProxy } from "../support/silent_proxy.ts";

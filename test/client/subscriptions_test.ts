@@ -33,7 +33,7 @@ Deno.test("add() subscribes per topic to what is new, and its end unsubscribes w
   assertEquals(subscriptions.size, 0);
 });
 
-Deno.test("add() names a pair once although it is given twice", async () => {
+Deno.test("add() sends a pair once although it is given twice", async () => {
   const { lines, subscriptions } = recorded();
   const end = await subscriptions.add({ topics: ["tick", "tick"], securities: [stock("A"), stock("A")] });
   await end();
@@ -50,12 +50,12 @@ Deno.test("add() takes 200 different securities over all topics, and refuses one
     InvalidParamsError,
     "Cannot subscribe: securities: expected at most 200 securities at once over all topics",
   );
-  assertEquals(error.issues[0]?.value, "1 more beside the 200 that are subscribed");
+  assertEquals(error.issues[0]?.value, "1 more in addition to 200 subscribed");
   assertEquals(lines.length, 2);
   assertEquals(subscriptions.size, 200);
 });
 
-Deno.test("add() takes back the topics before the one that fails", async () => {
+Deno.test("add() cancels the topics before the one that fails", async () => {
   const { lines, subscriptions } = recorded((line) => line.startsWith("+ tick"));
   await assertRejects(
     () => subscriptions.add({ topics: ["quote", "tick", "order-book"], securities: [stock("A")] }),
@@ -66,7 +66,7 @@ Deno.test("add() takes back the topics before the one that fails", async () => {
   assertEquals(subscriptions.size, 0);
 });
 
-Deno.test("add() and its end reach the gateway one after the other", async () => {
+Deno.test("add() and its end reach the gateway one after another", async () => {
   const { lines, subscriptions } = recorded();
   const adding = subscriptions.add({ topics: ["quote"], securities: [stock("A")] });
   const again = adding.then((end) => {
@@ -97,7 +97,7 @@ Deno.test("resend() sends nothing when nothing is subscribed", async () => {
   assertEquals(lines, []);
 });
 
-Deno.test("the end of a watch forgets it although the gateway cannot be told", async () => {
+Deno.test("the end of a watch removes it even if the gateway cannot be reached", async () => {
   const { subscriptions } = recorded((line) => line.startsWith("-"));
   const end = await subscriptions.add({ topics: ["quote"], securities: [stock("A")] });
   await assertRejects(() => end(), TransportError);

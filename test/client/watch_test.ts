@@ -1,8 +1,11 @@
 /** Pushes from the real simulator, through the client. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { type Client, connect, InvalidParamsError, TransportError, type TransportEvent } from "../../mod.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { type SimulatedGateway, startGateway } from "../../lib/simulator/gateway/mod.ts";
+import { farEnd, ok } from "../support/far_end.ts";
+import { push, startPushFarEnd } from "../support/push_far_end.ts";
+import { within } from "../support/waits.ts";
 
 const openMarket = Date.parse("2025-08-15T10:00:00+08:00");
 const tencent = { type: "hk-stock", symbol: "00700.HK" } as const;
@@ -38,7 +41,7 @@ async function until(
 ): Promise<TransportEvent[]> {
   const taken: TransportEvent[] = [];
   for (;;) {
-    const { value, done } = await events.next();
+    const { value, done } = await within("an event that fits", events.next());
     if (done) throw new Error(`the events ended after ${taken.map(({ type }) => type).join(", ")}`);
     taken.push(value);
     if (fits(value)) return taken;
@@ -80,7 +83,7 @@ Deno.test("watch() subscribes on the gateway while it runs, and no longer", asyn
   });
 });
 
-Deno.test("two watches of one client share the stream and get their own securities alone", async () => {
+Deno.test("two watches of one client share the stream and get only their own securities", async () => {
   await withDesk(async ({ client, clock, gateway }) => {
     const first = client.watch({ securities: [tencent], orders: false });
     const second = client.watch({ securities: [hsbc], orders: false });
@@ -99,7 +102,7 @@ Deno.test("two watches of one client share the stream and get their own securiti
   });
 });
 
-Deno.test("more than 200 securities are refused with the reason", async () => {
+Deno.test("more than 200 securities are rejected with the reason", async () => {
   await withDesk(async ({ client, gateway }) => {
     const securities = Array.from(
       { length: 201 },
@@ -221,4 +224,36 @@ Deno.test("watch() on a closed push port says so at once", async () => {
     await using client = await connect({ gateway: { url, push: "127.0.0.1:9" } });
     await assertRejects(() => until(client.watch(), () => false), TransportError);
   });
+});
+
+Deno.test("watch() checks the time of pushes against every answer of the client", async () => {
+  const HOUR = 3_600_000;
+  await using pushEnd = startPushFarEnd();
+  const over = Promise.withResolvers<void>();
+  await using end = farEnd(async ({ path }) => {
+    if (path === "/trade/TradeSubscribe") await over.promise;
+    const { send } = ok({ enableBalance: "5" });
+    return { send: send.replace("\r\n", `\r\nDate: ${new Date().toUTCString()}\r\n`) };
+  });
+  // This machine's clock is an hour slow.
+  await using client = await connect({
+    gateway: { url: end.url, push: `127.0.0.1:${pushEnd.port}` },
+    machine: { now: () => Date.now() - HOUR },
+  });
+  const events = client.watch();
+  const isOrder = ({ type }: TransportEvent) => type === "order";
+  const order = (entrustNo: string, at: number) =>
+    push(1, "TradeStockDeliverNotify", { fundAccount: "88001", stockCode: "00700.HK", entrustNo }, at);
+  const first = until(events, ({ type }) => type === "gap");
+  const far = await pushEnd.next();
+  await far.send(order("1", Date.now()));
+  const [ahead] = (await first).filter(isOrder);
+  assert(ahead?.type === "order" && ahead.offMs !== undefined && ahead.offMs > 0.9 * HOUR);
+  await client.account.funds({ market: "hk" });
+  await far.send(order("2", Date.now() - HOUR), order("3", Date.now()));
+  const later = [...await until(events, isOrder), ...await until(events, isOrder)].filter(isOrder);
+  const marks = later.map((event) => event.type === "order" && event.offMs);
+  assertEquals(marks.map((ms) => typeof ms === "number" ? Math.round(ms / HOUR) : ms), [-1, undefined]);
+  over.resolve();
+  await events.return?.();
 });

@@ -1,9 +1,9 @@
 /**
- * Every operation of the catalogue over every way to one account: what each says is the same, and is what the API
- * document promises. An operation that a way does not carry has its reason, from the catalogue where it stands
- * there, and is refused with it.
+ * Calls every operation of the catalogue over every transport to one account. The answers must be the same, and as the API
+ * document describes. If a transport does not carry an operation, the call must fail with the reason from the catalogue
+ * or from this suite.
  */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { constants, createPrivateKey, privateDecrypt } from "node:crypto";
 import { type Client, DisplacedError, InvalidParamsError, UnmappedError } from "../../mod.ts";
@@ -24,15 +24,15 @@ function operationOf(name: string): AnyOperation {
   return operation;
 }
 
-/** One answer, or one page. */
+/** Calls an operation. Resolves to its answer, or to one page of it. */
 function call(client: Client, name: string, params: Record<string, unknown>): Promise<unknown> {
   return client.call<unknown, unknown>(operationOf(name), params);
 }
 
-/** Leaves out the members that the catalogue marks as missing on the socket. */
+/** Removes the members that the catalogue marks as missing on the socket. */
 function withoutGaps(fields: FieldsInfo, value: unknown): unknown {
   if (Array.isArray(value)) {
-    // A list that stands alone is described as the one member of its envelope.
+    // A bare list is described as the only member of its envelope.
     const row = fields.rows?.type.fields ?? fields;
     return value.map((each) => withoutGaps(row, each));
   }
@@ -43,7 +43,7 @@ function withoutGaps(fields: FieldsInfo, value: unknown): unknown {
   );
 }
 
-/** Checks an answer in our names against the envelope that it was read from, and against what codes mean. */
+/** Checks an answer in our names against the envelope that it was decoded from, and against the meanings of codes. */
 function checkMeaning({ same = [], is = [] }: Case, answer: unknown, data: unknown): void {
   for (const [ours, wire] of same) {
     assert(at(data, wire) !== undefined, `the answer has ${wire}`);
@@ -52,7 +52,7 @@ function checkMeaning({ same = [], is = [] }: Case, answer: unknown, data: unkno
   for (const [ours, value] of is) assertEquals(at(answer, ours), value, ours);
 }
 
-/** Calls and compares; the way that writes is the first one. */
+/** Calls operations over all transports and compares the answers. The first transport makes the writes. */
 class Comparison {
   readonly seen: Record<Way, Set<string>> = { memory: new Set(), gateway: new Set(), direct: new Set() };
   readonly #house: House;
@@ -65,7 +65,7 @@ class Comparison {
     this.#writer = writer;
   }
 
-  /** Runs a case, and returns what it makes. */
+  /** Runs a case, and returns the values that later cases need. */
   async run(each: Case): Promise<unknown> {
     const [name] = each.ours;
     const operation = operationOf(name);
@@ -75,7 +75,7 @@ class Comparison {
     return answer;
   }
 
-  /** Asks over every way that carries it, and holds the answers against one another. */
+  /** Calls an operation over every transport that carries it, and compares the answers. */
   async each(name: string, params: Record<string, unknown>): Promise<Partial<Record<Way, unknown>>> {
     const { response, socket } = operationOf(name);
     const answers: Partial<Record<Way, unknown>> = {};
@@ -93,7 +93,7 @@ class Comparison {
     return answers;
   }
 
-  /** A write is done once, by the way whose turn it is, or by memory where that cannot. */
+  /** Makes a write once, over the writing transport, or over memory if that transport does not carry it. */
   async #write(each: Case): Promise<unknown> {
     const [name, params] = each.ours;
     const cannot = reasonOf(operationOf(name), this.#writer) !== undefined;
@@ -121,8 +121,8 @@ async function connectAll(house: House, options: WayOptions = {}): Promise<Clien
 }
 
 for (const writer of ways) {
-  Deno.test(`call() gives the same answers over every way while ${writer} writes`, async (t) => {
-    // As much history as the cases count on.
+  Deno.test(`call() returns the same answers over every transport while ${writer} writes`, async (t) => {
+    // The cases need this much history.
     await using house = await openHouse({ days: undefined, fillsPerDay: undefined });
     const clients = await connectAll(house);
     try {
@@ -150,7 +150,7 @@ for (const writer of ways) {
       for (const operation of operations.values()) {
         const isWrite = operation.effect === "write";
         for (const way of ways) {
-          // The ways write in turns, one account each.
+          // Each transport writes in turn, with its own account.
           if (isWrite && way !== writer) continue;
           const reason = reasonOf(operation, way);
           if (reason !== undefined) assert(/\w+ \w+/.test(reason), `${operation.name}, ${way}: no reason`);
@@ -163,14 +163,14 @@ for (const writer of ways) {
   });
 }
 
-/** Operations of one way alone, and a special case, with what they answer written out. */
+/** Operations of only one transport, and a special case, with their expected answers. */
 async function rest(comparison: Comparison, { simulator }: House, clients: Clients): Promise<void> {
   const each = (name: string, params: Record<string, unknown> = {}) => comparison.each(name, params);
   assertEquals(await each("account.keepLogin"), { direct: { success: true } });
   const short = await each("account.shortSale", { market: "hk", symbol: "00700.HK" });
   assertEquals(short, { direct: { supported: false, interestRate: "0" } });
   assertEquals(await each("futures.resetPassword", { password: "folder-9" }), { direct: {} });
-  // Nothing can be cancelled any more once the first has done it, so the answers are compared by themselves.
+  // After the first call there is nothing left to cancel, so each answer is checked separately.
   const { orderId } = await clients.memory.orders.place({
     market: "hk",
     symbol: "00700.HK",
@@ -199,14 +199,14 @@ async function rest(comparison: Comparison, { simulator }: House, clients: Clien
     direct: { tradeServer: info.tradeServer, quoteServer: info.hqServer },
   });
   assertEquals(await each("platform.claimLevel2", { token }), { direct: {} });
-  // That was another login of the account, which ends the transport's own: a person is told, and takes it back.
+  // This other login of the account took the transport's login over: a person must log in again.
   await assertRejects(() => clients.direct.account.login(), DisplacedError);
   assertEquals(await clients.direct.account.login(), { success: true });
 }
 
-Deno.test("call() refuses what a way does not carry with the reason, and sends nothing", async () => {
+Deno.test("call() rejects an operation that a transport does not carry, with the reason, and sends nothing", async () => {
   await using house = await openHouse();
-  // Without a password the clients do not log in by themselves, which would arrive.
+  // Without a password the clients do not log in automatically; a login would be counted as sent.
   const clients = await connectAll(house, { tradePassword: false });
   const { gateway, platform } = house.simulator;
   const arrived =
@@ -231,7 +231,10 @@ Deno.test("call() refuses what a way does not carry with the reason, and sends n
         const error = await assertRejects(() => call(clients[way], operation.name, params), UnmappedError);
         assertEquals([error.operation, error.transport], [operation.name, way]);
         const ownWords = "gap" in operation.socket ? operation.socket.gap : "opens its connections itself";
-        assert(error.message.includes(way === "direct" ? ownWords : "the gateway has no such operation"));
+        assertStringIncludes(
+          error.message,
+          way === "direct" ? ownWords : "the gateway does not have this operation",
+        );
         refused++;
       }
     }
@@ -241,11 +244,11 @@ Deno.test("call() refuses what a way does not carry with the reason, and sends n
   } finally {
     for (const way of ways) await clients[way].close();
   }
-  // 7 without a path, over memory and the gateway; 13 without a message, and the opening, over the socket.
+  // Memory and gateway: 7 operations without a path. Socket: 13 without a message, and the opening of a connection.
   assertEquals(refused, 2 * 7 + 14);
 });
 
-Deno.test("call() checks parameters before it sends, over every way", async () => {
+Deno.test("call() checks parameters before sending, over every transport", async () => {
   await using house = await openHouse();
   for (const way of ways) {
     await using client = await house.connect(way);

@@ -1,35 +1,35 @@
 /**
- * Every operation of the gateway with what the API document says about it, written out by hand: path, parameters
- * in the broker's spelling, members of the answer. Nothing here is taken from the catalogue.
+ * Describes every gateway operation, written by hand from the API document: path, parameters in the broker's spelling,
+ * and members of the answer. Nothing here is taken from the catalogue.
  *
  * @module
  */
 
-/** What a member must be. */
+/** Expected shape of a member. */
 export type Shape = "text" | "number" | "boolean" | { [member: string]: Shape } | readonly [Shape];
 
-/** Things that one call makes and another one needs, by name; a list holds one for each round. */
+/** Values that one call creates and another call needs, by name; one value for each round. */
 export type Made = Readonly<Record<string, string>>;
 
-/** One operation. */
+/** A call of an operation. */
 export interface Case {
-  /** Path as documented. */
+  /** Documented path. */
   path: string;
-  /** Name to call it by; the last part of the path where it is left out. */
+  /** Wire name. @default the last part of the path */
   name?: string;
-  /** Parameters in the broker's spelling, all that is sent. */
+  /** All sent parameters, in the broker's spelling. */
   wire: Record<string, unknown>;
-  /** Our name and our parameters for the very same call. */
+  /** Our name and our parameters for the same call. */
   ours: [name: string, params: Record<string, unknown>];
-  /** What `data` holds, by section 2 and 4 of the document. */
+  /** Expected content of `data`, by sections 2 and 4 of the document. */
   data: Shape;
-  /** Our names of members, and where they stand in `data`. */
+  /** Our names of members, with their paths in `data`. */
   same?: [ours: string, wire: string][];
-  /** What our names mean, where codes are translated. */
+  /** Expected values under our names, if codes are translated. */
   is?: [ours: string, value: unknown][];
-  /** Keeps the order number under a name. */
+  /** Stores the order number under a name. */
   makes?: string;
-  /** Moves the simulated time on afterwards, in milliseconds. */
+  /** Advances the simulated time after the call, milliseconds. */
   wait?: number;
 }
 
@@ -156,8 +156,8 @@ const journalMembers = {
 } as const;
 
 /**
- * All 53, in an order in which each finds what it needs. `made` holds the order numbers of the round so far.
- * The trade login stands apart, as its password is no parameter of a command line.
+ * Returns all 53 cases, in an order in which each finds the values it needs. `made` contains the round's order numbers.
+ * The trade login is separate, because its password cannot be a command-line parameter.
  */
 export function casesOf(made: Made): Case[] {
   const algoSettings = { origStartTime: "000000", origEndTime: "000000", maxVolume: "100", sensitivity: "1" };
@@ -280,7 +280,7 @@ export function casesOf(made: Made): Case[] {
       same: [["positionQuantity", "data.position"]],
       is: [["position", "long"]],
     },
-    // 4.3: the resting order is amended and cancelled, the crossing one fills.
+    // 4.3: the resting order is amended and cancelled; the crossing order fills.
     {
       path: "/trade/TradeEntrust",
       wire: {
@@ -480,7 +480,7 @@ export function casesOf(made: Made): Case[] {
       same: [["rows.0.orderId", "data.0.condOrderId"]],
       is: [["rows.0.tradingHours", "regular"]],
     },
-    // 4.3 and its companions: algorithmic orders
+    // 4.3 and other sources: algorithmic orders
     {
       path: "/trade/AlgoAddOrder",
       wire: {
@@ -594,7 +594,7 @@ export function casesOf(made: Made): Case[] {
       data: orderIdData,
       same: [["orderId", "data"]],
     },
-    // 4.5 and its companions: futures
+    // 4.5 and other sources: futures
     {
       path: "/trade/FuturesQueryFundInfo",
       wire: {},
@@ -804,7 +804,7 @@ export function casesOf(made: Made): Case[] {
         brokerAskList: [{ level: "number", item: "text", type: "number" }],
         brokerBidList: [{ level: "number", item: "text", type: "number" }],
       },
-      // 2.3: where no broker stands (83), there is no name.
+      // 2.3: an entry without a broker (83) has no name.
       same: [
         ["asks.0.broker", "brokerAskList.0.item"],
         ["bids.0.broker", "brokerBidList.0.item"],
@@ -927,7 +927,7 @@ export function casesOf(made: Made): Case[] {
       ours: ["quotes.unsubscribe", { topic: "quote", securities: [ourSecurity] }],
       data: {},
     },
-    // Beyond the document
+    // Not in the document
     { path: "/trade/TradeSubscribe", wire: {}, ours: ["orders.subscribe", {}], data: success, is: isDone },
     {
       path: "/trade/TradeUnsubscribe",

@@ -1,4 +1,4 @@
-/** What goes wrong in words and classes: alike over every way. */
+/** Checks that error texts and classes are the same over every transport. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
   BrokerError,
@@ -16,42 +16,42 @@ import { conformance, ORDER, TENCENT } from "./house.ts";
 
 const SATURDAY_NOON = Date.parse("2025-08-16T12:00:00+08:00");
 
-conformance("a refusal keeps the broker's code and text word for word", async ({ way, client }) => {
+conformance("a rejection keeps the broker's code and text word for word", async ({ way, client }) => {
   const unknown = await assertRejects(
     () => client.quotes.bars({ security: TENCENT, start: "2025-08-14", interval: "day", limit: 5 }),
     RejectedError,
   );
   const text = 'security "00700.HK" is not subscribed, KL answers for subscribed ones alone';
   assertEquals([unknown.code, unknown.operation, unknown.transport], ["1016", "quotes.bars", way]);
-  // The gateway writes the code in front of its one text; the socket has a field for each.
+  // The gateway puts the code at the start of its text; the socket has a field for each.
   assertEquals(unknown.text, way === "direct" ? text : `1016 invalid parameter: ${text}`);
   assert(unknown.message.endsWith(text), unknown.message);
 });
 
-conformance("an order outside market hours is refused as that, and stands nowhere", async (desk) => {
+conformance("an order outside market hours throws a MarketClosedError, and is in no list", async (desk) => {
   const error = await assertRejects(() => desk.client.orders.place(ORDER), MarketClosedError);
   assertEquals(error.text.replace(/^\d+ /, ""), "current time does not allow entrust");
   assertEquals(await desk.orderIds(), []);
 }, { at: SATURDAY_NOON });
 
-conformance("a login that is missing is said to be missing, at once", async (desk) => {
+conformance("a call without a login throws a LoginExpiredError at once", async (desk) => {
   const sent = desk.count("orders.place");
   const read = await assertRejects(() => desk.client.account.funds({ market: "hk" }), LoginExpiredError);
   const write = await assertRejects(() => desk.client.orders.place(ORDER), LoginExpiredError);
   assertEquals([read.code, write.code, sent()], ["1012", "1012", 1]);
   assertEquals(await desk.orderIds(), []);
-  // The control: what needs no login works.
+  // Control: an operation that needs no login succeeds.
   assertEquals((await desk.client.quotes.latest({ securities: [TENCENT] })).length, 1);
 }, { tradePassword: false });
 
-conformance("a parameter that is wrong is refused before anything is sent", async ({ client, count }) => {
+conformance("a wrong parameter is rejected before anything is sent", async ({ client, count }) => {
   const sent = count("orders.place");
   const order = { ...ORDER, quantity: "-1", price: "x" };
   const error = await assertRejects(() => client.orders.place(order), InvalidParamsError);
   assertEquals([error.issues.map(({ path }) => path[0]), sent()], [["quantity", "price"], 0]);
 });
 
-conformance("a busy broker: reads are tried again, a write is reported and sent once", async (desk) => {
+conformance("a busy broker: reads are retried, a write is sent once and fails", async (desk) => {
   const { client, simulator: { faults } } = desk;
   await client.account.login();
   faults.arm({ kind: "busy", operation: "account.funds", times: 2 });
@@ -64,22 +64,28 @@ conformance("a busy broker: reads are tried again, a write is reported and sent 
   assertEquals(await desk.orderIds(), []);
 });
 
-conformance("an answer that cannot be read: a read says so, a write is of unknown outcome", async (desk) => {
-  const { client, simulator: { faults } } = desk;
-  await client.account.login();
-  faults.arm({ kind: "not-json", operation: "account.holdings", times: 3 });
-  const error = await assertRejects(() => client.account.holdings({ market: "hk" }), BrokerError);
-  // Nobody can tell whose answer a damaged frame was: it ends the socket, and with that every call on it.
-  if (desk.way === "direct") assert(error instanceof TransportError && error.cause instanceof ProtocolError);
-  else assert(error instanceof ProtocolError);
-  faults.clear();
-  faults.arm({ kind: "not-json", operation: "orders.place" });
-  await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
-  assertEquals((await desk.orderIds()).length, 1);
-  assert(faults.struck("not-json") >= 2);
-});
+conformance(
+  "an unreadable answer: a read throws a ProtocolError, a write has an unknown outcome",
+  async (desk) => {
+    const { client, simulator: { faults } } = desk;
+    await client.account.login();
+    faults.arm({ kind: "not-json", operation: "account.holdings", times: 3 });
+    const error = await assertRejects(() => client.account.holdings({ market: "hk" }), BrokerError);
+    // A damaged frame could be the answer to any call, so the socket closes and every call on it fails.
+    if (desk.way === "direct") {
+      assert(
+        error instanceof TransportError && error.cause instanceof ProtocolError,
+      );
+    } else assert(error instanceof ProtocolError);
+    faults.clear();
+    faults.arm({ kind: "not-json", operation: "orders.place" });
+    await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+    assertEquals((await desk.orderIds()).length, 1);
+    assert(faults.struck("not-json") >= 2);
+  },
+);
 
-conformance("what no way carries is refused with the reason", async ({ way, client }) => {
+conformance("an operation that no transport carries is rejected with the reason", async ({ way, client }) => {
   const error = await assertRejects(
     () => client.platform.openConnection({ deviceId: "x" }),
     UnmappedError,

@@ -1,26 +1,26 @@
 /**
- * One simulated account with three ways to it, and tests that are written once and run over each of them.
+ * Runs each conformance test over three transports to one simulated account.
  *
  * @module
  */
 import { type Client, type ClientOptions, createClient } from "../../lib/client/client.ts";
 import { connect } from "../../lib/client/connect.ts";
 import { operations } from "../../lib/operations/mod.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../lib/simulator/mod.ts";
 import { memory } from "../../lib/transports/memory.ts";
-import type { TransportEvent } from "../../lib/transports/push_events.ts";
+import type { TransportEvent } from "../../lib/transports/push/events.ts";
 import { connectDirect } from "../support/direct_client.ts";
-import { type OpenDoor, openMemoryDoor } from "./memory_door.ts";
+import { type OpenEndpoint, openMemoryEndpoint } from "./memory_endpoint.ts";
 
-/** The ways to the account. */
+/** The transports to the account. */
 export const ways = ["memory", "gateway", "direct"] as const;
 export type Way = (typeof ways)[number];
 
 /** A Friday morning in Hong Kong, in the middle of continuous trading. */
 export const MORNING = Date.parse("2025-08-15T10:30:00+08:00");
 export const TENCENT = { type: "hk-stock", symbol: "00700.HK" } as const;
-/** An order that rests: the market stands near 590. */
+/** An order that does not fill: the market price is near 590. */
 export const ORDER = {
   market: "hk",
   symbol: "00700.HK",
@@ -33,7 +33,7 @@ export const ORDER = {
 /** Options of a client. */
 export interface WayOptions extends Omit<ClientOptions, "tradePassword"> {
   timeoutMs?: number;
-  /** `false` for none. */
+  /** The trade password; `false` for none. */
   tradePassword?: string | false;
 }
 
@@ -41,19 +41,19 @@ export interface WayOptions extends Omit<ClientOptions, "tradePassword"> {
 export interface House extends AsyncDisposable {
   simulator: Simulator;
   clock: ManualClock;
-  /** The door in memory, with what went through it. */
-  memory: OpenDoor;
-  /** Makes a client. */
+  /** The endpoint in memory, with its recorded calls. */
+  memory: OpenEndpoint;
+  /** Creates a client. */
   connect(way: Way, options?: WayOptions): Promise<Client>;
-  /** Settles orders and pushes what has changed, on every side. */
+  /** Fills due orders and pushes all changes, at every endpoint. */
   round(): void;
-  /** Counts calls of an operation that arrive from now on, whatever becomes of them. */
+  /** Counts the calls of an operation that arrive from now on, whether or not they succeed. */
   count(operation: string): () => number;
-  /** Order numbers that stand at the broker, seen past every transport under test. */
+  /** Returns the order numbers at the broker, without using a transport under test. */
   orderIds(): Promise<string[]>;
 }
 
-/** Starts one. Its clock stands still, and pushes of market data come with `round()`. */
+/** Starts a simulated account. Its clock does not advance by itself, and `round()` pushes market data. */
 export async function openHouse(
   { at = MORNING, ...options }: Partial<SimulatorOptions> & { at?: number } = {},
 ): Promise<House> {
@@ -69,12 +69,13 @@ export async function openHouse(
     platform: { ...quiet, ...options.platform },
   });
   const { info, faults } = simulator;
-  const door = await openMemoryDoor(simulator);
+  const endpoint = await openMemoryEndpoint(simulator);
   const makers: Record<Way, (options: WayOptions) => Promise<Client>> = {
     memory: ({ timeoutMs, ...rest }) => {
       const { tradePasswordKey } = info;
-      const transport = memory(door.door, { pushes: door.pushes, tradePasswordKey, timeoutMs });
-      return Promise.resolve(createClient(transport, clientOptions(rest)));
+      const transport = memory(endpoint.endpoint, { pushes: endpoint.pushes, tradePasswordKey, timeoutMs });
+      // The memory endpoint sends no time, so the client uses the market's clock.
+      return Promise.resolve(createClient(transport, { machine: clock, ...clientOptions(rest) }));
     },
     gateway: ({ timeoutMs, ...rest }) => {
       const { gatewayUrl: url, pushAddress: push, tradePasswordKey } = info;
@@ -91,15 +92,15 @@ export async function openHouse(
   return {
     simulator,
     clock,
-    memory: door,
+    memory: endpoint,
     connect: (way, wanted = {}) => makers[way](wanted),
     round() {
       simulator.round();
-      door.round();
+      endpoint.round();
     },
     count(operation) {
       const most = 1_000_000;
-      // A delay of nothing changes nothing, and is counted all the same.
+      // A delay of zero changes nothing, but the fault is counted.
       faults.arm({ kind: "delay", ms: 0, when: "request", operation, times: most });
       const isOurs = (fault: { kind: string; ms?: number; operation?: string }) =>
         fault.kind === "delay" && fault.ms === 0 && fault.operation === operation;
@@ -111,28 +112,28 @@ export async function openHouse(
       return rows.map(({ orderId }) => String(orderId)).sort();
     },
     async [Symbol.asyncDispose]() {
-      door[Symbol.dispose]();
+      endpoint[Symbol.dispose]();
       await simulator.close();
     },
   };
 }
 
-/** A client under test, and the account behind it. */
+/** A client under test, and its account. */
 export interface Desk extends House {
   way: Way;
   client: Client;
 }
 
-/** What a test needs. */
+/** Options of a test. */
 export interface ConformanceOptions extends WayOptions {
-  /** Ways that cannot do it, each with its reason. */
+  /** Transports to skip, each with the reason. */
   skip?: Partial<Record<Way, string>>;
-  /** Time of the start. */
+  /** Simulated time at the start. */
   at?: number;
   house?: Partial<SimulatorOptions>;
 }
 
-/** Runs a test over every way, each with an account of its own. */
+/** Runs a test over every transport, each with its own account. */
 export function conformance(
   name: string,
   test: (desk: Desk) => Promise<void>,
@@ -153,14 +154,14 @@ export function conformance(
   }
 }
 
-/** Why the socket cannot carry an operation, in the catalogue's own words. */
+/** Returns why the socket cannot carry an operation, in the catalogue's words. */
 export function gapOf(name: string): string {
   const socket = operations.get(name)?.socket;
   if (socket === undefined || !("gap" in socket)) throw new TypeError(`Cannot find a gap in "${name}"`);
   return socket.gap;
 }
 
-/** Takes events until one fits; all of them are returned. */
+/** Reads events until one matches. Returns all of them. */
 export async function until(
   events: AsyncIterator<TransportEvent>,
   fits: (event: TransportEvent) => boolean,
@@ -174,6 +175,6 @@ export async function until(
   }
 }
 
-/** Whether the stream has begun, or begun again. */
+/** Returns whether an event says that the stream has connected or reconnected. */
 export const isConnected = (event: TransportEvent) =>
   event.type === "connection" && event.state === "connected";

@@ -1,4 +1,4 @@
-/** Calls that take too long, are given up, or are many: alike over every way. */
+/** Checks that timeouts, aborted calls and many calls at once behave the same over every transport. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { OutcomeUnknownError, TransportError } from "../../mod.ts";
 import { conformance, ORDER, TENCENT } from "./house.ts";
@@ -7,24 +7,30 @@ const SECURITIES = ["00700.HK", "00005.HK", "00941.HK", "02318.HK"].map((symbol)
   { type: "hk-stock", symbol } as const
 ));
 
-conformance("timeout: a read fails, a write is of unknown outcome and stands once", async (desk) => {
-  const { client, simulator: { faults } } = desk;
-  await client.account.login();
-  const read = desk.count("account.funds");
-  faults.arm({ kind: "delay", ms: 400, operation: "account.funds", times: 3 });
-  const slow = await assertRejects(
-    () => client.account.funds({ market: "hk" }, { timeoutMs: 60 }),
-    TransportError,
-  );
-  const write = desk.count("orders.place");
-  faults.arm({ kind: "delay", ms: 400, operation: "orders.place", times: 3 });
-  const open = await assertRejects(() => client.orders.place(ORDER, { timeoutMs: 60 }), OutcomeUnknownError);
-  assertEquals([slow.code, open.code], ["timeout", "timeout"]);
-  // The control beside the one order: a read under the same conditions is sent three times.
-  assertEquals([read(), write(), (await desk.orderIds()).length], [3, 1, 1]);
-});
+conformance(
+  "timeout: a read fails; a write has an unknown outcome, and the broker has the order once",
+  async (desk) => {
+    const { client, simulator: { faults } } = desk;
+    await client.account.login();
+    const read = desk.count("account.funds");
+    faults.arm({ kind: "delay", ms: 400, operation: "account.funds", times: 3 });
+    const slow = await assertRejects(
+      () => client.account.funds({ market: "hk" }, { timeoutMs: 60 }),
+      TransportError,
+    );
+    const write = desk.count("orders.place");
+    faults.arm({ kind: "delay", ms: 400, operation: "orders.place", times: 3 });
+    const open = await assertRejects(
+      () => client.orders.place(ORDER, { timeoutMs: 60 }),
+      OutcomeUnknownError,
+    );
+    assertEquals([slow.code, open.code], ["timeout", "timeout"]);
+    // Control: under the same conditions, a read is sent three times.
+    assertEquals([read(), write(), (await desk.orderIds()).length], [3, 1, 1]);
+  },
+);
 
-conformance("timeout: a late answer reaches nobody else", async ({ client, simulator, orderIds }) => {
+conformance("timeout: no other call gets a late answer", async ({ client, simulator, orderIds }) => {
   await client.account.login();
   simulator.faults.arm({ kind: "delay", ms: 150, operation: "orders.place" });
   await assertRejects(() => client.orders.place(ORDER, { timeoutMs: 40 }), OutcomeUnknownError);
@@ -39,7 +45,7 @@ conformance("timeout: a late answer reaches nobody else", async ({ client, simul
 });
 
 conformance(
-  "abort: a read rejects with the reason, a write that was sent is of unknown outcome",
+  "abort: a read rejects with the reason, a write that was sent has an unknown outcome",
   async (desk) => {
     const { client, simulator: { faults } } = desk;
     await client.account.login();
@@ -59,7 +65,7 @@ conformance(
   },
 );
 
-conformance("abort: what is given up before it is sent is not sent", async (desk) => {
+conformance("abort: a call that is aborted before sending is not sent", async (desk) => {
   const { client } = desk;
   await client.account.login();
   const sent = desk.count("orders.place");
@@ -72,7 +78,7 @@ conformance("abort: what is given up before it is sent is not sent", async (desk
   assertEquals(sent(), 1); // the control
 });
 
-conformance("many calls at once: each gets its own answer, whatever their order", async (desk) => {
+conformance("many calls at once: each gets its own answer, in any order", async (desk) => {
   const { client, simulator: { faults } } = desk;
   faults.arm({ kind: "delay", ms: 60, operation: "quotes.latest", times: 20 });
   faults.arm({ kind: "delay", ms: 20, operation: "quotes.latest", times: 20, skip: 30 });
@@ -95,7 +101,7 @@ conformance(
   },
 );
 
-conformance("a client that is closed sends nothing", async (desk) => {
+conformance("a closed client sends nothing", async (desk) => {
   const sent = desk.count("quotes.latest");
   await desk.client.quotes.latest({ securities: [TENCENT] });
   await desk.client.close();
@@ -106,19 +112,22 @@ conformance("a client that is closed sends nothing", async (desk) => {
   assertEquals([error.code, sent()], ["closed", 1]);
 });
 
-conformance("a connection that breaks: a read gets through, a write is of unknown outcome", async (desk) => {
-  const { client, simulator: { faults } } = desk;
-  await client.account.login();
-  for (const kind of ["lost-answer", "lost-request", "reset-after"] as const) {
-    const before = (await desk.orderIds()).length;
-    faults.arm({ kind, operation: "account.funds" });
-    await client.account.funds({ market: "hk" });
-    const sent = desk.count("orders.place");
-    faults.arm({ kind, operation: "orders.place", times: 3 });
-    await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
-    const stands = kind === "lost-request" ? 0 : 1;
-    assertEquals([kind, sent(), (await desk.orderIds()).length - before], [kind, 1, stands]);
-    assert(faults.struck(kind) >= 2, `${kind} struck ${faults.struck(kind)} times`);
-    faults.clear();
-  }
-});
+conformance(
+  "a broken connection: a read is retried and succeeds, a write has an unknown outcome",
+  async (desk) => {
+    const { client, simulator: { faults } } = desk;
+    await client.account.login();
+    for (const kind of ["lost-answer", "lost-request", "reset-after"] as const) {
+      const before = (await desk.orderIds()).length;
+      faults.arm({ kind, operation: "account.funds" });
+      await client.account.funds({ market: "hk" });
+      const sent = desk.count("orders.place");
+      faults.arm({ kind, operation: "orders.place", times: 3 });
+      await assertRejects(() => client.orders.place(ORDER), OutcomeUnknownError);
+      const stands = kind === "lost-request" ? 0 : 1;
+      assertEquals([kind, sent(), (await desk.orderIds()).length - before], [kind, 1, stands]);
+      assert(faults.struck(kind) >= 2, `${kind} struck ${faults.struck(kind)} times`);
+      faults.clear();
+    }
+  },
+);

@@ -1,4 +1,4 @@
-/** Twenty callers at once on a broker that is slow, busy or away: the load stays bounded, and an order waits for nobody. */
+/** Checks twenty callers at once on a slow, busy or unreachable broker: the load is bounded, and orders do not wait. */
 import { assert, assertEquals } from "@std/assert";
 import { BusyError, TransportError } from "../../mod.ts";
 import type { TransportEvent } from "../../mod.ts";
@@ -7,9 +7,9 @@ import { conformance, isConnected, ORDER, until } from "./house.ts";
 const CALLERS = 20;
 const ATTEMPTS = 3;
 
-conformance("an order is answered while twenty slow reads are under way", async (desk) => {
+conformance("an order is answered while twenty slow reads are in progress", async (desk) => {
   const { client, simulator: { faults } } = desk;
-  await client.account.login(); // the order is to wait for no login
+  await client.account.login(); // so that the order need not wait for a login
   faults.arm({ kind: "delay", operation: "account.funds", ms: 5000, when: "request", times: CALLERS });
   const given = new AbortController();
   let answered = 0;
@@ -17,7 +17,7 @@ conformance("an order is answered while twenty slow reads are under way", async 
     { length: CALLERS },
     () => client.account.funds({ market: "hk" }, { signal: given.signal }).then(() => answered++, () => {}),
   );
-  // All reads are at the broker before the order leaves.
+  // The broker has all reads before the order is sent.
   while (faults.struck("delay") < CALLERS) await new Promise((resolve) => setTimeout(resolve, 5));
   const { orderId } = await client.orders.place(ORDER);
   assertEquals([answered, (await desk.orderIds()).includes(orderId)], [0, true]);
@@ -39,7 +39,7 @@ conformance(
     assertEquals([faults.struck("busy"), placed(), await desk.orderIds()], [CALLERS * ATTEMPTS, 1, [
       orderId,
     ]]);
-    // The control: the same readers once the broker has time again.
+    // Control: the same readers when the broker is no longer busy.
     faults.clear();
     assertEquals(await Promise.all(Array.from({ length: CALLERS }, read)), Array(CALLERS).fill("answered"));
   },
@@ -63,7 +63,7 @@ conformance(
   { skip: { direct: "its calls go over sockets and not over HTTP" } },
 );
 
-/** Quotes that wait before older ones give way to newer ones. */
+/** Number of waiting quotes above which newer ones replace older ones. */
 const MOST_WAITING = 4096;
 const SYMBOLS = [
   "00700.HK",
@@ -83,7 +83,7 @@ conformance(
     const { client, clock, round } = desk;
     const events = client.watch({ securities: SYMBOLS.map((symbol) => ({ type: "hk-stock", symbol })) });
     await until(events, isConnected);
-    // Subscribed: the first quote has come.
+    // The subscription is active: the first quote has arrived.
     const early = setInterval(() => (clock.advance(1000), round()), 15);
     const begun = await until(events, isQuote).finally(() => clearInterval(early));
     const placed: string[] = [];
@@ -92,7 +92,7 @@ conformance(
       clock.advance(1000);
       round();
       if (count % 40 === 0) placed.push(String((await client.orders.place(ORDER)).orderId));
-      else await new Promise((resolve) => setTimeout(resolve)); // the sockets have their turn
+      else await new Promise((resolve) => setTimeout(resolve)); // let the sockets work
     }
     const last = placed.at(-1);
     const seen = [

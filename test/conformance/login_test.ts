@@ -1,11 +1,11 @@
-/** Logins that are lost while calls are under way: alike over every way. */
+/** Checks that a login lost during calls has the same effect over every transport. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { DisplacedError, LoginExpiredError, RejectedError } from "../../mod.ts";
 import { conformance, type Desk, ORDER } from "./house.ts";
 
 const funds = ({ client }: Desk) => client.account.funds({ market: "hk" });
 
-conformance("a lost login under 100 reads: all are answered, after one login", async (desk) => {
+conformance("a lost login during 100 reads: all are answered after one new login", async (desk) => {
   await funds(desk);
   const logins = desk.count("account.login");
   const { faults } = desk.simulator;
@@ -14,7 +14,7 @@ conformance("a lost login under 100 reads: all are answered, after one login", a
   assertEquals([answers.length, faults.struck("expired-login"), logins()], [100, 1, 1]);
 });
 
-conformance("a lost login in the middle of a page walk: every row comes once", async (desk) => {
+conformance("a lost login while reading pages: every row is returned once", async (desk) => {
   const span = { from: "2025-08-11", to: "2025-08-14" };
   const list = () => desk.client.fills.history({ market: "hk", ...span, limit: 5 }).toArray();
   const expected = await list();
@@ -25,7 +25,7 @@ conformance("a lost login in the middle of a page walk: every row comes once", a
   assertEquals([expected.length, faults.struck("expired-login"), logins()], [16, 1, 1]);
 });
 
-conformance("a write that meets a lost login is reported and not repeated", async (desk) => {
+conformance("a write with a lost login fails and is not repeated", async (desk) => {
   await funds(desk);
   const sent = desk.count("orders.place");
   const { faults } = desk.simulator;
@@ -33,13 +33,13 @@ conformance("a write that meets a lost login is reported and not repeated", asyn
   const error = await assertRejects(() => desk.client.orders.place(ORDER), LoginExpiredError);
   assert(["1014", "112"].includes(error.code!), error.code);
   assertEquals([sent(), await desk.orderIds(), faults.struck("expired-login")], [1, [], 1]);
-  // A read makes the login again, and the next write is one order.
+  // A read logs in again, and the next write places one order.
   await funds(desk);
   await desk.client.orders.place(ORDER);
   assertEquals([sent(), (await desk.orderIds()).length], [2, 1]);
 });
 
-conformance("a login that is lost while it is being made is reported, without a loop", async (desk) => {
+conformance("a login that is lost during the login call throws an error, without a loop", async (desk) => {
   const { faults } = desk.simulator;
   const logins = desk.count("account.login");
   faults.arm({ kind: "expired-login", operation: "account.login", times: 50 });
@@ -51,25 +51,28 @@ conformance("a login that is lost while it is being made is reported, without a 
   await funds(desk); // the control
 });
 
-conformance("a displaced login is reported and not fought over", async (desk) => {
-  await funds(desk);
-  const logins = desk.count("account.login");
-  const { faults } = desk.simulator;
-  faults.arm({
-    kind: "expired-login",
-    code: "1013",
-    text: "displaced",
-    operation: "account.funds",
-    times: 3,
-  });
-  for (let index = 0; index < 3; index++) await assertRejects(() => funds(desk), DisplacedError);
-  assertEquals(logins(), 0);
-  faults.clear();
-  assertEquals(await desk.client.account.login(), { success: true }); // a person takes it back
-  await funds(desk);
-});
+conformance(
+  "a login taken over throws a DisplacedError, and the client does not log in again",
+  async (desk) => {
+    await funds(desk);
+    const logins = desk.count("account.login");
+    const { faults } = desk.simulator;
+    faults.arm({
+      kind: "expired-login",
+      code: "1013",
+      text: "displaced",
+      operation: "account.funds",
+      times: 3,
+    });
+    for (let index = 0; index < 3; index++) await assertRejects(() => funds(desk), DisplacedError);
+    assertEquals(logins(), 0);
+    faults.clear();
+    assertEquals(await desk.client.account.login(), { success: true }); // a person logs in again
+    await funds(desk);
+  },
+);
 
-conformance("a wrong trade password is tried once for all who wait", async (desk) => {
+conformance("a wrong trade password is sent once for all waiting calls", async (desk) => {
   const logins = desk.count("account.login");
   const calls = Array.from({ length: 20 }, () => funds(desk).catch((error: unknown) => error));
   for (const error of await Promise.all(calls)) assert(error instanceof RejectedError, String(error));

@@ -1,4 +1,4 @@
-/** Orders whose answer was lost are found through the lists that their error names, over every way. */
+/** Checks that an order whose answer was lost is in the lists that its error names, over every transport. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Client } from "../../lib/client/client.ts";
 import { OutcomeUnknownError } from "../../mod.ts";
@@ -6,7 +6,7 @@ import { conformance, type Desk, ORDER, TENCENT } from "./house.ts";
 
 type Listed = { orderId?: string; quantity?: string; filledQuantity?: string; status?: string };
 
-/** What the named lists of today show of Hong Kong, by list. */
+/** Resolves to today's Hong Kong rows of the given lists, by list. */
 async function look(client: Client, lists: readonly string[]): Promise<Map<string, Listed[]>> {
   const market = { market: "hk" } as const;
   const readers: Record<string, () => Promise<Listed[]>> = {
@@ -19,13 +19,13 @@ async function look(client: Client, lists: readonly string[]): Promise<Map<strin
   return found;
 }
 
-/** Numbers of orders in a list that were not there before. */
+/** Returns the numbers of new orders in a list. */
 function newOrders(list: string, before: Map<string, Listed[]>, after: Map<string, Listed[]>): Listed[] {
   const known = new Set(before.get(list)!.map(({ orderId }) => orderId));
   return after.get(list)!.filter(({ orderId }) => !known.has(orderId));
 }
 
-/** Places an order whose answer, or with `lost-request` the order itself, is lost. */
+/** Places an order whose answer is lost; with `lost-request`, the order itself is lost. */
 async function lose(
   { client, simulator: { faults } }: Desk,
   kind: "lost-answer" | "lost-request",
@@ -52,7 +52,7 @@ conformance(
     const fills = newOrders("fills.today", before, after);
     assertEquals(made.map(({ status, quantity }) => [status, quantity]), [["filled", "100"]]);
     assertEquals(fills.map(({ orderId }) => orderId), [made[0]!.orderId]);
-    // The control: an order that never arrived is in none of the lists.
+    // Control: an order that never arrived is in none of the lists.
     desk.simulator.faults.clear();
     const still = await look(client, lists);
     await lose(desk, "lost-request", { ...ORDER, price, orderType: "enhanced-limit" });
@@ -69,7 +69,7 @@ conformance(
     const { client } = desk;
     const sumOf = (rows: Listed[]) => rows.reduce((sum, { quantity }) => sum + Number(quantity), 0);
     const before = await look(client, ["orders.today"]);
-    // A Hong Kong order may have 3,000 lots.
+    // The single-order maximum in Hong Kong is 3,000 lots.
     const { lists } = await lose(desk, "lost-answer", { ...ORDER, quantity: "800000", price: "1.00" });
     assert(lists.includes("orders.today"));
     const parts = newOrders("orders.today", before, await look(client, ["orders.today"]));
@@ -80,7 +80,7 @@ conformance(
     const left = newOrders("orders.today", before, await look(client, ["orders.today"]))
       .filter(({ status }) => status !== "cancelled");
     assert(sumOf(left) < 800_000 && left.length === 2, JSON.stringify(left));
-    // The control: an order within the limit is one.
+    // Control: an order within the limit is not split.
     const whole = await look(client, ["orders.today"]);
     desk.simulator.faults.clear();
     await client.orders.place({ ...ORDER, quantity: "300000", price: "1.00" });

@@ -1,4 +1,4 @@
-/** Every operation through the command line: what is sent, name by name, and what is shown of the answer. */
+/** Runs every operation through the command line, and checks what is sent and what is printed. */
 import { assert, assertEquals } from "@std/assert";
 import { cli, ENCRYPTED, envOf, PASSWORD, simulate } from "../cli/support.ts";
 import { type Case, casesOf } from "./cases.ts";
@@ -14,10 +14,10 @@ function checkSent(exchanges: Exchange[], { path, wire }: Case): unknown {
   return answer.data;
 }
 
-Deno.test("call sends all 53 operations as the API document has them, and reads what it promises", async (t) => {
+Deno.test("call sends all 53 operations as documented, and decodes the documented answers", async (t) => {
   await using gateway = await simulate();
   await using recorder = record(gateway.info.gatewayUrl);
-  // No password: the client must not log in by itself, so that each call is one exchange.
+  // No password, so that the client does not log in automatically and each call sends one request.
   const env = { HSGATE_GATEWAY_URL: recorder.url };
   const keyed = { ...envOf(gateway), HSGATE_GATEWAY_URL: recorder.url };
   const paths = new Set<string>();

@@ -1,4 +1,4 @@
-/** Long lists over every way: three styles of pages, a retried page, and a list that cannot be trusted. */
+/** Checks long lists over every transport: three styles of paging, a retried page, and an inconsistent list. */
 import { assertEquals, assertRejects } from "@std/assert";
 import { ProtocolError } from "../../mod.ts";
 import type { Client } from "../../lib/client/client.ts";
@@ -19,7 +19,7 @@ const idsOf = async (list: Paged<{ orderId?: string }>) => {
   return rows.map(({ orderId }) => orderId);
 };
 
-/** Places five conditional orders, which wait. */
+/** Places five conditional orders that do not trigger. */
 async function placeConditional({ client }: Pick<Desk, "client">): Promise<string[]> {
   const ids: string[] = [];
   for (const triggerValue of ["571.00", "572.00", "573.00", "574.00", "575.00"]) {
@@ -37,19 +37,22 @@ async function placeConditional({ client }: Pick<Desk, "client">): Promise<strin
   return ids;
 }
 
-conformance("fills.history() walks by cursor to the short page, each row once", async ({ client }) => {
-  // Four days of four fills.
-  const list = (limit: number) => client.fills.history({ market: "hk", ...SPAN, limit });
-  assertEquals(await sizes(list(5)), [5, 5, 5, 1]);
-  // A full last page cannot be told from one that has a successor.
-  assertEquals(await sizes(list(8)), [8, 8, 0]);
-  const rows = await list(3).toArray();
-  assertEquals(rows, await list(99).toArray());
-  assertEquals(new Set(rows.map(({ cursor }) => cursor)).size, 16);
-});
+conformance(
+  "fills.history() reads pages by cursor until a short page, and returns each row once",
+  async ({ client }) => {
+    // Four days of four fills.
+    const list = (limit: number) => client.fills.history({ market: "hk", ...SPAN, limit });
+    assertEquals(await sizes(list(5)), [5, 5, 5, 1]);
+    // After a full last page the client must request one more page.
+    assertEquals(await sizes(list(8)), [8, 8, 0]);
+    const rows = await list(3).toArray();
+    assertEquals(rows, await list(99).toArray());
+    assertEquals(new Set(rows.map(({ cursor }) => cursor)).size, 16);
+  },
+);
 
-conformance("conditionalOrders.today() walks by page numbers to the last of them", async (desk) => {
-  // A seller needs something to sell.
+conformance("conditionalOrders.today() reads pages by number until the last page", async (desk) => {
+  // The account needs a holding to sell.
   await desk.client.orders.place({ ...ORDER, quantity: "500", price: "610.00" });
   desk.clock.advance(60_000);
   desk.round();
@@ -59,18 +62,21 @@ conformance("conditionalOrders.today() walks by page numbers to the last of them
   assertEquals((await idsOf(list(2))).sort(), ids.sort());
 });
 
-conformance("futures.fillsHistory() walks by page numbers to the mark", async ({ client }) => {
-  const list = (limit: number) => client.futures.fillsHistory({ ...SPAN, limit });
-  const all = await list(99).toArray();
-  const expected = Array.from({ length: Math.ceil(all.length / 3) }, (_, index) => {
-    return Math.min(3, all.length - index * 3);
-  });
-  assertEquals(all.length > 4, true, `${all.length} fills`);
-  assertEquals(await sizes(list(3)), expected);
-  assertEquals(await list(3).toArray(), all);
-});
+conformance(
+  "futures.fillsHistory() reads pages by number until the mark of the last page",
+  async ({ client }) => {
+    const list = (limit: number) => client.futures.fillsHistory({ ...SPAN, limit });
+    const all = await list(99).toArray();
+    const expected = Array.from({ length: Math.ceil(all.length / 3) }, (_, index) => {
+      return Math.min(3, all.length - index * 3);
+    });
+    assertEquals(all.length > 4, true, `${all.length} fills`);
+    assertEquals(await sizes(list(3)), expected);
+    assertEquals(await list(3).toArray(), all);
+  },
+);
 
-conformance("algo.list() walks by page numbers to a short page", async ({ client }) => {
+conformance("algo.list() reads pages by number until a short page", async ({ client }) => {
   for (let index = 0; index < 3; index++) {
     await client.algo.place({
       market: "hk",
@@ -86,16 +92,19 @@ conformance("algo.list() walks by page numbers to a short page", async ({ client
   assertEquals(await sizes(client.algo.list({ from: "2025-08-15", to: "2025-08-15", limit: 2 })), [2, 1]);
 }, { skip: { direct: gapOf("algo.list") } });
 
-conformance("a page that is refused as busy is asked for again, each row once", async (desk) => {
-  const list = () => desk.client.fills.history({ market: "hk", ...SPAN, limit: 5 }).toArray();
-  const expected = await list();
-  const { faults } = desk.simulator;
-  faults.arm({ kind: "busy", operation: "fills.history", skip: 2 });
-  assertEquals(await list(), expected);
-  assertEquals(faults.struck("busy"), 1);
-});
+conformance(
+  "a page that is rejected as busy is requested again, and each row is returned once",
+  async (desk) => {
+    const list = () => desk.client.fills.history({ market: "hk", ...SPAN, limit: 5 }).toArray();
+    const expected = await list();
+    const { faults } = desk.simulator;
+    faults.arm({ kind: "busy", operation: "fills.history", skip: 2 });
+    assertEquals(await list(), expected);
+    assertEquals(faults.struck("busy"), 1);
+  },
+);
 
-conformance("a cursor that repeats, runs backwards or is missing ends the walk", async (desk) => {
+conformance("a repeated, decreasing or missing cursor ends the reading with an error", async (desk) => {
   const { faults } = desk.simulator;
   const kinds = {
     "cursor-repeat": "cursor-backwards",
@@ -122,7 +131,7 @@ conformance(
     faults.arm({ kind: "empty-page", operation: "fills.history", skip: 2 });
     const error = await assertRejects(() => list(5).toArray(), ProtocolError, "page 3 came without rows");
     assertEquals(error.code, "page-missing");
-    // From page 3 on the list is empty, as one of today is after midnight.
+    // From page 3 on the list is empty, like today's list after midnight.
     faults.arm({ kind: "empty-page", operation: "fills.history", skip: 2, times: 100 });
     const walk = list(5);
     await assertRejects(() => walk.toArray(), ProtocolError, "Cannot read fills.history to its end");
@@ -141,7 +150,7 @@ conformance(
   },
 );
 
-Deno.test("every list of one account is the same over every way, page by page", async () => {
+Deno.test("every list of an account is the same over every transport, page by page", async () => {
   await using house = await openHouse();
   const lists: Record<string, (client: Client) => Paged<unknown>> = {
     "fills.history": (client) => client.fills.history({ market: "hk", ...SPAN, limit: 7 }),

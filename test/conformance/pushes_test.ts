@@ -1,11 +1,11 @@
-/** Pushes over every way: orders by themselves, market data by subscription, breaks, and pushes that go astray. */
+/** Checks pushes over every transport: order pushes, subscribed quotes, broken connections, and lost or repeated pushes. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { TransportEvent } from "../../mod.ts";
 import { InvalidParamsError } from "../../mod.ts";
 import { conformance, type Desk, isConnected, openHouse, ORDER, TENCENT, until, ways } from "./house.ts";
 
 const HSBC = { type: "hk-stock", symbol: "00005.HK" } as const;
-/** Far above the market, so that it fills at the next look. */
+/** An order far above the market price, so that it fills in the next round. */
 const CROSSING = { ...ORDER, price: "610.00" };
 
 const ordersOf = (events: TransportEvent[]) =>
@@ -14,13 +14,13 @@ const isOrder = ({ type }: TransportEvent) => type === "order";
 const isQuote = ({ type }: TransportEvent) => type === "quote";
 const isFill = (event: TransportEvent) => event.type === "order" && event.data.status === "filled";
 
-/** Lets simulated time pass, so that orders fill and quotes change. */
+/** Advances simulated time, so that orders fill and quotes change. */
 function pass({ clock, round }: Pick<Desk, "clock" | "round">): void {
   clock.advance(60_000);
   round();
 }
 
-/** Rounds until an event fits, as what is subscribed is subscribed a moment later. */
+/** Repeats rounds until a matching event arrives, because a subscription takes a moment. */
 async function roundUntil(
   desk: Desk,
   events: AsyncIterator<TransportEvent>,
@@ -34,7 +34,7 @@ async function roundUntil(
   }
 }
 
-conformance("watch() yields an order push after a place, and its fill", async (desk) => {
+conformance("watch() yields a push for a placed order, and for its fill", async (desk) => {
   const events = desk.client.watch();
   await until(events, isConnected);
   const { orderId } = await desk.client.orders.place(CROSSING);
@@ -50,7 +50,7 @@ conformance("watch() yields an order push after a place, and its fill", async (d
   await events.return?.();
 });
 
-conformance("watch() yields quotes of the securities that were named, and of no others", async (desk) => {
+conformance("watch() yields quotes of the given securities only", async (desk) => {
   const first = desk.client.watch({ securities: [TENCENT], orders: false });
   const second = desk.client.watch({ securities: [HSBC], orders: false });
   const symbols = async (events: AsyncIterator<TransportEvent>) => {
@@ -63,7 +63,7 @@ conformance("watch() yields quotes of the securities that were named, and of no 
   await second.return?.();
 });
 
-conformance("watch() subscribes while it runs, and no longer", async (desk) => {
+conformance("watch() subscribes only while it runs", async (desk) => {
   const { way, simulator: { gateway, platform }, memory } = desk;
   const subscriptions = () =>
     ({
@@ -78,7 +78,7 @@ conformance("watch() subscribes while it runs, and no longer", async (desk) => {
   assertEquals(subscriptions(), 0);
 });
 
-conformance("watch() refuses more than 200 securities with the reason", async ({ client }) => {
+conformance("watch() rejects more than 200 securities with the reason", async ({ client }) => {
   const securities = Array.from(
     { length: 201 },
     (_, index) => ({ type: "us-stock", symbol: `S${index}` } as const),
@@ -87,29 +87,29 @@ conformance("watch() refuses more than 200 securities with the reason", async ({
   await assertRejects(() => until(events, isQuote), InvalidParamsError, "at most 200 securities");
 });
 
-conformance("a stream that is cut comes back by itself, with a gap and its subscriptions", async (desk) => {
+conformance("a broken stream reconnects, reports a gap, and subscribes again", async (desk) => {
   const events = desk.client.watch({ securities: [TENCENT] });
   await roundUntil(desk, events, isQuote);
   const { faults } = desk.simulator;
   faults.arm({ kind: "cut-push", push: "order", bytes: 20 });
-  await desk.client.orders.place(ORDER).catch(() => {}); // over the socket its answer may go with the connection
+  await desk.client.orders.place(ORDER).catch(() => {}); // over the socket, its answer may be lost with the connection
   const after = await until(events, isConnected);
   const gap = after.find(({ type }) => type === "gap");
   assert(gap?.type === "gap" && gap.to >= gap.from);
   assertEquals(faults.struck("cut-push"), 1);
   await roundUntil(desk, events, isQuote);
-  // What the cut push was about, the list tells.
+  // The order of the lost push is in the list.
   assertEquals((await desk.orderIds()).length, 1);
   await events.return?.();
 });
 
-conformance("pushes that come twice or in another order change nothing at the broker", async (desk) => {
+conformance("repeated or reordered pushes change nothing at the broker", async (desk) => {
   const { client, simulator: { faults } } = desk;
   const events = client.watch();
   await until(events, isConnected);
   faults.arm({ kind: "duplicate-push", push: "order" });
   const { orderId } = await client.orders.place(ORDER);
-  // The second one has the very same bytes, so readers get it once.
+  // The second push has the same bytes, so readers get it once.
   assertEquals(ordersOf(await until(events, isOrder)).map((each) => each.orderId), [orderId]);
 
   faults.arm({ kind: "reorder-push", push: "order" });
@@ -122,7 +122,7 @@ conformance("pushes that come twice or in another order change nothing at the br
   await events.return?.();
 });
 
-conformance("one fill that is withheld, with nothing else amiss, is in the lists", async (desk) => {
+conformance("a fill whose push was withheld is in the lists", async (desk) => {
   const { client, simulator: { faults } } = desk;
   const events = client.watch();
   await until(events, isConnected);
@@ -130,7 +130,7 @@ conformance("one fill that is withheld, with nothing else amiss, is in the lists
   await until(events, isOrder);
   faults.arm({ kind: "drop-push", push: "order" });
   pass(desk);
-  // The control: the fault struck, the stream lives, and the next order's news come.
+  // Control: the fault occurred, the stream is connected, and the next order is pushed.
   assertEquals(faults.struck("drop-push"), 1);
   const seen = await client.orders.place(ORDER);
   const told = ordersOf(await until(events, isOrder));
@@ -168,7 +168,7 @@ conformance("watch() ends with its signal, and with the client", async (desk) =>
   for await (const _ of others);
 });
 
-Deno.test("the pushes of one account are the same events over every way", async () => {
+Deno.test("the pushes of an account are the same events over every transport", async () => {
   await using house = await openHouse();
   const seen: Record<string, { orders: unknown[]; quote: unknown }> = {};
   const clients = await Promise.all(ways.map((way) => house.connect(way)));
@@ -182,7 +182,7 @@ Deno.test("the pushes of one account are the same events over every way", async 
     pass(house);
     for (const [index, way] of ways.entries()) {
       const taken = await until(streams[index]!, isFill);
-      // Quotes have a socket of their own on the platform, so they may come before the fill or after it.
+      // The platform sends quotes over a separate socket, so they may arrive before or after the fill.
       if (!taken.some(isLatest)) taken.push(...await until(streams[index]!, isLatest));
       seen[way] = { orders: taken.filter(isOrder), quote: taken.findLast(isLatest) };
     }

@@ -1,10 +1,10 @@
 /**
- * A gateway in front of a gateway: hands everything on and remembers what was sent and what came back, word for word.
+ * Provides a proxy for a gateway that forwards all calls and records requests and answers word for word.
  *
  * @module
  */
 
-/** One call as it went over the wire. */
+/** A call with its recorded request and answer. */
 export interface Exchange {
   method: string;
   path: string;
@@ -13,10 +13,10 @@ export interface Exchange {
   answer: { ok: boolean; err: string; data: unknown };
 }
 
-/** A recorder that listens. */
+/** A running recorder. */
 export interface Recorder extends AsyncDisposable {
   readonly url: string;
-  /** Takes out what was recorded since the last time. */
+  /** Removes and returns the calls recorded since the last call of this function. */
   take(): Exchange[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Why a way does not carry an operation, as the suite expects it. What lies in the ways is written out here and not
- * read from the catalogue, so that an entry that lost its path fails the suite instead of leaving it.
+ * Lists why a transport does not carry an operation. Reasons that depend on the transport are written here and not
+ * taken from the catalogue. So an operation that loses its path by mistake fails the suite and is not just skipped.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import type { Way } from "./house.ts";
 const overSocketAlone = "the gateway has no path for it; the vendor's own client sends it on the socket";
 const platformAlone = "it belongs to the platform, which a gateway talks to by itself";
 
-/** Reasons that are not in the catalogue, as they lie in the way and not in what is documented of the operation. */
+/** Reasons that depend on the transport and not on the documentation of the operation. */
 const reasons: Record<string, Partial<Record<Way, string>>> = {
   "account.keepLogin": { memory: overSocketAlone, gateway: overSocketAlone },
   "account.shortSale": { memory: overSocketAlone, gateway: overSocketAlone },
@@ -25,10 +25,10 @@ const reasons: Record<string, Partial<Record<Way, string>>> = {
   },
 };
 
-/** Why a way does not carry an operation; nothing when it does. */
+/** Returns why a transport does not carry an operation. @returns `undefined` if it does. */
 export function reasonOf({ name, socket, platformPath }: AnyOperation, way: Way): string | undefined {
   const own = reasons[name]?.[way];
   if (own !== undefined) return own;
-  // What the platform answers over HTTP is carried there.
+  // The direct transport carries these operations over HTTP.
   return way === "direct" && "gap" in socket && platformPath === undefined ? socket.gap : undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Days of trades on a scripted gateway, and exports of them into a folder of their own.
+ * Makes days of trades on a scripted gateway, and exports them into a temporary folder.
  *
  * @module
  */
@@ -14,14 +14,14 @@ import {
 import { temporaryFolder } from "./simulated.ts";
 
 export const DAY = "2025-08-15";
-/** Days after, when the day is cleared and no longer recent. */
+/** Five days after DAY, which the broker has cleared by then and which is no longer recent. */
 export const LATER = Date.parse("2025-08-20T10:00:00+08:00");
-/** The evening of the day: it is the last session, and is read again by every export. */
+/** The evening of DAY. DAY is then the last session, so every export reads it again. */
 export const EVENING = Date.parse("2025-08-15T21:00:00+08:00");
 const code = { hk: "K", us: "P" } as const;
 type CodedMarket = keyof typeof code;
 
-/** One fill with its order and its line, all of an order of its own. */
+/** Returns one fill with its order and its journal line. */
 export function trade(market: CodedMarket, orderId: string, day = DAY): { fill: WireRow; line: WireRow } {
   const date = day.replaceAll("-", "");
   const symbol = market === "hk" ? "00700.HK" : "AAPL";
@@ -42,7 +42,7 @@ export function trade(market: CodedMarket, orderId: string, day = DAY): { fill: 
   };
 }
 
-/** A day of so many trades. */
+/** Returns a day with `count` trades. */
 export function bookOf(market: CodedMarket, count: number, { day = DAY, prefix = "" } = {}): Script {
   const trades = Array.from({ length: count }, (_, index) => trade(market, `${prefix}${index + 1}`, day));
   const key = `${code[market]} ${day.replaceAll("-", "")}`;
@@ -53,7 +53,7 @@ export function bookOf(market: CodedMarket, count: number, { day = DAY, prefix =
   };
 }
 
-/** A gateway, and a folder that its days are exported into. */
+/** A gateway, and a folder into which its days are exported. */
 export interface Book extends AsyncDisposable {
   broker: ScriptedGateway;
   out: string;
@@ -62,7 +62,7 @@ export interface Book extends AsyncDisposable {
   names: () => string[];
 }
 
-/** Opens one; the options are those of every export. */
+/** Starts a gateway and creates a folder. The options apply to every export. */
 export function openBook(script: Script, options: Partial<DayBookOptions> = {}): Book {
   const broker = scriptedGateway(script);
   const folder = temporaryFolder();
@@ -92,7 +92,7 @@ export function openBook(script: Script, options: Partial<DayBookOptions> = {}):
   };
 }
 
-/** Tells whether a call asks for a list of securities. */
+/** Returns whether a call is for a list of securities. */
 export const isList = (key: string) => /^TradeQuery(History|Real)\w+List/.test(key);
-/** The summary among the files of a day. */
+/** Returns the summary from the files of a day. */
 export const summaryOf = (files: Record<string, string>) => JSON.parse(files["summary.json"]!);

@@ -1,4 +1,4 @@
-/** The broker's clock beside this machine's: no day is final by a clock that is wrong. */
+/** Tests that an export compares the clocks of the broker and of this machine before a day becomes final. */
 import { assertEquals } from "@std/assert";
 import { BrokerClock, describeDifference } from "../../lib/client/broker_clock.ts";
 import { type DayBookEvent, exportDayBook } from "../../lib/day_book/mod.ts";
@@ -11,7 +11,7 @@ import { FRIDAY_MORNING, SATURDAY, simulated, temporaryFolder } from "./simulate
 const WHY = "the clocks of this machine and of the broker differ by more than a minute";
 const SECOND = 1000;
 
-Deno.test("exportDayBook() makes no day final while the broker's clock says another time, and says so once", async () => {
+Deno.test("exportDayBook() makes no day final while the broker's clock differs, and reports it once", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   for (const [off, shown] of [[61, "1 min 1 s behind"], [-7500, "2 h 5 min ahead of"]] as const) {
     book.broker.date = () => new Date(LATER + off * SECOND).toUTCString();
@@ -28,32 +28,31 @@ Deno.test("exportDayBook() makes no day final while the broker's clock says anot
     assertEquals(told.filter(({ type }) => type === "clock-differs"), [{
       type: "clock-differs",
       differenceMs: -off * SECOND,
-      message:
-        `this machine's clock is ${shown} the broker's (Date header): no day that is read now becomes final`,
+      message: `this machine's clock is ${shown} the broker's (Date header): no day read now becomes final`,
     }]);
   }
-  // The control: clocks that differ by less.
+  // The control: clocks that differ by less than a minute.
   book.broker.date = () => new Date(LATER + 59 * SECOND).toUTCString();
   const near = await book.again({ refresh: true });
   assertEquals([near.ok, near.days[0]?.status, near.clockDifferenceMs], [true, "final", undefined]);
-  // A final day stays one.
+  // A final day stays final.
   book.broker.date = () => new Date(0 + LATER - 86_400 * SECOND).toUTCString();
   const late = await book.again({ refresh: true });
   assertEquals([late.ok, late.days[0]?.status, late.days[0]?.action], [false, "final", "kept-final"]);
 });
 
-Deno.test("exportDayBook() without the broker's time makes no day final that ended within a week, and says so", async () => {
+Deno.test("exportDayBook() without the broker's time makes no day final that ended within a week, and reports it", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   book.broker.date = () => "soon";
   const told: DayBookEvent[] = [];
   const unknown = await book.again({ onProgress: (event) => told.push(event) });
   assertEquals([unknown.ok, unknown.brokerClock, unknown.days[0]?.status], [true, "unknown", "provisional"]);
   assertEquals(unknown.days[0]?.provisionalBecause, [
-    "us: nothing told the broker's time, and the day has not been over for a week by this machine's clock",
+    "us: the broker's time is unknown, and the day has not been over for a week by this machine's clock",
   ]);
   assertEquals(told.filter(({ type }) => type === "clock-unknown").length, 1);
   assertEquals(summaryOf(book.files(DAY)).brokerClock, "unknown");
-  // The controls: a day that is long over, and a broker that tells the time.
+  // The controls: a day that ended long ago, and a broker that sends its time.
   const late = await book.again({ now: () => LATER + 4 * 86_400 * SECOND });
   assertEquals([late.brokerClock, late.days[0]?.status], ["unknown", "final"]);
   await using timed = openBook(bookOf("us", 3), { markets: ["us"] });
@@ -62,7 +61,7 @@ Deno.test("exportDayBook() without the broker's time makes no day final that end
   assertEquals(summaryOf(timed.files(DAY)).brokerClock, undefined);
 });
 
-Deno.test("exportDayBook() takes the broker's time from a quote when no answer tells it", async () => {
+Deno.test("exportDayBook() takes the broker's time from a quote if no answer carries it", async () => {
   await using book = openBook(bookOf("hk", 3));
   book.broker.date = () => "soon";
   const quotedAt = (time: string) => {
@@ -82,21 +81,21 @@ Deno.test("exportDayBook() takes the broker's time from a quote when no answer t
     });
     return { ok, brokerClock, clockDifferenceMs, status: day?.status, why: day?.provisionalBecause };
   };
-  // The broker's clock is that of the day's morning: this machine is three days ahead.
+  // The broker's clock shows the morning of the day: this machine is three days ahead.
   const ahead = await at("20250814160000");
   assertEquals([ahead.ok, ahead.status, ahead.why], [false, "provisional", [`hk: ${WHY}`]]);
   const behind = await at("20250818090200");
   assertEquals([behind.ok, behind.status, behind.clockDifferenceMs], [false, "provisional", -120 * SECOND]);
   const during = await at("20250815140000");
   assertEquals([during.ok, during.status, during.why], [true, "provisional", [
-    "hk: no answer told the broker's time, and its newest quote does not show that the session is over",
+    "hk: no answer carried the broker's time, and its newest quote does not show that the session is over",
   ]]);
   // The control: the quote is from after the session.
   const after = await at("20250815160810");
   assertEquals([after.ok, after.brokerClock, after.status], [true, undefined, "final"]);
 });
 
-Deno.test("exportDayBook() of a simulator whose answers lose their Date makes the running day not final", async () => {
+Deno.test("exportDayBook() leaves the running day provisional if a relay removes Date from the simulator's answers", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   await using relay = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const answer = await fetch(broker.simulator.info.gatewayUrl + new URL(request.url).pathname, {
@@ -120,7 +119,7 @@ Deno.test("exportDayBook() of a simulator whose answers lose their Date makes th
   assertEquals(wrong.days[0]?.provisionalBecause.includes(`hk: ${WHY}`), true);
 });
 
-Deno.test("exportDayBook() by a machine that is days ahead of the simulator makes no empty day final", async () => {
+Deno.test("exportDayBook() on a machine days ahead of the simulator makes no empty day final", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   using folder = temporaryFolder();
   const options = { from: DAY, to: DAY, out: folder.path };
@@ -133,7 +132,7 @@ Deno.test("exportDayBook() by a machine that is days ahead of the simulator make
 });
 
 for (const way of ["gateway", "direct"] as const) {
-  Deno.test(`exportDayBook() over ${way} compares the clock by the broker's own answers`, async () => {
+  Deno.test(`exportDayBook() over ${way} compares the clock with the broker's answers`, async () => {
     await using house = await openHouse({ at: SATURDAY });
     await using client = await house.connect(way);
     using folder = temporaryFolder();
@@ -157,7 +156,7 @@ for (const way of ["gateway", "direct"] as const) {
   });
 }
 
-Deno.test("BrokerClock keeps the largest difference beyond a minute, and passes over times that are none", () => {
+Deno.test("BrokerClock keeps the largest difference beyond a minute, and ignores invalid times", () => {
   const clock = new BrokerClock(() => 1_000_000);
   assertEquals([clock.last, clock.wrong], [undefined, undefined]);
   clock.take({ time: 940_000, source: "answer" });

@@ -1,5 +1,5 @@
 /**
- * An export in a process of its own, to be killed: at the n-th thing that it tells, or from outside.
+ * Runs an export in a child process that is killed at its n-th progress event, or by its parent.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { exportDayBook } from "../../lib/day_book/mod.ts";
 import type { Market } from "../../lib/dictionaries/market.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 
-/** What the process is told, as JSON in its only argument. */
+/** Input of the process, as JSON in its only argument. */
 export interface ExportJob {
   gatewayUrl: string;
   tradePassword: string;
@@ -18,9 +18,9 @@ export interface ExportJob {
   to: string;
   out: string;
   now: number;
-  /** Kills itself at this event, counted from 1. */
+  /** Number of the event at which the process kills itself, from 1. */
   killAt?: number;
-  /** How often a call is tried, and for how long it waits. */
+  /** How many attempts a call has, and how long each one waits. */
   attempts?: number;
 }
 
@@ -42,9 +42,9 @@ if (import.meta.main) {
   });
   let events = 0;
   const onProgress = () => {
-    // Whoever kills it from outside counts from here, as a process takes its time to start.
+    // The parent counts its delay from here, because starting a process takes a varying time.
     if (events === 0) Deno.stdout.writeSync(new TextEncoder().encode("started\n"));
-    // SIGKILL cannot be caught: nothing is tidied up, as when the machine loses its power.
+    // SIGKILL cannot be caught, so nothing is cleaned up, as after a power failure.
     if (++events === killAt) Deno.kill(Deno.pid, "SIGKILL");
   };
   try {

@@ -1,14 +1,15 @@
-/** Files of a day on the disk: that they get there, and that they are still what was written. */
+/** Tests that the files of a day reach the disk, and that later changes to them are noticed. */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { DayBookError } from "../../lib/day_book/mod.ts";
-import { exists, Shelf } from "../../lib/day_book/shelf.ts";
+import { ExportFolder } from "../../lib/day_book/folder/export_folder.ts";
+import { exists } from "../../lib/private_files.ts";
 import { bookOf, DAY, openBook } from "./books.ts";
 import { temporaryFolder } from "./simulated.ts";
 
-/** What the program asked the system for, in order: files by their number on the disk, folders by their path. */
+/** System calls of the program in order: files by their inode number, folders by their path. */
 type SystemCall = { call: "sync" | "write"; ino: number } | { call: "rename"; from: string; to: string };
 
-/** Watches the program's calls of the system while something runs. */
+/** Records the system calls of the program while a function runs. */
 async function watched(run: () => Promise<unknown>): Promise<SystemCall[]> {
   const calls: SystemCall[] = [];
   const { syncSync, writeSync } = Deno.FsFile.prototype;
@@ -37,13 +38,13 @@ async function watched(run: () => Promise<unknown>): Promise<SystemCall[]> {
 
 const inoOf = (path: string) => Deno.statSync(path).ino ?? 0;
 
-Deno.test("exportDayBook() brings every file, its folder and the folder above onto the disk, in that order", async () => {
+Deno.test("exportDayBook() syncs every file, its folder and the parent folder to the disk, in that order", async () => {
   await using book = openBook(bookOf("hk", 5), { owner: "mine" });
   const out = `${book.out}/new/books`;
   const calls = await watched(() => book.again({ out, wire: true }));
   const place = `${out}/${DAY}`;
   const published = calls.findIndex((each) => each.call === "rename" && each.to === place);
-  assert(published > 0, "the day was renamed into its place");
+  assert(published > 0, "the day was renamed to its final name");
   const lastOf = (call: SystemCall["call"], ino: number, before = calls.length) =>
     calls.slice(0, before).findLastIndex((each) => each.call === call && "ino" in each && each.ino === ino);
   const names = [...Deno.readDirSync(place)].map(({ name }) => name);
@@ -52,22 +53,22 @@ Deno.test("exportDayBook() brings every file, its folder and the folder above on
     names.join(),
   );
   const folderSynced = lastOf("sync", inoOf(place), published);
-  assert(folderSynced >= 0, "the names in the day's folder are on the disk before it is in its place");
+  assert(folderSynced >= 0, "the names in the day's folder are on the disk before the rename");
   for (const name of names) {
     const ino = inoOf(`${place}/${name}`);
     const synced = lastOf("sync", ino, published);
-    assert(synced >= 0, `${name} was brought onto the disk before the day was in its place`);
+    assert(synced >= 0, `${name} was synced to the disk before the rename`);
     assert(synced > lastOf("write", ino), `${name} was not written to afterwards`);
-    assert(synced < folderSynced, `${name} was there when its folder was brought onto the disk`);
+    assert(synced < folderSynced, `${name} existed when its folder was synced`);
   }
   assert(lastOf("sync", inoOf(out)) > published, "the day's own name is on the disk afterwards");
-  // Folders that the export made are names in the folders above them.
+  // Folders that the export created are entries in their parent folders.
   for (const above of [`${book.out}/new`, book.out]) assert(lastOf("sync", inoOf(above)) >= 0, above);
   const account = `${out}/account.json`;
   assert(lastOf("sync", inoOf(account)) > lastOf("write", inoOf(account)), "account.json is on the disk");
 });
 
-Deno.test("exportDayBook() brings the set-aside of a day and the removal of a reading onto the disk", async () => {
+Deno.test("exportDayBook() syncs the set-aside of a day and the removal of a reading to the disk", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
   await book.again();
   book.broker.script = bookOf("us", 2);
@@ -90,32 +91,32 @@ const damages: Record<string, (path: string) => void> = {
 };
 
 for (const [what, damage] of Object.entries(damages)) {
-  Deno.test(`exportDayBook() does not call a day kept of which a file ${what}`, async () => {
+  Deno.test(`exportDayBook() does not call a day kept if one of its files ${what}`, async () => {
     await using book = openBook(bookOf("us", 3), { markets: ["us"] });
     await book.again();
     assertEquals((await book.again()).days[0]?.action, "kept");
     const whole = book.files(DAY);
     damage(`${book.out}/${DAY}/fills.csv`);
     const broken = book.files(DAY);
-    // The broker cannot bring it back: the day stays as it is, and a person is told what to do.
+    // The broker no longer has the same data: the day stays as it is, and the message says what to do.
     book.broker.script = bookOf("us", 4);
     const { ok, days: [day], differences } = await book.again();
     assertEquals([ok, day?.action, day?.beside.length], [false, "disputed", 1]);
     assertEquals([differences[0]?.check, differences[0]?.expected.length], ["files", "sha256 ".length + 64]);
     assertEquals(
       differences[0]?.message,
-      `"${book.out}/${DAY}/fills.csv" is not as the export wrote it: restore it from a backup, or move ` +
+      `"${book.out}/${DAY}/fills.csv" was changed after the export wrote it: restore it from a backup, or move ` +
         `"${book.out}/${DAY}" away and export the day again`,
     );
     assertEquals(book.files(DAY), broken);
-    // It can: the same bytes are there again, and the damage is told once.
+    // The broker has the same data: the file is restored, and the damage is reported once.
     book.broker.script = bookOf("us", 3);
     Deno.removeSync(`${book.out}/${DAY}.disputed-1`, { recursive: true });
     const restored = await book.again();
     assertEquals([restored.ok, restored.days[0]?.action, restored.differenceCount], [false, "restored", 1]);
     assertStringIncludes(
       restored.differences[0]!.message,
-      "the broker's answers have brought back the same bytes",
+      "the broker sent the same data again, and the file is restored",
     );
     assertEquals(book.files(DAY), whole);
     const after = await book.again();
@@ -123,7 +124,7 @@ for (const [what, damage] of Object.entries(damages)) {
   });
 }
 
-Deno.test("exportDayBook() compares a damaged day by the files that are left", async () => {
+Deno.test("exportDayBook() compares a damaged day with the files that are undamaged", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   await book.again();
   Deno.truncateSync(`${book.out}/${DAY}/fills.jsonl`, 100);
@@ -137,7 +138,7 @@ Deno.test("exportDayBook() compares a damaged day by the files that are left", a
   ]);
 });
 
-Deno.test("exportDayBook() does not let go of a damaged reading beside a day", async () => {
+Deno.test("exportDayBook() does not remove a damaged reading that contradicts a day", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
   await book.again();
   book.broker.script = bookOf("us", 2);
@@ -148,7 +149,7 @@ Deno.test("exportDayBook() does not let go of a damaged reading beside a day", a
   assertEquals([ok, day?.action, book.names()], [false, "disputed", [DAY, `${DAY}.disputed-1`]]);
 });
 
-Deno.test("exportDayBook() says which summary is damaged, and goes on with days that do not need it", async () => {
+Deno.test("exportDayBook() says which summary is damaged, and still exports days that do not need it", async () => {
   await using book = openBook({ ...bookOf("us", 3), ...bookOf("us", 2, { day: "2025-08-14" }) }, {
     markets: ["us"],
   });
@@ -160,7 +161,7 @@ Deno.test("exportDayBook() says which summary is damaged, and goes on with days 
   assertEquals((await book.again({ from: "2025-08-14", to: "2025-08-14" })).days[0]?.action, "written");
 });
 
-Deno.test("exportDayBook() keeps final days that an older export wrote, and reads its empty ones again", async () => {
+Deno.test("exportDayBook() keeps final days that an older export wrote, and reads its empty days again", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   const older = (path: string) => {
     const { standing: _, contradicts: _c, unknownMembers: _u, ...summary } = JSON.parse(
@@ -182,7 +183,7 @@ Deno.test("exportDayBook() keeps final days that an older export wrote, and read
   assertEquals([again.days[0]?.action, again.days[0]?.rows.fills], ["replaced", 2]);
 });
 
-Deno.test("Shelf puts readings beside a day in order that a killed run left half moved or half removed", () => {
+Deno.test("ExportFolder cleans up disputed readings that a killed run left half moved or half removed", () => {
   using folder = temporaryFolder();
   const at = (name: string) => `${folder.path}/${name}`;
   const left = [`.${DAY}.disputed-1.dropped`, `.${DAY}.disputed-2.previous`, `.${DAY}.disputed-3.previous`];
@@ -190,15 +191,15 @@ Deno.test("Shelf puts readings beside a day in order that a killed run left half
     Deno.mkdirSync(at(name));
     Deno.writeTextFileSync(`${at(name)}/summary.json`, name);
   }
-  using shelf = Shelf.open(folder.path);
-  assertEquals(shelf.beside(DAY), [`${DAY}.disputed-2`, `${DAY}.disputed-3`]);
+  using exportFolder = ExportFolder.open(folder.path);
+  assertEquals(exportFolder.beside(DAY), [`${DAY}.disputed-2`, `${DAY}.disputed-3`]);
   assertEquals(Deno.readTextFileSync(at(`${DAY}.disputed-2/summary.json`)), left[1]);
   assertEquals(Deno.readTextFileSync(at(`${DAY}.disputed-3/summary.json`)), `${DAY}.disputed-3`);
   assertEquals(left.filter((name) => exists(at(name))), []);
-  assertEquals(shelf.nextBeside(DAY), `${DAY}.disputed-4`);
+  assertEquals(exportFolder.nextBeside(DAY), `${DAY}.disputed-4`);
 });
 
-Deno.test("exportDayBook() gives its lock back itself: closing the file is not enough while a process is being started", async () => {
+Deno.test("exportDayBook() unlocks explicitly: closing the file is not enough while a process is being started", async () => {
   await using book = openBook(bookOf("us", 1), { markets: ["us"] });
   const { unlockSync } = Deno.FsFile.prototype;
   let unlocked = 0;

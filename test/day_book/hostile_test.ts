@@ -1,4 +1,7 @@
-/** The day book of a gateway that takes back what it has shown: nothing is lost, and what is missing is named. */
+/**
+ * Tests exports from a gateway that withdraws rows: the folder loses nothing, and every missing row is
+ * listed.
+ */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { bookOf, DAY, EVENING, isList, LATER, openBook, summaryOf, trade } from "./books.ts";
 import { okText, type WireRow } from "./scripted_gateway.ts";
@@ -31,20 +34,20 @@ for (const [what, data] of Object.entries(empties)) {
       for (const list of ["fills", "orders", "fund_journal"] as const) {
         assertEquals(lost.filter((each) => each === list).length, 20, list);
       }
-      // Both can be told apart by a person, and what is missing is named row by row.
+      // A person can distinguish both readings, and each missing row is listed.
       const beside = book.files(`${DAY}.disputed-1`);
       const summary = summaryOf(beside);
       assertEquals([summary.standing, summary.contradicts, summary.rows.fills], ["disputed", [DAY], 0]);
       assertEquals(summaryOf(before).standing, "day");
       assertStringIncludes(beside["differences.csv"]!, `buy 100 00700.HK at 350.20 (order 7, 09:30:05)`);
-      // The same again changes nothing.
+      // Another export with the same answers changes nothing.
       const third = await book.again();
       assertEquals([third.ok, third.days[0]?.action, book.names()], [false, "disputed", [
         DAY,
         `${DAY}.disputed-1`,
       ]]);
       assertEquals(book.files(`${DAY}.disputed-1`), beside);
-      // The control: once the broker answers again, the day goes on and nothing is left beside it.
+      // The control: once the broker answers again, the day is kept and the disputed reading is removed.
       book.broker.answer = () => undefined;
       book.broker.script = bookOf("hk", 20);
       const last = await book.again();
@@ -53,7 +56,7 @@ for (const [what, data] of Object.entries(empties)) {
   }
 }
 
-Deno.test("exportDayBook() keeps a day of which one market comes back empty", async () => {
+Deno.test("exportDayBook() keeps a day when one of its markets comes back empty", async () => {
   const both = { ...bookOf("hk", 3), ...bookOf("us", 2) };
   await using book = openBook(both, { markets: ["hk", "us"], refresh: true });
   assertEquals((await book.again()).days[0]?.status, "final");
@@ -66,23 +69,23 @@ Deno.test("exportDayBook() keeps a day of which one market comes back empty", as
   assertEquals(book.files(DAY), before);
 });
 
-/** A change of one day's lists, by the name of the list; what is missing then, and in which list. */
+/** Changes to one list of a day, and the difference that the export must report. */
 const takenBack: Record<string, { list: string; change: (rows: WireRow[]) => WireRow[]; lost: string }> = {
   "a fill": {
     list: "TradeQueryHistoryDeliverList",
     change: (rows) => rows.slice(1),
-    lost: "buy 100 AAPL at 350.20 (order 1, 09:30:05) is in 2025-08-15 and not in the new reading",
+    lost: "buy 100 AAPL at 350.20 (order 1, 09:30:05) is in 2025-08-15 but not in the new reading",
   },
   "one of two identical lines": {
     list: "TradeQueryHistoryFundJourList",
     change: (rows) => rows.slice(1),
-    lost: "buy-securities of -35065.00 is in 2025-08-15 and not in the new reading",
+    lost: "buy-securities of -35065.00 is in 2025-08-15 but not in the new reading",
   },
   "the fees of a fill": {
     list: "TradeQueryHistoryDeliverList",
     change: ([first, ...rest]) => [{ ...first, fareVo: {} }, ...rest],
     lost:
-      "buy 100 AAPL at 350.20 (order 1, 09:30:05): total is 45.00 in 2025-08-15 and nothing in the new reading",
+      "buy 100 AAPL at 350.20 (order 1, 09:30:05): total is 45.00 in 2025-08-15 but nothing in the new reading",
   },
   "part of a fee": {
     list: "TradeQueryHistoryDeliverList",
@@ -90,18 +93,18 @@ const takenBack: Record<string, { list: string; change: (rows: WireRow[]) => Wir
       [first, ...rest],
     ) => [{ ...first, fareVo: { fare0: "29.99", fare6: "15.00", faret: "44.99" } }, ...rest],
     lost:
-      "buy 100 AAPL at 350.20 (order 1, 09:30:05): total is 45.00 in 2025-08-15 and 44.99 in the new reading",
+      "buy 100 AAPL at 350.20 (order 1, 09:30:05): total is 45.00 in 2025-08-15 but 44.99 in the new reading",
   },
   "part of a filled quantity": {
     list: "TradeQueryHistoryEntrustList",
     change: ([first, ...rest]) => [{ ...first, businessAmount: "99" }, ...rest],
     lost:
-      "buy 100 AAPL at 350.20 (order 1, 09:30:05): filledQuantity is 100 in 2025-08-15 and 99 in the new reading",
+      "buy 100 AAPL at 350.20 (order 1, 09:30:05): filledQuantity is 100 in 2025-08-15 but 99 in the new reading",
   },
 };
 
 for (const [what, { list, change, lost }] of Object.entries(takenBack)) {
-  Deno.test(`exportDayBook() keeps a final day when ${what} is taken back, and names it`, async () => {
+  Deno.test(`exportDayBook() keeps a final day when ${what} is withdrawn, and reports it`, async () => {
     await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
     await book.again();
     const before = book.files(DAY);
@@ -121,7 +124,7 @@ for (const [what, { list, change, lost }] of Object.entries(takenBack)) {
   });
 }
 
-Deno.test("exportDayBook() takes what is added, and a fee that rises, for what they are", async () => {
+Deno.test("exportDayBook() accepts added rows and a fee that rises", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
   await book.again();
   const fills = bookOf("us", 4);
@@ -134,7 +137,7 @@ Deno.test("exportDayBook() takes what is added, and a fee that rises, for what t
     { ...first, fareVo: { fare0: "31.00", fare6: "15.00", faret: "46.00" } },
     ...rest,
   ];
-  // The line moves with it: the old line is taken back, which a person has to look at.
+  // The fee also changes the journal line. The old line is gone, which a person has to review.
   lines[0] = { ...lines[0], businessBalance: "-35066.00" };
   const corrected = await book.again();
   assertEquals(corrected.differences.map(({ list, expected }) => [list, expected]), [
@@ -142,7 +145,7 @@ Deno.test("exportDayBook() takes what is added, and a fee that rises, for what t
   ]);
 });
 
-Deno.test("exportDayBook() keeps every row that any reading showed, and lets go of a reading that a later one holds", async () => {
+Deno.test("exportDayBook() keeps every row of every reading, and removes a reading that a later one contains", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"], refresh: true });
   await book.again();
   const without = (orderId: string, extra: string[]) => {
@@ -170,7 +173,7 @@ Deno.test("exportDayBook() keeps every row that any reading showed, and lets go 
     ["2", "3", "8"],
     ["1", "3", "9"],
   ]);
-  // This one holds the day and the first of the readings beside it; the second one is still contradicted.
+  // This reading contains the day and the first disputed reading; it still contradicts the second one.
   book.broker.script = without("", ["8"]);
   const third = await book.again();
   assertEquals([third.ok, third.days[0]?.action, ordersIn(DAY)], [false, "disputed", ["1", "2", "3", "8"]]);
@@ -189,7 +192,7 @@ Deno.test("exportDayBook() keeps every row that any reading showed, and lets go 
   ]);
 });
 
-Deno.test("exportDayBook() keeps one reading beside a day whose gateway shows less and less, or more and more", async () => {
+Deno.test("exportDayBook() keeps one disputed reading when a gateway shows less and less, or more and more", async () => {
   await using book = openBook(bookOf("us", 5), { markets: ["us"], refresh: true });
   await book.again();
   for (const count of [4, 1, 3, 0, 2]) {
@@ -205,13 +208,13 @@ Deno.test("exportDayBook() keeps one reading beside a day whose gateway shows le
   }
 });
 
-Deno.test("exportDayBook() does as a person decides who moves one of two readings away", async () => {
+Deno.test("exportDayBook() follows the decision of a person who moves one of two readings away", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   await book.again();
   book.broker.script = bookOf("us", 2);
   await book.again({ refresh: true });
   assertEquals(book.names(), [DAY, `${DAY}.disputed-1`]);
-  // The new one was right.
+  // The person decides for the new reading.
   Deno.removeSync(`${book.out}/${DAY}`, { recursive: true });
   const right = await book.again();
   assertEquals([right.ok, right.days[0]?.action, right.days[0]?.status, book.names()], [
@@ -220,7 +223,7 @@ Deno.test("exportDayBook() does as a person decides who moves one of two reading
     "final",
     [DAY],
   ]);
-  // The old one was right.
+  // The person decides for the old reading.
   book.broker.script = bookOf("us", 1);
   await book.again({ refresh: true });
   Deno.removeSync(`${book.out}/${DAY}.disputed-1`, { recursive: true });
@@ -239,7 +242,7 @@ Deno.test("exportDayBook() reads a final day again while a reading contradicts i
   assert(book.broker.calls.length > calls + 3, "it was read");
 });
 
-Deno.test("exportDayBook() raises no alarm when Hong Kong's fills are merged and lines get their fees", async () => {
+Deno.test("exportDayBook() reports no loss when Hong Kong's fills are merged and lines get their fees", async () => {
   const { fill, line } = trade("hk", "17");
   const { fareVo: _, ...fresh } = fill;
   const half = { ...fresh, businessAmount: "50", businessBalance: "17510.00" };
@@ -271,7 +274,7 @@ Deno.test("exportDayBook() raises no alarm when Hong Kong's fills are merged and
   assertEquals(cleared.days[0]?.rows, { fills: 1, orders: 1, fund_journal: 2 });
 });
 
-Deno.test("exportDayBook() raises no alarm while an order of Hong Kong goes on filling in the history", async () => {
+Deno.test("exportDayBook() reports no loss while a Hong Kong order continues to fill in the history", async () => {
   const { fill, line } = trade("hk", "17");
   const at = (quantity: string, amount: string, net: string, time: string) => {
     const merged = { ...fill, businessAmount: quantity, businessBalance: amount, businessTime: time };
@@ -286,7 +289,7 @@ Deno.test("exportDayBook() raises no alarm while an order of Hong Kong goes on f
   book.broker.script = at("300", "105060.00", "-105105.00", "140000");
   const { ok, days: [day] } = await book.again({ now: () => Date.parse("2025-08-15T15:00:00+08:00") });
   assertEquals([ok, day?.action, day?.status], [true, "replaced", "provisional"]);
-  // The control: the same once the day is cleared.
+  // The control: the same change after the day is cleared.
   const cleared = await book.again({ now: () => EVENING });
   assertEquals(cleared.days[0]?.status, "final");
   book.broker.script = at("400", "140080.00", "-140125.00", "150000");
@@ -294,7 +297,7 @@ Deno.test("exportDayBook() raises no alarm while an order of Hong Kong goes on f
   assertEquals(changed.differences.map(({ list }) => list), ["fills", "fund_journal"]);
 });
 
-Deno.test("exportDayBook() raises no alarm when the broker words a line anew", async () => {
+Deno.test("exportDayBook() reports no loss when the broker changes the wording of a line", async () => {
   const script = bookOf("us", 2);
   await using book = openBook(script, { markets: ["us"], refresh: true });
   await book.again();
@@ -304,7 +307,7 @@ Deno.test("exportDayBook() raises no alarm when the broker words a line anew", a
   assertEquals([ok, day?.action], [true, "replaced"]);
 });
 
-Deno.test("exportDayBook() finds what is missing behind the merging of fills and behind the fees of lines", async () => {
+Deno.test("exportDayBook() finds missing rows although fills were merged and lines got their fees", async () => {
   const { fill, line } = trade("hk", "17");
   const { fareVo: _, ...fresh } = fill;
   await using book = openBook({
@@ -325,14 +328,14 @@ Deno.test("exportDayBook() finds what is missing behind the merging of fills and
   const { ok, days, differences } = await book.again({ now: () => EVENING });
   assertEquals([ok, days[0]?.action], [false, "disputed"]);
   assertEquals(differences.map(({ message }) => message), [
-    "00700.HK buy: filledQuantity comes to 200 in 2025-08-15 and to 100 in the new reading",
-    "00700.HK buy: fillAmount comes to 70040.00 in 2025-08-15 and to 35020.00 in the new reading",
-    "buy 200 00700.HK at 350.20 (order 17, 09:30:05): filledQuantity is 200 in 2025-08-15 and 100 in the new reading",
-    "funds-deposit of 1000.00 is in 2025-08-15 and not in the new reading",
+    "00700.HK buy: filledQuantity totals 200 in 2025-08-15 but 100 in the new reading",
+    "00700.HK buy: fillAmount totals 70040.00 in 2025-08-15 but 35020.00 in the new reading",
+    "buy 200 00700.HK at 350.20 (order 17, 09:30:05): filledQuantity is 200 in 2025-08-15 but 100 in the new reading",
+    "funds-deposit of 1000.00 is in 2025-08-15 but not in the new reading",
   ]);
 });
 
-Deno.test("exportDayBook() names what one of the two lists of a day lacks of the other", async () => {
+Deno.test("exportDayBook() reports what one of the two lists of a day lacks of the other", async () => {
   const [first, second, third] = ["1", "2", "3"].map((id) => trade("us", id).fill);
   await using book = openBook({
     "TradeQueryHistoryDeliverList P 20250815": [first!],
@@ -344,14 +347,14 @@ Deno.test("exportDayBook() names what one of the two lists of a day lacks of the
   const { ok, differences } = await again();
   assertEquals(ok, false);
   assertEquals(differences.filter(({ check }) => check === "rows").map(({ message }) => message), [
-    "buy 100 AAPL at 350.20 (order 1, 09:30:05) is in the history and not in the list of today",
+    "buy 100 AAPL at 350.20 (order 1, 09:30:05) is in the history but not in today's list",
   ]);
-  // Both lists are kept, so that nothing of either is missing when the same comes again.
+  // Both lists are kept, so nothing of either is missing when both are read again.
   const ordersIn = (name: string) =>
     book.files(DAY)[name]!.trimEnd().split("\n").map((line) => JSON.parse(line).orderId);
   assertEquals([ordersIn("fills.jsonl"), ordersIn("fills.history.jsonl")], [["2", "3"], ["1"]]);
   assertEquals((await again()).days[0]?.action, "unchanged");
-  // A row that only the other list had is missed all the same.
+  // A missing row that only the other list had is reported too.
   book.broker.script = {
     ...book.broker.script,
     "TradeQueryHistoryDeliverList P 20250815": [],
@@ -361,11 +364,11 @@ Deno.test("exportDayBook() names what one of the two lists of a day lacks of the
   assertEquals([lost.ok, lost.days[0]?.action], [false, "disputed"]);
   assertStringIncludes(
     lost.differences[0]!.message,
-    "(order 1, 09:30:05) is in 2025-08-15 and not in the new reading",
+    "(order 1, 09:30:05) is in 2025-08-15 but not in the new reading",
   );
 });
 
-Deno.test("exportDayBook() puts a provisional reading with more rows beside a final day", async () => {
+Deno.test("exportDayBook() keeps a provisional reading with more rows as disputed beside a final day", async () => {
   await using book = openBook(bookOf("us", 2), { markets: ["us"], refresh: true });
   await book.again();
   const before = book.files(DAY);
@@ -378,10 +381,10 @@ Deno.test("exportDayBook() puts a provisional reading with more rows beside a fi
   assertEquals([ok, day?.action, book.files(DAY)], [false, "disputed", before]);
   assertStringIncludes(
     differences[0]!.message,
-    "(order 3, 09:30:05) is in the new reading and not in 2025-08-15",
+    "(order 3, 09:30:05) is in the new reading but not in 2025-08-15",
   );
   assertEquals(summaryOf(book.files(`${DAY}.disputed-1`)).rows.fills, 3);
-  // It becomes the day once it is final itself.
+  // The reading becomes the day once it is final itself.
   book.broker.script = bookOf("us", 3);
   const final = await book.again();
   assertEquals([final.ok, final.days[0]?.status, final.days[0]?.rows.fills, book.names()], [

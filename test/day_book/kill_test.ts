@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { DayBookEvent } from "../../lib/day_book/mod.ts";
-import { exists, Shelf } from "../../lib/day_book/shelf.ts";
+import { ExportFolder } from "../../lib/day_book/folder/export_folder.ts";
+import { exists } from "../../lib/private_files.ts";
 import { type ExportJob, spawnExport } from "./export_child.ts";
 import { readTree } from "./scripted_gateway.ts";
 import {
@@ -16,8 +17,8 @@ const RANGE = { from: "2025-08-13", to: "2025-08-15" };
 const MOMENTS = 50;
 
 /**
- * Friday is provisional on the disk and has cleared since, so that a run has both: new days, and one to replace.
- * Wednesday was removed, so that there is one to be written.
+ * Friday is provisional on the disk and has been cleared since, so an export has a day to replace. Wednesday
+ * was removed, so it also has a day to write.
  */
 async function beforeAndAfter(broker: Simulated, folder: string) {
   await buyOnce(broker);
@@ -64,7 +65,7 @@ function jobOf(broker: Simulated, out: string): ExportJob {
   };
 }
 
-/** Kills a process; one that has just ended is no longer there. */
+/** Kills a process. A process that has just ended is ignored. */
 function kill(child: Deno.ChildProcess): void {
   try {
     child.kill("SIGKILL");
@@ -73,7 +74,7 @@ function kill(child: Deno.ChildProcess): void {
   }
 }
 
-/** Every day folder that a person sees holds all files of its summary, with their sizes. */
+/** Checks that every visible day folder contains all files of its summary, with their sizes. */
 function assertWholeDays(out: string): void {
   for (const { name } of Deno.readDirSync(out)) {
     if (name.startsWith(".")) continue;
@@ -86,14 +87,14 @@ function assertWholeDays(out: string): void {
   }
 }
 
-Deno.test("exportDayBook() ends in the same bytes after being killed at fifty moments", async () => {
+Deno.test("exportDayBook() ends with the same bytes after being killed at fifty events", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING, fillsPerDay: 400 });
   using folder = temporaryFolder();
   const { before, after, events } = await beforeAndAfter(broker, folder.path);
   const stages = events.flatMap((event, index) =>
     event.type === "stage" ? [{ stage: event.stage, at: index + 1 }] : []
   );
-  // Every stage of bringing a day into place is among the moments; the rest spread over all events.
+  // The kills cover every stage of moving a day into place; the others are spread over all events.
   const moments = new Set(stages.map(({ at }) => at));
   for (let step = 0; moments.size < MOMENTS && step < events.length; step++) {
     moments.add(1 + (step * 7) % events.length);
@@ -107,11 +108,11 @@ Deno.test("exportDayBook() ends in the same bytes after being killed at fifty mo
     const { signal } = await spawnExport({ ...jobOf(broker, out), killAt }).output();
     if (signal === "SIGKILL") killed++;
     assertWholeDays(out);
-    Shelf.open(out)[Symbol.dispose](); // puts in order what the killed run left
+    ExportFolder.open(out)[Symbol.dispose](); // cleans up after the killed run
     assertEquals(
       [exists(`${out}/2025-08-14`), exists(`${out}/2025-08-15`)],
       [true, true],
-      `what was there before is kept, killed at event ${killAt}`,
+      `the earlier days are kept after a kill at event ${killAt}`,
     );
     await broker.exportDays({ ...RANGE, out, markets: ["hk", "us"] });
     assertEquals(readTree(out), after, `killed at event ${killAt}`);
@@ -120,7 +121,7 @@ Deno.test("exportDayBook() ends in the same bytes after being killed at fifty mo
   assertEquals(killed, MOMENTS);
 });
 
-Deno.test("exportDayBook() ends in the same bytes after being killed again and again at any time", async () => {
+Deno.test("exportDayBook() ends with the same bytes after being killed repeatedly at any time", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING, fillsPerDay: 400 });
   using folder = temporaryFolder();
   const { before, after } = await beforeAndAfter(broker, folder.path);

@@ -1,6 +1,6 @@
 /**
- * Exports onto a small or a read-only file system, in a process of its own: only the system's administrator may
- * mount one. Prints what came of it, or why it could not be tried.
+ * Exports to a small or a read-only file system, in a child process. Only root may mount one. Prints the
+ * outcome, or why the test was not possible.
  *
  * @module
  */
@@ -10,21 +10,21 @@ import { gateway } from "../../lib/transports/gateway.ts";
 import type { ExportJob } from "./export_child.ts";
 import { readTree } from "./scripted_gateway.ts";
 
-/** What the process is told. */
+/** Input of the process. */
 export interface LimitedJob extends ExportJob {
-  /** Options of the mount, such as `size=64k`, and those of a second try with more room. */
+  /** Mount options such as `size=64k`, and those of a second attempt with more space. */
   mount: string;
   remount: string;
 }
 
-/** What came of it. */
+/** Result of the process. */
 export interface LimitedOutcome {
-  /** Why it could not be tried. */
+  /** Why the test was not possible. */
   skipped?: string;
   code?: string;
   message?: string;
   kept?: readonly string[];
-  /** Files after the failure, and after the second try. */
+  /** Files after the failure, and after the second attempt. */
   after?: string[];
   repeated?: Record<string, string>;
 }
@@ -45,7 +45,7 @@ function mount(options: string, folder: string): boolean {
       stderr: "null",
     }).outputSync().success;
   } catch {
-    return false; // no such program
+    return false; // `mount` is not installed
   }
 }
 

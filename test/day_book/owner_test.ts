@@ -1,4 +1,6 @@
-/** A folder belongs to one account: another one is refused before anything is written. */
+/**
+ * Tests that a folder belongs to one account: an export of another account fails before it writes anything.
+ */
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { DayBookError, exportDayBook } from "../../lib/day_book/mod.ts";
@@ -8,7 +10,7 @@ import { okText, readTree } from "./scripted_gateway.ts";
 
 const NEXT = "2025-08-18";
 
-Deno.test("exportDayBook() refuses another account, recognized by its orders, and writes nothing", async () => {
+Deno.test("exportDayBook() rejects another account, recognized by its orders, and writes nothing", async () => {
   for (const now of [LATER, EVENING]) {
     await using book = openBook(bookOf("hk", 20), { now: () => now });
     await book.again();
@@ -19,18 +21,18 @@ Deno.test("exportDayBook() refuses another account, recognized by its orders, an
       assertEquals(error.code, "other-account");
       assertStringIncludes(
         error.message,
-        `Cannot export into "${book.out}": the broker shows other orders for ${DAY} than the folder has, and none ` +
-          "of those; export each account into a folder of its own",
+        `Cannot export into "${book.out}": the broker shows other orders for ${DAY} than the folder contains, and ` +
+          "none of the folder's; export each account into its own folder",
       );
       assertEquals(readTree(book.out), before);
     }
-    // The control: one of the orders is enough, as an earlier reading may have come before the others.
+    // The control: one common order is enough, because an earlier reading may have missed the others.
     book.broker.script = bookOf("hk", 30);
     assertEquals((await book.again({ refresh: true })).days[0]?.action, "replaced");
   }
 });
 
-Deno.test("exportDayBook() refuses an account that was quiet on the folder's days, before it writes a new day", async () => {
+Deno.test("exportDayBook() rejects an account without orders on the folder's days before it writes a new day", async () => {
   await using book = openBook(bookOf("hk", 5));
   await book.again();
   const before = readTree(book.out);
@@ -42,15 +44,15 @@ Deno.test("exportDayBook() refuses an account that was quiet on the folder's day
     `the broker shows orders of ${NEXT} and none of the orders in the folder for ${DAY}`,
   );
   assertEquals(readTree(book.out), before);
-  // Whoever is sure of the account names it.
+  // A user who is sure of the account names it.
   const named = await book.again({ from: NEXT, to: NEXT, owner: "mine" });
   assertEquals(named.days[0]?.action, "written");
-  // A broker that shows nothing at all is no other account: its answer is held against the day.
+  // A broker that shows nothing at all is not another account; the day just does not become final.
   book.broker.script = {};
   assertEquals((await book.again({ refresh: true })).days[0]?.action, "disputed");
 });
 
-Deno.test("exportDayBook() refuses an account without orders whose journal or fills would get into the folder", async () => {
+Deno.test("exportDayBook() rejects an account without orders whose journal or fills would be written to the folder", async () => {
   for (const list of ["FundJour", "Deliver"]) {
     await using book = openBook(bookOf("hk", 5));
     await book.again();
@@ -69,11 +71,11 @@ Deno.test("exportDayBook() refuses an account without orders whose journal or fi
   }
 });
 
-Deno.test("exportDayBook() makes no day final of an account that shows nothing of the folder's days", async () => {
+Deno.test("exportDayBook() makes no day final for an account that shows none of the folder's orders", async () => {
   const quiet = "2025-08-14";
   await using book = openBook(bookOf("hk", 5));
   await book.again();
-  // Another account, which traded on a day that is not asked for.
+  // Another account, which traded on a day outside the export.
   book.broker.script = bookOf("hk", 3, { day: "2025-08-13", prefix: "other-" });
   const { ok, days: [day] } = await book.again({ from: quiet, to: quiet });
   assertEquals([ok, day?.status], [false, "provisional"]);
@@ -89,7 +91,7 @@ Deno.test("exportDayBook() makes no day final of an account that shows nothing o
   assertEquals([next.ok, next.days[0]?.status], [true, "final"]);
 });
 
-Deno.test("exportDayBook() keeps a folder to the name of its account, and stores no name", async () => {
+Deno.test("exportDayBook() accepts only the account's name for a folder, and does not store the name", async () => {
   await using book = openBook(bookOf("hk", 5), { owner: "Savings 8812345" });
   await book.again();
   const text = Deno.readTextFileSync(`${book.out}/account.json`);
@@ -97,14 +99,14 @@ Deno.test("exportDayBook() keeps a folder to the name of its account, and stores
   assert(!text.includes("8812345") && !text.includes("Savings"));
   const error = await assertRejects(() => book.again({ owner: "Trading" }), DayBookError);
   assertEquals(error.code, "other-account");
-  assertStringIncludes(error.message, "the folder belongs to an account of another name");
+  assertStringIncludes(error.message, "the folder belongs to an account with another name");
   assertEquals((await book.again()).days[0]?.action, "kept");
-  // A named account is believed when the broker no longer shows the days that the folder holds.
+  // A named account is accepted when the broker no longer shows the folder's days.
   book.broker.script = bookOf("hk", 3, { day: NEXT, prefix: "new-" });
   assertEquals((await book.again({ from: NEXT, to: NEXT })).days[0]?.action, "written");
 });
 
-Deno.test("exportDayBook() keeps a folder to the developer key of its account, until orders show a new key", async () => {
+Deno.test("exportDayBook() accepts only the developer key of the folder's account, until orders prove a new key", async () => {
   await using book = openBook({ ...bookOf("hk", 5), ...bookOf("hk", 2, { day: NEXT }) });
   const exportAs = (key: string, day = DAY) => {
     const inner = book.broker.client.transport;
@@ -126,15 +128,15 @@ Deno.test("exportDayBook() keeps a folder to the developer key of its account, u
   };
   await exportAs("trade-0001");
   assertEquals((await exportAs("trade-0002")).days[0]?.action, "kept");
-  // Nothing is shown that could tell: the keys decide.
+  // No list shows anything, so the keys decide.
   book.broker.answer = ({ key }) => isList(key) ? okText("null") : undefined;
   const error = await assertRejects(() => exportAs("trade-0003", NEXT), DayBookError);
   assertEquals(error.code, "other-account");
-  assertStringIncludes(error.message, "of another developer key");
+  assertStringIncludes(error.message, "with another developer key");
   assertEquals((await exportAs("trade-0002", NEXT)).days[0]?.action, "written");
 });
 
-Deno.test("exportDayBook() does not guess whose a folder is when its account file cannot be read", async () => {
+Deno.test("exportDayBook() does not guess the owner of a folder whose account file is unreadable", async () => {
   await using book = openBook(bookOf("hk", 5), { owner: "mine" });
   await book.again();
   Deno.writeTextFileSync(`${book.out}/account.json`, "{");

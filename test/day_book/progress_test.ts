@@ -38,7 +38,7 @@ const dayDone = (index: number, changes: Partial<DayResult> = {}): DayBookEvent 
 });
 const started: DayBookEvent = { type: "started", days: 3, markets: ["hk"], out: "out" };
 
-/** Feeds events at times, and returns what is written. */
+/** Passes events to a ProgressText at given times, and returns its output. */
 function shown(
   steps: [ms: number, event: DayBookEvent][],
   options: { inPlace: boolean; width?: number },
@@ -51,7 +51,7 @@ function shown(
   });
 }
 
-Deno.test("ProgressText writes one line over and over, with day, market, rows, rate and time left", () => {
+Deno.test("ProgressText redraws one line with day, market, rows, rate and time left", () => {
   const written = shown([
     [0, started],
     [0, dayStarted(0)],
@@ -65,14 +65,14 @@ Deno.test("ProgressText writes one line over and over, with day, market, rows, r
     "",
     "",
     "\r\x1b[2K2025-08-13 (1/3), hk fund journal, 99 rows, 99 rows in all",
-    "", // too soon after the one before
+    "", // too soon after the previous one
     "\r\x1b[2K2025-08-13 final, written: 1,200 fills, 40 orders, 41 fund journal\n",
     "",
     "\r\x1b[2K2025-08-14 (2/3), hk fund journal, 802 rows, 250 rows/s, 2 s left",
   ]);
 });
 
-Deno.test("ProgressText cuts the line in place to the terminal, as a wrapped one could not be written over", () => {
+Deno.test("ProgressText cuts the line to the terminal's width, because a wrapped line cannot be redrawn", () => {
   const [, , line = ""] = shown([[0, started], [0, dayStarted(0)], [500, rows(99)]], {
     inPlace: true,
     width: 30,
@@ -101,7 +101,7 @@ Deno.test("ProgressText without a terminal writes plain lines, and few of them",
   assert(!written.join("").includes("\x1b"), "no escape sequences");
 });
 
-Deno.test("ProgressText leaves kept days out of the time that is left", () => {
+Deno.test("ProgressText ignores kept days when it estimates the time left", () => {
   const written = shown([
     [0, started],
     [0, dayStarted(0)],
@@ -114,7 +114,7 @@ Deno.test("ProgressText leaves kept days out of the time that is left", () => {
   assertEquals(written.at(-1), "\r\x1b[2K2025-08-15 (3/3), hk fund journal, 10 rows, 0 rows/s, 59 s left");
 });
 
-Deno.test("ProgressText ends with how many days, what is not final and what differs", () => {
+Deno.test("ProgressText ends with the number of days, of provisional days and of differences", () => {
   const days = [result("2025-08-13"), result("2025-08-14", { status: "provisional", differences: 2 })];
   const done: DayBookEvent = {
     type: "done",
@@ -123,7 +123,7 @@ Deno.test("ProgressText ends with how many days, what is not final and what diff
   const ending = (read: number) =>
     shown([[0, started], [0, dayStarted(0)], [2000, rows(read)], [2500, done]], { inPlace: false }).at(-1);
   assertEquals(ending(5000), "2 days, 1 provisional, 2 differences, 2,000 rows/s\n");
-  // A day that was kept is not read again, and its rows count as the result counts them.
+  // A kept day is not read again; its rows are counted as in the result.
   assertEquals(
     ending(1200),
     "2 days, 1 provisional, 2 differences, 5,000 rows in all, 1,200 of them read now\n",

@@ -1,17 +1,17 @@
 import { assertEquals } from "@std/assert";
 import { parse } from "@std/csv";
-import { dayBookColumns } from "../../lib/day_book/columns.ts";
-import { checkAmount, checkFees } from "../../lib/day_book/row_checks.ts";
+import { dayBookColumns } from "../../lib/day_book/rows/columns.ts";
+import { checkAmount, checkFees } from "../../lib/day_book/checks/tally.ts";
 import { csvCell, csvRecord, plainText } from "../../lib/csv_text.ts";
-import { rowEncoder } from "../../lib/day_book/row_file.ts";
-import { Digest, DigestCounts } from "../../lib/day_book/row_keys.ts";
+import { rowEncoder } from "../../lib/day_book/rows/files.ts";
+import { Digest, DigestCounts } from "../../lib/day_book/rows/keys.ts";
 import { FeeItem } from "../../lib/dictionaries/fee_item.ts";
 import { fillFields } from "../../lib/operations/fills.ts";
 import { journalFields } from "../../lib/operations/fund_journal.ts";
 import { futuresOrderFields } from "../../lib/operations/futures.ts";
 import { orderFields } from "../../lib/operations/orders.ts";
 
-Deno.test("csvRecord() follows RFC 4180, and a reader gets back what was written", () => {
+Deno.test("csvRecord() follows RFC 4180, and a CSV reader returns what was written", () => {
   assertEquals(
     csvRecord(["a", "b,c", 'd"e', "f\r\ng", "", undefined, false, " x "]),
     'a,"b,c","d""e","f\r\ng",,,false," x "\r\n',
@@ -37,7 +37,7 @@ Deno.test("csvRecord() follows RFC 4180, and a reader gets back what was written
   assertEquals(parse(csvRecord(odd)).map((cells) => cells.map(plainText)), [odd]);
 });
 
-Deno.test("no text in a CSV file is a formula to a spreadsheet, and numbers stay numbers", () => {
+Deno.test("csvCell() writes no text that a spreadsheet runs as a formula, and keeps numbers as numbers", () => {
   const texts = [
     "=1+1",
     "+852 1234",
@@ -76,7 +76,7 @@ Deno.test("no text in a CSV file is a formula to a spreadsheet, and numbers stay
   }
 });
 
-Deno.test("rowEncoder() writes the same value to CSV and JSON Lines, absent ones to neither", () => {
+Deno.test("rowEncoder() writes the same value to CSV and JSON Lines, and leaves out absent values in both", () => {
   const column = (name: string) => ({
     name,
     meaning: "",
@@ -92,7 +92,7 @@ Deno.test("rowEncoder() writes the same value to CSV and JSON Lines, absent ones
   assertEquals(JSON.parse(jsonl), row);
 });
 
-Deno.test("dayBookColumns hold every field of the catalogue but the cursor, each once", () => {
+Deno.test("dayBookColumns contain every field of the catalogue except the cursor, each once", () => {
   const namesOf = (list: keyof typeof dayBookColumns) => dayBookColumns[list].map(({ name }) => name);
   const fieldsOf = (fields: object) =>
     Object.keys(fields).filter((name) => !["cursor", "fees"].includes(name));
@@ -107,7 +107,7 @@ Deno.test("dayBookColumns hold every field of the catalogue but the cursor, each
   );
 });
 
-Deno.test("Digest tells apart where values end, absent from empty, and order", () => {
+Deno.test("Digest distinguishes value boundaries, absent from empty, and order", () => {
   const digest = (...values: unknown[]) => {
     const made = new Digest();
     for (const value of values) made.add(value);
@@ -132,7 +132,7 @@ Deno.test("Digest tells apart where values end, absent from empty, and order", (
   assertEquals(many.size, 100_000);
 });
 
-Deno.test("DigestCounts counts like a map, also when it grows", () => {
+Deno.test("DigestCounts counts like a map, also after it grows", () => {
   const counts = new DigestCounts();
   const expected = new Map<string, number>();
   for (let index = 0; index < 20_000; index++) {
@@ -144,7 +144,7 @@ Deno.test("DigestCounts counts like a map, also when it grows", () => {
   assertEquals(expected.size, 6007);
 });
 
-Deno.test("DigestCounts counts beyond what a byte holds, and takes back", () => {
+Deno.test("DigestCounts counts beyond the range of a byte, and counts down again", () => {
   const counts = new DigestCounts();
   const [same, other] = [new Digest().add("same"), new Digest().add("other")];
   for (let count = 1; count <= 600; count++) assertEquals(counts.next(same), count);
@@ -154,7 +154,7 @@ Deno.test("DigestCounts counts beyond what a byte holds, and takes back", () => 
   assertEquals([counts.next(same), counts.take(other), counts.take(other)], [1, true, false]);
 });
 
-Deno.test("DigestCounts tells a million rows apart", () => {
+Deno.test("DigestCounts distinguishes a million rows", () => {
   const counts = new DigestCounts();
   const digest = new Digest();
   let repeated = 0;
@@ -165,21 +165,21 @@ Deno.test("DigestCounts tells a million rows apart", () => {
   assertEquals(counts.next(digest.reset().add("12508150999999").add("00700.HK")), 2);
 });
 
-Deno.test("checkFees() adds the items up exactly", () => {
+Deno.test("checkFees() adds up the items exactly", () => {
   assertEquals(checkFees(["0.1", "0.2"], "0.30"), undefined);
   assertEquals(checkFees([], "0"), undefined);
   assertEquals(
     checkFees(["1e-27", "1"], "1")?.message,
-    "the fees add up to 1.000000000000000000000000001, the total says 1",
+    "the fees add up to 1.000000000000000000000000001, but the total is 1",
   );
   assertEquals(checkFees([], "1.00"), {
     expected: "0",
     actual: "1.00",
-    message: "the fees add up to 0, the total says 1.00",
+    message: "the fees add up to 0, but the total is 1.00",
   });
 });
 
-Deno.test("checkAmount() allows half a cent, and a mean price off the grid half of its last decimal for each share", () => {
+Deno.test("checkAmount() allows half a cent, plus half the last decimal of a rounded mean price for each share", () => {
   const check = (price: string, quantity: string, amount: string, merged = false) =>
     checkAmount({ symbol: "00700.HK", market: "hk", merged, price, quantity, amount }) === undefined;
   assertEquals(check("0.333", "5", "1.665"), true);
@@ -193,7 +193,7 @@ Deno.test("checkAmount() allows half a cent, and a mean price off the grid half 
   assertEquals(check("10.3333", "1000", "10333.245", true), true);
   assertEquals(check("10.3333", "1000", "10333.244", true), false);
   assertEquals(check("10.3333", "1000", "10333.355", false), false);
-  // Ticks have three decimals at the most, so these are no means that were rounded.
+  // Ticks have at most three decimals, so these prices are not rounded means.
   assertEquals(check("10.333", "1000", "10333.005", true), true);
   assertEquals(check("10.333", "1000", "10333.01", true), false);
   assertEquals(check("10", "100", "1000.01", true), false);

@@ -1,28 +1,28 @@
 /**
- * A gateway that answers with rows written by hand, for what the simulated broker never does: wrong sums, odd
- * numbers, unknown codes, identical rows. Real HTTP, in the broker's own spelling.
+ * A gateway that answers with handwritten rows, for what the simulated broker never does: wrong sums, odd
+ * numbers, unknown codes, identical rows. It uses real HTTP and the broker's wire format.
  *
  * @module
  */
 import { type Client, createClient } from "../../lib/client/client.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 
-/** A row in the broker's spelling. */
+/** A row in the broker's wire format. */
 export type WireRow = Record<string, unknown>;
 
 /** Rows by wire name of the operation, `exchangeType` and day, such as `TradeQueryHistoryDeliverList K 20250815`. */
 export type Script = Record<string, WireRow[]>;
 
-/** What a call asks for. */
+/** What a call requests. */
 export interface Asked {
   /** Such as `TradeQueryHistoryDeliverList K 20250815`. */
   key: string;
   params: Record<string, string | number | undefined>;
-  /** What the script has for it; for a range of days, their rows one day after the other. */
+  /** The script's rows for the call; for a range of days, the rows of all days in order. */
   rows: WireRow[];
 }
 
-/** A running scripted gateway, and a client of it. */
+/** A running scripted gateway with a client. */
 export interface ScriptedGateway extends AsyncDisposable {
   client: Client;
   /** Its address, for other clients. */
@@ -30,20 +30,23 @@ export interface ScriptedGateway extends AsyncDisposable {
   /** Calls so far, as `name exchangeType day cursor`. */
   calls: string[];
   script: Script;
-  /** Answers in the place of the script: the text of the whole answer; `undefined` leaves it to the script. */
+  /** Returns the whole text of an answer, which replaces the script's; `undefined` uses the script. */
   answer: (asked: Asked) => string | undefined;
-  /** The time of its clock, Unix milliseconds. */
+  /** Returns the time of its clock, Unix milliseconds. */
   clock: () => number;
-  /** The header `Date` of its answers; that of its clock unless a test says otherwise. */
+  /** Returns the header `Date` of its answers; by default from its clock. */
   date: () => string;
 }
 
-/** The text of an answer that says yes, with its data as JSON. */
+/** Returns the text of a successful answer with the given data as JSON. */
 export const okText = (data: string) => `{"ok":true,"err":"","data":${data}}`;
-/** The text of an answer that says no. */
+/** Returns the text of a rejection. */
 export const refusal = (err: string) => JSON.stringify({ ok: false, err, data: null });
 
-/** Starts one. Lists that the script does not name are empty; futures are refused unless it names them. There are funds. */
+/**
+ * Starts a gateway. Lists that the script lacks are empty; futures that it lacks are rejected. The account
+ * has funds.
+ */
 export function scriptedGateway(script: Script): ScriptedGateway {
   const calls: string[] = [];
   const state: Pick<ScriptedGateway, "script" | "answer" | "date" | "clock"> = {
@@ -70,7 +73,7 @@ export function scriptedGateway(script: Script): ScriptedGateway {
     const start = Number(params.queryParamStr ?? ((params.pageNo ?? 1) - 1) * most);
     const page = rows.slice(start, start + most)
       .map((row, index) => ({ ...row, queryParamStr: String(start + index + 1) }));
-    // Digits that a double would lose must be on the wire as they were written.
+    // Numbers with more digits than a double must be on the wire as written.
     const text = JSON.stringify(page).replaceAll(/"raw:([^"]*)"/g, "$1");
     return response(okText(`{"data":${text}}`));
   });
@@ -113,7 +116,7 @@ export function scriptedGateway(script: Script): ScriptedGateway {
   };
 }
 
-/** Rows of all days of a range; each list is asked for a day, or for a range. */
+/** Returns the rows of all days of a range. */
 function rowsBetween(
   script: Script,
   name: string,
@@ -127,7 +130,7 @@ function rowsBetween(
   }).sort().flatMap((key) => script[key] ?? []);
 }
 
-/** Reads every file of a folder, by path, sorted: for comparing two folders byte for byte. */
+/** Returns every file of a folder by path, sorted, to compare two folders byte for byte. */
 export function readTree(folder: string, prefix = ""): Record<string, string> {
   const files: Record<string, string> = {};
   for (

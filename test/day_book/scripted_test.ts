@@ -41,7 +41,7 @@ const bought: WireRow = {
   time: "2025-08-15 09:30:05",
 };
 
-/** Each fill is an order of its own unless told otherwise. */
+/** Returns a book in which each fill has its own order, unless orders are given. */
 function bookOf(fills: WireRow[], journal: WireRow[], orders: WireRow[] = fills, code = "K"): Script {
   return {
     [`${FILLS} ${code} 20250815`]: fills,
@@ -77,7 +77,7 @@ const oneDay = {
 
 const usBook = bookOf([{ ...buy, exchangeType: "P" }], [bought], [{ ...buy, exchangeType: "P" }], "P");
 
-/** The key is a digest; its shape is what matters where the digest is not the subject. */
+/** Replaces the digests of row keys, for tests that do not check them. */
 const withoutDigests = (text: string) => text.replaceAll(/\/[0-9a-f]{16}\//g, "/#/");
 
 Deno.test("exportDayBook() writes fills as CSV with each fee in its column, and two identical rows twice", async () => {
@@ -146,7 +146,7 @@ Deno.test("exportDayBook() sums fees, journal types and money by currency", asyn
   assertEquals(summary.rows, { fills: 3, fund_journal: 4, orders: 3 });
 });
 
-Deno.test("exportDayBook() leaves the files of the summary and nothing else", async () => {
+Deno.test("exportDayBook() writes exactly the files that the summary lists", async () => {
   const script = { ...bookOf([buy], [bought]), ...usBook };
   const { files, summary } = await exported(script, { markets: ["hk", "us"] });
   const names = [
@@ -169,7 +169,7 @@ Deno.test("exportDayBook() leaves the files of the summary and nothing else", as
   ]);
 });
 
-Deno.test("exportDayBook() names every difference with its row, and says so in its result", async () => {
+Deno.test("exportDayBook() lists every difference with its row, in the file and in its result", async () => {
   const badFees = { ...buy, fareVo: { fare0: "3.00", faret: "3.01" } };
   const badAmount = { ...buy, entrustId: "19", businessBalance: "35021.00" };
   const orders = [{ ...buy, businessAmount: "300" }];
@@ -192,12 +192,12 @@ Deno.test("exportDayBook() names every difference with its row, and says so in i
   assertEquals([result.ok, result.differenceCount, summary.differences], [false, 4, 4]);
   const rows = read("differences.csv").split("\r\n");
   assertEquals(rows[0], "check,market,list,rowKey,expected,actual,message");
-  assertStringIncludes(rows[1]!, "the fees add up to 3.00, the total says 3.01");
+  assertStringIncludes(rows[1]!, "the fees add up to 3.00, but the total is 3.01");
   assertStringIncludes(rows[1]!, result.differences[0]!.rowKey!);
   assertEquals(rows.length, 6);
 });
 
-Deno.test("exportDayBook() allows a merged price its rounding, and US fills none", async () => {
+Deno.test("exportDayBook() allows a merged price to be rounded, but not US fills", async () => {
   // 900 shares, two thirds at 10.00 and one at 10.02: the mean 10.00666… is shown as 10.0067.
   const merged = { ...buy, businessPrice: "10.0067", businessAmount: "900", businessBalance: "9006.00" };
   const line = { ...bought, businessBalance: "-9064.98" };
@@ -206,7 +206,7 @@ Deno.test("exportDayBook() allows a merged price its rounding, and US fills none
   const fills = [{ ...merged, exchangeType: "P" }];
   const us = await exported(bookOf(fills, [line], fills, "P"), { markets: ["us"] });
   assertEquals(us.result.differences.map(({ check, message }) => [check, message]), [
-    ["amounts", "10.0067 times 900 is 9006.0300, the amount says 9006.00 (off by 0.0300)"],
+    ["amounts", "10.0067 times 900 is 9006.0300, but the amount is 9006.00 (off by 0.0300)"],
   ]);
 });
 
@@ -251,7 +251,7 @@ Deno.test("exportDayBook() keeps every digit from the wire to the file and into 
   assertEquals(summary.totals.HKD.cashOfFills, "-123456789012345678.2469135780123456789112345");
 });
 
-Deno.test("exportDayBook() reports numbers that cannot be read, rows of other days and of other markets", async () => {
+Deno.test("exportDayBook() reports unreadable numbers, and rows of other days and other markets", async () => {
   const odd = [
     { ...buy, businessBalance: "n/a", entrustId: "1" },
     { ...buy, date: "20250814", entrustId: "2" },
@@ -297,7 +297,7 @@ Deno.test("exportDayBook() documents each column with its wire code", async () =
   assertEquals(find("side").codes[1], { code: "2", name: "sell", meaning: "sell (close long)" });
 });
 
-Deno.test("exportDayBook() walks pages to their end, each row once", async () => {
+Deno.test("exportDayBook() reads all pages to the end, each row once", async () => {
   const fills = Array.from({ length: 250 }, (_, index) => ({ ...buy, entrustId: String(index) }));
   const { read, calls, summary } = await exported(bookOf(fills, []), { formats: ["jsonl"] });
   const lines = read("fills.jsonl").trimEnd().split("\n").map((line) => JSON.parse(line));
@@ -307,13 +307,13 @@ Deno.test("exportDayBook() walks pages to their end, each row once", async () =>
     `${FILLS} K 20250815 0`,
     `${FILLS} K 20250815 99`,
     `${FILLS} K 20250815 198`,
-    // A server may have smaller pages of its own: behind row 249 there must be the last one and no more.
+    // A server may use smaller pages, so the export must check that no row follows row 249.
     `${FILLS} K 20250815 249`,
   ]);
   assertEquals(summary.files["fills.csv"], undefined);
 });
 
-Deno.test("exportDayBook() gives a day without trading a folder only when it has rows", async () => {
+Deno.test("exportDayBook() creates a folder for a day without trading only if the day has rows", async () => {
   const interest = { businessBalance: "0.42", type: "122", time: "2025-08-16 08:00:00" };
   const { result } = await exported({ [`${JOURNAL} K 20250816`]: [interest] }, {
     from: "2025-08-15",
@@ -345,13 +345,13 @@ Deno.test("exportDayBook() exports days that no calendar covers, and marks them"
   const days = [...Deno.readDirSync(folder.path)].map(({ name }) => name).filter((name) =>
     name.startsWith("2")
   );
-  // The eighteenth and nineteenth are a weekend, without rows.
+  // The eighteenth and nineteenth are a weekend without rows.
   assertEquals(days.sort(), ["2035-08-14", "2035-08-15", "2035-08-16", "2035-08-17"]);
   const { markets } = JSON.parse(Deno.readTextFileSync(`${folder.path}/2035-08-15/summary.json`));
   assertEquals([markets.hk.session, markets.hk.status], ["unknown", "final"]);
 });
 
-Deno.test("exportDayBook() names futures that the broker refuses, and adds them once it answers", async () => {
+Deno.test("exportDayBook() names futures lists that the broker rejects, and adds them once it returns them", async () => {
   await using broker = scriptedGateway(bookOf([buy], [bought]));
   using folder = temporaryFolder();
   const again = (options: Partial<DayBookOptions> = {}) =>
@@ -399,12 +399,12 @@ Deno.test("exportDayBook() names futures that the broker refuses, and adds them 
   );
 });
 
-Deno.test("exportDayBook() does not take a number of seconds for a date", async () => {
+Deno.test("exportDayBook() does not parse a Unix time in seconds as a date", async () => {
   const { result } = await exported(bookOf([], [{ ...bought, type: "95", time: "1755221405" }]));
   assertEquals(result.differences, []);
 });
 
-Deno.test("exportDayBook() refuses wrong options before anything is sent", async () => {
+Deno.test("exportDayBook() rejects invalid options before it sends anything", async () => {
   await using broker = scriptedGateway({});
   const error = await assertRejects(
     () =>
@@ -422,14 +422,14 @@ Deno.test("exportDayBook() refuses wrong options before anything is sent", async
   assertEquals(broker.calls, []);
 });
 
-Deno.test("exportDayBook() writes the same bytes whatever the order of markets and formats", async () => {
+Deno.test("exportDayBook() writes the same bytes for any order of markets and formats", async () => {
   const script = { ...bookOf([buy], [bought]), ...usBook };
   const first = await exported(script, { markets: ["us", "hk"], formats: ["jsonl", "csv"], concurrency: 1 });
   const second = await exported(script, { markets: ["hk", "us"], formats: ["csv", "jsonl"] });
   assertEquals(first.files, second.files);
 });
 
-Deno.test("exportDayBook() leaves a folder alone that is no day book", async () => {
+Deno.test("exportDayBook() does not touch a folder that is not a day book", async () => {
   await using broker = scriptedGateway(bookOf([buy], [bought]));
   using folder = temporaryFolder();
   Deno.mkdirSync(`${folder.path}/${DAY}`);
@@ -440,7 +440,7 @@ Deno.test("exportDayBook() leaves a folder alone that is no day book", async () 
   assertEquals(Deno.readTextFileSync(`${folder.path}/${DAY}/notes.txt`), "mine");
 });
 
-Deno.test("exportDayBook() adds a market to a final day, and refuses to lose one", async () => {
+Deno.test("exportDayBook() adds a market to a final day, and refuses to drop one", async () => {
   await using broker = scriptedGateway(bookOf([buy], [bought]));
   using folder = temporaryFolder();
   const exportTo = (markets: DayBookOptions["markets"], refresh = false) =>
@@ -458,10 +458,10 @@ Deno.test("exportDayBook() adds a market to a final day, and refuses to lose one
   assertEquals((await exportTo(["hk"])).days[0]?.action, "kept");
   const error = await assertRejects(() => exportTo(["hk"], true), DayBookError);
   assertEquals(error.code, "settings-differ");
-  assertStringIncludes(error.message, "holds hk, us as csv, jsonl");
+  assertStringIncludes(error.message, "contains hk, us as csv, jsonl");
 });
 
-Deno.test("exportDayBook() with refresh replaces a final day that changed, and never by a provisional one", async () => {
+Deno.test("exportDayBook() with refresh replaces a changed final day, but never with a provisional one", async () => {
   await using broker = scriptedGateway(bookOf([buy], [bought]));
   using folder = temporaryFolder();
   const again = () =>
@@ -487,7 +487,7 @@ Deno.test("exportDayBook() with refresh replaces a final day that changed, and n
   assertEquals(readTree(`${folder.path}/${DAY}`), before);
 });
 
-Deno.test("exportDayBook() writes a final day again when a file of it was cut short", async () => {
+Deno.test("exportDayBook() rewrites a final day after one of its files was truncated", async () => {
   await using broker = scriptedGateway(bookOf([buy], [bought]));
   using folder = temporaryFolder();
   const again = () => exportDayBook(broker.client, { ...oneDay, out: folder.path });
@@ -500,19 +500,19 @@ Deno.test("exportDayBook() writes a final day again when a file of it was cut sh
   assertEquals((await again()).days[0]?.action, "kept");
 });
 
-Deno.test("exportDayBook() says the same of an unchanged day as when it was written", async () => {
+Deno.test("exportDayBook() returns the same result for an unchanged day as when it was written", async () => {
   await using broker = scriptedGateway(bookOf([{ ...buy, businessBalance: "1.00" }], [bought]));
   using folder = temporaryFolder();
   const again = () => exportDayBook(broker.client, { ...oneDay, out: folder.path });
   const [first, second] = [await again(), await again()];
-  // It is read again, as it is not final.
+  // The export reads it again because it is not final.
   assertEquals(second.days[0]?.action, "unchanged");
   assertEquals(second.differences, first.differences);
   assertEquals([second.ok, second.differenceCount], [false, first.differenceCount]);
   assert(first.differenceCount > 0);
 });
 
-Deno.test("exportDayBook() takes the list of today while the history of a recent day is short", async () => {
+Deno.test("exportDayBook() uses today's list while the history of a recent day is incomplete", async () => {
   const { fareVo: _, ...fresh } = buy;
   const second = { ...fresh, entrustId: "0018" };
   await using broker = scriptedGateway({
@@ -532,13 +532,13 @@ Deno.test("exportDayBook() takes the list of today while the history of a recent
     now: broker.clock,
   });
   assertEquals(result.days[0]?.rows, { fills: 2, orders: 2, fund_journal: 1 });
-  // The rows of the history have their fees already, and are kept too.
+  // The history rows already have fees, so they are kept too.
   const [early] = Deno.readTextFileSync(`${folder.path}/${DAY}/fills.history.jsonl`).split("\n");
   assertEquals([JSON.parse(early!).orderId, JSON.parse(early!).total], ["0017", "58.98"]);
   assertEquals(result.days[0]?.provisionalBecause, [
-    "hk: fills come from the list of today",
-    "hk: orders come from the list of today",
-    "hk: fund_journal come from the list of today",
+    "hk: fills come from today's list",
+    "hk: orders come from today's list",
+    "hk: fund_journal come from today's list",
     "hk: 2 of 2 fills have no fees yet",
   ]);
 });

@@ -1,8 +1,9 @@
 /**
- * A gateway that answers as it likes, drawn from a seed, under many exports into one folder. After each of them the
- * folder holds every row that the gateway ever showed for a day; what the day itself lacks is named, and the export
- * says that not all is well.
+ * Tests many exports into one folder from a gateway that gives random wrong answers, drawn from a seed. After
+ * each export the folder contains every row that the gateway ever showed for a day. If the day itself lacks a
+ * row, a difference names the row, and the result is not ok.
  */
+import { randomFrom } from "../../lib/time.ts";
 import { assert, assertEquals } from "@std/assert";
 import {
   DayBookError,
@@ -21,29 +22,18 @@ import {
 } from "./scripted_gateway.ts";
 import { temporaryFolder } from "./simulated.ts";
 
-/** More of them: `HOSTILE_SEEDS=1000 deno test -A test/day_book/seeded_hostile_test.ts`. */
+/** Set more with: `HOSTILE_SEEDS=1000 deno test -A test/day_book/seeded_hostile_test.ts`. */
 const SEEDS = Number(Deno.env.get("HOSTILE_SEEDS") ?? 16);
 const EXPORTS = 12;
 const DAYS = ["2025-08-13", "2025-08-14", "2025-08-15"];
-/** In New York the last day is running, then it is over and cleared, then it is long over. */
+/** In New York the last day is first running, then over and cleared, then long over. */
 const TIMES = ["2025-08-15T15:00:00-04:00", "2025-08-16T12:00:00+08:00", "2025-08-20T10:00:00+08:00"].map(
   Date.parse,
 );
 const lists = { Deliver: "fills", Entrust: "orders", FundJour: "fund_journal" } as const;
 const marketOf = { K: "hk", P: "us" } as const;
 
-/** Numbers from 0 up to 1 that a seed decides. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = state + 0x6d2b79f5 | 0;
-    let bits = Math.imul(state ^ state >>> 15, state | 1);
-    bits ^= bits + Math.imul(bits ^ bits >>> 7, bits | 61);
-    return ((bits ^ bits >>> 14) >>> 0) / 4294967296;
-  };
-}
-
-/** A trade, and a deposit whose line can be told from every other one by its amount. */
+/** Returns a trade, and a deposit with an amount that no other line has. */
 function uniqueTrade(market: "hk" | "us", id: number, day: string) {
   const { fill, line } = trade(market, String(id), day);
   const fees = `${id}.37`;
@@ -54,7 +44,7 @@ function uniqueTrade(market: "hk" | "us", id: number, day: string) {
   };
 }
 
-/** What really happened; the last day of New York is in the lists of today until it is cleared. */
+/** Returns the true rows. Until it is cleared, New York's last day is in today's lists. */
 function truth(random: () => number, isCleared: boolean, ids: Map<string, number[]>): Script {
   const script: Script = {};
   for (const market of ["hk", "us"] as const) {
@@ -87,7 +77,7 @@ interface Place {
   list: keyof typeof lists;
 }
 
-/** Ways to answer a list wrongly, some of which leave the rows as they are. */
+/** Ways to falsify a list; some leave the rows as they are. */
 const lies: ((rows: WireRow[], random: () => number, place: Place) => WireRow[] | string)[] = [
   () => [],
   () => okText("null"),
@@ -107,16 +97,16 @@ const lies: ((rows: WireRow[], random: () => number, place: Place) => WireRow[] 
   () => "<html>",
 ];
 
-/** A row of another account. */
+/** Returns a row of another account. */
 function ofAnother(random: () => number, { day, market, list }: Place): WireRow {
   const { fill, deposit } = uniqueTrade(market, 40_000 + Math.floor(random() * 30_000), day);
   return list === "FundJour" ? deposit : fill;
 }
 
-/** A row as this test knows it: an order's number, or a line's amount. */
+/** Returns the name of a row in this test: the order's number, or the line's amount. */
 const nameOf = (row: WireRow) => String(row.entrustId ?? row.orderId ?? row.businessBalance ?? row.amount);
 
-/** Everything that was shown for the days, by `day market list`: each row's name with the highest filled quantity. */
+/** Rows by `day market list`: each row's name with its highest filled quantity. */
 type Rows = Map<string, Map<string, number>>;
 
 function add(rows: Rows, place: string, name: string, quantity: number): void {
@@ -124,24 +114,24 @@ function add(rows: Rows, place: string, name: string, quantity: number): void {
   rows.set(place, known.set(name, Math.max(known.get(name) ?? 0, quantity)));
 }
 
-/** Rows of a folder, `undefined` when it is not there. */
+/** Returns the rows of a folder; empty if the folder does not exist. */
 function rowsIn(folder: string, day: string): Rows {
   const rows: Rows = new Map();
   for (const { name } of Deno.readDirSync(folder)) {
-    // The broker's other list of a day, where the two contradict each other, is `orders.today.jsonl`.
+    // If the broker's two lists of a day contradict each other, the second one is `orders.today.jsonl`.
     const [list = "", ...rest] = name.split(".");
     if (rest.at(-1) !== "jsonl") continue;
     for (const line of Deno.readTextFileSync(`${folder}/${name}`).split("\n")) {
       if (line === "") continue;
       const row = JSON.parse(line);
-      const [market] = row.rowKey.split("/"); // the market that was asked for, whatever the row says
+      const [market] = row.rowKey.split("/"); // the requested market, whatever the row contains
       add(rows, `${day} ${market} ${list}`, nameOf(row), Number(row.filledQuantity ?? 0));
     }
   }
   return rows;
 }
 
-/** Names what is in one and not in the other, or with less. */
+/** Returns the rows that are only in `all`, or have less in `some`. */
 function lacking(all: Rows, some: Rows): string[] {
   return [...all].flatMap(([place, names]) =>
     [...names].filter(([name, quantity]) => (some.get(place)?.get(name) ?? -1) < quantity)
@@ -167,7 +157,11 @@ function assertNothingLost({ out, shown, result, context }: Try): void {
         for (const [row, quantity] of rows) add(held, place, row, quantity);
       }
     }
-    assertEquals(lacking(ofDay, held), [], `${context}: ${day} is held, in the day or beside it`);
+    assertEquals(
+      lacking(ofDay, held),
+      [],
+      `${context}: every row of ${day} is in the day or in a disputed reading`,
+    );
     const missing = lacking(ofDay, inDay);
     const told = result.days.find((each) => each.day === day);
     if (told === undefined) continue;
@@ -175,19 +169,19 @@ function assertNothingLost({ out, shown, result, context }: Try): void {
     assertEquals(
       result.ok,
       false,
-      `${context}: ${day} lacks ${missing.join(", ")}, and all is said to be well`,
+      `${context}: ${day} lacks ${missing.join(", ")}, but the result is ok`,
     );
     assertEquals(
       told.status,
       "provisional",
-      `${context}: ${day} lacks ${missing.join(", ")}, and is called final`,
+      `${context}: ${day} lacks ${missing.join(", ")}, but is final`,
     );
     const named = [
       ...names.map((name) => `${out}/${name}/differences.csv`).filter(isThere).map((path) =>
         Deno.readTextFileSync(path)
       ),
       ...result.differences.map(({ message }) => message),
-      // What the day lacks stands in a reading beside it, which the day names.
+      // Rows that the day lacks are in a disputed reading, which the result names.
       ...told.beside.flatMap((path) => [...rowsIn(path, day).values()].flatMap((rows) => [...rows.keys()])),
     ].join("\n");
     for (const each of missing) {
@@ -232,14 +226,14 @@ async function play(seed: number): Promise<Outcome> {
       const day = `${date.slice(0, 4)}-${date.slice(4, 6)}-${date.slice(6)}`;
       const isLie = !isHonest && random() < 0.25;
       const lie = lies[Math.floor(random() * lies.length)]!;
-      // One export is told the same of one list, however often it asks.
+      // Within one export, every query of one list gets the same answer.
       const market = marketOf[params.exchangeType as "K" | "P"];
       const at: Place = { day, market, list: list as Place["list"] };
       if (!answers.has(key)) answers.set(key, isLie ? lie(rows, random, at) : rows);
       const answer = answers.get(key)!;
       if (typeof answer === "string") return answer;
-      // Lines for trades get their fees with the clearing; Hong Kong's fills are merged. Both have tests of their own.
-      // Lines of today carry no date: they are the running day's.
+      // Other tests cover the merged fills of Hong Kong, and lines for trades that get their fees.
+      // Lines of today's list have no date: they belong to the running day.
       const isOfDay = kind === "History" || list !== "FundJour" || (market === "us" && now === TIMES[0]);
       const isMerged = market === "hk" && list === "Deliver";
       const comparable = isOfDay && !isMerged ? answer.filter(({ type }) => type !== "5") : [];
@@ -269,7 +263,7 @@ async function play(seed: number): Promise<Outcome> {
     } catch (error) {
       if (!(error instanceof DayBookError)) throw error;
       outcome.refused++;
-      // Days before the one that it stopped at are done, and their rows were shown.
+      // The days before the one at which the export stopped are complete, and their rows were shown.
       commit(served, error.kept, new Set());
       continue;
     }
@@ -290,7 +284,7 @@ async function play(seed: number): Promise<Outcome> {
   }
 }
 
-Deno.test("exportDayBook() holds every row that a hostile gateway ever showed, or names what the day lacks", async () => {
+Deno.test("exportDayBook() keeps every row that a hostile gateway ever showed, and reports what the day lacks", async () => {
   const sum: Outcome = { done: 0, refused: 0, disputed: 0 };
   for (let seed = 1; seed <= SEEDS; seed++) {
     const { done, refused, disputed } = await play(seed);
@@ -298,7 +292,7 @@ Deno.test("exportDayBook() holds every row that a hostile gateway ever showed, o
     sum.refused += refused;
     sum.disputed += disputed;
   }
-  // The control: the gateway was hostile enough to matter, and not so hostile that nothing was exported.
+  // The control: the gateway was hostile enough for disputes, but not so hostile that every export failed.
   assertEquals(sum.done + sum.refused, SEEDS * EXPORTS);
   assert(sum.done > SEEDS * 3 && sum.disputed > SEEDS, JSON.stringify(sum));
 });

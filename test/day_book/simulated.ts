@@ -1,17 +1,17 @@
 /**
- * The simulated gateway with a client, for exports over real HTTP.
+ * Starts the simulated gateway with a client, for exports over real HTTP.
  *
  * @module
  */
 import { type Client, createClient } from "../../lib/client/client.ts";
 import { type DayBookOptions, type DayBookResult, exportDayBook } from "../../lib/day_book/mod.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { type GatewayOptions, type SimulatedGateway, startGateway } from "../../lib/simulator/gateway/mod.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 
 /** Friday morning in Hong Kong, in the middle of continuous trading. */
 export const FRIDAY_MORNING = Date.parse("2025-08-15T10:30:00+08:00");
-/** The Saturday after it: every market has cleared Friday. */
+/** The Saturday after FRIDAY_MORNING: every market has cleared Friday. */
 export const SATURDAY = Date.parse("2025-08-16T20:00:00+08:00");
 
 /** A gateway, a client of it, and its clock. */
@@ -19,13 +19,13 @@ export interface Simulated extends AsyncDisposable {
   simulator: SimulatedGateway;
   client: Client;
   clock: ManualClock;
-  /** Exports with the simulation's own time. */
+  /** Exports with the simulation's clock. */
   exportDays(
     options: Partial<DayBookOptions> & Pick<DayBookOptions, "from" | "to" | "out">,
   ): Promise<DayBookResult>;
 }
 
-/** Starts them. */
+/** Starts a simulated gateway with a client. */
 export async function simulated(options: Partial<GatewayOptions> & { at?: number } = {}): Promise<Simulated> {
   const { at = SATURDAY, ...rest } = options;
   const clock = new ManualClock(at);
@@ -55,7 +55,7 @@ export async function simulated(options: Partial<GatewayOptions> & { at?: number
   };
 }
 
-/** Buys a board lot well above the market, and waits for the fill. */
+/** Buys a board lot at a limit well above the market, and waits for the fill. */
 export async function buyOnce({ simulator, client, clock }: Simulated): Promise<string> {
   const order = { market: "hk", symbol: "00700.HK", quantity: "100", side: "buy" } as const;
   const quote = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
@@ -66,7 +66,7 @@ export async function buyOnce({ simulator, client, clock }: Simulated): Promise<
   return orderId;
 }
 
-/** A folder of its own, removed at the end. */
+/** Returns a temporary folder, removed at the end. */
 export function temporaryFolder(): { path: string } & Disposable {
   const path = Deno.makeTempDirSync({ prefix: "day-book-" });
   return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };

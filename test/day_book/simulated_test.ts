@@ -16,7 +16,7 @@ const WEEK = { from: "2025-08-13", to: "2025-08-15" };
 const visibleDays = (out: string) =>
   [...Deno.readDirSync(out)].map(({ name }) => name).filter((name) => name !== ".day-book.lock").sort();
 
-/** What an export without any trouble comes to. */
+/** Returns the result of an export without faults. */
 async function undisturbed(broker: Simulated, options: Partial<DayBookOptions> = {}) {
   using folder = temporaryFolder();
   await broker.exportDays({ ...WEEK, out: folder.path, ...options });
@@ -27,7 +27,7 @@ async function failure(broker: Simulated, options: Partial<DayBookOptions> & { o
   return await assertRejects(() => broker.exportDays({ ...WEEK, ...options }), DayBookError);
 }
 
-Deno.test("exportDayBook() ties every market of the simulated broker, futures included", async () => {
+Deno.test("exportDayBook() finds no difference in any market of the simulated broker, futures included", async () => {
   await using broker = await simulated();
   using folder = temporaryFolder();
   const markets = ["hk", "us", "shanghai", "shenzhen"] as const;
@@ -46,7 +46,7 @@ Deno.test("exportDayBook() ties every market of the simulated broker, futures in
   }
 });
 
-Deno.test("exportDayBook() repeated writes nothing, and from nothing writes the same bytes", async () => {
+Deno.test("exportDayBook() writes nothing when repeated, and the same bytes in an empty folder", async () => {
   await using broker = await simulated();
   using folder = temporaryFolder();
   await broker.exportDays({ ...WEEK, out: folder.path });
@@ -100,7 +100,7 @@ Deno.test("exportDayBook() leaves out days that have not begun", async () => {
 });
 
 for (const kind of ["cursor-repeat", "cursor-backward", "cursor-empty"] as const) {
-  Deno.test(`exportDayBook() stops at a page walk broken by ${kind}, keeps earlier days, and goes on`, async () => {
+  Deno.test(`exportDayBook() stops when paging is broken by ${kind}, keeps earlier days, and continues later`, async () => {
     await using broker = await simulated({ fillsPerDay: 250 });
     using folder = temporaryFolder();
     broker.simulator.faults.arm({ kind, operation: "fills.history", skip: 4 });
@@ -115,7 +115,7 @@ for (const kind of ["cursor-repeat", "cursor-backward", "cursor-empty"] as const
   });
 }
 
-Deno.test("exportDayBook() reads on behind pages that were cut short", async () => {
+Deno.test("exportDayBook() continues after pages that are too short", async () => {
   await using broker = await simulated({ fillsPerDay: 250 });
   using folder = temporaryFolder();
   broker.simulator.faults.arm({ kind: "short-page", operation: "fills.history", times: 3 });
@@ -124,7 +124,7 @@ Deno.test("exportDayBook() reads on behind pages that were cut short", async () 
   assertEquals(readTree(folder.path), await undisturbed(broker));
 });
 
-Deno.test("exportDayBook() finds that the fills are missing, as the orders then say more", async () => {
+Deno.test("exportDayBook() finds missing fills, because the orders show a higher filled quantity", async () => {
   await using broker = await simulated({ fillsPerDay: 250 });
   using folder = temporaryFolder();
   broker.simulator.faults.arm({ kind: "empty-page", operation: "fills.history" });
@@ -135,7 +135,7 @@ Deno.test("exportDayBook() finds that the fills are missing, as the orders then 
   assertEquals([...checks].sort(), ["2025-08-13 journal", "2025-08-13 orders"]);
 });
 
-Deno.test("exportDayBook() gets over a busy broker, broken connections and an expired login", async () => {
+Deno.test("exportDayBook() succeeds despite a busy broker, broken connections and an expired login", async () => {
   await using broker = await simulated();
   using folder = temporaryFolder();
   broker.simulator.faults.arm({ kind: "busy", operation: "fills.history", skip: 1 });
@@ -147,7 +147,7 @@ Deno.test("exportDayBook() gets over a busy broker, broken connections and an ex
   assertEquals(readTree(folder.path), await undisturbed(broker));
 });
 
-Deno.test("exportDayBook() keeps earlier days when the gateway vanishes, and says what to do", async () => {
+Deno.test("exportDayBook() keeps earlier days when the gateway disappears, and says what to do", async () => {
   await using broker = await simulated();
   using folder = temporaryFolder();
   const onProgress: DayBookOptions["onProgress"] = (event) => {
@@ -157,12 +157,12 @@ Deno.test("exportDayBook() keeps earlier days when the gateway vanishes, and say
   assertEquals([error.code, error.day, error.kept], ["unreachable", "2025-08-14", ["2025-08-13"]]);
   assertStringIncludes(
     error.message,
-    "1 day is kept (2025-08-13 to 2025-08-13); see that the gateway runs, then run the same export again to go on",
+    "1 day is kept (2025-08-13 to 2025-08-13); check that the gateway is running, then run the same export again to continue",
   );
   assertEquals(visibleDays(folder.path), ["2025-08-13"]);
 });
 
-Deno.test("exportDayBook() stops when its signal says so, and leaves nothing half done", async () => {
+Deno.test("exportDayBook() stops when its signal is aborted, and leaves no partial day", async () => {
   await using broker = await simulated();
   using folder = temporaryFolder();
   const stop = new AbortController();
@@ -176,7 +176,7 @@ Deno.test("exportDayBook() stops when its signal says so, and leaves nothing hal
   assertEquals(early.code, "aborted");
 });
 
-Deno.test("exportDayBook() refuses a folder that another export writes into", async () => {
+Deno.test("exportDayBook() refuses a folder into which another export is writing", async () => {
   await using broker = await simulated();
   using folder = temporaryFolder();
   let second: Promise<DayBookError> | undefined;
@@ -190,15 +190,15 @@ Deno.test("exportDayBook() refuses a folder that another export writes into", as
   assertEquals(readTree(folder.path), await undisturbed(broker));
 });
 
-Deno.test("exportDayBook() puts in order what killed runs left, and nothing else", async () => {
+Deno.test("exportDayBook() cleans up what killed runs left, and touches nothing else", async () => {
   await using broker = await simulated();
   using folder = temporaryFolder();
   await broker.exportDays({ ...WEEK, out: folder.path });
   const whole = readTree(folder.path);
   const at = (name: string) => `${folder.path}/${name}`;
-  // Killed between setting a day aside and putting the new one in its place.
+  // Killed after the old day was set aside and before the new one was renamed.
   Deno.renameSync(at("2025-08-13"), at(".2025-08-13.previous"));
-  // Killed before the one that was set aside was removed.
+  // Killed before the old day that was set aside was removed.
   Deno.mkdirSync(at(".2025-08-14.previous"));
   // Killed while writing.
   Deno.mkdirSync(at(".2025-08-15.partial"));
@@ -209,7 +209,7 @@ Deno.test("exportDayBook() puts in order what killed runs left, and nothing else
   assertEquals(readTree(folder.path), { ...whole, "mine.txt": "mine" });
 });
 
-Deno.test("exportDayBook() refuses a path that is no folder", async () => {
+Deno.test("exportDayBook() rejects a path that is not a folder", async () => {
   await using broker = await simulated();
   using folder = temporaryFolder();
   Deno.writeTextFileSync(`${folder.path}/file`, "mine");
@@ -218,7 +218,7 @@ Deno.test("exportDayBook() refuses a path that is no folder", async () => {
   assertEquals(Deno.readTextFileSync(`${folder.path}/file`), "mine");
 });
 
-Deno.test("exportDayBook() says that it may not write, when the program lacks the permission", async () => {
+Deno.test("exportDayBook() reports a missing write permission of the program", async () => {
   await using broker = await simulated();
   using folder = temporaryFolder();
   const { gatewayUrl, tradePassword, tradePasswordKey } = broker.simulator.info;
@@ -256,25 +256,25 @@ async function limited(mount: string, remount: string) {
   return { outcome, expected: await undisturbed(broker) };
 }
 
-/** Only the administrator can mount a disk; others see why nothing was tried. */
+/** Returns whether the test was possible. Only root can mount a disk; otherwise prints the reason. */
 function wasTried({ skipped }: LimitedOutcome): boolean {
-  // deno-lint-ignore no-console -- a test that tried nothing has to say so
+  // deno-lint-ignore no-console -- a skipped test must print its reason
   if (skipped !== undefined) console.log(`skipped: ${skipped}`);
   return skipped === undefined;
 }
 
-Deno.test("exportDayBook() keeps earlier days when the disk is full, and goes on once there is room", async () => {
+Deno.test("exportDayBook() keeps earlier days when the disk is full, and continues once there is space", async () => {
   // One day takes about 400 kB, so the disk is full in the second one.
   const { outcome, expected } = await limited("size=600k", "size=20m");
   if (!wasTried(outcome)) return;
   assertEquals([outcome.code, outcome.kept], ["disk-full", ["2025-08-13"]]);
   assertStringIncludes(outcome.message ?? "", "no space left for");
-  assertStringIncludes(outcome.message ?? "", "make room, then run the same export again to go on");
+  assertStringIncludes(outcome.message ?? "", "make room, then run the same export again to continue");
   assertEquals(outcome.after?.filter((name) => !name.startsWith("2025-08-13/")), [".day-book.lock"]);
   assertEquals(outcome.repeated, expected);
 });
 
-Deno.test("exportDayBook() says that a disk cannot be written", async () => {
+Deno.test("exportDayBook() reports a disk that is not writable", async () => {
   const { outcome, expected } = await limited("ro", "rw");
   if (!wasTried(outcome)) return;
   assertEquals([outcome.code, outcome.kept, outcome.after], ["not-writable", [], []]);

@@ -1,12 +1,12 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { checkJournal, checkOrders } from "../../lib/day_book/day_checks.ts";
+import { checkJournal, checkOrders } from "../../lib/day_book/checks/day_checks.ts";
 import { type DayBookFormat, exportDayBook } from "../../lib/day_book/mod.ts";
-import { look, newTally } from "../../lib/day_book/tally.ts";
-import { sideOfFill, sideOfLine, type TradeRow } from "../../lib/day_book/trades.ts";
+import { newTally, tallyRow } from "../../lib/day_book/checks/tally.ts";
+import { sideOfFill, sideOfLine, type TradeRow } from "../../lib/day_book/rows/trades.ts";
 import { readTree, type Script, scriptedGateway, type WireRow } from "./scripted_gateway.ts";
 import { temporaryFolder } from "./simulated.ts";
 
-/** Fills as `[side, amount, fees]`, journal lines as `[type, amount]`; net of fees by hand. */
+/** Fills as `[side, amount, fees, net]`, with the net amount computed by hand. */
 type Fill = [side: string, amount: string, fees: string, net: string];
 type Line = [type: string, amount: string];
 
@@ -16,11 +16,16 @@ function journalCheck(fills: Fill[], lines: Line[]) {
   const lineRows: TradeRow[] = [];
   for (const [index, [side, fillAmount, total, net]] of fills.entries()) {
     const row = { symbol: "00700.HK", side, fillAmount, fees: { total } };
-    look(fillTally, row, { list: "fills", market: "hk", day: "2025-08-15", merged: true });
+    tallyRow(fillTally, row, { list: "fills", market: "hk", day: "2025-08-15", merged: true });
     fillRows.push({ rowKey: `fill ${index}`, side: sideOfFill(side)!, net });
   }
   for (const [index, [type, amount]] of lines.entries()) {
-    look(journal, { type, amount }, { list: "fund_journal", market: "hk", day: "2025-08-15", merged: false });
+    tallyRow(journal, { type, amount }, {
+      list: "fund_journal",
+      market: "hk",
+      day: "2025-08-15",
+      merged: false,
+    });
     const side = sideOfLine(type);
     if (side !== undefined) lineRows.push({ rowKey: `line ${index}`, side, net: amount });
   }
@@ -40,7 +45,7 @@ const three: Fill[] = [
   ["sell", "3000.00", "7.00", "2993.00"],
 ];
 
-Deno.test("checkJournal() finds the line of each fill, whatever the order and however it is written", () => {
+Deno.test("checkJournal() finds the line of each fill, in any order and notation", () => {
   const lines: Line[] = [
     ["sold", "2993"],
     ["interest-for-client", "0.01"],
@@ -63,7 +68,7 @@ Deno.test("checkJournal() names the rows when two lines are wrong by opposite am
   assertEquals([result, rows], ["differs", ["fill 0", "fill 1", "line 0", "line 1"]]);
   assertEquals(
     detail,
-    "2 fills without their line, 2 lines without their fill; the sums are equal, -18.00 HKD",
+    "2 fills without a matching line, 2 lines without a matching fill; the sums are equal, -18.00 HKD",
   );
 });
 
@@ -80,7 +85,7 @@ Deno.test("checkJournal() finds a cent too much and a cent too little", () => {
   }
 });
 
-Deno.test("checkJournal() names a line that is missing, and one that has no fill", () => {
+Deno.test("checkJournal() names a missing line, and a line without a fill", () => {
   const few = journalCheck(three, [["buy-securities", "-1005.00"], ["sell-securities", "2993.00"]]);
   assertEquals([few.result, few.rows], ["differs", ["fill 1"]]);
   const more: Line[] = [
@@ -96,7 +101,7 @@ Deno.test("checkJournal() names a line that is missing, and one that has no fill
   ]);
 });
 
-Deno.test("checkJournal() tells sides apart", () => {
+Deno.test("checkJournal() distinguishes sides", () => {
   const { result, rows } = journalCheck(three, [
     ["buy-securities", "-1005.00"],
     ["sell-securities", "-2006.00"],
@@ -111,7 +116,7 @@ Deno.test("checkJournal() tells sides apart", () => {
   );
 });
 
-Deno.test("checkJournal() takes the sums where the broker does not book fill by fill, and says so", () => {
+Deno.test("checkJournal() compares only sums if the broker does not book fill by fill, and says so", () => {
   const { result, detail, rows } = journalCheck(three, [["buy-securities", "-3011.00"], [
     "sell-securities",
     "2993.00",
@@ -120,25 +125,25 @@ Deno.test("checkJournal() takes the sums where the broker does not book fill by 
   assertStringIncludes(detail, "as sums: 3 fills and 2 lines do not match one by one");
   const off = journalCheck(three, [["buy-securities", "-3000.00"], ["sell-securities", "2982.01"]]);
   assertEquals([off.result, off.rows], ["differs", ["sum -17.99"]]);
-  assertStringIncludes(off.detail, "come to -18.00 HKD, the journal to -17.99 (off by 0.01)");
+  assertStringIncludes(off.detail, "total -18.00 HKD, the journal -17.99 (off by 0.01)");
 });
 
-Deno.test("checkJournal() calls fills without any line a difference", () => {
+Deno.test("checkJournal() reports fills without any line as a difference", () => {
   const { result, detail, rows } = journalCheck(three, [["interest-for-client", "5.00"]]);
   assertEquals([result, rows], ["differs", ["sum no lines"]]);
   assertEquals(
     detail,
-    "the journal has no line for a trade; the 3 fills net of fees come to -18.00 HKD",
+    "the journal has no line for a trade; the 3 fills net of fees total -18.00 HKD",
   );
   assertEquals(journalCheck([], [["interest-for-client", "5.00"]]).result, "passed");
 });
 
-Deno.test("checkOrders() finds too much and too little, and orders that are missing", () => {
+Deno.test("checkOrders() finds wrong quantities in both directions, and missing orders", () => {
   const tallyOf = (list: "fills" | "orders", ...quantities: string[]) => {
     const tally = newTally();
     for (const filledQuantity of quantities) {
       const row = { symbol: "00700.HK", side: "buy", filledQuantity };
-      look(tally, row, { list, market: "hk", day: "2025-08-15", merged: true });
+      tallyRow(tally, row, { list, market: "hk", day: "2025-08-15", merged: true });
     }
     return tally;
   };
@@ -215,7 +220,7 @@ for (
     ["orders", scriptOf(lines, []), "orders"],
   ] as const
 ) {
-  Deno.test(`exportDayBook() with no ${what} is not ok and not final, and is put right by the next run`, async () => {
+  Deno.test(`exportDayBook() with no ${what} is not ok and not final, and the next run corrects it`, async () => {
     await using book = exporting(spoiled);
     const first = await book.again();
     assertEquals(first.differences.map((each) => each.check), [check]);
@@ -252,7 +257,7 @@ for (const formats of [["csv"], ["jsonl"]] as DayBookFormat[][]) {
   });
 }
 
-Deno.test("exportDayBook() keeps a final day when a refresh brings the same rows without their day", async () => {
+Deno.test("exportDayBook() keeps a final day when a refresh returns the same rows without their date", async () => {
   await using book = exporting(scriptOf(lines));
   assertEquals((await book.again()).day.action, "written");
   const before = readTree(book.folder.path);
@@ -262,7 +267,7 @@ Deno.test("exportDayBook() keeps a final day when a refresh brings the same rows
   assertEquals(readTree(book.folder.path), before);
 });
 
-Deno.test("exportDayBook() reads a day again that an older export called final without comparing it", async () => {
+Deno.test("exportDayBook() reads a day again that an older export called final without comparing its lists", async () => {
   await using book = exporting(scriptOf(lines));
   await book.again();
   const path = `${book.folder.path}/${DAY}/summary.json`;

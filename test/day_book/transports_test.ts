@@ -1,4 +1,4 @@
-/** The day book over the platform's sockets: the same bytes as over the gateway, of the same account. */
+/** Tests that the day book over the platform's sockets has the same bytes as over the gateway. */
 import { assert, assertEquals } from "@std/assert";
 import { exportDayBook } from "../../lib/day_book/mod.ts";
 import { type House, openHouse, type Way } from "../conformance/house.ts";
@@ -8,7 +8,7 @@ import { FRIDAY_MORNING, SATURDAY, temporaryFolder } from "./simulated.ts";
 const WEEK = { from: "2025-08-13", to: "2025-08-15" };
 const MARKETS = ["hk", "us", "shanghai", "shenzhen"] as const;
 
-/** What an export of a way comes to: every file, each day's status, and whether all of it tied. */
+/** Returns the result of an export over one transport: all files, each day's status, and whether it is ok. */
 async function exported(house: House, way: Way) {
   await using client = await house.connect(way);
   using folder = temporaryFolder();
@@ -19,7 +19,7 @@ async function exported(house: House, way: Way) {
     now: () => house.clock.now(),
   });
   const { [".day-book.lock"]: _, ["account.json"]: account, ...files } = readTree(folder.path);
-  // Only the direct transport can tell whose account it is.
+  // Only the direct transport has the account's developer key.
   assertEquals(account !== undefined, way === "direct");
   return { files, days: result.days.map(({ day, status }) => `${day} ${status}`), ok: result.ok };
 }
@@ -27,7 +27,7 @@ async function exported(house: House, way: Way) {
 async function assertSame(house: House, days: string[]): Promise<Record<string, string>> {
   const expected = await exported(house, "gateway");
   assertEquals(expected.days, days);
-  assert(expected.ok, "the day book ties over the gateway");
+  assert(expected.ok, "the export over the gateway has no differences");
   for (const way of ["direct", "memory"] as const) {
     const other = await exported(house, way);
     assertEquals(Object.keys(other.files).sort(), Object.keys(expected.files).sort());
@@ -40,7 +40,8 @@ async function assertSame(house: House, days: string[]): Promise<Record<string, 
 Deno.test("exportDayBook() writes the same bytes of final days over every transport", async () => {
   await using house = await openHouse({ at: SATURDAY, days: 3, fillsPerDay: 30 });
   const files = await assertSame(house, WEEK_FINAL);
-  // The control: there was something to get wrong, the fees without a number on the socket above all.
+  // The control: the rows contain the values that could differ, above all the fees without a number on the
+  // socket.
   const rows = files["2025-08-14/fills.jsonl"]!.trimEnd().split("\n").map((line) => JSON.parse(line));
   assertEquals(rows.length, 4 * 30);
   const of = (market: string) => rows.filter((row) => row.market === market);
@@ -54,7 +55,7 @@ const WEEK_FINAL = ["2025-08-13 final", "2025-08-14 final", "2025-08-15 final"];
 Deno.test("exportDayBook() writes the same bytes of a provisional day over every transport", async () => {
   await using house = await openHouse({ at: FRIDAY_MORNING, days: 3, fillsPerDay: 5 });
   await using client = await house.connect("gateway");
-  // Two orders on the running day: one fills above the market, one rests below it.
+  // Two orders on the running day: one above the market, which fills, and one below it, which does not.
   const order = {
     market: "hk",
     symbol: "00700.HK",

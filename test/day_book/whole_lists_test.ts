@@ -1,9 +1,9 @@
-/** Lists that cannot be proven whole, lists that are refused, and rows that do not say their day: none makes a final day. */
+/** Tests that no day becomes final with an incomplete or rejected list, or with rows without a date. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { bookOf, DAY, isList, LATER, openBook, summaryOf, trade } from "./books.ts";
 import { type Asked, okText, readTree, refusal, type WireRow } from "./scripted_gateway.ts";
 
-/** A server that gives fewer rows than it is asked for, and more when it is asked again. */
+/** Answers like a server that returns at most `most` rows per page. */
 function pagesOf(most: number): (asked: Asked) => string | undefined {
   return ({ key, params, rows }) => {
     if (!isList(key)) return undefined;
@@ -23,40 +23,40 @@ Deno.test("exportDayBook() reads every row of a server that gives twenty rows at
   const summary = summaryOf(book.files(DAY));
   assertEquals([ok, day?.status, summary.complete], [true, "final", true]);
   assertEquals(day?.rows, { fills: 250, orders: 250, fund_journal: 250 });
-  // The control: the same rows in pages as they were asked for.
+  // The control: the same rows in pages of the requested size.
   book.broker.answer = () => undefined;
   const whole = await book.again();
   assertEquals([whole.ok, whole.days[0]?.status, whole.days[0]?.rows.fills], [true, "final", 250]);
 });
 
-Deno.test("exportDayBook() calls no list whole behind whose last row the broker refuses to look", async () => {
+Deno.test("exportDayBook() calls no list complete if the broker rejects the query after the last row", async () => {
   await using book = openBook(bookOf("us", 3), { markets: ["us"] });
   book.broker.answer = ({ key, params }) =>
     isList(key) && params.queryParamStr !== "0" ? refusal("1016 invalid parameter") : undefined;
   const { ok, days: [day] } = await book.again();
   assertEquals([ok, day?.status, day?.rows.fills], [false, "provisional", 3]);
-  assertStringIncludes(day!.incomplete[0]!, "the broker refused to say whether more follow");
+  assertStringIncludes(day!.incomplete[0]!, "the broker rejected the query for further rows");
 });
 
 const undated: Record<string, { list: string; member: string; says: string }> = {
   fills: {
     list: "TradeQueryHistoryDeliverList",
     member: "date",
-    says: "us: 1 of 3 rows of fills carry no date",
+    says: "us: 1 of 3 rows of fills have no date",
   },
   orders: {
     list: "TradeQueryHistoryEntrustList",
     member: "date",
-    says: "us: 1 of 3 rows of orders carry no date",
+    says: "us: 1 of 3 rows of orders have no date",
   },
   journal: {
     list: "TradeQueryHistoryFundJourList",
     member: "time",
-    says: "us: 1 of 3 rows of fund_journal carry no time",
+    says: "us: 1 of 3 rows of fund_journal have no time",
   },
 };
 for (const [what, { list, member, says }] of Object.entries(undated)) {
-  Deno.test(`exportDayBook() calls no day final with a row of ${what} whose ${member} is empty`, async () => {
+  Deno.test(`exportDayBook() makes no day final with a row of ${what} whose ${member} is empty`, async () => {
     const key = `${list} P 20250815`;
     const right = bookOf("us", 3);
     await using book = openBook(
@@ -80,7 +80,7 @@ const future: WireRow = {
 };
 const BOTH = { accounts: ["securities", "futures"] } as const;
 
-Deno.test("exportDayBook() works with a broker that has no list of futures orders, and names what was not read", async () => {
+Deno.test("exportDayBook() works with a broker without a list of futures orders, and names what was not read", async () => {
   await using book = openBook(
     { ...bookOf("hk", 2), "FuturesQueryHistoryDeliverList 20250815": [future] },
     BOTH,
@@ -96,7 +96,7 @@ Deno.test("exportDayBook() works with a broker that has no list of futures order
   assertEquals([summaryOf(files).complete, summaryOf(files).incomplete], [false, day?.incomplete]);
 });
 
-Deno.test("exportDayBook() loses no futures fills when the broker refuses them once", async () => {
+Deno.test("exportDayBook() loses no futures fills if the broker rejects their query once", async () => {
   const futures = {
     "FuturesQueryHistoryDeliverList 20250815": [future],
     "FuturesQueryHistoryEntrustList 20250815": [future],
@@ -107,7 +107,7 @@ Deno.test("exportDayBook() loses no futures fills when the broker refuses them o
   book.broker.answer = () => undefined;
   assertEquals((await book.again()).days[0]?.status, "final");
   const before = book.files(DAY);
-  // Refused when they are there already: the day stays, and the list is named.
+  // The query is rejected after they were written: the day stays, and the result names the list.
   book.broker.answer = ({ key }) => key.startsWith("Futures") ? refusal("9999 maintenance") : undefined;
   const { ok, days: [day], differences } = await book.again();
   assertEquals([ok, day?.action], [false, "disputed"]);
@@ -118,7 +118,7 @@ Deno.test("exportDayBook() loses no futures fills when the broker refuses them o
   assertEquals(book.files(DAY), before);
 });
 
-Deno.test("exportDayBook() asks for nothing that it does not cover", async () => {
+Deno.test("exportDayBook() queries nothing that it does not cover", async () => {
   await using book = openBook({ ...bookOf("hk", 2), "FuturesQueryHistoryDeliverList 20250815": [future] });
   await book.again();
   assertEquals(book.broker.calls.filter((call) => call.startsWith("Futures")), []);
@@ -134,7 +134,7 @@ Deno.test("exportDayBook() asks for nothing that it does not cover", async () =>
   assertEquals(other.broker.calls.filter((call) => call.startsWith("Trade")), []);
 });
 
-Deno.test("exportDayBook() stops at a list of securities that is refused", async () => {
+Deno.test("exportDayBook() stops if the broker rejects the query for a list of securities", async () => {
   await using book = openBook(bookOf("hk", 2));
   book.broker.answer = ({ key }) =>
     key.startsWith("TradeQueryHistoryFundJour") ? refusal("9999 maintenance") : undefined;
@@ -147,7 +147,7 @@ Deno.test("exportDayBook() stops at a list of securities that is refused", async
   assertEquals(book.names(), []);
 });
 
-Deno.test("exportDayBook() calls no list of today whole that changed its day between two pages", async () => {
+Deno.test("exportDayBook() calls today's list incomplete if its day changed between two pages", async () => {
   const { fareVo: _, ...fresh } = trade("us", "1").fill;
   const rows = Array.from({ length: 120 }, (_, index) => ({ ...fresh, entrustId: String(index) }));
   const next = { ...fresh, date: "20250816", entrustId: "next" };
@@ -155,7 +155,7 @@ Deno.test("exportDayBook() calls no list of today whole that changed its day bet
     "TradeQueryRealDeliverList P": rows,
     "TradeQueryRealEntrustList P": rows,
   }, { markets: ["us"] });
-  // Midnight in New York comes with the second page: the list begins anew, and no history is there yet.
+  // The second page is read after midnight in New York: the list starts again, and there is no history yet.
   book.broker.answer = ({ key, params }) =>
     key.startsWith("TradeQueryRealDeliver") && params.queryParamStr !== "0"
       ? okText(
@@ -165,11 +165,11 @@ Deno.test("exportDayBook() calls no list of today whole that changed its day bet
   const { ok, days: [day] } = await book.again({ now: () => Date.parse("2025-08-15T16:30:00-04:00") });
   assertEquals([ok, day?.status, day?.rows.fills], [false, "provisional", 99]);
   assertEquals(day?.incomplete, [
-    "us: fills may be cut: the list of today shows 2025-08-16 too, so rows of this day may be gone from it",
+    "us: fills may be incomplete: today's list also shows 2025-08-16, so it may no longer contain all rows of this day",
   ]);
 });
 
-Deno.test("exportDayBook() calls no list of today whole that is emptied while it is read", async () => {
+Deno.test("exportDayBook() calls today's list incomplete if it is emptied during the reading", async () => {
   const { fareVo: _, ...fresh } = trade("us", "1").fill;
   const rows = Array.from({ length: 250 }, (_, index) => ({ ...fresh, entrustId: String(index) }));
   await using book = openBook({ "TradeQueryRealDeliverList P": rows, "TradeQueryRealEntrustList P": rows }, {
@@ -185,16 +185,16 @@ Deno.test("exportDayBook() calls no list of today whole that is emptied while it
   const { ok, days: [day] } = await book.again({ now });
   assertEquals([ok, day?.status, day?.rows.fills], [false, "provisional", 198]);
   assertEquals(day?.incomplete, [
-    "us: fills may be cut: Cannot read fills.today to its end: its last row is gone, so the list began anew while " +
+    "us: fills may be incomplete: Cannot read fills.today to its end: its last row is gone, so the list started again while " +
     "it was read",
   ]);
-  // The control: the same list, which stays.
+  // The control: the same list without the change.
   book.broker.answer = () => undefined;
   const whole = await book.again({ now });
   assertEquals([whole.ok, whole.days[0]?.rows.fills, whole.days[0]?.incomplete], [true, 250, []]);
 });
 
-Deno.test("exportDayBook() takes lines without a date for the day that it is when their list ends", async () => {
+Deno.test("exportDayBook() assigns lines without a date to the day on which their list ends", async () => {
   let now = Date.parse("2025-08-15T23:59:59-04:00");
   const deposit = { businessBalance: "1000.00", type: "95" };
   const read = { "TradeQueryRealFundJourList P": [deposit], ...bookOf("us", 2) };
@@ -205,7 +205,7 @@ Deno.test("exportDayBook() takes lines without a date for the day that it is whe
   };
   const { days: [day] } = await book.again();
   assertEquals([day?.rows.fund_journal, day?.status], [2, "final"]);
-  // The control: the same lists a minute earlier.
+  // The control: the same lines a minute earlier.
   await using early = openBook(read, { markets: ["us"], now: () => Date.parse("2025-08-15T23:58:00-04:00") });
   const before = await early.again();
   assertEquals([before.days[0]?.rows.fund_journal, before.days[0]?.status], [1, "provisional"]);
@@ -247,13 +247,13 @@ Deno.test("exportDayBook() of an evening: before clearing, after it, and again, 
   assertEquals((await book.again({ refresh: true })).days[0]?.action, "unchanged");
   assertEquals((await book.again({ now: () => LATER })).days[0]?.action, "kept");
   assertEquals(readTree(book.out), whole);
-  // The control: one of the two identical lines is taken back.
+  // The control: the broker withdraws one of the two identical lines.
   book.broker.script = {
     ...bookOf("us", 2),
     "TradeQueryHistoryFundJourList P 20250815": [first.line, second.line, dated],
   };
   const lost = await book.again(evening);
   assertEquals([lost.ok, lost.differences.map(({ message }) => message)], [false, [
-    "interest-or-penalty-adjustment of 0.42 is in 2025-08-15 and not in the new reading",
+    "interest-or-penalty-adjustment of 0.42 is in 2025-08-15 but not in the new reading",
   ]]);
 });

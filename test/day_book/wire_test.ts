@@ -1,4 +1,4 @@
-/** Members and fees that the catalogue does not know: counted always, and kept as the broker sent them when asked for. */
+/** Tests members and fees that the catalogue does not know: always counted, and kept as sent on request. */
 import { assertEquals } from "@std/assert";
 import { exportDayBook } from "../../lib/day_book/mod.ts";
 import { openHouse } from "../conformance/house.ts";
@@ -6,10 +6,10 @@ import { bookOf, DAY, openBook, summaryOf } from "./books.ts";
 import { readTree } from "./scripted_gateway.ts";
 import { SATURDAY, temporaryFolder } from "./simulated.ts";
 
-/** Members that say nothing, which servers send for what a row does not have. */
+/** Empty members, which servers send for values that a row does not have. */
 const nothing = { noted: "", linked: null, marks: [], more: {} };
 
-/** Two fills, of which the first has a member and a fee that nobody has described. */
+/** Returns two fills; the first has a member and a fee that the catalogue does not know. */
 function strangeBook() {
   const script = bookOf("us", 2);
   const key = "TradeQueryHistoryDeliverList P 20250815";
@@ -24,7 +24,7 @@ function strangeBook() {
   return script;
 }
 
-Deno.test("exportDayBook() counts unknown members, and takes unknown fees into the sum of the fees", async () => {
+Deno.test("exportDayBook() counts unknown members, and includes unknown fees in the sum of the fees", async () => {
   await using book = openBook(strangeBook(), { markets: ["us"] });
   const { ok, differences, days: [day] } = await book.again();
   assertEquals([ok, differences, day?.status], [true, [], "final"]);
@@ -39,7 +39,7 @@ Deno.test("exportDayBook() counts unknown members, and takes unknown fees into t
   assertEquals(Object.keys(book.files(DAY)).filter((name) => name.includes("wire")), []);
 });
 
-Deno.test("exportDayBook() still finds fees that do not add up when there is an unknown one", async () => {
+Deno.test("exportDayBook() still finds fees with a wrong total if one of them is unknown", async () => {
   const script = strangeBook();
   const [first, second] = script["TradeQueryHistoryDeliverList P 20250815"]!;
   const fareVo = { fare0: "30.00", fare6: "15.00", fare10: "2.00", faret: "47.50" };
@@ -53,7 +53,7 @@ Deno.test("exportDayBook() still finds fees that do not add up when there is an 
   ]]);
 });
 
-Deno.test("exportDayBook() with wire writes each row as the broker sent it, digits and all, beside its key", async () => {
+Deno.test("exportDayBook() with wire writes each row as the broker sent it, with all digits and its key", async () => {
   await using book = openBook(strangeBook(), { markets: ["us"], wire: true });
   await book.again();
   const files = book.files(DAY);
@@ -79,7 +79,7 @@ Deno.test("exportDayBook() with wire writes each row as the broker sent it, digi
       "orders.wire.jsonl",
     ],
   ]);
-  // A day that has them keeps them.
+  // A day with these files keeps them.
   assertEquals((await book.again()).days[0]?.action, "kept");
   await book.again({ wire: false, refresh: true }).then(
     () => Promise.reject(new Error("they were given up")),

@@ -5,22 +5,22 @@ import type { Dictionary } from "../../lib/dictionaries/dictionary.ts";
 import { Market } from "../../lib/dictionaries/market.ts";
 import { dictionaries } from "../../lib/dictionaries/mod.ts";
 import { Side } from "../../lib/dictionaries/side.ts";
-// Codes and meanings as the broker's documents list them, table by table under the documents' names.
+// Codes and meanings from the broker's documents, by the documents' names of the tables.
 import documented from "./codes.json" with { type: "json" };
 
 const pure = { permissions: "none" } as const;
 const tables: Record<string, Record<string, string>> = documented;
 
-Deno.test("dictionaries hold 63 tables with 594 values in all", pure, () => {
+Deno.test("dictionaries contain 63 tables with 594 values in total", pure, () => {
   const values = Object.values(dictionaries).reduce((sum, table) => sum + table.entries.length, 0);
   assertEquals(Object.keys(dictionaries).length, 62);
   assertEquals(values, 587);
-  // The day limits of minute bars are the one table of numbers.
+  // Only the table of day limits contains numbers.
   assertEquals(Object.keys(dictionaries).length + 1, 63);
   assertEquals(values + Object.keys(barDayLimits).length, 594);
 });
 
-Deno.test("dictionaries list every documented code with its meaning, and no other", pure, () => {
+Deno.test("dictionaries list exactly the documented codes with their meanings", pure, () => {
   for (const [name, table] of Object.entries(dictionaries)) {
     const listed = Object.fromEntries(table.entries.map(({ code, label }) => [code, label]));
     assertEquals(listed, tables[table.wire], name);
@@ -29,7 +29,7 @@ Deno.test("dictionaries list every documented code with its meaning, and no othe
   assertEquals(wires.toSorted(), Object.keys(tables).toSorted());
 });
 
-Deno.test("Dictionary.decode() and encode() bring every code back unchanged", pure, () => {
+Deno.test("Dictionary.encode() returns the code that decode() was given", pure, () => {
   for (const [name, table] of Object.entries(dictionaries)) {
     for (const code of Object.keys(tables[table.wire]!)) {
       const wire = table.type === "int" ? Number(code) : code;
@@ -39,29 +39,33 @@ Deno.test("Dictionary.decode() and encode() bring every code back unchanged", pu
   }
 });
 
-Deno.test("Dictionary.decode() keeps a code that no table lists, and encode() gives it back", pure, () => {
-  for (const [name, table] of Object.entries(dictionaries)) {
-    const code = table.type === "int" ? 987654 : "~9";
-    assertEquals(table.decode(code), `unlisted:${code}`, name);
-    assertEquals(table.encode(`unlisted:${code}`), code, name);
-    assertEquals(table.label(`unlisted:${code}`), `unlisted:${code}`, name);
-    assertEquals(table.has(`unlisted:${code}`), false, name);
-  }
-  assertEquals(Side.decode("9"), "unlisted:9");
-  assertEquals(Side.encode("unlisted:9"), "9");
-  assertEquals(BarInterval.decode(99), "unlisted:99");
-  assertEquals(BarInterval.encode("unlisted:99"), 99);
-});
+Deno.test(
+  "Dictionary.decode() keeps a code that the table does not list, and encode() returns it",
+  pure,
+  () => {
+    for (const [name, table] of Object.entries(dictionaries)) {
+      const code = table.type === "int" ? 987654 : "~9";
+      assertEquals(table.decode(code), `unlisted:${code}`, name);
+      assertEquals(table.encode(`unlisted:${code}`), code, name);
+      assertEquals(table.label(`unlisted:${code}`), `unlisted:${code}`, name);
+      assertEquals(table.has(`unlisted:${code}`), false, name);
+    }
+    assertEquals(Side.decode("9"), "unlisted:9");
+    assertEquals(Side.encode("unlisted:9"), "9");
+    assertEquals(BarInterval.decode(99), "unlisted:99");
+    assertEquals(BarInterval.encode("unlisted:99"), 99);
+  },
+);
 
-Deno.test("Dictionary.encode() refuses a name that is not in the table", pure, () => {
-  // @ts-expect-error "mars" is no market
+Deno.test("Dictionary.encode() throws on a name that is not in the table", pure, () => {
+  // @ts-expect-error "mars" is not a market
   assertThrows(() => Market.encode("mars"), RangeError, 'Cannot encode "mars" as exchangeType');
   // @ts-expect-error the table of sides has no "hold"
   const side: typeof Side extends Dictionary<infer Name> ? Name : never = "hold";
   assertEquals(Side.has(side), false);
 });
 
-Deno.test("Currency and Market go by the case of the letter", pure, () => {
+Deno.test("Currency and Market distinguish upper and lower case", pure, () => {
   const currencies: [string, string][] = [
     ["0", "CNY"],
     ["1", "USD"],
@@ -91,8 +95,8 @@ Deno.test("Currency and Market go by the case of the letter", pure, () => {
   );
 });
 
-Deno.test("dictionaries name these codes as follows", pure, () => {
-  // Table, code, name: at least one of each table that the documents give meanings for.
+Deno.test("dictionaries have these names for codes", pure, () => {
+  // Table, code and name: at least one row of each table whose meanings are documented.
   const rows: [string, string | number, string][] = [
     ["SecurityType", 10000, "hk-stock"],
     ["SecurityType", 20009, "us-otc-stock"],
@@ -251,7 +255,7 @@ Deno.test("dictionaries name these codes as follows", pure, () => {
   assertEquals(Object.keys(dictionaries).filter((name) => !named.has(name)), []);
 });
 
-Deno.test("barDayLimits holds the documented days of minute bars", pure, () => {
+Deno.test("barDayLimits contains the documented day limits of minute bars", pure, () => {
   assertEquals(barDayLimits, {
     "1m": 6,
     "3m": 9,

@@ -1,12 +1,12 @@
-/** The scripts of the README run as they stand, with the permissions that they name, against the simulator. */
+/** Runs the README's scripts unchanged against the simulator, with the permissions that they state. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { ShiftedClock } from "../../lib/simulator/clock.ts";
+import { ShiftedClock } from "../../lib/time.ts";
 import { startSimulator } from "../../lib/simulator/mod.ts";
 
 const root = new URL("../../", import.meta.url);
 const readme = Deno.readTextFileSync(new URL("README.md", root));
 
-/** Scripts that start with the command to run them. */
+/** Returns the scripts that start with the command to run them. */
 const scripts = [...readme.matchAll(/```ts ignore\n(\/\/ deno run (.*) (\w+)\.ts\n[^]*?)```/g)].map(
   ([, text = "", flags = "", name = ""]) => ({ text, flags: flags.split(" "), name }),
 );
@@ -18,12 +18,12 @@ const expected: Record<string, RegExp[]> = {
   direct: [/^assets \d+\.\d\d HKD over direct$/m],
 };
 
-Deno.test("README has the scripts that are run here", () => {
+Deno.test("README contains the scripts that these tests run", () => {
   assertEquals(scripts.map(({ name }) => name), Object.keys(expected));
 });
 
 for (const { name, text, flags } of scripts) {
-  Deno.test(`README script ${name}.ts runs with the permissions that it names`, async () => {
+  Deno.test(`README script ${name}.ts runs with the permissions that it states`, async () => {
     await using simulator = await startSimulator({
       seed: 1,
       clock: new ShiftedClock(Date.parse("2025-08-15T10:00:00+08:00")),
@@ -34,7 +34,7 @@ for (const { name, text, flags } of scripts) {
     const { host, port } = new URL(gatewayUrl);
     const folder = await Deno.makeTempDir({ prefix: "hsgate-readme-" });
     const file = `${folder}/${name}.ts`;
-    // The ports alone differ from what stands in the README.
+    // Only the ports differ from the README.
     const inReadme = (part: string) =>
       part.replaceAll("127.0.0.1:11111", host).replaceAll("127.0.0.1:11112", pushAddress);
     const withPush = inReadme(text).replaceAll(
@@ -72,7 +72,7 @@ for (const { name, text, flags } of scripts) {
   });
 }
 
-Deno.test("README opens with the two commands, in exactly these words", () => {
+Deno.test("README begins with exactly these two commands", () => {
   assertStringIncludes(readme, "npx -y deno@2.9.6 task demo");
   assertStringIncludes(readme, "npx -y deno@2.9.6 task test");
 });

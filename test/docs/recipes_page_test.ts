@@ -1,19 +1,19 @@
-/** The recipes and steps of docs/recipes.md are checked and run as they stand, against the simulator. */
+/** Checks the recipes and steps of docs/recipes.md, and runs them unchanged against the simulator. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { compileExpression } from "../../lib/steps/expressions.ts";
+import { compileExpression } from "../../lib/recipes/expressions.ts";
 import { cli, envOf, folder, simulate } from "../cli/runner_support.ts";
 
 const root = new URL("../../", import.meta.url);
 const page = Deno.readTextFileSync(new URL("docs/recipes.md", root));
 
-/** Files by the name that their first line gives. */
+/** Returns the files by the name in their first line. */
 const files = Object.fromEntries(
   [...page.matchAll(/```(?:ts|yaml)\n((?:#|\/\/) (\w+\.(?:ts|yaml))\n[^]*?)```/g)].map(
     ([, text = "", name = ""]) => [name, text],
   ),
 );
 
-/** Takes what a chat is sent. */
+/** Starts a server that receives chat messages. */
 function chat() {
   const texts: string[] = [];
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, async (request) => {
@@ -31,11 +31,11 @@ const written = () =>
   folder({
     ...files,
     "deno.json": JSON.stringify({
-      imports: { "hsgate/recipes": new URL("lib/steps/mod.ts", root).href },
+      imports: { "hsgate/recipes": new URL("lib/recipes/mod.ts", root).href },
     }),
   });
 
-Deno.test("docs/recipes.md has the files that are run here, and check finds nothing wrong with them", async () => {
+Deno.test("docs/recipes.md contains the files that these tests run, and check reports no mistakes in them", async () => {
   assertEquals(Object.keys(files), [
     "funds_warning.yaml",
     "fills_of_yesterday.yaml",
@@ -62,7 +62,7 @@ Deno.test("docs/recipes.md's first recipe warns when it should, and not otherwis
   const run = (floor: string) =>
     cli(["run", path, "--json", "--param", `floor=${floor}`], {
       env,
-      files: { [path]: files["funds_warning.yaml"]! }, // the test above has it
+      files: { [path]: files["funds_warning.yaml"]! }, // the test above checks that it exists
     });
   const calm = await run("0.01");
   assertEquals([calm.code, desk.texts], [0, []], calm.err);
@@ -73,7 +73,7 @@ Deno.test("docs/recipes.md's first recipe warns when it should, and not otherwis
   assert(/^Only \d+\.\d\d HKD are free, 9\d{10}\.\d\d too little$/.test(text), text);
 });
 
-Deno.test("docs/recipes.md's step of one's own and TypeScript recipe run", async () => {
+Deno.test("docs/recipes.md's custom step and TypeScript recipe run", async () => {
   await using gateway = await simulate({ fillsPerDay: 3 });
   await using dir = await written();
   const run = (name: string) =>
@@ -92,7 +92,7 @@ Deno.test("docs/recipes.md's step of one's own and TypeScript recipe run", async
   assertEquals(JSON.parse(markets.out).steps.map(({ id }: { id: string }) => id), ["fills-hk", "fills-us"]);
 });
 
-Deno.test("docs/recipes.md names every variable and function of expressions, and no other", async () => {
+Deno.test("docs/recipes.md lists exactly the variables and functions of expressions", async () => {
   const named = [...page.matchAll(/^\| `(\w+)\(([\w, ]+)\)`/gm)].map(([, name, given = ""]) => ({
     name,
     given: given.split(", ").map((each) => ["places", "days"].includes(each) ? "2" : '"2025-08-15"').join(
@@ -103,7 +103,7 @@ Deno.test("docs/recipes.md names every variable and function of expressions, and
     const result = compileExpression(`${name}(${given})`);
     assertEquals("problem" in result ? result.problem : "", "", name);
   }
-  const source = await Deno.readTextFile(new URL("lib/steps/expressions.ts", root));
+  const source = await Deno.readTextFile(new URL("lib/recipes/expressions.ts", root));
   const functions = [...source.matchAll(/"(\w+)\([\w, ]+\): \w+"/g)].map(([, name]) => name);
   assertEquals(
     named.map(({ name }) => name),

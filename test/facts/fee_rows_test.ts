@@ -1,15 +1,14 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import data from "../../lib/facts/data/fees.json" with { type: "json" };
-import type { Rule } from "../../lib/facts/fee_amounts.ts";
-import { type Charge, type FeeInstrument, scheduleOf } from "../../lib/facts/fee_schedule.ts";
+import { type Charge, type FeeInstrument, type Rule, scheduleOf } from "../../lib/facts/fee_schedule.ts";
 import { type FeeMarket, feesOf, type Tariff } from "../../lib/facts/fees.ts";
 
 const pure = { permissions: "none" } as const;
 
 /**
- * Every dated rate, copied from the exchanges' and regulators' notices: market, member, who pays, on which side,
- * of what, how it is rounded, then `first..last` trade date, rate, and limits. Nothing here is read from the
- * room under test, so a digit that changes there changes no expectation.
+ * Every dated rate, copied from the notices of exchanges and regulators: market, fee item, who pays, on which side,
+ * the unit, the rounding, then `first..last` trade date, rate, and limits. Nothing here comes from the
+ * code under test, so a wrong digit there fails the test.
  */
 const CHARGES: readonly (readonly [charge: string, ...rows: string[]])[] = [
   [
@@ -55,7 +54,7 @@ const CHARGES: readonly (readonly [charge: string, ...rows: string[]])[] = [
     "2027-01-01..2028-12-31 0.000195 max 9.79",
   ],
   ["us tradingLevy all both amount cent", ".. 0"],
-  // The part of the year and that of the past together: 35; 35+13; 22+13; 9+13; none; 1+2 millionths.
+  // The current and the historical part of the fee, in millionths: 35; 35+13; 22+13; 9+13; none; 1+2.
   [
     "us auditTrailFee all both share cent-up order",
     "..2024-08-31 0",
@@ -111,10 +110,10 @@ const CHARGES: readonly (readonly [charge: string, ...rows: string[]])[] = [
   ["hk-future tradingLevy MHI+MCH both contract cent", "2014-11-01.. 0.10"],
 ];
 
-Deno.test("the held fees are the published ones, row by row", pure, () => {
+Deno.test("the recorded fees are the published fees, row by row", pure, () => {
   const { sources: _, ...markets } = data;
   const held = Object.entries(markets).flatMap(([market, charges]) =>
-    // The file is checked word by word here.
+    // The cast is safe because this test checks every value of the file.
     (charges as unknown as Charge[]).map(({ item, only, products, side, per, round, scope, rates }) => [
       [market, item, (only ?? products ?? ["all"]).join("+"), side ?? "both", per, round, scope ?? []].flat()
         .join(" "),
@@ -138,7 +137,7 @@ const tariff: Tariff = {
   "hk-future": { commission: free },
 };
 
-/** Writes a rule as the table has it: basis, rounding, rate and limits. */
+/** Returns a rule in the form of the table: unit, rounding, rate and limits. */
 function show({ per, round, rate, min, max, cap }: Rule): string {
   const decimals = ({ coefficient, scale }: { coefficient: bigint; scale: number }) => {
     const digits = `${coefficient}`.padStart(scale + 1, "0");
@@ -169,7 +168,7 @@ const FIRST_DAY: Record<string, string> = {
   "hk-future": "2014-11-01",
 };
 
-Deno.test("scheduleOf() takes every rate from its first day to its last", pure, () => {
+Deno.test("scheduleOf() uses every rate from its first day to its last", pure, () => {
   let seen = 0;
   for (const [charge, ...rows] of CHARGES) {
     const [name = "", member = "", who = "", side = "", per, round] = charge.split(" ");
@@ -191,7 +190,7 @@ Deno.test("scheduleOf() takes every rate from its first day to its last", pure, 
             const rules = charge.endsWith(" order") ? perOrder : perFill;
             return rules.filter((rule) => members[rule.at] === member).map(show);
           };
-          if (date < first) { // before it another charge of the market has no rate
+          if (date < first) { // before that day another charge of the market has no rate
             assertThrows(() => at("sell"), RangeError, "no rate");
             continue;
           }
@@ -205,7 +204,7 @@ Deno.test("scheduleOf() takes every rate from its first day to its last", pure, 
   assertEquals(seen, 152); // first and last days that have a schedule: a loop that skips rows fails here
 });
 
-Deno.test("the shares of the example tariff are those of the list prices", pure, () => {
+Deno.test("the example tariff has the published list prices", pure, () => {
   const paid = (market: FeeMarket, quantity: string, price: string, symbol?: string) => {
     const fills = [{ quantity, price }];
     const { order } = feesOf({ market, date: "2025-08-15", side: "buy", fills, symbol });

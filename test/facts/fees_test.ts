@@ -6,7 +6,7 @@ import { exampleTariff, type FeeInput, type FeeItems, feesOf, type Tariff } from
 
 const pure = { permissions: "none" } as const;
 
-/** An order with one fill: `"100@400"` is a hundred at 400. */
+/** Returns an order with one fill; `"100@400"` means 100 at a price of 400. */
 function one(market: FeeInput["market"], date: string, side: "buy" | "sell", fill: string): FeeInput {
   const [quantity = "", price = ""] = fill.split("@");
   return { market, date, side, fills: [{ price, quantity }] };
@@ -14,18 +14,22 @@ function one(market: FeeInput["market"], date: string, side: "buy" | "sell", fil
 
 const sumOf = ({ total: _, ...items }: FeeItems): string => add("0.00", ...Object.values(items));
 
-Deno.test("feesOf() charges a Hong Kong order of 40,000 since the settlement fee of 2025-06-30", pure, () => {
-  assertEquals(feesOf(one("hk", "2025-08-15", "buy", "100@400")).order, {
-    commission: "12.00",
-    stampDutyOrSecFee: "40.00",
-    tradingFeeOrTaf: "2.26",
-    tradingLevy: "1.08",
-    platformFee: "15.00",
-    disputeCouncilLevy: "0.06",
-    settlementFee: "1.68",
-    total: "72.08",
-  });
-});
+Deno.test(
+  "feesOf() charges a Hong Kong order of 40,000 with the settlement fee since 2025-06-30",
+  pure,
+  () => {
+    assertEquals(feesOf(one("hk", "2025-08-15", "buy", "100@400")).order, {
+      commission: "12.00",
+      stampDutyOrSecFee: "40.00",
+      tradingFeeOrTaf: "2.26",
+      tradingLevy: "1.08",
+      platformFee: "15.00",
+      disputeCouncilLevy: "0.06",
+      settlementFee: "1.68",
+      total: "72.08",
+    });
+  },
+);
 
 Deno.test(
   "feesOf() charges a Hong Kong order of 40,000 before the settlement fee of 2025-06-30",
@@ -67,7 +71,7 @@ Deno.test("feesOf() rounds the regulators' fees of a US sale up to the cent", pu
   });
 });
 
-Deno.test("feesOf() takes SEC and FINRA fees on sales only", pure, () => {
+Deno.test("feesOf() charges SEC and FINRA fees on sales only", pure, () => {
   const { order } = feesOf(one("us", "2026-05-04", "buy", "1000@10"));
   assertEquals([order.stampDutyOrSecFee, order.tradingFeeOrTaf], ["0.00", "0.00"]);
   assertEquals(order.auditTrailFee, "0.01");
@@ -80,7 +84,7 @@ Deno.test("feesOf() rounds stamp duty up to the next whole dollar", pure, () => 
   assertEquals(duty("1@0.01"), "1.00");
 });
 
-Deno.test("feesOf() follows stamp duty through its rates", pure, () => {
+Deno.test("feesOf() uses the stamp duty rate of each day", pure, () => {
   const duty = (date: string) => feesOf(one("hk", date, "buy", "1000@100")).order.stampDutyOrSecFee;
   assertEquals(duty("2021-07-31"), "100.00");
   assertEquals(duty("2021-08-01"), "130.00");
@@ -107,19 +111,19 @@ Deno.test("feesOf() adds the trading tariff to the trading fee until the end of 
   assertEquals(fee("2023-01-01"), "5.65");
 });
 
-Deno.test("feesOf() has no AFRC levy before 2022, yet keeps its member", pure, () => {
+Deno.test("feesOf() returns an AFRC levy of zero before 2022", pure, () => {
   const levy = (date: string) => feesOf(one("hk", date, "buy", "1000@100")).order.disputeCouncilLevy;
   assertEquals([levy("2021-12-31"), levy("2022-01-01")], ["0.00", "0.15"]);
 });
 
-Deno.test("feesOf() keeps the old settlement fee between 2 and 100, the new one free", pure, () => {
+Deno.test("feesOf() limits the old settlement fee to 2 to 100, and not the new fee", pure, () => {
   const fee = (date: string, fill: string) => feesOf(one("hk", date, "buy", fill)).order.settlementFee;
   assertEquals(fee("2025-06-29", "100@10"), "2.00");
   assertEquals(fee("2025-06-29", "100000@100"), "100.00");
   assertEquals(fee("2025-06-30", "100000@100"), "420.00");
 });
 
-Deno.test("feesOf() follows the SEC fee through its rates", pure, () => {
+Deno.test("feesOf() uses the SEC fee rate of each day", pure, () => {
   const fee = (date: string) => feesOf(one("us", date, "sell", "1000@100")).order.stampDutyOrSecFee;
   assertEquals(fee("2024-05-21"), "0.80");
   assertEquals(fee("2024-05-22"), "2.78");
@@ -129,7 +133,7 @@ Deno.test("feesOf() follows the SEC fee through its rates", pure, () => {
   assertEquals(fee("2026-04-04"), "2.06");
 });
 
-Deno.test("feesOf() follows FINRA's fee, with its cap and its holiday", pure, () => {
+Deno.test("feesOf() uses FINRA's fee rate of each day, with its cap and its months at zero", pure, () => {
   const fee = (date: string, fill = "1000@100") =>
     feesOf(one("us", date, "sell", fill)).order.tradingFeeOrTaf;
   assertEquals(fee("2023-12-31"), "0.15"); // 0.145
@@ -140,7 +144,7 @@ Deno.test("feesOf() follows FINRA's fee, with its cap and its holiday", pure, ()
   assertEquals([fee("2026-09-30"), fee("2026-10-01"), fee("2027-01-01")], ["0.20", "0.00", "0.20"]);
 });
 
-Deno.test("feesOf() sums the audit trail fee over the order before it rounds", pure, () => {
+Deno.test("feesOf() sums the audit trail fee over the order before rounding", pure, () => {
   const fills = Array.from({ length: 3 }, () => ({ price: "10", quantity: "1000" }));
   const { perFill, order } = feesOf({ market: "us", date: "2024-10-01", side: "buy", fills });
   assertEquals(order.auditTrailFee, "0.15"); // 3000 at 0.000048 is 0.144
@@ -152,7 +156,7 @@ Deno.test("feesOf() sums the audit trail fee over the order before it rounds", p
   assertEquals([fee("2026-04-30"), fee("2026-05-01")], ["0.00", "0.30"]);
 });
 
-Deno.test("feesOf() lets the US commission's minimum go before its maximum", pure, () => {
+Deno.test("feesOf() applies the minimum of the US commission if its maximum is lower", pure, () => {
   const fees = (fill: string) => {
     const { commission, platformFee, settlementFee } = feesOf(one("us", "2025-08-15", "buy", fill)).order;
     return [commission, platformFee, settlementFee];
@@ -162,7 +166,7 @@ Deno.test("feesOf() lets the US commission's minimum go before its maximum", pur
   assertEquals(fees("1000@0.01"), ["0.99", "1.00", "0.10"]);
 });
 
-Deno.test("feesOf() charges a northbound sale, both transfer fees in one member", pure, () => {
+Deno.test("feesOf() charges a northbound sale, with both transfer fees in one item", pure, () => {
   assertEquals(feesOf(one("shanghai", "2025-08-15", "sell", "100@1500")).order, {
     commission: "45.00",
     stampDutyOrSecFee: "75.00",
@@ -176,7 +180,7 @@ Deno.test("feesOf() charges a northbound sale, both transfer fees in one member"
   assertEquals(shenzhen, feesOf(one("shanghai", "2025-08-15", "sell", "100@1500")));
 });
 
-Deno.test("feesOf() follows the mainland's rates of 2022 and 2023, and frees ETFs", pure, () => {
+Deno.test("feesOf() uses the mainland's rates of 2022 and 2023, and exempts ETFs", pure, () => {
   const fees = (date: string, side: "buy" | "sell" = "sell") => {
     const { order } = feesOf(one("shenzhen", date, side, "1000@100"));
     return [order.stampDutyOrSecFee, order.tradingFeeOrTaf, order.settlementFee];
@@ -193,7 +197,7 @@ Deno.test("feesOf() follows the mainland's rates of 2022 and 2023, and frees ETF
   );
 });
 
-Deno.test("feesOf() charges US options by the contract of 100 shares", pure, () => {
+Deno.test("feesOf() charges US options per contract of 100 shares", pure, () => {
   assertEquals(feesOf(one("us-option", "2025-03-03", "sell", "10@2.35")).order, {
     commission: "6.50",
     stampDutyOrSecFee: "0.07", // 2,350 at 0.0000278 is 0.06533
@@ -208,7 +212,7 @@ Deno.test("feesOf() charges US options by the contract of 100 shares", pure, () 
   assertEquals([small.commission, small.platformFee, small.optionRegulatoryFee], ["1.99", "1.00", "0.03"]);
 });
 
-Deno.test("feesOf() follows the option fees through their rates", pure, () => {
+Deno.test("feesOf() uses the option fee rates of each day", pure, () => {
   const fees = (date: string) => {
     const { order } = feesOf(one("us-option", date, "sell", "1000@1"));
     return [order.tradingFeeOrTaf, order.optionRegulatoryFee, order.optionClearingFee];
@@ -221,7 +225,7 @@ Deno.test("feesOf() follows the option fees through their rates", pure, () => {
   assertEquals(feesOf(one("us-option", "2024-12-31", "buy", "5000@1")).order.optionClearingFee, "55.00");
 });
 
-Deno.test("feesOf() charges index futures by product, told by name or by symbol", pure, () => {
+Deno.test("feesOf() charges index futures by product, given by name or by symbol", pure, () => {
   const trade = one("hk-future", "2025-08-15", "buy", "2@25000");
   assertEquals(feesOf({ ...trade, futureProduct: "HSI" }).order, {
     commission: "60.00",
@@ -253,72 +257,76 @@ Deno.test(
   },
 );
 
-Deno.test("feesOf() takes another tariff, without a platform fee too", pure, () => {
+Deno.test("feesOf() uses another tariff, also without a platform fee", pure, () => {
   const free: Tariff = { ...exampleTariff, hk: { commission: { rate: "0", per: "amount", min: "3" } } };
   const { order } = feesOf(one("hk", "2025-08-15", "buy", "100@400"), free);
   assertEquals([order.commission, order.platformFee, order.total], ["0.00", undefined, "45.08"]);
 });
 
-Deno.test("feesOf() of no fills is zero, member by member", pure, () => {
+Deno.test("feesOf() returns zero for every item if there are no fills", pure, () => {
   const { perFill, order } = feesOf({ market: "us", date: "2025-08-15", side: "buy", fills: [] });
   assertEquals(perFill, []);
   assertEquals(Object.values(order), Object.values(order).map(() => "0.00"));
 });
 
-Deno.test("feesOf() refuses days without a recorded rate instead of charging nothing", pure, () => {
+Deno.test("feesOf() throws on days without a recorded rate instead of charging nothing", pure, () => {
   assertThrows(
     () => feesOf(one("us", "2020-02-17", "buy", "1@1")),
     RangeError,
-    'Cannot work out fees for us on 2020-02-17: no rate of "SEC Section 31 fee" is recorded',
+    'Cannot compute fees for us on 2020-02-17: no rate of "SEC Section 31 fee" is recorded for that day',
   );
   assertThrows(() => feesOf(one("us", "2029-01-02", "buy", "1@1")), RangeError, "FINRA");
   assertThrows(() => feesOf(one("us-option", "2022-12-30", "buy", "1@1")), RangeError, "regulatory");
 });
 
-Deno.test("feesOf() refuses what it cannot read", pure, () => {
+Deno.test("feesOf() throws on invalid values", pure, () => {
   assertThrows(() => feesOf(one("hk", "2025-08-15", "buy", "100@-1")), RangeError, "below zero");
   assertThrows(() => feesOf(one("hk", "2025-08-15", "buy", "100@ten")), TypeError, "as a decimal");
   assertThrows(() => feesOf(one("hk", "15.08.2025", "buy", "100@1")), TypeError, "write the date like");
   assertEquals(feesOf(one("hk", "2025-08-15", "buy", "1e2@4e2")).order.total, "72.08");
 });
 
-Deno.test("fees always sum up: items to totals, fills to the order", pure, () => {
-  const seed = Number(Temporal.Now.instant().epochMilliseconds % 2 ** 31) | 1;
-  let state = seed;
-  const next = (below: number): number => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) % below;
-  };
-  const pick = <T>(list: readonly T[]): T => list[next(list.length)]!; // next stays below the length
-  for (let round = 0; round < 400; round++) {
-    const input: FeeInput = {
-      market: pick(["hk", "us", "shanghai", "shenzhen", "us-option", "hk-future"] as const),
-      date: `${pick(["2023", "2024", "2025", "2026"])}-${pick(["01", "06", "09", "12"])}-${10 + next(18)}`,
-      side: pick(["buy", "sell"] as const),
-      instrument: pick(["stock", "etf", "reit", "structured"] as const),
-      futureProduct: pick(["HSI", "MHI", "HHI", "MCH", "HTI"]),
-      fills: Array.from({ length: 1 + next(5) }, () => ({
-        price: `${next(2000)}.${next(1000).toString().padStart(3, "0")}`,
-        quantity: `${1 + next(100_000)}`,
-      })),
+Deno.test(
+  "the total is the sum of the items, and the order's fees are the sum of its fills' fees",
+  pure,
+  () => {
+    const seed = Number(Temporal.Now.instant().epochMilliseconds % 2 ** 31) | 1;
+    let state = seed;
+    const next = (below: number): number => {
+      state ^= state << 13;
+      state ^= state >>> 17;
+      state ^= state << 5;
+      return (state >>> 0) % below;
     };
-    const { perFill, order } = feesOf(input);
-    const where = `seed ${seed}: ${JSON.stringify(input)}`;
-    assertEquals(sumOf(order), order.total, where);
-    for (const fill of perFill) assertEquals(sumOf(fill), fill.total, where);
-    for (const member of [...FEE_MEMBERS, "total"] as const) {
-      if (order[member] === undefined) continue;
-      assert(/^\d+\.\d\d$/.test(order[member]), where);
-      assertEquals(add("0.00", ...perFill.map((fill) => fill[member] ?? "absent")), order[member], where);
+    const pick = <T>(list: readonly T[]): T => list[next(list.length)]!; // `next` returns a valid index
+    for (let round = 0; round < 400; round++) {
+      const input: FeeInput = {
+        market: pick(["hk", "us", "shanghai", "shenzhen", "us-option", "hk-future"] as const),
+        date: `${pick(["2023", "2024", "2025", "2026"])}-${pick(["01", "06", "09", "12"])}-${10 + next(18)}`,
+        side: pick(["buy", "sell"] as const),
+        instrument: pick(["stock", "etf", "reit", "structured"] as const),
+        futureProduct: pick(["HSI", "MHI", "HHI", "MCH", "HTI"]),
+        fills: Array.from({ length: 1 + next(5) }, () => ({
+          price: `${next(2000)}.${next(1000).toString().padStart(3, "0")}`,
+          quantity: `${1 + next(100_000)}`,
+        })),
+      };
+      const { perFill, order } = feesOf(input);
+      const where = `seed ${seed}: ${JSON.stringify(input)}`;
+      assertEquals(sumOf(order), order.total, where);
+      for (const fill of perFill) assertEquals(sumOf(fill), fill.total, where);
+      for (const member of [...FEE_MEMBERS, "total"] as const) {
+        if (order[member] === undefined) continue;
+        assert(/^\d+\.\d\d$/.test(order[member]), where);
+        assertEquals(add("0.00", ...perFill.map((fill) => fill[member] ?? "absent")), order[member], where);
+      }
     }
-  }
-});
+  },
+);
 
-Deno.test("the held rates are well formed: known words, no overlap, sources that exist", pure, () => {
+Deno.test("the recorded rates are well formed: known words, no overlap, existing sources", pure, () => {
   const { sources, ...markets } = data;
-  // The file is checked word by word below.
+  // The cast is safe because this test checks every value below.
   for (const charge of Object.values(markets).flat() as unknown as Charge[]) {
     assert(FEE_MEMBERS.includes(charge.item), charge.name);
     assert(["amount", "share", "contract", "fill"].includes(charge.per), charge.name);

@@ -5,7 +5,7 @@ import {
   futureContract,
   futureContracts,
   futureProducts,
-} from "../../lib/facts/futures.ts";
+} from "../../lib/facts/contracts.ts";
 
 const pure = { permissions: "none" } as const;
 
@@ -15,10 +15,14 @@ const product = (code: string) => {
   return found;
 };
 
-Deno.test("contractDays() ends trading one business day before the last of the month", pure, () => {
-  assertEquals(contractDays("2025-08"), { lastTradingDay: "2025-08-28", finalSettlementDay: "2025-08-29" });
-  assertEquals(contractDays("2024-12"), { lastTradingDay: "2024-12-30", finalSettlementDay: "2024-12-31" });
-});
+Deno.test(
+  "contractDays() ends trading one business day before the last business day of the month",
+  pure,
+  () => {
+    assertEquals(contractDays("2025-08"), { lastTradingDay: "2025-08-28", finalSettlementDay: "2025-08-29" });
+    assertEquals(contractDays("2024-12"), { lastTradingDay: "2024-12-30", finalSettlementDay: "2024-12-31" });
+  },
+);
 
 Deno.test(
   "contractMonths() lists spot, next, two quarters, and five Decembers of the long products",
@@ -33,7 +37,7 @@ Deno.test(
   },
 );
 
-Deno.test("futureContract() reads a code", pure, () => {
+Deno.test("futureContract() returns the contract of a code", pure, () => {
   assertEquals(futureContract("MHI2508.HK"), {
     product: "MHI",
     name: "Mini-Hang Seng Index Futures 2508",

@@ -3,7 +3,7 @@ import { listing, listings, lotSize } from "../../lib/facts/listings.ts";
 
 const pure = { permissions: "none" } as const;
 
-Deno.test("listing() gives names in three scripts, market, data type and currency", pure, () => {
+Deno.test("listing() returns names in three scripts, market, data type and currency", pure, () => {
   assertEquals(listing("00700.HK"), {
     symbol: "00700.HK",
     market: "hk",
@@ -21,7 +21,7 @@ Deno.test("listing() gives names in three scripts, market, data type and currenc
   assertEquals(listing("NOPE"), undefined);
 });
 
-Deno.test("listings hold 32 securities whose texts fit their unions", pure, () => {
+Deno.test("the table lists 32 securities, and their texts match the types", pure, () => {
   assertEquals(listings.length, 32);
   for (const { symbol, market, currency, instrument } of listings) {
     assert(["hk", "us", "shanghai", "shenzhen"].includes(market), symbol);
@@ -30,16 +30,16 @@ Deno.test("listings hold 32 securities whose texts fit their unions", pure, () =
   }
 });
 
-Deno.test("lotSize() follows the date where the exchange changed the lot", pure, () => {
+Deno.test("lotSize() depends on the date if the exchange changed the lot", pure, () => {
   assertEquals(lotSize("01211.HK", "2025-09-18"), 500);
   assertEquals(lotSize("01211.HK", "2025-09-19"), 100);
   assertEquals(lotSize("00005.HK", "2025-08-15"), 400);
   assertEquals(lotSize("600519.SH", "2025-08-15"), 100);
   assertEquals(lotSize("AAPL", "2025-08-15"), 1);
-  assertThrows(() => lotSize("NOPE", "2025-08-15"), RangeError, "not listed");
+  assertThrows(() => lotSize("NOPE", "2025-08-15"), RangeError, "the table does not list it");
 });
 
-/** Shares per board lot, copied from the exchanges' lists; one line for a lot that never changed. */
+/** Shares per board lot, copied from the exchanges' lists. These lots never changed. */
 const LOTS: Record<string, number> = {
   "00001.HK": 500,
   "00005.HK": 400,
@@ -74,7 +74,7 @@ const LOTS: Record<string, number> = {
   MSFT: 1,
 };
 
-Deno.test("lotSize() knows the lot of every listing, years back and ahead", pure, () => {
+Deno.test("lotSize() returns the lot of every listing for past and future years", pure, () => {
   for (const [symbol, lot] of Object.entries(LOTS)) {
     for (const date of ["2010-01-04", "2025-08-15", "2030-12-31"]) {
       assertEquals(lotSize(symbol, date), lot, `${symbol} on ${date}`);

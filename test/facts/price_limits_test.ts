@@ -1,9 +1,9 @@
 import { assertEquals } from "@std/assert";
-import { priceLimits } from "../../lib/facts/price_limits.ts";
+import { priceLimits } from "../../lib/facts/price_rules.ts";
 
 const pure = { permissions: "none" } as const;
 
-Deno.test("priceLimits() rounds ten percent around the previous close half up to a cent", pure, () => {
+Deno.test("priceLimits() rounds ten percent around the previous close to the nearest cent", pure, () => {
   const moutai = { market: "shanghai", symbol: "600519.SH", date: "2025-08-15" } as const;
   assertEquals(priceLimits({ ...moutai, previousClose: "1426.95" }), { low: "1284.26", high: "1569.65" });
   assertEquals(priceLimits({ ...moutai, previousClose: "10.00" }, { riskWarning: true }), {
@@ -12,7 +12,7 @@ Deno.test("priceLimits() rounds ten percent around the previous close half up to
   });
 });
 
-Deno.test("priceLimits() widen for ST stocks on 2026-07-06 and know the growth boards", pure, () => {
+Deno.test("priceLimits() widens for ST stocks on 2026-07-06 and supports the growth boards", pure, () => {
   const at = (symbol: string, date: string) =>
     priceLimits({ market: "shenzhen", symbol, date, previousClose: "10.00" }, { riskWarning: true })?.high;
   assertEquals(at("000333.SZ", "2026-07-05"), "10.50");
@@ -21,14 +21,14 @@ Deno.test("priceLimits() widen for ST stocks on 2026-07-06 and know the growth b
   assertEquals(at("300750.SZ", "2025-08-15"), "12.00");
 });
 
-Deno.test("priceLimits() are absent in Hong Kong and the United States", pure, () => {
+Deno.test("priceLimits() returns undefined in Hong Kong and the United States", pure, () => {
   const rest = { symbol: "00700.HK", date: "2025-08-15", previousClose: "590" };
   assertEquals(priceLimits({ market: "hk", ...rest }), undefined);
   assertEquals(priceLimits({ market: "us", ...rest }), undefined);
 });
 
-Deno.test("priceLimits() knows the share of each board, to its first and last day", pure, () => {
-  /** Board, a code of it, risk warning, date, low and high of a previous close of 100. */
+Deno.test("priceLimits() uses the limit of each board from its first to its last day", pure, () => {
+  /** Board, a code on it, risk warning, date, and the low and high limit for a previous close of 100. */
   const rows: [string, string, boolean, string, string, string][] = [
     ["main board of Shanghai", "600519.SH", false, "2015-01-05", "90.00", "110.00"],
     ["main board of Shanghai", "601318.SH", false, "2026-07-06", "90.00", "110.00"],
@@ -54,7 +54,7 @@ Deno.test("priceLimits() knows the share of each board, to its first and last da
   }
 });
 
-Deno.test("priceLimits() rounds both limits half up", pure, () => {
+Deno.test("priceLimits() rounds half cents up for both limits", pure, () => {
   const at = (previousClose: string) =>
     priceLimits({ market: "shanghai", symbol: "600519.SH", date: "2025-08-15", previousClose });
   assertEquals(at("10.05"), { low: "9.05", high: "11.06" }); // 9.045 and 11.055

@@ -3,26 +3,30 @@ import { settlementCycle, settlementDate } from "../../lib/facts/settlement.ts";
 
 const pure = { permissions: "none" } as const;
 
-Deno.test("settlementDate() counts two Hong Kong sessions, weekends and holidays left out", pure, () => {
+Deno.test("settlementDate() counts two Hong Kong sessions, without weekends and holidays", pure, () => {
   assertEquals(settlementDate("hk", "2025-08-13"), "2025-08-15");
   assertEquals(settlementDate("hk", "2025-08-15"), "2025-08-19");
   assertEquals(settlementDate("hk", "2025-06-30"), "2025-07-03"); // 1 July is a holiday
 });
 
-Deno.test("settlementDate() went from two sessions to one in the United States on 2024-05-28", pure, () => {
-  assertEquals(settlementDate("us", "2024-05-24"), "2024-05-29"); // 27 May is Memorial Day
-  assertEquals(settlementDate("us", "2024-05-28"), "2024-05-29");
-  assertEquals(settlementDate("us", "2025-07-03"), "2025-07-07");
-});
+Deno.test(
+  "settlementDate() counts one session instead of two in the United States since 2024-05-28",
+  pure,
+  () => {
+    assertEquals(settlementDate("us", "2024-05-24"), "2024-05-29"); // 27 May is Memorial Day
+    assertEquals(settlementDate("us", "2024-05-28"), "2024-05-29");
+    assertEquals(settlementDate("us", "2025-07-03"), "2025-07-07");
+  },
+);
 
-Deno.test("settlementDate() moves northbound money on the next day that both sides trade", pure, () => {
+Deno.test("settlementDate() settles northbound money on the next day when both markets trade", pure, () => {
   assertEquals(settlementDate("shanghai", "2025-08-14"), "2025-08-15");
   assertEquals(settlementDate("shenzhen", "2025-09-30"), "2025-10-09"); // National Day week
 });
 
-Deno.test("settlementDate() refuses days that no calendar covers", pure, () => {
-  assertThrows(() => settlementDate("hk", "2044-01-04"), RangeError, "no calendar");
-  assertThrows(() => settlementDate("hk", "soon"), RangeError, "no date");
+Deno.test("settlementDate() throws on days that no calendar covers", pure, () => {
+  assertThrows(() => settlementDate("hk", "2044-01-04"), RangeError, "the calendar does not cover");
+  assertThrows(() => settlementDate("hk", "soon"), RangeError, "it is not a date");
 });
 
 Deno.test(
@@ -41,8 +45,8 @@ Deno.test(
   },
 );
 
-Deno.test("settlementDate() steps over a year's end, half days and holidays, by calendar", pure, () => {
-  /** Market, trade date, settlement date, read off the exchanges' calendars. */
+Deno.test("settlementDate() follows the calendar across a year's end, half-days and holidays", pure, () => {
+  /** Market, trade date and settlement date, from the exchanges' calendars. */
   const rows: ["hk" | "us" | "shanghai" | "shenzhen", string, string][] = [
     ["hk", "2025-12-23", "2025-12-29"], // the half day of 24 December counts; 25 and 26 are holidays
     ["hk", "2025-12-31", "2026-01-05"], // a half day; 1 January is a holiday

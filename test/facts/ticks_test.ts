@@ -1,16 +1,16 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import type { Market } from "../../lib/facts/listings.ts";
-import { onTick, tickSize, tickTable } from "../../lib/facts/ticks.ts";
+import { onTick, tickSize, tickTable } from "../../lib/facts/price_rules.ts";
 
 const pure = { permissions: "none" } as const;
 
-Deno.test("tickSize() puts the upper edge of a band into the band", pure, () => {
+Deno.test("tickSize() includes the upper limit of a band in the band", pure, () => {
   assertEquals(tickSize("hk", "2025-08-01", "20.00"), "0.020");
   assertEquals(tickSize("hk", "2025-08-01", "20.05"), "0.050");
   assertEquals(tickSize("hk", "2025-08-01", "0.01"), "0.001");
 });
 
-Deno.test("tickSize() narrows in Hong Kong on 2025-08-04 and 2026-08-03", pure, () => {
+Deno.test("tickSize() decreases in Hong Kong on 2025-08-04 and 2026-08-03", pure, () => {
   assertEquals(tickSize("hk", "2025-08-03", "15"), "0.020");
   assertEquals(tickSize("hk", "2025-08-04", "15"), "0.010");
   assertEquals(tickSize("hk", "2025-08-04", "30"), "0.020");
@@ -18,7 +18,7 @@ Deno.test("tickSize() narrows in Hong Kong on 2025-08-04 and 2026-08-03", pure, 
   assertEquals(tickSize("hk", "2026-08-03", "5"), "0.005");
 });
 
-Deno.test("tickSize() knows other instruments and markets", pure, () => {
+Deno.test("tickSize() supports other instruments and markets", pure, () => {
   assertEquals(tickSize("hk", "2025-08-15", "15", "warrant"), "0.020");
   assertEquals(tickSize("hk", "2025-08-15", "15", "etf"), "0.010");
   assertEquals(tickSize("hk", "2025-08-15", "25270", "future"), "1");
@@ -27,17 +27,17 @@ Deno.test("tickSize() knows other instruments and markets", pure, () => {
   assertEquals(tickSize("us", "2025-08-15", "2.99", "option"), "0.01");
   assertEquals(tickSize("us", "2025-08-15", "3.00", "option"), "0.05");
   assertEquals(tickSize("shenzhen", "2025-08-15", "12.5"), "0.01");
-  assertThrows(() => tickSize("us", "2025-08-15", "1", "spoon"), RangeError, "unknown");
+  assertThrows(() => tickSize("us", "2025-08-15", "1", "spoon"), RangeError, "no table covers it");
 });
 
-Deno.test("onTick() takes the nearest step, halves away from zero", pure, () => {
+Deno.test("onTick() returns the nearest multiple, and rounds halves away from zero", pure, () => {
   assertEquals(onTick("hk", "2024-08-16", "37.454"), "37.450");
   assertEquals(onTick("hk", "2024-08-16", "37.475"), "37.500");
   assertEquals(onTick("hk", "2025-08-15", "37.454"), "37.460");
   assertEquals(onTick("us", "2025-08-15", "230.824"), "230.82");
 });
 
-// The upper edges of the bands with their steps, copied from the exchanges' notices; `*` is an open end.
+// The upper limits of the bands with their tick sizes, copied from the exchanges' notices; `*` means no upper limit.
 const HK_2006 = "0.01<0.25:0.001 0.50:0.005 10:0.010 20:0.020 100:0.050 200:0.100 500:0.200 1000:0.500 " +
   "2000:1.000 5000:2.000 9995:5.000";
 const HK_2025 = "0.01<0.25:0.001 0.50:0.005 10:0.010 20:0.010 50:0.020 100:0.050 200:0.100 500:0.200 " +
@@ -46,7 +46,7 @@ const HK_2026 = "0.01<0.25:0.001 0.50:0.005 10:0.005 20:0.010 50:0.020 100:0.050
   "1000:0.500 2000:1.000 5000:2.000 9995:5.000";
 const HK_ETF = "0.01<1:0.001 5:0.002 10:0.005 20:0.010 100:0.020 200:0.050 500:0.100 1000:0.200 2000:0.500 " +
   "5000:1.000 9999:1.000";
-/** Every step table, with the first and the last day on which it holds. */
+/** Every tick size table, with its first and its last day. */
 const TABLES: readonly [Market, kind: string, steps: string, from: string, to: string][] = [
   ["hk", "stock", HK_2006, "2006-07-24", "2025-08-03"],
   ["hk", "reit", HK_2006, "2006-07-24", "2025-08-03"],
@@ -68,23 +68,27 @@ const TABLES: readonly [Market, kind: string, steps: string, from: string, to: s
   ["shenzhen", "etf", "0<*:0.001", "2000-01-03", "2099-12-31"],
 ];
 
-Deno.test("tickTable() holds every published band, on the first and the last day of its table", pure, () => {
-  for (const [market, kind, steps, from, to] of TABLES) {
-    for (const date of [from, to]) {
-      let edge = "";
-      const written = tickTable(market, date, kind).map(({ over, upTo, tick }, index) => {
-        if (index > 0) assertEquals(over, edge, `${market} ${kind} ${date}: a hole between bands`);
-        edge = upTo ?? "*";
-        return `${index === 0 ? `${over}<` : ""}${edge}:${tick}`;
-      });
-      assertEquals(written.join(" "), steps, `${market} ${kind} ${date}`);
+Deno.test(
+  "tickTable() returns every published band, on the first and the last day of its table",
+  pure,
+  () => {
+    for (const [market, kind, steps, from, to] of TABLES) {
+      for (const date of [from, to]) {
+        let edge = "";
+        const written = tickTable(market, date, kind).map(({ over, upTo, tick }, index) => {
+          if (index > 0) assertEquals(over, edge, `${market} ${kind} ${date}: a hole between bands`);
+          edge = upTo ?? "*";
+          return `${index === 0 ? `${over}<` : ""}${edge}:${tick}`;
+        });
+        assertEquals(written.join(" "), steps, `${market} ${kind} ${date}`);
+      }
     }
-  }
-  assertThrows(() => tickTable("hk", "2006-07-23"), RangeError, "unknown");
-  assertThrows(() => tickTable("hk", "2020-05-31", "etf"), RangeError, "unknown");
-});
+    assertThrows(() => tickTable("hk", "2006-07-23"), RangeError, "no table covers it");
+    assertThrows(() => tickTable("hk", "2020-05-31", "etf"), RangeError, "no table covers it");
+  },
+);
 
-Deno.test("tickSize() changes just above each edge of the Hong Kong table of 2025", pure, () => {
+Deno.test("tickSize() changes just above each upper limit of the Hong Kong table of 2025", pure, () => {
   const at = (price: string) => tickSize("hk", "2025-08-15", price);
   assertEquals(["0.25", "0.251", "0.50", "0.505", "10", "10.01"].map(at), [
     "0.001",

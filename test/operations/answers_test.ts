@@ -15,13 +15,13 @@ import { InexactNumber, Mismatch } from "../../lib/operations/types.ts";
 
 const pure = { permissions: "none" } as const;
 
-/** Reads what stands under `data` of the gateway's envelope, or the message of the socket. */
+/** Decodes the `data` of a gateway envelope, or a message of the socket. */
 const read = (operation: AnyOperation, data: unknown): unknown => operation.response.decode(data);
 
 const tencent = { dataType: 10000, code: "00700.HK" };
 const ourTencent = { type: "hk-stock" as const, symbol: "00700.HK" };
 
-/** Where an answer does not fit, and what was expected there. */
+/** Returns the path of the mismatch in an answer, and what was expected there. */
 function mismatch(operation: AnyOperation, data: unknown): string {
   const error = assertThrows(() => read(operation, data), Mismatch);
   return `${error.path.join(".")}: ${error.message}`;
@@ -62,7 +62,7 @@ const order = {
   cursor: "p1",
 };
 
-Deno.test("orders.today reads its list in every shape that servers send", pure, () => {
+Deno.test("orders.today decodes its list in every form that servers send", pure, () => {
   const shapes = [
     { data: [orderRow] },
     { data: { data: [orderRow] } },
@@ -71,7 +71,7 @@ Deno.test("orders.today reads its list in every shape that servers send", pure, 
     { data: orderRow },
   ];
   for (const shape of shapes) assertEquals(read(orders.today, shape), [order], JSON.stringify(shape));
-  // Servers leave out members at zero, empty lists among them.
+  // Servers omit members that are zero, and empty lists.
   for (const empty of [{}, { data: [] }, [], { data: { data: [] } }]) {
     assertEquals(read(orders.today, empty), [], JSON.stringify(empty));
   }
@@ -84,7 +84,7 @@ Deno.test("orders.today reads its list in every shape that servers send", pure, 
   }
 });
 
-Deno.test("account.holdings reads holdsList, data, a bare list and one inline row", pure, () => {
+Deno.test("account.holdings decodes holdsList, data, a bare list and a single inline row", pure, () => {
   const row = { stockCode: "AAPL.US", currentAmount: "10", exchangeType: "P", stockType: "x" };
   const holding = { symbol: "AAPL.US", quantity: "10", market: "us" };
   for (
@@ -102,7 +102,7 @@ Deno.test("account.holdings reads holdsList, data, a bare list and one inline ro
   assertEquals(mismatch(account.holdings, { holdsList: null }), "holdsList: expected a list, got null");
 });
 
-Deno.test("a list under a name that nobody has seen is refused, never taken for an empty one", pure, () => {
+Deno.test("a list under an unknown name is an error and not an empty list", pure, () => {
   assertEquals(
     mismatch(fills.today, { list: [orderRow] }),
     'data: expected a list under "data", got "a list under \\"list\\""',
@@ -111,7 +111,7 @@ Deno.test("a list under a name that nobody has seen is refused, never taken for 
   assertEquals(mismatch(fills.today, { data: [null] }), "data.0: expected a record, got null");
 });
 
-Deno.test("an order number is read nested, under its other name, bare, and as a number", pure, () => {
+Deno.test("an order number is decoded nested, under its alias, bare, and as a number", pure, () => {
   for (const data of [{ data: "123" }, { orderId: "123" }, "123", { data: 123 }, 123]) {
     assertEquals(read(orders.place, data), { orderId: "123" }, JSON.stringify(data));
   }
@@ -121,14 +121,14 @@ Deno.test("an order number is read nested, under its other name, bare, and as a 
   }
 });
 
-Deno.test("account.buyingPower reads its record nested and flat", pure, () => {
+Deno.test("account.buyingPower decodes its record nested and flat", pure, () => {
   const record = { longOpenAvailable: "300", positionStatus: "1" };
   const expected = { maxLongOpen: "300", position: "long" };
   assertEquals(read(account.buyingPower, { data: record }), expected);
   assertEquals(read(account.buyingPower, record), expected);
 });
 
-Deno.test("account.maxBuy reads its one number nested and bare", pure, () => {
+Deno.test("account.maxBuy decodes its number nested and bare", pure, () => {
   for (const data of [{ data: 1200 }, { data: "1200" }, 1200]) {
     assertEquals(read(account.maxBuy, data), { quantity: "1200" });
   }
@@ -138,7 +138,7 @@ Deno.test("account.maxBuy reads its one number nested and bare", pure, () => {
   }
 });
 
-Deno.test("codes that no table lists are kept", pure, () => {
+Deno.test("codes that no table lists stay in the answer as unlisted codes", pure, () => {
   const strange = { ...orderRow, entrustBs: "9", status: "Z", entrustTypeNum: "77", exchangeType: "Q" };
   assertEquals(read(orders.today, [strange]), [{
     ...order,
@@ -176,34 +176,34 @@ Deno.test(
   },
 );
 
-Deno.test("two absent lists are two lists", pure, () => {
+Deno.test("two absent lists become two separate empty lists", pure, () => {
   const first = quotes.ticks.response.decode({ security: tencent });
   first.ticks.push(first.ticks[0]!);
   assertEquals(quotes.ticks.response.decode({ security: tencent }).ticks, []);
 });
 
-Deno.test("whole numbers of 64 bits keep every digit, as number, text and large literal", pure, () => {
+Deno.test("64-bit integers keep every digit, as number, text and large literal", pure, () => {
   const volume = (value: unknown) =>
     quotes.latest.response.decode([{ security: tencent, volume: value }])[0]!.volume;
   assertEquals(volume(9007199254740991), "9007199254740991");
   assertEquals(volume("9223372036854775807"), "9223372036854775807");
   assertEquals(volume("-12"), "-12");
-  // JSON has already lost digits here: whoever holds the text has to parse it again.
+  // JSON has already lost digits here: the caller must parse the text again.
   const error = assertThrows(() => volume(9007199254740993), InexactNumber);
   assertEquals(needsDigits(error), true);
   assertEquals(needsDigits(new Error("other")), false);
   assertThrows(() => volume("12.5"), Mismatch, 'expected a whole number, got "12.5"');
 });
 
-Deno.test("amounts that a server writes as numbers ask for their digits", pure, () => {
-  // Even a whole number may have been another before it became a double: 100.00000000000000001 reads as 100.
+Deno.test("amounts sent as numbers throw InexactNumber, so that the text is parsed again", pure, () => {
+  // Even an integer may have lost digits: 100.00000000000000001 becomes the double 100.
   for (const amount of [100, 0.1, 1e-330, 9007199254740990.6]) {
     assertThrows(() => read(fills.today, [{ ...orderRow, businessAmount: amount }]), InexactNumber);
   }
   assertThrows(() => read(orders.place, { data: 12345678901234567890 }), InexactNumber);
 });
 
-Deno.test("numbers for texts and texts for numbers are read", pure, () => {
+Deno.test("numbers instead of texts, and texts instead of numbers, are decoded", pure, () => {
   assertEquals(
     read(orders.today, [{
       ...orderRow,
@@ -226,11 +226,11 @@ Deno.test("numbers for texts and texts for numbers are read", pure, () => {
   );
 });
 
-Deno.test("members that nobody described are passed over", pure, () => {
+Deno.test("members that the catalogue does not list are ignored", pure, () => {
   assertEquals(read(orders.today, [{ ...orderRow, stockType: "0", constructor: 1, toString: 2 }]), [order]);
 });
 
-Deno.test("a member that does not fit names its path and its value", pure, () => {
+Deno.test("an error about an invalid member contains its path and its value", pure, () => {
   const { entrustBs: _, ...noSide } = orderRow;
   assertEquals(
     mismatch(orders.today, { data: [orderRow, noSide] }),
@@ -255,11 +255,11 @@ Deno.test("a member that does not fit names its path and its value", pure, () =>
   );
 });
 
-Deno.test("a secret that does not fit is not shown", pure, () => {
+Deno.test("an error about an invalid secret does not contain its value", pure, () => {
   assertEquals(mismatch(platform.login, { token: 123456 }), 'token: expected text, got "[secret]"');
 });
 
-Deno.test("fills carry each fee under its own name", pure, () => {
+Deno.test("fills contain each fee under its own name", pure, () => {
   const fareVo = {
     fare0: "3.00",
     fare1: "35.02",
@@ -278,7 +278,7 @@ Deno.test("fills carry each fee under its own name", pure, () => {
   });
 });
 
-Deno.test("futures answers read their funds, positions, pages and products", pure, () => {
+Deno.test("futures funds, positions, pages and products are decoded", pure, () => {
   assertEquals(
     read(futures.holdings, {
       fundInfo: { assetBalance: "1000", marginStatus: "2" },
@@ -329,7 +329,7 @@ Deno.test("futures answers read their funds, positions, pages and products", pur
   );
 });
 
-Deno.test("option chains, rates and child orders read as plain lists and maps", pure, () => {
+Deno.test("option chains, rates and child orders are decoded as plain lists and maps", pure, () => {
   assertEquals(read(quotes.optionExpiries, { expireDate: ["2025/08/15"] }), ["2025-08-15"]);
   assertEquals(read(quotes.optionCodes, { optionCode: ["AAPL250815C900000"] }), ["AAPL250815C900000"]);
   assertEquals(read(algo.children, { entrustId: [7, "8"] }), ["7", "8"]);
@@ -344,7 +344,7 @@ Deno.test("option chains, rates and child orders read as plain lists and maps", 
   assertEquals(read(account.extendedHours, { data: "1" }), { supported: true });
 });
 
-Deno.test("pushes read sides by the published definitions and leave the account number behind", pure, () => {
+Deno.test("pushes decode sides by the published definitions and omit the account number", pure, () => {
   const fill = pushes.order.payload.decode({
     fundAccount: "70001234",
     stockCode: "00700.HK",

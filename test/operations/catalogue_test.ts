@@ -11,21 +11,21 @@ import futuresProto from "../../proto/futures.proto" with { type: "text" };
 import ordersProto from "../../proto/orders.proto" with { type: "text" };
 import quotesProto from "../../proto/quotes.proto" with { type: "text" };
 import sessionProto from "../../proto/session.proto" with { type: "text" };
-// Facts from the broker's documents: a parameter reads "name: type", "?" may be left out, "= x" is the default.
+// Facts from the broker's documents. A parameter is written "name: type"; "?" marks an optional one, "= x" a default.
 import facts from "./gateway_operations.json" with { type: "json" };
 
 const pure = { permissions: "none" } as const;
 
 const socketOf = (operation: AnyOperation) => "gap" in operation.socket ? undefined : operation.socket;
 
-/** What one of our parameters looks like in the notation of the facts. */
+/** Returns one of our parameters in the notation of the facts. */
 function notation({ wire, type, optional, fallback }: FieldInfo): string {
   const given = fallback === undefined ? undefined : type.encode(fallback);
   const mark = optional && fallback === undefined ? "?" : "";
   return `${wire}${mark}: ${wireType(type)}${given === undefined ? "" : ` = ${JSON.stringify(given)}`}`;
 }
 
-/** The type of a parameter on the wire, found by encoding a sample. */
+/** Returns the wire type of a parameter, by encoding a sample. */
 function wireType(type: ValueType<unknown>): string {
   if (type.fields !== undefined) {
     const inner = type.proto.includes("Security") ? "Security" : "object";
@@ -52,20 +52,20 @@ const samples: Record<string, string> = {
   "time of day": "09:30:00",
 };
 
-// Where the catalogue decides otherwise than the documents' marks, and why.
+// Parameters for which the catalogue differs from the documents, with the reason.
 const decisions: Record<string, [documented: string, ours: string]> = {
-  // Rates are swap rates when nothing is said: said aloud.
+  // The default is swap rates; the catalogue sends it explicitly.
   "account.exchangeRates rateType": ['rateType?: string = "0"', 'rateType: string = "0"'],
-  // Servers answer 2001 without a market.
+  // Servers answer with code 2001 if the market is missing.
   "account.holdings exchangeType": ["exchangeType?: string", "exchangeType: string"],
-  // The one client type there is goes along.
+  // There is only one client type; the catalogue always sends it.
   "account.maxBuy clientType": ["clientType?: int", "clientType: int = 0"],
   "account.maxSell clientType": ["clientType?: int", "clientType: int = 0"],
   "orders.place clientType": ["clientType?: int", "clientType: int = 0"],
-  // Paging is there also where order numbers would make it unneeded; servers want it without them.
+  // With order numbers, paging is not needed; without them, servers require it. The catalogue always sends it.
   "orders.today queryCount": ["queryCount?: int = 20", "queryCount: int = 20"],
   "orders.today queryParamStr": ['queryParamStr?: string = "0"', 'queryParamStr: string = "0"'],
-  // A conditional order may leave its new price out; others are refused without one.
+  // The new price is optional for a conditional order; servers reject other orders without one.
   "orders.amend entrustPrice": ["entrustPrice: string", "entrustPrice?: string"],
   "algo.place sessionType": ["sessionType: string", 'sessionType: string = "0"'],
   "algo.list pageNo": ["pageNo: string", 'pageNo: string = "1"'],
@@ -94,7 +94,7 @@ Deno.test(
   pure,
   () => {
     const reads = [...operations.values()].filter(({ effect }) => effect === "read");
-    // Their requests name a day or a time (API document 4.4 to 4.6; the algorithmic ones from the community Go SDK).
+    // Their requests contain a day or a time (API document 4.4 to 4.6; for algorithmic orders, the community Go SDK).
     assertEquals(reads.filter(({ answers }) => answers !== "now").map(({ name }) => name).toSorted(), [
       "algo.children",
       "algo.list",
@@ -122,7 +122,7 @@ Deno.test(
       const other = operations.get(instead);
       assertEquals([other?.effect, other?.answers], ["read", undefined], name);
     }
-    // What changes something, or the login, is no answer about a day.
+    // Writes and session calls have no answer about a day.
     const others = [...operations.values()].filter(({ effect }) => effect !== "read");
     assertEquals(others.filter(({ answers, instead }) => answers !== undefined || instead !== undefined), []);
   },
@@ -161,7 +161,7 @@ for (const fact of facts) {
     assertEquals(RequestType.encode(requestType), fact.request!);
     assertEquals(ResponseType.encode(socket.responseType ?? requestType), fact.response!);
     assertEquals(socket.request, fact.requestMessage);
-    // The class of this one answer is not pinned: a Common* message that holds text.
+    // The documents do not name the message of this answer; it is a Common* message with a text.
     const response = fact.name === "account.extendedHours" ? "CommonStringResponse" : fact.responseMessage;
     assertEquals(socket.response, response);
   });
@@ -175,7 +175,7 @@ Deno.test("decisions name parameters that exist", pure, () => {
   }
 });
 
-Deno.test("operations without a gateway path are those of the platform and the socket", pure, () => {
+Deno.test("only platform and socket operations have no gateway path", pure, () => {
   const others = [...operations.values()].filter(({ group }) => group === null);
   const rows = others.map((operation) => {
     const socket = socketOf(operation);
@@ -230,16 +230,16 @@ Deno.test(
   },
 );
 
-// The messages of proto/, read by another reader than the one behind the transports' own tables.
+// The messages of proto/, parsed with a different library than the transports use.
 const root = new protobuf.Root();
 for (const text of [accountProto, commonProto, futuresProto, ordersProto, quotesProto, sessionProto]) {
   protobuf.parse(text, root, { keepCase: true });
 }
 root.resolveAll();
 
-/** Compares fields with a message, and gives one line for everything that is wrong. */
+/** Compares fields with a message, and returns one line for each mistake. */
 function compareFields(where: string, fields: FieldsInfo, message: string, wrong: string[]): void {
-  const type = root.lookup(message, [protobuf.Type]) as protobuf.Type | null; // the filter says so
+  const type = root.lookup(message, [protobuf.Type]) as protobuf.Type | null; // the filter allows only types
   if (type === null) return void wrong.push(`${where}: no message "${message}"`);
   for (const [name, info] of Object.entries(fields)) {
     const found = type.fields[info.wire];
@@ -258,10 +258,10 @@ function compareFields(where: string, fields: FieldsInfo, message: string, wrong
   }
 }
 
-/** Fields of the answer as the message has them: a nested or list answer names its one member. */
+/** Returns the fields of the answer as in the message; a nested answer or a list has one member. */
 const answerFields = (type: ValueType<unknown>): FieldsInfo => type.fields ?? {};
 
-Deno.test("catalogue fields stand in their messages with fitting types", pure, () => {
+Deno.test("each catalogue field exists in its message with a matching type", pure, () => {
   const wrong: string[] = [];
   for (const operation of operations.values()) {
     const socket = socketOf(operation);
@@ -286,7 +286,7 @@ Deno.test(
   pure,
   () => {
     const wrong: string[] = [];
-    const text = { proto: ["string"], name: "text" } as unknown as ValueType<unknown>; // the rest is not read
+    const text = { proto: ["string"], name: "text" } as unknown as ValueType<unknown>; // the other members are not used
     const fields = {
       absent: { wire: "nowhere", type: text, optional: false },
       number: { wire: "clientType", type: text, optional: false },
@@ -303,7 +303,7 @@ Deno.test(
   },
 );
 
-Deno.test("messages have no field that the catalogue leaves out, but these", pure, () => {
+Deno.test("messages have no fields that the catalogue omits, except these", pure, () => {
   const left = new Set<string>();
   const visit = (fields: FieldsInfo, message: string) => {
     const type = root.lookupType(message);
@@ -321,39 +321,43 @@ Deno.test("messages have no field that the catalogue leaves out, but these", pur
   }
   for (const push of Object.values(pushes)) visit(push.payload.fields!, push.message);
   assertEquals([...left].toSorted(), [
-    "OrderVo.fareVo", // fees belong to fills; lists of orders leave them out
+    "OrderVo.fareVo", // fees belong to fills; lists of orders omit them
     "TradeLoginRequest.authParam", // the vendor's own client leaves both empty
     "TradeLoginRequest.authType",
-    "TradeStockDeliverNotify.fundAccount", // the account number is personal
+    "TradeStockDeliverNotify.fundAccount", // the account number is personal data
   ]);
 });
 
-Deno.test("messages carry the documented field numbers where the order of a list would mislead", pure, () => {
-  const rows: [string, string, number][] = [
-    ["HoldsVo", "costPrice", 7],
-    ["FareVo", "fare7", 8],
-    ["FareVo", "farex", 9],
-    ["FareVo", "faret", 10],
-    ["OrderVo", "fareVo", 23],
-    ["OrderVo", "canBeUpdated", 25],
-    ["FuturesOrderVo", "entrustAmount", 7],
-    ["FuturesOrderVo", "canBeCanceled", 17],
-    ["FuturesOrderVo", "entrustTypeNum", 20],
-    ["FuturesOrderVo", "canBeUpdated", 24],
-    ["TradeQueryMarginFundInfoResponse", "currentCreditLimit", 30],
-    ["TradeQueryMarginFundInfoResponse", "unitMaxCreditLimit", 33],
-    ["TradeQueryMarginFundInfoResponse", "buyPower", 40],
-    ["TradeQueryMarginFundInfoResponse", "buyPowerMoney", 52],
-    ["TradeEntrustRequest", "condTrackType", 13],
-    ["TradeCancelEntrustRequest", "entrustType", 6],
-    ["OrderBookFullNotify", "side", 2],
-    ["OrderBookFullNotify", "orderBookList", 3],
-    ["OrderBookFullNotify", "mktTmType", 4],
-    ["TradeStockDeliverNotify", "entrustNo", 12],
-    ["TradeStockDeliverNotify", "matchNo", 22],
-    ["InitConnectResp", "heartbeatIntervalSec", 2],
-  ];
-  for (const [message, field, number] of rows) {
-    assertEquals(root.lookupType(message).fields[field]!.id, number, `${message}.${field}`);
-  }
-});
+Deno.test(
+  "messages have the documented field numbers, also if they differ from the order in the documents",
+  pure,
+  () => {
+    const rows: [string, string, number][] = [
+      ["HoldsVo", "costPrice", 7],
+      ["FareVo", "fare7", 8],
+      ["FareVo", "farex", 9],
+      ["FareVo", "faret", 10],
+      ["OrderVo", "fareVo", 23],
+      ["OrderVo", "canBeUpdated", 25],
+      ["FuturesOrderVo", "entrustAmount", 7],
+      ["FuturesOrderVo", "canBeCanceled", 17],
+      ["FuturesOrderVo", "entrustTypeNum", 20],
+      ["FuturesOrderVo", "canBeUpdated", 24],
+      ["TradeQueryMarginFundInfoResponse", "currentCreditLimit", 30],
+      ["TradeQueryMarginFundInfoResponse", "unitMaxCreditLimit", 33],
+      ["TradeQueryMarginFundInfoResponse", "buyPower", 40],
+      ["TradeQueryMarginFundInfoResponse", "buyPowerMoney", 52],
+      ["TradeEntrustRequest", "condTrackType", 13],
+      ["TradeCancelEntrustRequest", "entrustType", 6],
+      ["OrderBookFullNotify", "side", 2],
+      ["OrderBookFullNotify", "orderBookList", 3],
+      ["OrderBookFullNotify", "mktTmType", 4],
+      ["TradeStockDeliverNotify", "entrustNo", 12],
+      ["TradeStockDeliverNotify", "matchNo", 22],
+      ["InitConnectResp", "heartbeatIntervalSec", 2],
+    ];
+    for (const [message, field, number] of rows) {
+      assertEquals(root.lookupType(message).fields[field]!.id, number, `${message}.${field}`);
+    }
+  },
+);

@@ -14,7 +14,7 @@ const codes: [OptionTerms, string][] = [
   [{ ...call, strike: "217.5", optionType: "put" }, "AAPL250815P2175000"],
   [{ ...call, strike: "12345.6789" }, "AAPL250815C123456789"],
   [{ ...call, expiry: "2024-02-29" }, "AAPL240229C900000"],
-  // Underlyings that hold digits and letters which look like the rest of a code.
+  // Underlyings with digits and letters that look like another part of a code.
   [{ ...call, underlying: "BRK.B" }, "BRK.B250815C900000"],
   [{ ...call, underlying: "AAPL1" }, "AAPL1250815C900000"],
   [{ ...call, underlying: "C" }, "C250815C900000"],
@@ -28,11 +28,11 @@ Deno.test("formatOptionCode() follows the rule of the document", pure, () => {
   }
 });
 
-Deno.test("parseOptionCode() brings back what formatOptionCode() was given", pure, () => {
+Deno.test("parseOptionCode() returns the terms that formatOptionCode() was given", pure, () => {
   for (const [terms, code] of codes) assertEquals(parseOptionCode(code), terms, code);
 });
 
-Deno.test("formatOptionCode() refuses what a code cannot hold", pure, () => {
+Deno.test("formatOptionCode() rejects terms that a code cannot contain", pure, () => {
   const wrong: [Partial<OptionTerms>, string][] = [
     [{ strike: "0.00001" }, "strike: expected a decimal above zero with at most 4 decimals, got"],
     [{ strike: "0" }, "strike: expected"],
@@ -45,7 +45,7 @@ Deno.test("formatOptionCode() refuses what a code cannot hold", pure, () => {
     [{ underlying: "aapl" }, 'underlying: expected capital letters and digits, such as "AAPL", got "aapl"'],
     [{ underlying: "" }, "underlying: expected"],
     [{ underlying: "AA PL" }, "underlying: expected"],
-    // @ts-expect-error a letter is no option type of ours
+    // @ts-expect-error a letter is not one of our option types
     [{ optionType: "C" }, 'optionType: expected "call" or "put", got "C"'],
   ];
   for (const [change, message] of wrong) {
@@ -62,7 +62,7 @@ Deno.test("formatOptionCode() refuses what a code cannot hold", pure, () => {
   assertEquals(error.issues.map(({ path }) => path[0]), ["expiry", "strike"]);
 });
 
-Deno.test("parseOptionCode() refuses what is no option code", pure, () => {
+Deno.test("parseOptionCode() rejects a text that is not an option code", pure, () => {
   const wrong = [
     "",
     "AAPL",

@@ -1,4 +1,4 @@
-/** What an answer promises: what did not come is an error or absent, over both ways, and never a zero. */
+/** Checks missing members of answers: over the gateway and over the socket they are an error or absent, and never zero. */
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { OutcomeUnknownError, ProtocolError } from "../../lib/errors.ts";
@@ -13,7 +13,7 @@ import { decodeAnswer, responseNumber } from "../../lib/transports/direct/payloa
 import { memory } from "../../lib/transports/memory.ts";
 import { loadMessages } from "../../lib/wire/messages.ts";
 
-/** Asks over the gateway's way, which answers with this envelope; nothing of the parameters matters here. */
+/** Calls an operation over a gateway that answers with this envelope. The parameters do not matter here. */
 async function ask(operation: AnyOperation, envelope: string): Promise<unknown> {
   await using transport = memory(() => envelope);
   return await transport.call({ ...operation, request: noParams }, {}, {});
@@ -21,7 +21,7 @@ async function ask(operation: AnyOperation, envelope: string): Promise<unknown> 
 const noParams = { ...account.logout.request };
 const withData = (data: string) => `{"ok":true,"err":"","data":${data}}`;
 
-/** Members that an answer must bring, by their names on the wire. */
+/** Returns the wire names of the members that an answer must have. */
 const promised = ({ response }: AnyOperation): FieldInfo[] =>
   Object.values(response.fields ?? {}).filter((each) => "key" in each);
 
@@ -30,14 +30,14 @@ const writes = gatewayOperations.filter(({ effect }) => effect === "write");
 
 for (const operation of reads) {
   const { name, response } = operation;
-  Deno.test(`${name} takes no answer for an error, and not for nothing`, async () => {
+  Deno.test(`${name} throws on a missing answer instead of returning no data`, async () => {
     const envelopes = [withData("null"), '{"ok":true,"err":""}', withData('""')];
     for (const envelope of envelopes) {
       const error = await assertRejects(() => ask(operation, envelope), ProtocolError);
       assert(error.code === "no-answer" || error.code === "unexpected-shape", error.code);
       assertStringIncludes(error.message, `Cannot read the answer of ${name}: data`);
     }
-    // A list that is empty is left out by servers that leave out members at zero; everything else must have something.
+    // Some servers omit an empty list; every other answer must have a member.
     if ("rows" in response) {
       const left = await ask(operation, withData("{}")) as unknown[];
       assertEquals([left, isListMissing(left)], [[], true]);
@@ -60,8 +60,8 @@ for (const operation of reads) {
     });
   }
 
-  Deno.test(`${name} makes up no value for a member that did not come`, async () => {
-    // Every member is null or left out but one text that has no meaning of its own.
+  Deno.test(`${name} returns no value for a missing member`, async () => {
+    // Every member is null or missing, except one unimportant text.
     const fields = Object.values(response.fields ?? {});
     if ("rows" in response || fields.length === 0) return;
     const spare = fields.find(({ type }) => type.name === "text" || type.name === "decimal");
@@ -73,7 +73,7 @@ for (const operation of reads) {
 }
 
 for (const operation of writes) {
-  Deno.test(`${operation.name} leaves its outcome unknown when the answer holds nothing`, async () => {
+  Deno.test(`${operation.name} has an unknown outcome if the answer is empty`, async () => {
     const broken = ["null", "{}", '""', '{"data":null}', '{"data":""}', '{"orderId":null}', '{"data":" "}'];
     for (const data of broken) {
       await assertRejects(() => ask(operation, withData(data)), OutcomeUnknownError);
@@ -81,7 +81,7 @@ for (const operation of writes) {
   });
 }
 
-Deno.test("rows without their key members are errors that name row and member", async () => {
+Deno.test("rows without their key members cause an error that names row and member", async () => {
   const cases: [AnyOperation, string, string][] = [
     [orders.today, '{"data":[{"stockCode":"AAPL","entrustBs":"1"}]}', "data.data.0.entrustId"],
     [account.holdings, '{"holdsList":[{"currentAmount":"100"}]}', "data.holdsList.0.stockCode"],
@@ -95,7 +95,7 @@ Deno.test("rows without their key members are errors that name row and member", 
   }
 });
 
-Deno.test("account.funds without an answer is an error, and its members are absent one by one", async () => {
+Deno.test("account.funds throws on a missing answer, and each missing member is absent", async () => {
   await using client = createClient(memory(() => withData('{"assetBalance":"12.50","enableBalance":null}')));
   assertEquals(await client.account.funds({ market: "hk" }), { totalAssets: "12.50" });
   for (const data of ["null", "{}", '{"assetBalance":null}', '{"strange":1}']) {
@@ -108,7 +108,7 @@ Deno.test("account.funds without an answer is an error, and its members are abse
   }
 });
 
-Deno.test("over the socket a member that is left out has its default, and texts that are left out are absent", async () => {
+Deno.test("over the socket a missing number has its default, and a missing text is absent", async () => {
   const messages = await loadMessages();
   const read = (operation: AnyOperation, name: string, plain: Record<string, unknown>) =>
     decodeAnswer({ operation, transport: "direct" }, {
@@ -129,8 +129,8 @@ Deno.test("over the socket a member that is left out has its default, and texts 
   assertThrows(() => read(orders.place, "CommonStringResponse", {}), OutcomeUnknownError);
 });
 
-Deno.test("every read that answers with one record or one value refuses an empty one", () => {
-  // What the loop above leaves to the platform's own operations, which the gateway does not have.
+Deno.test("every read with one record or one value rejects an empty answer", () => {
+  // The loop above does not cover the platform's own operations, because the gateway does not have them.
   for (const operation of operations.values()) {
     if (operation.effect !== "read" || "rows" in operation.response) continue;
     for (const nothing of [null, undefined, {}]) {

@@ -2,10 +2,10 @@ import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import errors from "../../lib/errors.ts" with { type: "text" };
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { FieldComments, readDocComments } from "../../lib/operations/doc_comments.ts";
-import { exampleCall } from "../../lib/operations/examples.ts";
+import { exampleCall } from "../../tasks/docs/examples.ts";
 import { operations } from "../../lib/operations/mod.ts";
 import { orders } from "../../lib/operations/orders.ts";
-import { referencePages } from "../../lib/operations/reference.ts";
+import { referencePages } from "../../tasks/docs/operation_pages.ts";
 import { docOf, docOfFamily, sources } from "../../lib/operations/sources.ts";
 import { text } from "../../lib/operations/types.ts";
 import { reasonOf } from "../conformance/skips.ts";
@@ -70,45 +70,50 @@ Deno.test(
   },
 );
 
-Deno.test("FieldComments.of() takes a field's own comment, or that of the most similar record", pure, () => {
-  const comments = new FieldComments({
-    a: `const tickFields = { /** Time of a trade. */ time: field("time", t), side: field("side", t) };`,
-    b: `const barFields = { /** Start of a bar. */ time: field("time", t), open: field("open", t) };`,
-  });
-  const info = (wire: string) => ({ wire, type: text, optional: false });
-  assertEquals(
-    comments.of("x.y.response", "time", { time: info("time"), side: info("side") }),
-    "Time of a trade.",
-  );
-  assertEquals(
-    comments.of("x.y.response", "time", { time: info("time"), open: info("open") }),
-    "Start of a bar.",
-  );
-  assertEquals(comments.of("x.y.response", "side", { side: info("side") }), undefined);
-  assertEquals(comments.of("x.y.response", "time", { time: info("clock") }), undefined);
-});
+Deno.test(
+  "FieldComments.of() returns a field's own comment, or the comment in the most similar record",
+  pure,
+  () => {
+    const comments = new FieldComments({
+      a: `const tickFields = { /** Time of a trade. */ time: field("time", t), side: field("side", t) };`,
+      b: `const barFields = { /** Start of a bar. */ time: field("time", t), open: field("open", t) };`,
+    });
+    const info = (wire: string) => ({ wire, type: text, optional: false });
+    assertEquals(
+      comments.of("x.y.response", "time", { time: info("time"), side: info("side") }),
+      "Time of a trade.",
+    );
+    assertEquals(
+      comments.of("x.y.response", "time", { time: info("time"), open: info("open") }),
+      "Start of a bar.",
+    );
+    assertEquals(comments.of("x.y.response", "side", { side: info("side") }), undefined);
+    assertEquals(comments.of("x.y.response", "time", { time: info("clock") }), undefined);
+  },
+);
 
-Deno.test("docOf() knows every operation, and docOfFamily() every family", pure, () => {
+Deno.test("docOf() returns a text for every operation, and docOfFamily() for every family", pure, () => {
   for (const name of operations.keys()) {
     assertEquals(typeof docOf(name), "string", name);
     assertEquals(docOfFamily(name.split(".")[0]!)!.length > 5, true, name);
   }
   assertEquals(
     docOf("orders.cancel"),
-    "Cancels one order and resolves to its order id. An answer with the id of another order is an `OutcomeUnknownError`.",
+    "Cancels one order and resolves to its order id. If the answer names another order, the outcome is unknown and the " +
+      "call throws an `OutcomeUnknownError`.",
   );
   assertEquals(docOf("orders.nothing"), undefined);
 });
 
-Deno.test("FieldComments tells of the catalogue what its sources say", pure, () => {
+Deno.test("FieldComments returns the comments of the catalogue's source files", pure, () => {
   const comments = new FieldComments(sources);
   const fields = (name: string) => operations.get(name)!.request.fields!;
   const place = fields("orders.place");
-  assertEquals(comments.of("orders.place.request", "quantity", place), "Shares or contracts.");
+  assertEquals(comments.of("orders.place.request", "quantity", place), "Quantity, in shares or contracts.");
   assertEquals(comments.of("orders.amend.request", "quantity", fields("orders.amend")), "New quantity.");
   assertEquals(
     comments.of("orders.place.request", "market", place),
-    "Market of the listing, or of the account asked about.",
+    "Market of the listing, or of the account to query.",
   );
   const today = fields("fills.today");
   assertEquals(comments.of("fills.today.request", "limit", today), "Rows per page, 1 to 99.");
@@ -163,7 +168,7 @@ Deno.test("referencePages() writes a page for each family, the code tables and t
   const page = (name: string) => pages.get(name)!;
   assertStringIncludes(
     page("orders.md"),
-    "| `validDays` | `validDays` | whole number 1 to 100 | no | Calendar days that a conditional order lives. |",
+    "| `validDays` | `validDays` | whole number 1 to 100 | no | Validity of a conditional order, in calendar days. |",
   );
   assertStringIncludes(
     page("orders.md"),
@@ -186,17 +191,20 @@ Deno.test("referencePages() writes a page for each family, the code tables and t
     page("errors.md"),
     "## OutcomeUnknownError\n\nExtends `BrokerError`.\n\nA write was sent",
   );
-  assertStringIncludes(page("errors.md"), "| `issues` | `readonly Issue[]` | Everything that is wrong");
+  assertStringIncludes(
+    page("errors.md"),
+    "| `issues` | `readonly Issue[]` | All issues, not only the first. |",
+  );
 });
 
-/** Cells of the row of an operation on the conformance page, without its link. */
+/** Returns the cells of an operation's row on the conformance page, without the link. */
 function conformanceRow(page: string, name: string): string[] {
   const row = page.split("\n").find((line) => line.startsWith(`| [\`${name}\`]`));
   return row!.split(" | ").slice(1).map((cell) => cell.replace(/ \|$/, "").trim());
 }
 
 Deno.test(
-  "referencePages() tells for each operation who carries it, why not, and what is compared",
+  "referencePages() shows for each operation which transports carry it, why others do not, and what is compared",
   pure,
   () => {
     const page = referencePages({ errors, suite }).get("conformance.md")!;
@@ -220,10 +228,10 @@ Deno.test(
       gateway,
       gateway,
       "no: the direct transport opens its connections itself",
-      "the refusal alone",
+      "only the rejection",
       "",
     ]);
-    // As the broker calls them: 53 paths and one special case on the gateway, 13 without a message on the socket.
+    // 53 gateway paths and one special case; 13 operations have no message on the socket.
     assertStringIncludes(page, "| memory | 54 | 7 |\n| gateway | 54 | 7 |\n| direct | 47 | 14 |");
     assertStringIncludes(
       page,
@@ -231,17 +239,25 @@ Deno.test(
         "- [a_test.ts](../../test/conformance/a_test.ts): What is tested.",
     );
     const silent = new Map([["a_test.ts", "import x;"]]);
-    assertThrows(() => referencePages({ errors, suite: silent }), TypeError, '"a_test.ts" does not say');
+    assertThrows(
+      () => referencePages({ errors, suite: silent }),
+      TypeError,
+      '"a_test.ts" has no comment at its start',
+    );
   },
 );
 
-Deno.test("referencePages() says carried just where the conformance suite expects an answer", pure, () => {
-  const page = referencePages({ errors, suite }).get("conformance.md")!;
-  for (const operation of operations.values()) {
-    const [, ...told] = conformanceRow(page, operation.name).slice(0, 4);
-    const expected = (["memory", "gateway", "direct"] as const).map((way) => reasonOf(operation, way));
-    const carried = expected.map((reason) => reason === undefined);
-    assertEquals(told.map((cell) => cell === "carried"), carried, operation.name);
-    if (expected[2] !== undefined) assertEquals(told[2], `no: ${expected[2]}`, operation.name);
-  }
-});
+Deno.test(
+  "referencePages() shows an operation as carried if the conformance suite expects an answer",
+  pure,
+  () => {
+    const page = referencePages({ errors, suite }).get("conformance.md")!;
+    for (const operation of operations.values()) {
+      const [, ...cells] = conformanceRow(page, operation.name).slice(0, 4);
+      const expected = (["memory", "gateway", "direct"] as const).map((way) => reasonOf(operation, way));
+      const carried = expected.map((reason) => reason === undefined);
+      assertEquals(cells.map((cell) => cell === "carried"), carried, operation.name);
+      if (expected[2] !== undefined) assertEquals(cells[2], `no: ${expected[2]}`, operation.name);
+    }
+  },
+);

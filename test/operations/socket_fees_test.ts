@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { completeFees } from "../../lib/operations/socket_fees.ts";
 
-// Buying 76,480 Hong Kong dollars' worth: the levy of 0.00015 % is 0.11.
+// A purchase for 76,480 Hong Kong dollars: the levy of 0.00015 % is 0.11.
 const hk = {
   market: "hk",
   fillAmount: "76480.00",
@@ -16,19 +16,19 @@ const hk = {
   },
 };
 
-Deno.test("completeFees() gives the one fee of the market that the socket has no number for", () => {
+Deno.test("completeFees() adds the fee of the market that has no field number on the socket", () => {
   assertEquals(completeFees([hk])[0]!.fees, { ...hk.fees, disputeCouncilLevy: "0.11" });
   const us = { market: "us", fillAmount: "1500.00", fees: { commission: "0.99", total: "1.00" } };
   assertEquals(completeFees([us])[0]!.fees, { ...us.fees, auditTrailFee: "0.01" });
 });
 
-Deno.test("completeFees() writes a charge of nothing with the decimals of the total", () => {
+Deno.test("completeFees() adds a fee of zero with the decimals of the total", () => {
   const us = { market: "us", fillAmount: "1500.00", fees: { commission: "0.99", total: "0.99" } };
   assertEquals(completeFees([us])[0]!.fees, { ...us.fees, auditTrailFee: "0.00" });
 });
 
-Deno.test("completeFees() leaves a total alone that does not add up, so that it stays visible", () => {
-  // A ten-thousandth of the amount is 7.648, and five cents come on top.
+Deno.test("completeFees() does not change fees whose total is wrong, so that the mistake stays visible", () => {
+  // The limit is a ten-thousandth of the amount, 7.648, plus five cents.
   const most = { ...hk, fees: { ...hk.fees, total: "132.22" } };
   assertEquals(completeFees([most])[0]!.fees, { ...most.fees, disputeCouncilLevy: "7.69" });
   for (const total of ["132.23", "124.52", "ABC"]) {
@@ -37,7 +37,7 @@ Deno.test("completeFees() leaves a total alone that does not add up, so that it 
   }
 });
 
-Deno.test("completeFees() leaves alone what has no such fee, or has it already", () => {
+Deno.test("completeFees() does not change fills whose market has no such fee, or that already have it", () => {
   const given = [
     { ...hk, market: "shanghai" },
     { ...hk, market: undefined },

@@ -27,7 +27,7 @@ function issuesOf(operation: AnyOperation, params: unknown): Issue[] {
   return issues;
 }
 
-/** Each issue as "path: expected". */
+/** Returns each issue as "path: expected". */
 const short = (operation: AnyOperation, params: unknown) =>
   issuesOf(operation, params).map(({ path, expected }) => `${path.join(".")}: ${expected}`);
 
@@ -79,7 +79,7 @@ Deno.test("orders.place accepts an ordinary, an iceberg, a market and a conditio
   );
 });
 
-Deno.test("orders.place refuses what the broker's rules refuse", pure, () => {
+Deno.test("orders.place rejects orders that the broker's rules forbid", pure, () => {
   const rows: [unknown, string[]][] = [
     [{ ...iceberg, displayQuantity: "101" }, [
       'displayQuantity: a display quantity above zero and at most "100"',
@@ -89,7 +89,7 @@ Deno.test("orders.place refuses what the broker's rules refuse", pure, () => {
     ]],
     [{ ...iceberg, displayQuantity: "0" }, ['displayQuantity: a decimal above zero as text, such as "100"']],
     [{ ...limitOrder, displayQuantity: "10" }, [
-      "displayQuantity: no display quantity, as this is not an iceberg order",
+      "displayQuantity: no value, because this is not an iceberg order",
     ]],
     [{ ...stopOrder, validDays: 101 }, ["validDays: a whole number from 1 to 100"]],
     [{ ...stopOrder, validDays: 0 }, ["validDays: a whole number from 1 to 100"]],
@@ -102,7 +102,7 @@ Deno.test("orders.place refuses what the broker's rules refuse", pure, () => {
     [{ ...stopOrder, orderType: "trailing-stop-market" }, [
       'trailBy: "percentage" or "spread" for a trailing order',
     ]],
-    [{ ...stopOrder, trailBy: "spread" }, ["trailBy: nothing, as this is not a trailing order"]],
+    [{ ...stopOrder, trailBy: "spread" }, ["trailBy: no value, because this is not a trailing order"]],
     [{ ...stopOrder, orderType: "trailing-stop-market", trailBy: "price" }, [
       'trailBy: one of "percentage", "spread"',
     ]],
@@ -113,8 +113,8 @@ Deno.test("orders.place refuses what the broker's rules refuse", pure, () => {
       'tradingHours: one of "no-extended", "extended" for an ordinary order',
     ]],
     [{ ...limitOrder, validDays: 3, triggerValue: "1" }, [
-      "triggerValue: nothing, as this is not a conditional order",
-      "validDays: nothing, as this is not a conditional order",
+      "triggerValue: no value, because this is not a conditional order",
+      "validDays: no value, because this is not a conditional order",
     ]],
     [{ ...limitOrder, price: undefined }, ['price: a price; a market order sends "0"']],
     [{ ...limitOrder, price: "0" }, ['price: a price above zero for a "limit" order']],
@@ -127,7 +127,7 @@ Deno.test("orders.place refuses what the broker's rules refuse", pure, () => {
     [{ ...limitOrder, symbol: "00700" }, [
       'symbol: a Hong Kong code with its suffix, such as "00700.HK"',
     ]],
-    [{ ...limitOrder, venue: "ARCA" }, ["venue: no venue outside the US market"]],
+    [{ ...limitOrder, venue: "ARCA" }, ["venue: no value outside the US market"]],
     [{ ...limitOrder, market: "shanghai", symbol: "600000", orderType: "auction" }, [
       'orderType: one of "limit" in market "shanghai"',
     ]],
@@ -180,7 +180,7 @@ Deno.test(
   },
 );
 
-Deno.test("a mistake in one parameter hides none that only several show", pure, () => {
+Deno.test("a mistake in one parameter does not hide a mistake in a combination of parameters", pure, () => {
   const issues = issuesOf(orders.place, {
     market: "hk",
     symbol: "00700",
@@ -203,7 +203,7 @@ Deno.test("a mistake in one parameter hides none that only several show", pure, 
   ]);
 });
 
-Deno.test("orders.amend wants a price, and the condition of a conditional order", pure, () => {
+Deno.test("orders.amend requires a price, and for a conditional order its condition", pure, () => {
   const amendment = { market: "us", symbol: "AAPL", orderId: "7", quantity: "10" } as const;
   assertEquals(short(orders.amend, { ...amendment, price: "1" }), []);
   assertEquals(short(orders.amend, amendment), ["price: the new price"]);
@@ -213,11 +213,11 @@ Deno.test("orders.amend wants a price, and the condition of a conditional order"
   assertEquals(short(orders.amend, { ...amendment, orderType: "stop-loss-market", triggerValue: "1" }), []);
 });
 
-Deno.test("orders.cancelMany refuses an empty list, which the broker takes for everything", pure, () => {
+Deno.test("orders.cancelMany rejects an empty list, because the broker would cancel all orders", pure, () => {
   assertEquals(short(orders.cancelMany, { market: "hk", orderIds: [] }), [
-    "orderIds: a list of 1 to any number of items",
+    "orderIds: a list of at least 1 item",
   ]);
-  assertEquals(short(orders.cancelMany, { market: "hk" }), ["orderIds: a list of 1 to any number of items"]);
+  assertEquals(short(orders.cancelMany, { market: "hk" }), ["orderIds: a list of at least 1 item"]);
   assertEquals(short(orders.cancelMany, { market: "hk", orderIds: ["1", ""] }), [
     "orderIds.1: an order number as text",
   ]);
@@ -230,7 +230,7 @@ Deno.test("orders.cancelMany refuses an empty list, which the broker takes for e
   assertEquals(short(orders.cancelAll, { market: "hk", orderIds: ["1"] }), ["orderIds: only market"]);
 });
 
-Deno.test("orders.today takes at most 100 order ids, and pages of 1 to 99 rows", pure, () => {
+Deno.test("orders.today accepts at most 100 order ids, and pages of 1 to 99 rows", pure, () => {
   const ids = (count: number) => Array.from({ length: count }, (_, index) => `${index}`);
   assertEquals(short(orders.today, { market: "hk", orderIds: ids(100) }), []);
   assertEquals(issuesOf(orders.today, { market: "hk", orderIds: ids(101) }), [
@@ -245,7 +245,7 @@ Deno.test("orders.today takes at most 100 order ids, and pages of 1 to 99 rows",
   }
 });
 
-Deno.test("history queries refuse a day that does not exist and a range that is reversed", pure, () => {
+Deno.test("history queries reject a day that does not exist and a reversed range", pure, () => {
   const day = 'a date that exists, such as "2025-08-15"';
   for (const from of ["2025-02-30", "2025-13-01", "2025-8-5", "20250805", "2023-02-29"]) {
     assertEquals(short(fills.history, { market: "us", from, to: "2025-12-31" }), [`from: ${day}`]);
@@ -267,7 +267,7 @@ Deno.test("history queries refuse a day that does not exist and a range that is 
   );
 });
 
-Deno.test("quotes.bars holds the day limit of each minute bar", pure, () => {
+Deno.test("quotes.bars enforces the day limit of each minute interval", pure, () => {
   const security = { type: "hk-stock", symbol: "00700.HK" };
   const query = (interval: string, limit: number) =>
     short(quotes.bars, { security, start: "2025-08-15", interval, limit });
@@ -290,7 +290,7 @@ Deno.test("quotes.bars holds the day limit of each minute bar", pure, () => {
   assertEquals(query("day", 1501), ["limit: a whole number from 1 to 1500"]);
 });
 
-Deno.test("quotes name the inner path, and refuse a market that a query does not serve", pure, () => {
+Deno.test("quotes report the inner path, and reject a market that a query does not support", pure, () => {
   assertEquals(
     short(quotes.latest, {
       securities: [{ type: "us-stock", symbol: "AAPL" }, { type: "us-stok", code: "X" }],
@@ -310,7 +310,7 @@ Deno.test("quotes name the inner path, and refuse a market that a query does not
   ]);
 });
 
-Deno.test("algo.place wants the settings that its strategy needs", pure, () => {
+Deno.test("algo.place requires the settings of its strategy", pure, () => {
   const order = {
     market: "hk",
     symbol: "00700.HK",
@@ -323,13 +323,13 @@ Deno.test("algo.place wants the settings that its strategy needs", pure, () => {
   } as const;
   assertEquals(short(algo.place, order), []);
   assertEquals(short(algo.place, { ...order, strategy: "iceberg" }), [
-    "settings: a displayQuantity inside, for the iceberg strategy",
+    "settings: settings with a displayQuantity for the iceberg strategy",
   ]);
   assertEquals(short(algo.place, { ...order, strategy: "iceberg", settings: { displayQuantity: "1001" } }), [
-    'settings: a displayQuantity of at most "1000"',
+    'settings: settings with a displayQuantity of at most "1000"',
   ]);
   assertEquals(short(algo.place, { ...order, strategy: "pov" }), [
-    "settings: a percent from 1 to 99 inside, for the pov strategy",
+    "settings: settings with a percent from 1 to 99 for the pov strategy",
   ]);
   assertEquals(short(algo.place, { ...order, strategy: "pov", settings: { percent: 100 } }), [
     "settings.percent: a whole number from 1 to 99",
@@ -337,7 +337,7 @@ Deno.test("algo.place wants the settings that its strategy needs", pure, () => {
   assertEquals(short(algo.place, { ...order, side: "short-open" }), ['side: one of "buy", "sell"']);
 });
 
-Deno.test("futures.place ties the last day to its validity", pure, () => {
+Deno.test("futures.place accepts a last day only with the validity until-date", pure, () => {
   const order = {
     symbol: "MHIZ5.HK",
     price: "20000",
@@ -351,11 +351,11 @@ Deno.test("futures.place ties the last day to its validity", pure, () => {
     "validUntil: the last day of the order",
   ]);
   assertEquals(short(futures.place, { ...order, validUntil: "2025-12-30" }), [
-    'validUntil: nothing, as the order is good for "day"',
+    'validUntil: no value, because the validity is "day"',
   ]);
 });
 
-/** What each bounded parameter may be, written down from the API document: operation, path, least, most. */
+/** The limits of each bounded parameter from the API document: operation, path, minimum, maximum. */
 const BOUNDS: readonly [AnyOperation, path: string, least: number, most: number][] = [
   [orders.place, "validDays", 1, 100],
   [orders.amend, "validDays", 1, 100],
@@ -383,11 +383,11 @@ const BOUNDS: readonly [AnyOperation, path: string, least: number, most: number]
   [quotes.bars, "limit", 1, 1500],
 ];
 
-Deno.test("every bounded number takes both its limits and nothing beyond", pure, () => {
+Deno.test("every bounded number accepts both limits and nothing beyond them", pure, () => {
   for (const [operation, path, least, most] of BOUNDS) {
     const wrong = (value: number) => {
       const params = path.split(".").reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
-      // Other fields are missing on purpose; what is wrong with this one's kind is asked alone.
+      // Other fields are missing on purpose; only the issues of this field are checked.
       return short(operation, params).filter((line) => line.startsWith(`${path}: a whole number`));
     };
     const expected = [`${path}: a whole number from ${least} to ${most}`];
@@ -398,12 +398,12 @@ Deno.test("every bounded number takes both its limits and nothing beyond", pure,
   }
 });
 
-Deno.test("BOUNDS names every bounded number of the catalogue", pure, () => {
+Deno.test("BOUNDS lists every bounded number of the catalogue", pure, () => {
   const bounded = (operation: AnyOperation) => {
     const found: string[] = [];
     const walk = (fields: Readonly<Record<string, { type: unknown }>>, path: string) => {
       for (const [name, { type }] of Object.entries(fields)) {
-        // A value type tells its bounds by its name, and a record has fields of its own.
+        // The name of a value type contains its bounds, and a record has fields.
         const { name: kind, fields: inner } = type as { name?: string; fields?: typeof fields };
         if (inner !== undefined) walk(inner, `${path}${name}.`);
         else if (/^whole number -?\d/.test(kind ?? "")) found.push(`${operation.name} ${path}${name}`);
@@ -416,7 +416,7 @@ Deno.test("BOUNDS names every bounded number of the catalogue", pure, () => {
   assertEquals([...operations.values()].flatMap(bounded).sort(), named.sort());
 });
 
-Deno.test("lists take as many entries as the broker does, and not one more", pure, () => {
+Deno.test("lists accept as many entries as the broker, and not one more", pure, () => {
   const rows: [AnyOperation, path: string, most: number, of: (index: number) => unknown][] = [
     [orders.today, "orderIds", 100, (index) => `${index}`],
     [quotes.subscribe, "securities", 200, (index) => ({ type: "us-stock", symbol: `A${index}` })],
@@ -429,7 +429,7 @@ Deno.test("lists take as many entries as the broker does, and not one more", pur
   }
 });
 
-Deno.test("account.login never shows what it was given, however it was misspelt", pure, () => {
+Deno.test("account.login never shows the given value, even under a misspelt name", pure, () => {
   const rows = [
     issuesOf(account.login, { password: "" }),
     issuesOf(account.login, { password: 7391824 }),
@@ -445,7 +445,7 @@ Deno.test("account.login never shows what it was given, however it was misspelt"
   assertEquals(rows[1], [{ path: ["password"], value: "[secret]", expected: "text that is not empty" }]);
 });
 
-Deno.test("encodeParams() writes wire names, codes and fallbacks", pure, () => {
+Deno.test("encodeParams() returns wire names, codes and fallbacks", pure, () => {
   assertEquals(encodeParams(orders.place, { ...limitOrder, side: "short-open" }), {
     exchangeType: "K",
     stockCode: "00700.HK",
@@ -527,7 +527,7 @@ Deno.test("encodeParams() writes wire names, codes and fallbacks", pure, () => {
   );
 });
 
-Deno.test("encodeParams() writes amounts in plain digits, keeping the decimals as given", pure, () => {
+Deno.test("encodeParams() returns amounts in plain digits with the given decimals", pure, () => {
   const sent = (quantity: string, price: string) => {
     const { entrustAmount, entrustPrice } = encodeParams(orders.place, { ...limitOrder, quantity, price });
     return [entrustAmount, entrustPrice];
@@ -537,7 +537,7 @@ Deno.test("encodeParams() writes amounts in plain digits, keeping the decimals a
   assertEquals(sent("100", "350.20"), ["100", "350.20"]);
 });
 
-Deno.test("normalizeParams() takes the wire's spelling, ours and a mix of both", pure, () => {
+Deno.test("normalizeParams() accepts the wire's spelling, ours and a mix of both", pure, () => {
   const fields = orders.place.request.fields!;
   const wire = {
     exchangeType: "K",
@@ -570,7 +570,7 @@ Deno.test("normalizeParams() takes the wire's spelling, ours and a mix of both",
       limit: 5,
     },
   );
-  // What nobody described stays, so that the check that follows can name it.
+  // Unknown members stay, so that the next check can report them.
   assertEquals(normalizeParams(fields, { stockCod: "X" }), { stockCod: "X" });
   assertEquals(short(orders.place, normalizeParams(fields, { ...wire, entrustBs: "9" })), [
     'side: one of "buy", "sell", "short-close", "short-open"',
@@ -582,26 +582,26 @@ Deno.test("Params and Result follow from the catalogue", pure, () => {
   const order: Params<typeof orders.place> = limitOrder;
   // @ts-expect-error a quantity is a decimal as text, never a number
   const number: Params<typeof orders.place> = { ...limitOrder, quantity: 100 };
-  // @ts-expect-error the broker's spelling stays on the wire
+  // @ts-expect-error the broker's spelling is not accepted
   const spelling: Params<typeof orders.place> = { ...limitOrder, entrustBs: "1" };
   // @ts-expect-error a side is required
   const noSide: Params<typeof orders.place> = { ...limitOrder, side: undefined };
-  // @ts-expect-error what is sent is closed: an unlisted code cannot be sent
+  // @ts-expect-error an unlisted code cannot be sent
   const unlisted: Params<typeof orders.place> = { ...limitOrder, side: "unlisted:9" };
   // @ts-expect-error algorithmic orders buy or sell, and nothing else
   const side: Params<typeof algo.place>["side"] = "short-open";
-  // @ts-expect-error the trail of a sent order is measured in two ways alone
+  // @ts-expect-error an order can be sent with only two units of the trailing distance
   const trail: Params<typeof orders.place>["trailBy"] = "price";
 
   const answered: Result<typeof orders.place> = { orderId: "1" };
-  const read: Row<typeof orders.today>["side"] = "unlisted:9"; // what is read is open
+  const read: Row<typeof orders.today>["side"] = "unlisted:9"; // answers may contain unlisted codes
   // @ts-expect-error a price may be absent from an answer
   const price: string = ({} as Row<typeof orders.today>).price;
-  // @ts-expect-error there is no such field
+  // @ts-expect-error the field does not exist
   ({} as Row<typeof fills.today>).entrustPrice;
-  // @ts-expect-error so may a number: what did not come is not zero
+  // @ts-expect-error a number may be absent too: a missing value is not zero
   const volume: string = ({} as Row<typeof quotes.latest>).volume;
-  const page: Row<typeof conditionalOrders.today>["orderId"] = "1"; // rows of a page, too
+  const page: Row<typeof conditionalOrders.today>["orderId"] = "1"; // also for rows of a page
   assertEquals(
     [order, number, spelling, noSide, unlisted, side, trail, answered, read, price, volume, page].length,
     12,

@@ -15,10 +15,10 @@ const row =
   '{"stockCode":"AAPL","entrustBs":"1","entrustId":"8","entrustPrice":12345678901234567890.50,"matchNo":7}';
 const params = { market: "us", from: "2025-08-15", to: "2025-08-15", limit: 3, cursor: "0" } as const;
 
-/** A client whose every answer has this data. */
+/** Returns a client whose answers all have this data. */
 const answering = (data: string) => createClient(memory(() => `{"ok":true,"err":"","data":${data}}`));
 
-Deno.test("wireOf() returns a row as the broker sent it to a call that asked for it, and to no other one", async () => {
+Deno.test("wireOf() returns the broker's row only for a call that requested it", async () => {
   for (const data of [`{"data":[${row}]}`, `[${row}]`, `{"data":{"data":[${row}]}}`, row]) {
     await using client = answering(data);
     const [kept] = await client.call(orders.history, params, { keepWire: "members" });
@@ -28,14 +28,14 @@ Deno.test("wireOf() returns a row as the broker sent it to a call that asked for
   }
 });
 
-Deno.test("wireOf() returns rows of lists with counters beside them", async () => {
+Deno.test("wireOf() returns rows of lists that have page counters", async () => {
   await using client = answering(`{"data":[${row}],"curPageNo":1,"lastPage":1}`);
   const range = { from: params.from, to: params.to, page: 1, limit: 3 };
   const { rows } = await client.call(futures.fillsHistory, range, { keepWire: "members" });
   assertEquals(rows.map((each) => wireOf(each)?.matchNo), [7]);
 });
 
-Deno.test("wireOf() keeps every digit of a number on request, and leaves our row as it is", async () => {
+Deno.test("wireOf() keeps every digit of a number on request, and does not change our row", async () => {
   await using client = answering(`[${row}]`);
   const [digits] = await client.call(orders.history, params, { keepWire: "digits" });
   assertEquals(JSON.stringify(wireOf(digits!)), row);
@@ -43,7 +43,7 @@ Deno.test("wireOf() keeps every digit of a number on request, and leaves our row
   assertEquals(JSON.stringify(digits), JSON.stringify(plain));
 });
 
-Deno.test("eachUnknown() names members that no field has, inner ones by their path, and no empty ones", () => {
+Deno.test("eachUnknown() reports unknown members that are not empty, with their path", () => {
   const found: [string, unknown][] = [];
   const wire = {
     stockCode: "AAPL",
@@ -58,7 +58,7 @@ Deno.test("eachUnknown() names members that no field has, inner ones by their pa
   assertEquals(found, [["fareVo.fare10", "2.00"], ["matchNo", 7], ["tags", ["a"]]]);
 });
 
-Deno.test("wireAnswerOf() returns the whole answer, and unknownMembers() counts what the catalogue does not know", async () => {
+Deno.test("wireAnswerOf() returns the whole answer, and unknownMembers() counts unknown members", async () => {
   const cases: [AnyOperation, string, [string, number][]][] = [
     [orders.history, `{"data":[${row},${row}],"next":5}`, [["matchNo", 2]]],
     [account.funds, '{"assetBalance":"1.00","bonus":"2.00","empty":""}', [["bonus", 1]]],
@@ -67,7 +67,7 @@ Deno.test("wireAnswerOf() returns the whole answer, and unknownMembers() counts 
       ["ticker.seq", 2],
       ["delay", 1],
     ]],
-    // The control: nothing that is unknown.
+    // Control: an answer without unknown members.
     [account.maxSell, '{"data":7}', []],
   ];
   for (const [operation, data, expected] of cases) {
@@ -81,10 +81,10 @@ Deno.test("wireAnswerOf() returns the whole answer, and unknownMembers() counts 
   }
 });
 
-Deno.test("over the socket, fields without a definition are kept under their numbers", async () => {
+Deno.test("over the socket, undefined fields are kept under their numbers", async () => {
   const messages = await loadMessages();
   const known = messages.encode("OrderVo", { stockCode: "AAPL", entrustBs: "1", entrustId: "8" });
-  // Field 90 is a text, 91 the whole number 300, 92 a double; 92 comes twice.
+  // Field 90 is a text, 91 the whole number 300, 92 a double; 92 is repeated.
   const double = new Uint8Array([0xe1, 0x05, ...new Uint8Array(new Float64Array([1.5]).buffer)]);
   const unknown = new Uint8Array([0xd2, 0x05, 2, 0x68, 0x69, 0xd8, 0x05, 0xac, 0x02, ...double, ...double]);
   const order = new Uint8Array([...known, ...unknown]);
@@ -112,6 +112,6 @@ Deno.test("over the socket, fields without a definition are kept under their num
     }],
   });
   assertEquals([...unknownMembers(orders.today, wireAnswerOf(answer))], [["#90", 1], ["#91", 1], ["#92", 1]]);
-  // Who does not ask for them does not pay for them.
+  // Calls that do not request them skip the work.
   assertEquals(wireAnswerOf(decodeAnswer(context, response, { messages })), undefined);
 });

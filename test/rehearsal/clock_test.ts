@@ -1,10 +1,10 @@
 import { assertEquals } from "@std/assert";
-import { Baton, Work } from "../../lib/rehearsal/baton.ts";
+import { Turn, Work } from "../../lib/rehearsal/turn.ts";
 import { Script } from "../../lib/rehearsal/script.ts";
 import { Timers } from "../../lib/rehearsal/timers.ts";
 import { VirtualMachine } from "../../lib/rehearsal/virtual_machine.ts";
 
-const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
+const nextTurn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
 
 Deno.test("Timers go off in order of time, and those of one instant in the order in which they were set", () => {
   const timers = new Timers();
@@ -60,39 +60,39 @@ Deno.test("VirtualMachine draws the same numbers from the same seed", () => {
   assertEquals(draw(7)[0] === draw(8)[0], false);
 });
 
-Deno.test("Baton has one holder at a time, in the order in which it was wanted", async () => {
-  const baton = new Baton();
+Deno.test("Turn belongs to one step at a time, in the order of the requests", async () => {
+  const turn = new Turn();
   const order: string[] = [];
   // The first takes longest; the others must not overtake each other.
   const work = async (name: string, ms: number) => {
-    await baton.take();
+    await turn.take();
     order.push(`${name} begins`);
     await new Promise((resolve) => setTimeout(resolve, ms));
     order.push(`${name} ends`);
-    baton.giveBack();
+    turn.end();
   };
   const all = Promise.all([work("a", 20), work("b", 0), work("c", 5)]);
-  await turn();
-  assertEquals(baton.isFree, false);
-  await baton.free();
+  await nextTurn();
+  assertEquals(turn.isFree, false);
+  await turn.free();
   assertEquals(order, ["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
-  assertEquals(baton.isFree, true);
+  assertEquals(turn.isFree, true);
   await all;
 });
 
-Deno.test("Work gives the baton back while it only waits, and takes it for a call beside a wait", async () => {
-  const baton = new Baton();
-  const work = new Work(baton);
+Deno.test("Work ends its turn while it only waits, and takes the turn for a call during a wait", async () => {
+  const turn = new Turn();
+  const work = new Work(turn);
   const [wake, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const seen: [string, boolean][] = [];
-  const see = (name: string) => void seen.push([name, baton.isFree]);
+  const see = (name: string) => void seen.push([name, turn.isFree]);
   const done = work.do(async () => {
     see("begins");
     const waiting = work.idle(() => wake.promise);
-    await turn();
+    await nextTurn();
     see("waits");
     const call = work.call(() => answer.promise);
-    await turn();
+    await nextTurn();
     see("waits and calls");
     answer.resolve();
     await call;
@@ -113,12 +113,12 @@ Deno.test("Work gives the baton back while it only waits, and takes it for a cal
   ]);
 });
 
-Deno.test("Work that throws gives the baton back", async () => {
-  const baton = new Baton();
-  const failed = await new Work(baton).do(() => Promise.reject(new TypeError("no"))).catch(({ message }) =>
+Deno.test("Work that throws ends its turn", async () => {
+  const turn = new Turn();
+  const failed = await new Work(turn).do(() => Promise.reject(new TypeError("no"))).catch(({ message }) =>
     message
   );
-  assertEquals([failed, baton.isFree], ["no", true]);
+  assertEquals([failed, turn.isFree], ["no", true]);
 });
 
 Deno.test("Script plays cues in order of time, those of one instant as they were added", () => {

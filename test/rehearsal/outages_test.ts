@@ -1,6 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { planOutages, readOutages } from "../../lib/rehearsal/outages.ts";
-import { RecipeError } from "../../lib/steps/mod.ts";
+import { RecipeError } from "../../lib/recipes/mod.ts";
 
 const days = { from: Date.parse("2025-01-01T00:00:00Z"), to: Date.parse("2025-12-31T23:59:59Z") };
 const options = { recipes: ["eod", "watch"], ...days };
@@ -41,7 +41,7 @@ Deno.test("readOutages() tells everything that is wrong with its place and what 
 - { at: 2025-03-05T09:00+08:00, what: kill, four: 3h }
 `),
     [
-      '2:9: 0.at: expected an instant with its offset, such as "2025-03-05T09:00+08:00"',
+      '2:9: 0.at: expected a time with a UTC offset, such as "2025-03-05T09:00+08:00"',
       '3:38: 1.for: expected a span of time such as "45m", "1h30m" or "90s"',
       '3:53: 1.what: expected one of "scheduler-down", "kill", "machine-asleep", "gateway-down", ' +
       '"gateway-slow", "busy", "login-expired", "displaced", "clock-jump", "pause", "resume"; did you mean "gateway-down"?',
@@ -59,16 +59,16 @@ Deno.test("readOutages() tells everything that is wrong with its place and what 
 - { at: 2025-03-05T09:00+08:00, what: gateway-slow, for: 2h, by: -2s }
 `),
     [
-      "2:9: 0.at: it lies outside the days of the rehearsal",
+      "2:9: 0.at: it is outside the days of the rehearsal",
       '3:39: 1.what: "gateway-down" needs "for", such as for: 3h',
       '4:39: 2.what: "clock-jump" needs "by", such as by: -2h',
       '5:54: 3.recipe: there is no recipe "end-of-day"; there are eod, watch',
-      '6:53: 4.recipe: "kill" takes none',
-      '6:62: 4.by: "kill" takes none',
-      '6:75: 4.catchUp: "kill" takes none',
+      '6:53: 4.recipe: "kill" has no "recipe"',
+      '6:62: 4.by: "kill" has no "by"',
+      '6:75: 4.catchUp: "kill" has no "catchUp"',
       '7:39: 5.what: "resume" needs "recipe"',
-      '7:52: 5.for: "resume" takes none',
-      "8:66: 6.by: an answer cannot come before its question",
+      '7:52: 5.for: "resume" has no "for"',
+      "8:66: 6.by: the delay of an answer cannot be negative",
     ],
   );
 });
@@ -80,7 +80,7 @@ Deno.test("readOutages() refuses two of a kind at one time, and broken YAML", ()
 - { at: 2025-03-05T11:00+08:00, what: kill }
 - { at: 2025-03-05T12:00+08:00, what: kill }
 `),
-    ["3:9: 1.at: it begins before the one of this kind before it has ended"],
+    ["3:9: 1.at: it begins before the end of the previous outage of the same part"],
   );
   assertEquals(problemsOf("- { at: 1")[0]?.slice(0, 2), "1:");
   assertEquals(problemsOf("at: 2025"), ["1:1: expected a list"]);

@@ -49,8 +49,8 @@ Deno.test("rehearse() is told apart from the report of a recipe whose schedule w
     "    2025-12-25 Thu  skipped, holiday: cancel-at-close",
     "    2025-12-26 Fri  skipped, holiday: cancel-at-close",
     "",
-    "- 5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages",
-    "+ 5 slots, 2 ran well, 0 failed, 3 skipped, 0 messages",
+    "- 5 slots, 3 succeeded, 0 failed, 2 skipped, 0 messages",
+    "+ 5 slots, 2 succeeded, 0 failed, 3 skipped, 0 messages",
   ]);
   await Deno.remove(folder, { recursive: true });
 });

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { Ledger } from "../../lib/runner/ledger.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import { type Outage, rehearse, reportLines } from "../../lib/rehearsal/mod.ts";
-import { RecipeError } from "../../lib/steps/mod.ts";
+import { RecipeError } from "../../lib/recipes/mod.ts";
 import { amiss, compiled, FUNDS, rehearsed, sectionOf } from "./support.ts";
 
 const outage = (at: string, what: Outage["what"], more: Partial<Outage> = {}): Outage => ({
@@ -34,7 +34,7 @@ Deno.test("rehearse() tells each slot of a week with a half-day and holidays", a
     "  2025-12-25 Thu  skipped, holiday: funds",
     "  2025-12-26 Fri  skipped, holiday: funds",
     "",
-    "5 slots, 3 ran well, 0 failed, 2 skipped, 0 messages",
+    "5 slots, 3 succeeded, 0 failed, 2 skipped, 0 messages",
   ]);
 });
 
@@ -50,7 +50,7 @@ steps:
   );
   // At 02:00 of the 9th clocks go to 03:00, which is 07:00 UTC.
   assertEquals(sectionOf(result, "half-days and clock changes"), [
-    "2025-03-09 Sun  America/New_York clocks go on by 1h",
+    "2025-03-09 Sun  America/New_York clocks go forward by 1h",
     "  nightly (main) 02:30 does not exist: it runs at 2025-03-09T07:00:00Z",
   ]);
   assertEquals(result.recipes.map(({ slots, ok }) => [slots, ok]), [[3, 3]]);
@@ -86,21 +86,23 @@ schedule: { every: 7m, while: XHKG.open..XHKG.close, jitter: 90s }
 steps:
   - { id: keep, uses: keep-login, with: { market: hk, life: 30m } }
 `;
-  const ledger = await Deno.makeTempFile();
-  await Deno.remove(ledger);
-  const result = await rehearsed([deadline, login], ["2025-03-05", "2025-03-05"], { ledger });
+  const store = await Deno.makeTempFile();
+  await Deno.remove(store);
+  const result = await rehearsed([deadline, login], ["2025-03-05", "2025-03-05"], { store });
   assertEquals(amiss(result), []);
   assertEquals(result.recipes.map(({ recipe, slots, ok }) => [recipe, slots, ok]), [
     ["login", 55, 55],
     ["tight", 79, 79],
   ]);
-  using kept = new Ledger(ledger);
-  const late = kept.all("select run_key, started_at - due_at as late from run where started_at <> due_at");
+  await using kept = await openSqlite(store);
+  const late = await kept.all(
+    "select run_key, started_at - due_at as late from run where started_at <> due_at",
+  );
   assertEquals(late, []);
-  await Deno.remove(ledger);
+  await Deno.remove(store);
 });
 
-Deno.test("rehearse() takes the scheduler down and starts it anew on its ledger", async () => {
+Deno.test("rehearse() takes the scheduler down and starts it anew on its store", async () => {
   const result = await afternoon(outage("03-05T13:55", "scheduler-down", { for: "1h" }));
   // 14:00 to 14:50 were missed; the grace is two minutes.
   assertEquals(amiss(result), ["2025-03-05 Wed  skipped, misfire: watch x6"]);
@@ -108,8 +110,8 @@ Deno.test("rehearse() takes the scheduler down and starts it anew on its ledger"
 
 Deno.test("rehearse() kills the process in the middle of a run, which is taken over", async () => {
   const result = await afternoon(outage("03-05T13:55", "kill", { for: "1m" }));
-  assertEquals(amiss(result), ["2025-03-05 Wed  ran well at attempt 2: watch"]);
-  assertEquals(sectionOf(result, "noticed by the scheduler"), [
+  assertEquals(amiss(result), ["2025-03-05 Wed  succeeded at attempt 2: watch"]);
+  assertEquals(sectionOf(result, "scheduler events"), [
     "2025-03-05T06:01:00Z  watch/main/2025-03-05T06:00:00Z was taken over: due",
   ]);
 });
@@ -153,9 +155,9 @@ Deno.test("rehearse() ends the login: once it is made anew, and for a while it c
 
 Deno.test("rehearse() sets the wall clock, which the scheduler notices and which repeats nothing", async () => {
   const result = await afternoon(outage("03-05T14:05", "clock-jump", { by: "-30m", for: "1h" }));
-  assertEquals(sectionOf(result, "noticed by the scheduler"), [
+  assertEquals(sectionOf(result, "scheduler events"), [
     "2025-03-05T06:05:00Z  the clock was set back by 30m",
-    "2025-03-05T07:05:00Z  the clock was set on by 30m",
+    "2025-03-05T07:05:00Z  the clock was set forward by 30m",
   ]);
   // From 14:35 true time the wall clock comes past 14:05 again, at 15:05 it shows 14:35 and is set right: the slots
   // of 14:40 to 15:00 are missed.
@@ -166,8 +168,8 @@ Deno.test("rehearse() sets the wall clock, which the scheduler notices and which
 Deno.test("rehearse() lets the machine sleep, and wakes it late", async () => {
   const result = await afternoon(outage("03-05T14:05", "machine-asleep", { for: "1h" }));
   assertEquals(amiss(result), ["2025-03-05 Wed  skipped, misfire: watch x6"]);
-  assertEquals(sectionOf(result, "noticed by the scheduler"), [
-    "2025-03-05T07:05:00Z  the clock was set on by 1h",
+  assertEquals(sectionOf(result, "scheduler events"), [
+    "2025-03-05T07:05:00Z  the clock was set forward by 1h",
   ]);
 });
 
@@ -191,15 +193,15 @@ steps:
 `;
   const now = performance.now();
   const path = await Deno.makeTempDir();
-  const result = await rehearsed([waits, WATCH], ["2025-03-05", "2025-03-05"], { ledger: `${path}/test.db` });
+  const result = await rehearsed([waits, WATCH], ["2025-03-05", "2025-03-05"], { store: `${path}/test.db` });
   assert(performance.now() - now < 20_000, "six and a half hours pass at once");
   assertEquals(result.recipes.map(({ recipe, slots, ok }) => [recipe, slots, ok]), [["waits", 1, 1], [
     "watch",
     19,
     19,
   ]]);
-  using ledger = new (await import("../../lib/runner/ledger.ts")).Ledger(`${path}/test.db`);
-  const row = ledger.get<{ took: number }>(
+  await using store = await openSqlite(`${path}/test.db`);
+  const row = await store.get<{ took: number }>(
     "select finished_at - started_at as took from run where recipe = 'waits'",
   );
   assertEquals(row?.took, 6.5 * 3_600_000);
@@ -232,7 +234,9 @@ steps:
   const result = await rehearsed(records, ["2025-03-05", "2025-03-06"], {
     outages: [outage("03-05T10:00", "gateway-down", { for: "1h" })],
   });
-  assertEquals(amiss(result), ['2025-03-05 Wed  failed at "watch" (something does not add up): records']);
+  assertEquals(amiss(result), [
+    '2025-03-05 Wed  failed at "watch" (the step reported a problem: its output has "ok": false): records',
+  ]);
 });
 
 Deno.test("rehearse() takes no account of how long a step really takes", async () => {

@@ -9,7 +9,7 @@ import {
   type RehearseOptions,
   reportLines,
 } from "../../lib/rehearsal/mod.ts";
-import { type CompiledRecipe, compileRecipe } from "../../lib/steps/mod.ts";
+import { type CompiledRecipe, compileRecipe } from "../../lib/recipes/mod.ts";
 
 /** Compiles recipes as they stood before the days that are rehearsed. */
 export async function compiled(...texts: string[]): Promise<CompiledRecipe[]> {
@@ -35,7 +35,7 @@ export function sectionOf(result: RehearsalResult, title: string): string[] {
   return lines.slice(start, lines.indexOf("", start)).map((line) => line.slice(2));
 }
 
-/** What is no plain success. */
+/** Returns the lines about slots that did not simply succeed. */
 export const amiss = (result: RehearsalResult): string[] => sectionOf(result, "not a plain success");
 
 export const FUNDS = `

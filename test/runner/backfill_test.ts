@@ -1,7 +1,7 @@
-import { assertEquals, assertThrows } from "@std/assert";
-import { backfill, openSlot, planBackfill, rerun } from "../../lib/runner/backfill.ts";
-import { pauseRecipe, resumeRecipe } from "../../lib/runner/pausing.ts";
-import type { StepContext } from "../../lib/steps/compiled.ts";
+import { assertEquals, assertRejects } from "@std/assert";
+import { backfill, openSlot, planBackfill, rerun } from "../../lib/runner/schedule/backfill.ts";
+import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
+import type { StepContext } from "../../lib/recipes/compiled.ts";
 import { bench, close45, DAY, every, HOUR, MINUTE, recipe, runsOf, step } from "./support.ts";
 
 const christmas = { from: "2025-12-20", to: "2025-12-29", drawTraceId: () => "1" };
@@ -14,16 +14,16 @@ Deno.test("planBackfill() names what would run, what stays, and days without a s
       { ...close45, id: "wall", at: { time: "16:45" } },
     ],
   });
-  using b = bench({ start: "2025-12-22T00:00Z", recipes: [eod] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [eod] });
+  await b.scheduler.start();
   await b.host.pass(DAY);
   await b.scheduler.stop();
-  assertEquals(runsOf(b.ledger), [
+  assertEquals(await runsOf(b.store), [
     "eod/late/2025-12-22 ok live",
     "eod/wall/2025-12-22 skipped duplicate_slot live",
   ]);
   b.host.jump(7 * DAY + 12 * HOUR);
-  const plan = planBackfill(b.ledger, eod, { ...christmas, mode: "missing", now: b.host.now() });
+  const plan = await planBackfill(b.store, eod, { ...christmas, mode: "missing", now: b.host.now() });
   assertEquals(plan.slots.map(({ day, run, was }) => [day, run.runKey, was]), [
     ["2025-12-23", "eod/late/2025-12-23", undefined],
     ["2025-12-24", "eod/late/2025-12-24", undefined],
@@ -44,7 +44,7 @@ Deno.test("planBackfill() names what would run, what stays, and days without a s
     "2025-12-25",
     "2025-12-26",
   ]);
-  assertEquals(runsOf(b.ledger).length, 2, "nothing was written");
+  assertEquals((await runsOf(b.store)).length, 2, "nothing was written");
 });
 
 Deno.test("a run of the past sees its own slot and session, and so does a recipe within it", async () => {
@@ -61,24 +61,24 @@ Deno.test("a run of the past sees its own slot and session, and so does a recipe
       step({ id: "b", run: ({ runRecipe }) => runRecipe("inner", {}) }),
     ],
   });
-  using b = bench({ start: "2026-03-02T12:00Z", recipes: [inner, outer] });
+  await using b = await bench({ start: "2026-03-02T12:00Z", recipes: [inner, outer] });
   const options = { from: "2025-12-24", to: "2025-12-24", mode: "missing" as const, drawTraceId: () => "1" };
-  assertEquals(backfill(b.ledger, outer, { ...options, now: b.host.now() }), ["outer/s1/2025-12-24"]);
+  assertEquals(await backfill(b.store, outer, { ...options, now: b.host.now() }), ["outer/s1/2025-12-24"]);
   await b.scheduler.drain();
   assertEquals(seen, [
     ["outer", "2025-12-24T04:45:00Z", "2025-12-24", true, "2025-12-23"],
     ["inner", "2025-12-24T04:45:00Z", "2025-12-24", true, "2025-12-23"],
   ]);
   // From the start means the inner one too.
-  rerun(b.ledger, { runKey: "outer/s1/2025-12-24", fromStart: true, now: b.host.now() });
+  await rerun(b.store, { runKey: "outer/s1/2025-12-24", fromStart: true, now: b.host.now() });
   await b.scheduler.drain();
   assertEquals(seen.length, 4);
 });
 
-Deno.test("planBackfill() refuses what writes, keeps logins, lies ahead or lies outside the calendar", () => {
-  using b = bench({ start: "2025-12-22T12:00Z", recipes: [] });
-  const plan = (given: Parameters<typeof recipe>[0], from: string, to: string) => () =>
-    planBackfill(b.ledger, recipe(given), {
+Deno.test("planBackfill() refuses what writes, keeps logins, lies ahead or lies outside the calendar", async () => {
+  await using b = await bench({ start: "2025-12-22T12:00Z", recipes: [] });
+  const plan = (given: Parameters<typeof recipe>[0], from: string, to: string) => async () =>
+    await planBackfill(b.store, recipe(given), {
       from,
       to,
       mode: "all",
@@ -86,16 +86,24 @@ Deno.test("planBackfill() refuses what writes, keeps logins, lies ahead or lies 
       drawTraceId: () => "1",
     });
   const week = ["2025-12-15", "2025-12-19"] as const;
-  assertThrows(plan({ class: "write" }, ...week), TypeError, "the past cannot be traded");
-  assertThrows(plan({ class: "keep-alive" }, ...week), TypeError, "it keeps a login alive");
-  assertThrows(plan({ schedules: [] }, ...week), TypeError, "it has no schedule");
-  assertThrows(plan({}, "2025-12-19", "2025-12-15"), RangeError, "the last day comes before the first");
-  assertThrows(plan({}, "2025-12-19", "2025-12-23"), RangeError, "still to come, and today is 2025-12-22");
-  assertThrows(plan({}, "2009-12-19", "2010-12-23"), RangeError, "the calendar of XHKG covers ");
-  assertThrows(
+  await assertRejects(plan({ class: "write" }, ...week), TypeError, "the past cannot be traded");
+  await assertRejects(plan({ class: "keep-alive" }, ...week), TypeError, "it keeps a login alive");
+  await assertRejects(plan({ schedules: [] }, ...week), TypeError, "it has no schedule");
+  await assertRejects(
+    plan({}, "2025-12-19", "2025-12-15"),
+    RangeError,
+    "the last day comes before the first",
+  );
+  await assertRejects(
+    plan({}, "2025-12-19", "2025-12-23"),
+    RangeError,
+    "the last day is in the future; today is 2025-12-22",
+  );
+  await assertRejects(plan({}, "2009-12-19", "2010-12-23"), RangeError, "the calendar of XHKG covers ");
+  await assertRejects(
     plan({ schedules: [every(HOUR)] }, "2005-12-19", "2025-12-19"),
     RangeError,
-    "more than 3660 days",
+    "the span is longer than 3660 days",
   );
 });
 
@@ -108,17 +116,21 @@ Deno.test("openSlot() takes what a stop has given back, and nothing that others 
       }),
     ],
   });
-  using b = bench({ start: "2025-12-24T12:00Z", recipes: [hang] });
+  await using b = await bench({ start: "2025-12-24T12:00Z", recipes: [hang] });
   const options = { from: "2025-12-23", to: "2025-12-23", mode: "missing" as const, drawTraceId: () => "1" };
-  const plan = () => planBackfill(b.ledger, hang, { ...options, now: b.host.now() });
-  const [slot] = plan().slots;
-  const open = () => openSlot(b.ledger, slot!, { mode: "missing", now: b.host.now() }); // the plan has one
-  assertEquals(open(), true);
-  b.scheduler.start();
+  const plan = async () => await planBackfill(b.store, hang, { ...options, now: b.host.now() });
+  const [slot] = (await plan()).slots;
+  const open = async () => await openSlot(b.store, slot!, { mode: "missing", now: b.host.now() }); // the plan has one
+  assertEquals(await open(), true);
+  await b.scheduler.start();
   await b.host.pass(MINUTE);
-  assertEquals([runsOf(b.ledger), open(), plan().slots], [["eod/s1/2025-12-23 running backfill"], false, []]);
+  assertEquals([await runsOf(b.store), await open(), (await plan()).slots], [
+    ["eod/s1/2025-12-23 running backfill"],
+    false,
+    [],
+  ]);
   await b.scheduler.stop();
-  assertEquals([runsOf(b.ledger), plan().slots.length, open()], [
+  assertEquals([await runsOf(b.store), (await plan()).slots.length, await open()], [
     ["eod/s1/2025-12-23 due stopped backfill"],
     1,
     true,
@@ -133,38 +145,38 @@ Deno.test("rerun() keeps what ended well, refuses a day without a session, and t
       step({ id: "b", run: () => (++second === 1 ? Promise.reject(new Error("no")) : Promise.resolve()) }),
     ],
   });
-  using b = bench({ start: "2025-12-24T00:00Z", recipes: [flaky] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-24T00:00Z", recipes: [flaky] });
+  await b.scheduler.start();
   await b.host.pass(2 * DAY);
   const again = { fromStart: false, now: b.host.now() };
-  assertEquals(rerun(b.ledger, { ...again, runKey: "eod/s1/2025-12-24" }), true);
+  assertEquals(await rerun(b.store, { ...again, runKey: "eod/s1/2025-12-24" }), true);
   await b.host.pass(MINUTE);
   await b.scheduler.stop();
-  assertEquals([first, second, runsOf(b.ledger)[0]], [1, 2, "eod/s1/2025-12-24 ok backfill"]);
-  assertThrows(
-    () => rerun(b.ledger, { ...again, runKey: "eod/s1/2025-12-25" }),
+  assertEquals([first, second, (await runsOf(b.store))[0]], [1, 2, "eod/s1/2025-12-24 ok backfill"]);
+  await assertRejects(
+    async () => await rerun(b.store, { ...again, runKey: "eod/s1/2025-12-25" }),
     TypeError,
     "its exchange was closed on that day",
   );
-  assertEquals(rerun(b.ledger, { ...again, runKey: "eod/s1/2020-01-01" }), false);
+  assertEquals(await rerun(b.store, { ...again, runKey: "eod/s1/2020-01-01" }), false);
 });
 
 Deno.test("resumeRecipe() with catchUp takes up what the misfire policy would, newest of them", async () => {
   const eod = recipe({ misfire: { graceMs: 15 * MINUTE, action: "all", max: 2 } });
-  using b = bench({ start: "2025-12-08T00:00Z", recipes: [eod] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [eod] });
+  await b.scheduler.start();
   await b.host.pass(DAY);
-  pauseRecipe(b.ledger, "eod", { why: "away", now: b.host.now() });
+  await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
   await b.host.pass(3 * DAY);
   const now = b.host.now();
   const listing = { now, loadedAt: now, lookbackMs: 14 * DAY, drawTraceId: () => "1" };
-  assertEquals(resumeRecipe(b.ledger, eod, { ...listing, catchUp: true }), [
+  assertEquals(await resumeRecipe(b.store, eod, { ...listing, catchUp: true }), [
     "eod/s1/2025-12-10",
     "eod/s1/2025-12-11",
   ]);
   await b.host.pass(HOUR);
   await b.scheduler.stop();
-  assertEquals(runsOf(b.ledger), [
+  assertEquals(await runsOf(b.store), [
     "eod/s1/2025-12-08 ok live",
     "eod/s1/2025-12-09 skipped paused live",
     "eod/s1/2025-12-10 ok catchup",

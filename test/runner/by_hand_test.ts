@@ -1,22 +1,22 @@
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { rerun } from "../../lib/runner/backfill.ts";
-import { type Claimer, claimRun } from "../../lib/runner/claims.ts";
-import { recoverExpired } from "../../lib/runner/recovery.ts";
-import { pauseRecipe } from "../../lib/runner/pausing.ts";
-import type { Surroundings } from "../../lib/runner/run.ts";
-import { runKey, runManual } from "../../lib/runner/script.ts";
-import { silentSince } from "../../lib/runner/silent.ts";
-import { findRun } from "../../lib/runner/run_rows.ts";
-import { addManualRun } from "../../lib/runner/starts.ts";
-import type { CompiledRecipe } from "../../lib/steps/compiled.ts";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { rerun } from "../../lib/runner/schedule/backfill.ts";
+import { type Claimer, claimRun } from "../../lib/runner/claims/claims.ts";
+import { recoverExpired } from "../../lib/runner/claims/recovery.ts";
+import { pauseRecipe } from "../../lib/runner/claims/decisions.ts";
+import type { RunDeps } from "../../lib/runner/deps.ts";
+import { runKey, runManual } from "../../lib/runner/run/script.ts";
+import { unresponsiveSince } from "../../lib/runner/explain/advice.ts";
+import { findRun } from "../../lib/runner/queries/runs.ts";
+import { addManualRun } from "../../lib/runner/schedule/starts.ts";
+import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
 import { type Bench, bench, MINUTE, orders, recipe, runsOf, step } from "./support.ts";
 
 const claimer: Claimer = { holder: "hand", leaseMs: 30_000, accountOf: () => "default" };
 const start = "2025-12-22T02:00Z";
 
-function surroundingsOf({ ledger, host, redactor, events }: Bench): Surroundings {
+function depsOf({ store, host, redactor, events }: Bench): RunDeps {
   return {
-    ledger,
+    store,
     host,
     redactor,
     out: "out",
@@ -30,10 +30,10 @@ const waits = ({ signal }: { signal: AbortSignal }) =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
 /** A run by hand whose process dies at once. */
-function dead(b: Bench, about: CompiledRecipe): string {
-  const { ledger, host } = b;
-  const key = addManualRun(ledger, about, { id: "1", now: host.now(), drawTraceId: () => "1" });
-  ledger.run(
+async function dead(b: Bench, about: CompiledRecipe): Promise<string> {
+  const { store, host } = b;
+  const key = await addManualRun(store, about, { id: "1", now: host.now(), drawTraceId: () => "1" });
+  await store.run(
     "update run set state = 'running', holder = 'dead', lease_until = ?, started_at = ? where run_key = ?",
     host.now() + 30_000,
     host.now(),
@@ -42,13 +42,13 @@ function dead(b: Bench, about: CompiledRecipe): string {
   return key;
 }
 
-Deno.test("runManual() tells at a stop what the ledger holds in the end", async () => {
+Deno.test("runManual() tells at a stop what the store holds in the end", async () => {
   const slow = recipe({ schedules: [], steps: [step({ run: waits })] });
-  using b = bench({ start, recipes: [] });
+  await using b = await bench({ start, recipes: [] });
   const stop = new AbortController();
   const ended: string[] = [];
   const running = runManual(slow, {
-    surroundings: { ...surroundingsOf(b), onEnd: (_recipe, { run_key }) => void ended.push(run_key) },
+    deps: { ...depsOf(b), onEnd: (_recipe, { run_key }) => void ended.push(run_key) },
     claimer,
     id: "1",
     stop: stop.signal,
@@ -66,7 +66,7 @@ Deno.test("runManual() tells at a stop what the ledger holds in the end", async 
   assertEquals(told, ["eod/m/1 cancelled stopped"]);
   // Whoever stopped it needs no notice of that.
   assertEquals(ended, []);
-  assertEquals(runsOf(b.ledger), ["eod/m/1 cancelled stopped manual"]);
+  assertEquals(await runsOf(b.store), ["eod/m/1 cancelled stopped manual"]);
 });
 
 Deno.test("rerun() takes over a run whose lease has run out, with what it had done, and none that is alive", async () => {
@@ -77,68 +77,71 @@ Deno.test("rerun() takes over a run whose lease has run out, with what it had do
       step({ id: "b", run: () => Promise.resolve(void done.push("b")) }),
     ],
   });
-  using b = bench({ start, recipes: [eod] });
-  const key = dead(b, eod);
+  await using b = await bench({ start, recipes: [eod] });
+  const key = await dead(b, eod);
   const about = () => ({ runKey: key, fromStart: false, now: b.host.now(), recipe: eod });
   b.host.jump(29_000);
-  assertEquals(rerun(b.ledger, about()), false);
-  assertEquals(silentSince(findRun(b.ledger, key)!, b.host.now()), undefined);
-  b.ledger.run(
+  assertEquals(await rerun(b.store, about()), false);
+  assertEquals(unresponsiveSince((await findRun(b.store, key))!, b.host.now()), undefined);
+  await b.store.run(
     `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, output, started_at)
       values (?, 'a', 0, 1, 'read', 'a', 'ok', 'null', 0)`,
     key,
   );
   b.host.jump(2_000);
-  assertEquals(silentSince(findRun(b.ledger, key)!, b.host.now()), Date.parse("2025-12-22T02:00:30Z"));
-  assertEquals(rerun(b.ledger, about()), true);
-  const { outcome } = await runKey(eod, key, { surroundings: surroundingsOf(b), claimer });
+  assertEquals(
+    unresponsiveSince((await findRun(b.store, key))!, b.host.now()),
+    Date.parse("2025-12-22T02:00:30Z"),
+  );
+  assertEquals(await rerun(b.store, about()), true);
+  const { outcome } = await runKey(eod, key, { deps: depsOf(b), claimer });
   assertEquals([outcome.state, done], ["ok", ["b"]]);
 });
 
 Deno.test("rerun() of a run that a dead process had begun from the start does every step anew", async () => {
   const done: string[] = [];
   const eod = recipe({ steps: [step({ id: "a", run: () => Promise.resolve(void done.push("a")) })] });
-  using b = bench({ start, recipes: [eod] });
-  const key = dead(b, eod);
-  b.ledger.run(
+  await using b = await bench({ start, recipes: [eod] });
+  const key = await dead(b, eod);
+  await b.store.run(
     `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, output, started_at)
       values (?, 'a', 0, 1, 'read', 'a', 'ok', 'null', 0)`,
     key,
   );
   b.host.jump(MINUTE);
-  assertEquals(rerun(b.ledger, { runKey: key, fromStart: true, now: b.host.now() }), true);
-  await runKey(eod, key, { surroundings: surroundingsOf(b), claimer });
+  assertEquals(await rerun(b.store, { runKey: key, fromStart: true, now: b.host.now() }), true);
+  await runKey(eod, key, { deps: depsOf(b), claimer });
   assertEquals(done, ["a"]);
 });
 
-Deno.test("rerun() parks a write whose process died at it, and says how to settle it", () => {
+Deno.test("rerun() parks a write whose process died at it, and says how to resolve it", async () => {
   const write = orders([]);
-  using b = bench({ start, recipes: [write] });
-  const key = dead(b, write);
-  b.ledger.run(
+  await using b = await bench({ start, recipes: [write] });
+  const key = await dead(b, write);
+  await b.store.run(
     `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
       values (?, 'one', 0, 1, 'write', 'one', 'begun', 0)`,
     key,
   );
   b.host.jump(MINUTE);
-  const error = assertThrows(
-    () => rerun(b.ledger, { runKey: key, fromStart: false, now: b.host.now(), recipe: write }),
+  const error = await assertRejects(
+    async () => await rerun(b.store, { runKey: key, fromStart: false, now: b.host.now(), recipe: write }),
     TypeError,
   );
-  assertStringIncludes(error.message, `hsgate settle ${key} ok|failed`);
-  assertEquals(runsOf(b.ledger), [`${key} waiting_recovery manual`]);
+  assertStringIncludes(error.message, `hsgate resolve ${key} ok|failed`);
+  assertEquals(await runsOf(b.store), [`${key} waiting_recovery manual`]);
 });
 
-Deno.test("recoverExpired() keeps to a pause", () => {
+Deno.test("recoverExpired() keeps to a pause", async () => {
   const eod = recipe();
-  using b = bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
-  b.scheduler.tick();
+  await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
+  await b.scheduler.tick();
   b.host.jump(MINUTE);
-  b.scheduler.tick();
+  await b.scheduler.tick();
   const key = "eod/s1/2025-12-22";
-  assertEquals(typeof claimRun(b.ledger, eod, key, claimer, b.host.now()), "object");
-  pauseRecipe(b.ledger, "eod", { why: "away", now: b.host.now() });
+  assertEquals(typeof await claimRun(b.store, eod, key, claimer, b.host.now()), "object");
+  await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
   b.host.jump(MINUTE);
-  assertEquals(recoverExpired(b.ledger, b.host.now()), [{ runKey: key, state: "skipped" }]);
-  assertEquals(runsOf(b.ledger), [`${key} skipped paused live`]);
+  assertEquals(await recoverExpired(b.store, b.host.now()), [{ runKey: key, state: "skipped" }]);
+  assertEquals(await runsOf(b.store), [`${key} skipped paused live`]);
 });

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import { postQuietly } from "../../lib/quiet_post.ts";
-import { Pinger, pingUrl } from "../../lib/runner/dead_man.ts";
+import { postQuietly } from "../../lib/transports/net/quiet_post.ts";
+import { Pinger, pingUrl } from "../../lib/runner/schedule/dead_man.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { bench, DAY, MINUTE, realHost, recipe, step } from "./support.ts";
 
@@ -64,8 +64,8 @@ Deno.test("Pinger tries again what failed for the moment, tells once that pings 
   assertEquals(hc.paths.length, 4); // 503 is asked again, 404 is not
   const host = new URL(hc.url).host;
   assertEquals(troubles, [
-    `pings of "eod" are not taken: ${host}: it answered 404`,
-    'pings of "eod" are taken again',
+    `cannot deliver pings for "eod": ${host}: it answered 404`,
+    'pings for "eod" are delivered again',
   ]);
   answers = [];
 });
@@ -93,7 +93,7 @@ Deno.test("Pinger says each minute that the scheduler is alive; a holiday is a s
     steps: [step({ run: () => Promise.reject(new Error("no")) })],
   });
   const made: { pinger?: Pinger } = {};
-  using b = bench({
+  await using b = await bench({
     start: "2025-12-24T08:00Z",
     recipes: [bad],
     onEvent: (event) => made.pinger?.onEvent(event),
@@ -106,7 +106,7 @@ Deno.test("Pinger says each minute that the scheduler is alive; a holiday is a s
     urlOf: () => Promise.resolve("https://hc.example/recipe"),
     aliveUrl: "https://hc.example/alive",
   });
-  b.scheduler.start();
+  await b.scheduler.start();
   await b.host.pass(3 * MINUTE);
   assertEquals(asked, Array(4).fill("/alive"));
   asked.length = 0;

@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { parseAllDocuments } from "yaml";
 import * as z from "zod";
-import { crontab, denoCron, type DeployOptions, kubernetes, systemd } from "../../lib/runner/deploy/mod.ts";
-import type { CompiledRecipe } from "../../lib/steps/compiled.ts";
+import { crontab, denoCron, type DeployOptions, kubernetes, systemd } from "../../lib/deploy/mod.ts";
+import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
 import manifests from "./kubernetes/manifests.schema.json" with { type: "json" };
 import { at, close45, HOUR, MINUTE, recipe, step, temporaryFolder } from "./support.ts";
 
@@ -11,7 +11,7 @@ const options: DeployOptions = {
   denoFlags: ["--allow-net", "--allow-read"],
   program: "/opt/hsgate/tasks/hsgate.ts",
   dir: "/srv/my recipes",
-  ledger: "/srv/ledger/hsgate.db",
+  store: "/srv/store/hsgate.db",
   fileOf: ({ file }) => `/srv/my recipes/${file}`,
   now: at("2025-08-15T02:30:00Z"),
 };
@@ -52,9 +52,8 @@ const run = "/usr/bin/deno run --allow-net --allow-read /opt/hsgate/tasks/hsgate
 
 Deno.test("crontab() asks date for the time of the exchange, so that it is right in any zone of the machine", () => {
   const [timed, reboot, ...more] = linesOf(crontab([eod], options).files[0]!.text);
-  const command =
-    `cd '/srv/my recipes' && ${run} '/srv/my recipes/eod.yaml' --ledger /srv/ledger/hsgate.db ` +
-    `--if-new --wait 900 >>/srv/ledger/hsgate.log 2>&1 || echo "hsgate: eod ended with $?, see "/srv/ledger/hsgate.log`;
+  const command = `cd '/srv/my recipes' && ${run} '/srv/my recipes/eod.yaml' --store /srv/store/hsgate.db ` +
+    `--if-new --wait 900 >>/srv/store/hsgate.log 2>&1 || echo "hsgate: eod ended with $?, see "/srv/store/hsgate.log`;
   assertEquals(
     timed,
     `*/15 * * * * case "$(TZ=Asia/Hong_Kong date +\\%u-\\%H\\%M)" in [1-5]-1245|[1-5]-1645) ${command};; esac`,
@@ -67,7 +66,7 @@ Deno.test("crontab() lets nothing make up for a recipe that writes, and says wha
   assertEquals(linesOf(text).map((line) => line.split(" cd ")[0]), [
     `*/15 * * * * case "$(TZ=Asia/Hong_Kong date +\\%u-\\%H\\%M)" in [1-5]-1145|[1-5]-1545)`,
   ]);
-  assertStringIncludes(text, "# It trades. Its ledger must stay");
+  assertStringIncludes(text, "# It trades. Its store must be durable");
   assertStringIncludes(text, "it writes, so a start more than 5 min late does nothing");
 });
 
@@ -110,7 +109,7 @@ Deno.test("crontab() writes a gate that a shell opens at the times of slots alon
 
 Deno.test("crontab() refuses a line that Debian's cron would cut, and a period that cron cannot follow", () => {
   const deep = { ...options, dir: `/srv/${"deep/".repeat(150)}x` };
-  assertThrows(() => crontab([eod], deep), TypeError, "and cron takes 998");
+  assertThrows(() => crontab([eod], deep), TypeError, "and cron accepts 998");
   const quick = recipe({ schedules: [{ id: "s", form: "every", everyMs: 30_000, jitterMs: 0 }] });
   assertThrows(() => crontab([quick], options), TypeError, 'Cannot start "eod" from outside every 30 s');
 });
@@ -133,7 +132,7 @@ Deno.test("systemd() writes a service and a timer for each recipe, and one servi
   ]);
   const settings = (name: string) => units.get(name)!.split("\n").filter((line) => /^\w+=/.test(line));
   assertEquals(settings("hsgate-eod.timer"), [
-    "Description=When hsgate runs eod",
+    "Description=Timer of hsgate recipe eod",
     "OnCalendar=Mon..Fri *-*-* 12:45:00 Asia/Hong_Kong",
     "OnCalendar=Mon..Fri *-*-* 16:45:00 Asia/Hong_Kong",
     "AccuracySec=1s",
@@ -146,9 +145,9 @@ Deno.test("systemd() writes a service and a timer for each recipe, and one servi
   for (
     const each of [
       "Type=oneshot",
-      `ExecStart=${run} "/srv/my recipes/eod.yaml" --ledger /srv/ledger/hsgate.db --if-new --wait 900`,
+      `ExecStart=${run} "/srv/my recipes/eod.yaml" --store /srv/store/hsgate.db --if-new --wait 900`,
       "WorkingDirectory=/srv/my recipes",
-      'ReadWritePaths="/srv/my recipes" /srv/ledger',
+      'ReadWritePaths="/srv/my recipes" /srv/store',
       "TimeoutStopSec=30",
       "TimeoutStartSec=4620", // an hour, the grace of a quarter, and two minutes
       "KillSignal=SIGTERM",
@@ -165,10 +164,10 @@ Deno.test("systemd() writes a service and a timer for each recipe, and one servi
 });
 
 Deno.test("systemd() leaves out for a user what a user's systemd may not do, and escapes % and $", () => {
-  const text = unitsOf([eod], true, { ledger: "/srv/100%/$a.db" }).get("hsgate-eod.service")!;
+  const text = unitsOf([eod], true, { store: "/srv/100%/$a.db" }).get("hsgate-eod.service")!;
   assert(!/^(User|ProtectSystem|PrivateTmp|After)=/m.test(text), text);
   assertStringIncludes(text, "EnvironmentFile=-%h/.config/hsgate/env");
-  assertStringIncludes(text, "--ledger /srv/100%%/$$a.db --if-new");
+  assertStringIncludes(text, "--store /srv/100%%/$$a.db --if-new");
 });
 
 /** Runs systemd-analyze, or returns nothing where there is none. */
@@ -242,7 +241,7 @@ const kube = (recipes: CompiledRecipe[], as: "jobs" | "scheduler" = "jobs") =>
   kubernetes(recipes, {
     ...options,
     dir: "/app",
-    ledger: "/data/hsgate.db",
+    store: "/data/hsgate.db",
     fileOf: ({ file }) => `/app/recipes/${file}`,
     image: "registry.example/hsgate:1",
     as,
@@ -268,7 +267,7 @@ Deno.test("kubernetes() writes manifests that fit Kubernetes' own schema, where 
     ["backoffLimit: 0", "backoffLimit: none"],
     ["timeZone:", "timezone:"],
     ["readOnlyRootFilesystem: true", "readOnlyRootFileSystem: true"],
-    ["claimName: hsgate-ledger", "claim: hsgate-ledger"],
+    ["claimName: hsgate-store", "claim: hsgate-store"],
   ] as const;
   for (const [from, to] of mutations) {
     const text = kube([eod]);
@@ -277,7 +276,7 @@ Deno.test("kubernetes() writes manifests that fit Kubernetes' own schema, where 
   }
 });
 
-Deno.test("kubernetes() maps grace, timeout, account of the ledger, and what a pod may do", () => {
+Deno.test("kubernetes() maps grace, timeout, account of the store, and what a pod may do", () => {
   const [claim, job] = documents(kube([eod]));
   assertEquals(claim.spec.accessModes, ["ReadWriteOncePod"]);
   assertEquals(
@@ -300,7 +299,7 @@ Deno.test("kubernetes() maps grace, timeout, account of the ledger, and what a p
     "/opt/hsgate/tasks/hsgate.ts",
     "run",
     "/app/recipes/eod.yaml",
-    "--ledger",
+    "--store",
     "/data/hsgate.db",
     "--if-new",
     "--wait",
@@ -311,9 +310,9 @@ Deno.test("kubernetes() maps grace, timeout, account of the ledger, and what a p
   ]);
   assertEquals(envFrom, [{ secretRef: { name: "hsgate-settings" } }]);
   assertEquals([pod.securityContext.runAsNonRoot, securityContext.readOnlyRootFilesystem], [true, true]);
-  // The ledger lies on the claim, and what is emptied lies elsewhere.
-  assertEquals(volumeMounts[0], { name: "ledger", mountPath: "/data" });
-  assertEquals(pod.volumes[0], { name: "ledger", persistentVolumeClaim: { claimName: "hsgate-ledger" } });
+  // The store lies on the claim, and what is emptied lies elsewhere.
+  assertEquals(volumeMounts[0], { name: "store", mountPath: "/data" });
+  assertEquals(pod.volumes[0], { name: "store", persistentVolumeClaim: { claimName: "hsgate-store" } });
   const minute = { ...eod, misfire: { ...eod.misfire, graceMs: 1000 } };
   assertEquals(documents(kube([minute]))[1].spec.startingDeadlineSeconds, 60);
 });
@@ -331,9 +330,9 @@ Deno.test("kubernetes() writes several jobs for several minutes, and one replica
   const [, deployment] = documents(kube(all, "scheduler"));
   assertEquals([deployment.spec.replicas, deployment.spec.strategy], [1, { type: "Recreate" }]);
   const long = recipe({ name: "a".repeat(50) });
-  assertThrows(() => kube([long]), TypeError, "Kubernetes takes 52 characters");
+  assertThrows(() => kube([long]), TypeError, "Kubernetes allows 52 characters");
   const odd = recipe({ name: "eod-" });
-  assertThrows(() => kube([odd]), TypeError, "has to end with a letter or a digit");
+  assertThrows(() => kube([odd]), TypeError, "both must end with a letter or a digit");
   // With several jobs their names end with a number, and the label ends as the recipe's name does.
   const oddTwice = recipe({
     name: "eod-",
@@ -389,7 +388,7 @@ Deno.test("deployments name the command that fetches the packages, into the cach
     "/usr/bin/deno install --quiet --frozen --config /opt/hsgate/deno.json --entrypoint /opt/hsgate/tasks/hsgate.ts";
   const configured = { ...options, denoFlags: [...options.denoFlags, "--config", "/opt/hsgate/deno.json"] };
   const linesOf = ({ next }: { next: string[] }) => next.filter((line) => line.includes(" install "));
-  const note = "   # once: fetches the packages, so that no start waits for them";
+  const note = "   # once: downloads the packages, so that no start waits for them";
   assertEquals(linesOf(crontab([eod], configured)), [`${fetch}${note}`]);
   assertEquals(linesOf(crontab([eod], { ...configured, denoDir: "/var/my deno" })), [
     `env 'DENO_DIR=/var/my deno' ${fetch}${note}`,
@@ -422,7 +421,7 @@ Deno.test("no value can add a line, end a comment or continue a setting in what 
         "/a\u2028b",
       ]
     ) {
-      for (const option of ["dir", "ledger", "program", "deno", "denoDir", "doubt"] as const) {
+      for (const option of ["dir", "store", "program", "deno", "denoDir", "doubt"] as const) {
         assertThrows(() => write([eod], { [option]: bad }), TypeError, `Cannot deploy: the ${option} is`);
       }
       assertThrows(() => write([eod], { denoFlags: ["-A", bad] }), TypeError, "denoFlags");

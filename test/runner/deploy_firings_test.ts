@@ -1,8 +1,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { readCronFields } from "../../lib/runner/deploy/cron_fields.ts";
-import { type Firing, firingsOf, inWholeMinutes } from "../../lib/runner/deploy/firings.ts";
-import { slotsBetween } from "../../lib/runner/slots.ts";
-import type { CompiledSchedule } from "../../lib/steps/compiled.ts";
+import { readCronFields } from "../../lib/deploy/cron_fields.ts";
+import { type Firing, firingsOf, inWholeMinutes } from "../../lib/deploy/firings.ts";
+import { slotsBetween } from "../../lib/runner/schedule/slots.ts";
+import type { CompiledSchedule } from "../../lib/recipes/compiled.ts";
 import { at, close45, DAY, HOUR, iso, MINUTE } from "./support.ts";
 
 const NOW = at("2025-08-15T02:30:00Z");

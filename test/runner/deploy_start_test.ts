@@ -1,11 +1,11 @@
 import { assertEquals } from "@std/assert";
 import { Redactor } from "../../lib/redact.ts";
-import { jitterOf } from "../../lib/runner/run_key.ts";
-import { runLatestSlot } from "../../lib/runner/script.ts";
+import { jitterOf } from "../../lib/runner/schedule/run_key.ts";
+import { runLatestSlot } from "../../lib/runner/run/script.ts";
 import { at, type Bench, bench, every, MINUTE, recipe, settle, step } from "./support.ts";
 
-const surroundingsOf = ({ ledger, host }: Bench) => ({
-  ledger,
+const depsOf = ({ store, host }: Bench) => ({
+  store,
   host,
   out: "out",
   redactor: new Redactor(),
@@ -18,12 +18,12 @@ Deno.test("runLatestSlot() waits for a run that jitter makes due later, and says
   const beat = recipe({ name: "beat", schedules: [every(30 * MINUTE, 10 * MINUTE)] });
   const key = "beat/s1/2025-08-15T02:30:00Z";
   const due = at("2025-08-15T02:30:00Z") + jitterOf(key, 10 * MINUTE);
-  using b = bench({ start: "2025-08-15T02:30:00Z", recipes: [beat] });
+  await using b = await bench({ start: "2025-08-15T02:30:00Z", recipes: [beat] });
   const told: { runKey: string; untilAt: number; reason: string }[] = [];
   const work = runLatestSlot(beat, {
-    surroundings: surroundingsOf(b),
+    deps: depsOf(b),
     claimer: claimerOf("a"),
-    onWait: (wait) => told.push(wait),
+    onWait: (wait) => void told.push(wait),
   });
   await settle();
   assertEquals(told, [{ runKey: key, untilAt: due, reason: "not-due" }]);
@@ -44,11 +44,11 @@ Deno.test("runLatestSlot() leaves a slot that another process is at to it", asyn
       },
     })],
   });
-  using b = bench({ start: "2025-12-23T08:50:00Z", recipes: [eod] });
-  const surroundings = surroundingsOf(b);
-  const first = runLatestSlot(eod, { surroundings, claimer: claimerOf("a") });
+  await using b = await bench({ start: "2025-12-23T08:50:00Z", recipes: [eod] });
+  const deps = depsOf(b);
+  const first = runLatestSlot(eod, { deps, claimer: claimerOf("a") });
   await settle();
-  const second = await runLatestSlot(eod, { surroundings, claimer: claimerOf("b"), patienceMs: 60_000 });
+  const second = await runLatestSlot(eod, { deps, claimer: claimerOf("b"), patienceMs: 60_000 });
   assertEquals(second, {
     runKey: "eod/s1/2025-12-23",
     ran: false,
@@ -66,11 +66,11 @@ Deno.test("runLatestSlot() waits for the account no longer than its patience", a
     steps: [step({ run: () => new Promise<void>((resolve) => end = resolve) })],
   });
   const waiting = recipe({ name: "waiting", needsAccount: true });
-  using b = bench({ start: "2025-12-23T08:50:00Z", recipes: [holding, waiting] });
-  const surroundings = surroundingsOf(b);
-  const first = runLatestSlot(holding, { surroundings, claimer: claimerOf("a") });
+  await using b = await bench({ start: "2025-12-23T08:50:00Z", recipes: [holding, waiting] });
+  const deps = depsOf(b);
+  const first = runLatestSlot(holding, { deps, claimer: claimerOf("a") });
   await settle();
-  const options = { surroundings, claimer: claimerOf("b"), patienceMs: 5_000 };
+  const options = { deps, claimer: claimerOf("b"), patienceMs: 5_000 };
   const refused = runLatestSlot(waiting, options);
   await b.host.pass(6_000);
   assertEquals((await refused)?.outcome, { state: "refused", reason: "account" });

@@ -1,8 +1,8 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { DisplacedError, TransportError } from "../../lib/errors.ts";
-import { pauseRecipe, resumeRecipe } from "../../lib/runner/pausing.ts";
-import { slownessOf } from "../../lib/runner/slowness.ts";
-import { why } from "../../lib/runner/why.ts";
+import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
+import { slownessOf } from "../../lib/runner/run/end_warnings.ts";
+import { why } from "../../lib/runner/explain/why.ts";
 import { bench, DAY, every, HOUR, MINUTE, recipe, runsOf, step } from "./support.ts";
 
 const listing = (now: number) => ({ now, loadedAt: now, lookbackMs: 14 * DAY, drawTraceId: () => "1" });
@@ -32,34 +32,37 @@ Deno.test("a displaced login holds back every recipe of the account, on every pr
     steps: [step({ effect: "local", run: () => Promise.resolve(++told) })],
   });
   const notify = [{ on: "failure" as const, uses: "mail", with: {}, step: step() }];
-  using b = bench({ start: "2025-12-22T00:10Z", recipes: [{ ...keep, notify }, eod, tell] });
+  await using b = await bench({ start: "2025-12-22T00:10Z", recipes: [{ ...keep, notify }, eod, tell] });
   const second = b.another("p2");
-  b.scheduler.start();
-  second.start();
+  await b.scheduler.start();
+  await second.start();
   await b.host.pass(2 * HOUR);
   assertEquals([asked, exported, told], [1, 0, 2], "only what asks nobody goes on");
-  assertEquals(runsOf(b.ledger).filter((line) => line.startsWith("keep")).slice(0, 3), [
+  assertEquals((await runsOf(b.store)).filter((line) => line.startsWith("keep")).slice(0, 3), [
     "keep/s1/2025-12-22T00:20:00Z failed displaced live",
     "keep/s1/2025-12-22T00:40:00Z skipped paused live",
     "keep/s1/2025-12-22T01:00:00Z skipped paused live",
   ]);
   assertEquals(
-    b.ledger.all<{ why: string | null }>("select paused_reason as why from schedule order by recipe"),
+    await b.store.all<{ why: string | null }>("select paused_reason as why from schedule order by recipe"),
     [{ why: null }, { why: "another device took over the login" }, { why: null }],
   );
-  assertEquals(b.ledger.get<{ n: number }>("select count(*) as n from outbox where channel = 'mail'")!.n, 1);
+  assertEquals(
+    (await b.store.get<{ n: number }>("select count(*) as n from outbox where channel = 'mail'"))!.n,
+    1,
+  );
   assertStringIncludes(
-    why(b.ledger, eod, { date: "2025-12-22", now: b.host.now() }),
-    'another device took over the login, as "keep/s1/2025-12-22T00:20:00Z" found; when it may be taken back: ' +
+    await why(b.store, eod, { date: "2025-12-22", now: b.host.now() }),
+    'another device took over the login (found by run "keep/s1/2025-12-22T00:20:00Z"); once you may take it back, run: ' +
       "hsgate resume keep",
   );
   // Resuming another recipe says nothing about the login.
-  pauseRecipe(b.ledger, "eod", { why: "away", now: b.host.now() });
-  resumeRecipe(b.ledger, eod, { ...listing(b.host.now()), catchUp: false });
+  await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
+  await resumeRecipe(b.store, eod, { ...listing(b.host.now()), catchUp: false });
   await b.host.pass(70 * MINUTE);
   assertEquals([asked, exported], [1, 0]);
   taken = false;
-  resumeRecipe(b.ledger, keep, { ...listing(b.host.now()), catchUp: false });
+  await resumeRecipe(b.store, keep, { ...listing(b.host.now()), catchUp: false });
   await b.host.pass(HOUR);
   await Promise.all([b.scheduler.stop(), second.stop()]);
   assertEquals(asked, 4);
@@ -80,8 +83,8 @@ Deno.test("a login that is not kept any more is told before it ends, once", asyn
           : Promise.reject(new TransportError("Cannot reach it: refused")),
     })],
   });
-  using b = bench({ start: "2025-12-22T00:30Z", recipes: [keep] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T00:30Z", recipes: [keep] });
+  await b.scheduler.start();
   await b.host.pass(HOUR); // kept at 01:00, so until 04:00
   up = false;
   await b.host.pass(6 * HOUR);
@@ -90,7 +93,7 @@ Deno.test("a login that is not kept any more is told before it ends, once", asyn
     event.type === "warning" ? [`${event.runKey} ${event.message}`] : []
   );
   assertEquals(warnings, [
-    "keep/s1/2025-12-22T03:00:00Z the login runs out at 2025-12-22T04:00:00Z unless a query comes through",
+    "keep/s1/2025-12-22T03:00:00Z the login expires at 2025-12-22T04:00:00Z unless a query succeeds",
   ]);
 });
 
@@ -102,25 +105,25 @@ Deno.test("three runs in a row that outlast the time to the next are told once, 
     misfire: { graceMs: 5 * MINUTE, action: "skip", max: 1 },
     steps: [step({ run: ({ sleep }) => sleep!(takesMs) })],
   });
-  using b = bench({ start: "2025-12-22T00:10Z", recipes: [slow] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T00:10Z", recipes: [slow] });
+  await b.scheduler.start();
   await b.host.pass(4 * HOUR);
   const schedule = slow.schedules[0]!; // it has one
   const warnings = () => b.events.filter(({ type }) => type === "warning").length;
-  assertEquals([warnings(), slownessOf(b.ledger, "eod", schedule)?.tookMs], [1, 25 * MINUTE]);
-  const events = b.ledger.all<{ run_key: string; data: string }>(
+  assertEquals([warnings(), (await slownessOf(b.store, "eod", schedule))?.tookMs], [1, 25 * MINUTE]);
+  const events = await b.store.all<{ run_key: string; data: string }>(
     "select run_key, data from event where kind = 'too_slow'",
   );
   assertEquals(events.map(({ run_key, data }) => `${run_key} ${data}`), [
     'eod/s1/2025-12-22T01:40:00Z {"tookMs":1500000,"periodMs":1200000}',
   ]);
   assertStringIncludes(
-    why(b.ledger, slow, { date: "2025-12-22", now: b.host.now() }),
+    await why(b.store, slow, { date: "2025-12-22", now: b.host.now() }),
     'schedule "s1" is too slow: 3 runs in a row took longer than the time to the next slot (1500.0 s of 1200.0 s)',
   );
   takesMs = MINUTE;
   await b.host.pass(HOUR);
-  assertEquals([warnings(), slownessOf(b.ledger, "eod", schedule)], [1, undefined]);
+  assertEquals([warnings(), await slownessOf(b.store, "eod", schedule)], [1, undefined]);
   takesMs = 25 * MINUTE;
   await b.host.pass(3 * HOUR);
   await b.scheduler.stop();

@@ -1,11 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
-import { Ledger, LedgerError } from "../../lib/runner/ledger.ts";
-import { openWriteAdvice } from "../../lib/runner/open_write.ts";
-import { settleRun } from "../../lib/runner/recovery.ts";
-import { findRun } from "../../lib/runner/run_rows.ts";
-import { verifyLedger, verifyLedgerFile } from "../../lib/runner/ledger_care.ts";
-import type { SchedulerEvent } from "../../lib/runner/scheduler.ts";
-import { why } from "../../lib/runner/why.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { StoreError } from "../../lib/store/store_error.ts";
+import { unresolvedWriteAdvice } from "../../lib/runner/explain/advice.ts";
+import { resolveOutcome } from "../../lib/runner/claims/recovery.ts";
+import { findRun } from "../../lib/runner/queries/runs.ts";
+import { verifyStore, verifyStoreFile } from "../../lib/runner/queries/store_care.ts";
+import type { SchedulerEvent } from "../../lib/runner/schedule/scheduler.ts";
+import { why } from "../../lib/runner/explain/why.ts";
 import { killBetween, killInWrite, rebalance } from "./store_child.ts";
 import {
   bench,
@@ -35,15 +36,19 @@ Deno.test("F07: a journal that is cut anywhere after a kill in a write either kn
     const copy = `${folder.path}/${cut}.db`;
     for (const end of ["", ".mark"]) Deno.copyFileSync(`${path}${end}`, `${copy}${end}`);
     Deno.writeFileSync(`${copy}-wal`, wal.subarray(0, cut));
-    const faults = verifyLedgerFile(copy);
+    const faults = await verifyStoreFile(copy);
     try {
-      using ledger = new Ledger(copy);
-      assertEquals(runsOf(ledger), ["orders/s1/2025-12-22 running live"], `cut at ${cut}`);
-      assertEquals(ledger.all("select * from step_run where effect = 'write'").length, 1, `cut at ${cut}`);
+      await using store = await openSqlite(copy);
+      assertEquals(await runsOf(store), ["orders/s1/2025-12-22 running live"], `cut at ${cut}`);
+      assertEquals(
+        (await store.all("select * from step_run where effect = 'write'")).length,
+        1,
+        `cut at ${cut}`,
+      );
       assertEquals(faults, [], `cut at ${cut}`);
       ends.known++;
     } catch (error) {
-      assert(error instanceof LedgerError && error.code === "lost-ledger", `cut at ${cut}: ${error}`);
+      assert(error instanceof StoreError && error.code === "lost-store", `cut at ${cut}: ${error}`);
       assert(faults.length > 0, `cut at ${cut}`);
       ends.refused++;
     }
@@ -55,9 +60,13 @@ Deno.test("F07: a write is not sent when the mark cannot be synced", async () =>
   for (const isBroken of [false, true]) {
     using folder = temporaryFolder();
     const began: string[] = [];
-    const ledger = new Ledger(`${folder.path}/hsgate.db`);
-    using b = bench({ start: "2025-12-22T00:00:00Z", recipes: [orders(began), recipe()], ledger });
-    b.scheduler.start();
+    const store = await openSqlite(`${folder.path}/hsgate.db`);
+    await using b = await bench({
+      start: "2025-12-22T00:00:00Z",
+      recipes: [orders(began), recipe()],
+      store,
+    });
+    await b.scheduler.start();
     const { syncSync } = Deno.FsFile.prototype;
     if (isBroken) {
       Deno.FsFile.prototype.syncSync = () => {
@@ -71,7 +80,7 @@ Deno.test("F07: a write is not sent when the mark cannot be synced", async () =>
     }
     await b.scheduler.stop();
     assertEquals(began.length, isBroken ? 0 : 1);
-    assertEquals(runsOf(ledger), [
+    assertEquals(await runsOf(store), [
       `orders/s1/2025-12-22 ${isBroken ? "failed step" : "ok"} live`,
       "eod/s1/2025-12-22 ok live",
     ]);
@@ -113,7 +122,7 @@ function smallDisk(): { path: string; fill(): void; free(): void } & Disposable 
   };
 }
 
-Deno.test("F07: with a full disk no write is sent, reads of the ledger work, and nothing complete is lost", async (t) => {
+Deno.test("F07: with a full disk no write is sent, reads of the store work, and nothing complete is lost", async (t) => {
   for (
     const [when, freedAfterMs, sent] of [
       ["before the slot, for long", 30 * MINUTE, 0],
@@ -128,7 +137,7 @@ Deno.test("F07: with a full disk no write is sent, reads of the ledger work, and
     await t.step(when, async () => {
       const began: string[] = [];
       const errors: unknown[] = [];
-      const ledger = new Ledger(`${disk.path}/hsgate.db`);
+      const store = await openSqlite(`${disk.path}/hsgate.db`);
       const look = step({
         id: "look",
         run() {
@@ -142,7 +151,7 @@ Deno.test("F07: with a full disk no write is sent, reads of the ledger work, and
         needs: ["look"],
         run: ({ stepKey }) => Promise.resolve(void began.push(stepKey)),
       });
-      using b = bench({
+      await using b = await bench({
         start: "2025-12-22T00:00:00Z",
         recipes: [
           orders(began, { steps: [look, place] }),
@@ -151,18 +160,18 @@ Deno.test("F07: with a full disk no write is sent, reads of the ledger work, and
             schedules: [{ ...close45, at: { anchor: "open", offsetMs: -HOUR } }],
           }),
         ],
-        ledger,
+        store,
         onSchedulerEvent: (event: SchedulerEvent) => {
           if (event.type === "error") errors.push(event.error);
         },
       });
-      b.scheduler.start();
+      await b.scheduler.start();
       await b.host.pass(HOUR + 58 * MINUTE); // 01:58; "early" ran at 00:30
       if (when.startsWith("before")) disk.fill();
       await b.host.pass(4 * MINUTE); // 02:02, after the slot of 02:00
       assertEquals(began.length, when === "never" ? 1 : 0);
-      assertEquals(runsOf(ledger)[0], "early/s1/2025-12-22 ok live");
-      const told = why(ledger, recipe({ name: "early" }), { date: "2025-12-22", now: b.host.now() });
+      assertEquals((await runsOf(store))[0], "early/s1/2025-12-22 ok live");
+      const told = await why(store, recipe({ name: "early" }), { date: "2025-12-22", now: b.host.now() });
       assert(told.startsWith("early/s1/2025-12-22 "), told);
       if (when !== "never") {
         assert(errors.length > 0 && errors.length < 12, `${errors.length} errors`);
@@ -172,7 +181,7 @@ Deno.test("F07: with a full disk no write is sent, reads of the ledger work, and
       await b.host.pass(freedAfterMs + 10 * MINUTE);
       await b.scheduler.stop();
       assertEquals(began.length, sent);
-      assertEquals(verifyLedger(ledger), []);
+      assertEquals(await verifyStore(store), []);
     });
   }
 });
@@ -184,30 +193,38 @@ Deno.test("F23: killed between sells and buys, a run sends neither again, says s
     const path = `${folder.path}/hsgate.db`;
     const key = "orders/s1/2025-12-22";
     const run = async (start: string, ms: number) => {
-      const ledger = new Ledger(path);
-      const b = bench({ start, recipes: [rebalance(path, () => {})], ledger });
-      b.scheduler.start();
+      const store = await openSqlite(path);
+      const b = await bench({ start, recipes: [rebalance(path, () => {})], store });
+      await b.scheduler.start();
       await b.host.pass(ms);
       await b.scheduler.stop();
-      return ledger;
+      return store;
     };
     if (isKilled) await killBetween(path);
-    else (await run("2025-12-22T01:30:00Z", HOUR))[Symbol.dispose]();
+    else await (await run("2025-12-22T01:30:00Z", HOUR))[Symbol.asyncDispose]();
     const sent = () => Deno.readTextFileSync(`${path}.sent`).trim().split("\n").join(" ");
     assertEquals(sent(), isKilled ? "sell" : "sell buy");
     // Another process takes over within the window.
-    using ledger = await run("2025-12-22T02:01:00Z", HOUR);
+    await using store = await run("2025-12-22T02:01:00Z", HOUR);
     assertEquals(sent(), isKilled ? "sell" : "sell buy");
-    assertEquals(runsOf(ledger), [`${key} ${isKilled ? "waiting_recovery" : "ok"} live`]);
-    const advice = openWriteAdvice(ledger, findRun(ledger, key)!).join("\n");
+    assertEquals(await runsOf(store), [`${key} ${isKilled ? "waiting_recovery" : "ok"} live`]);
+    const advice = (await unresolvedWriteAdvice(store, (await findRun(store, key))!)).join("\n");
     assertEquals(advice.includes(key), isKilled, advice);
     if (!isKilled) continue;
     // Until a person has looked, the next day's orders are not sent either.
-    using waiting = await run("2025-12-23T01:30:00Z", HOUR);
+    await using waiting = await run("2025-12-23T01:30:00Z", HOUR);
     assertEquals(sent(), "sell");
     const now = Date.parse("2025-12-24T00:00:00Z");
-    assert(settleRun(waiting, { runKey: key, state: "failed", actor: "me", because: "bought by hand", now }));
-    using _after = await run("2025-12-24T00:30:00Z", 2 * HOUR);
+    assert(
+      await resolveOutcome(waiting, {
+        runKey: key,
+        state: "failed",
+        actor: "me",
+        because: "bought by hand",
+        now,
+      }),
+    );
+    await using _after = await run("2025-12-24T00:30:00Z", 2 * HOUR);
     assertEquals(sent(), "sell sell buy");
   }
 });

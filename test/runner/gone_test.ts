@@ -1,95 +1,98 @@
 import { assertEquals } from "@std/assert";
-import { Ledger } from "../../lib/runner/ledger.ts";
-import type { Served } from "../../lib/runner/gone.ts";
-import { subjectOf, why } from "../../lib/runner/why.ts";
-import type { CompiledRecipe } from "../../lib/steps/compiled.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import type { Store } from "../../lib/store/store.ts";
+import type { Served } from "../../lib/runner/schedule/recipe_set.ts";
+import { subjectOf, why } from "../../lib/runner/explain/why.ts";
+import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
 import { bench, DAY, HOUR, MINUTE, recipe, runsOf } from "./support.ts";
 
 const eod = recipe({ file: "/x/eod.yaml" });
 const other = recipe({ name: "other", file: "/x/other.yaml", schedules: [] });
 const from = (...paths: string[]): Served => ({ paths, fileOf: ({ file }) => file });
 
-const pausesOf = (ledger: Ledger) =>
-  ledger.all<{ line: string }>(
+const pausesOf = async (store: Store) =>
+  (await store.all<{ line: string }>(
     "select recipe || ' ' || coalesce(paused_reason, 'goes on') as line from schedule order by recipe",
-  ).map(({ line }) => line);
+  )).map(({ line }) => line);
 
 /** Serves recipes for a time, in a process of its own that then stops. */
-async function serve(ledger: Ledger, start: string, ms: number, recipes: CompiledRecipe[], served?: Served) {
-  const b = bench({ ledger, start, recipes, ...served !== undefined && { served } });
-  b.scheduler.start();
+async function serve(store: Store, start: string, ms: number, recipes: CompiledRecipe[], served?: Served) {
+  const b = await bench({ store, start, recipes, ...served !== undefined && { served } });
+  await b.scheduler.start();
   await b.host.pass(ms);
   await b.scheduler.stop();
 }
 
 Deno.test("a recipe whose file is gone when the scheduler starts anew is paused, and makes up for nothing", async () => {
-  using ledger = new Ledger(":memory:");
+  await using store = await openSqlite(":memory:");
   const folder = from("/x");
-  await serve(ledger, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], folder); // Monday
-  await serve(ledger, "2025-08-11T12:00:05Z", 3 * DAY, [other], folder);
-  assertEquals(pausesOf(ledger), ["eod the recipe is gone"]);
-  await serve(ledger, "2025-08-14T13:00Z", DAY, [eod, other], folder); // Thursday night
-  assertEquals(pausesOf(ledger), ["eod goes on"]);
-  assertEquals(runsOf(ledger), ["eod/s1/2025-08-11 ok live", "eod/s1/2025-08-15 ok live"]);
+  await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], folder); // Monday
+  await serve(store, "2025-08-11T12:00:05Z", 3 * DAY, [other], folder);
+  assertEquals(await pausesOf(store), ["eod the recipe is gone"]);
+  await serve(store, "2025-08-14T13:00Z", DAY, [eod, other], folder); // Thursday night
+  assertEquals(await pausesOf(store), ["eod goes on"]);
+  assertEquals(await runsOf(store), ["eod/s1/2025-08-11 ok live", "eod/s1/2025-08-15 ok live"]);
 });
 
 Deno.test("a recipe that is gone is told once, and why() says so for the time that it is away", async () => {
-  using ledger = new Ledger(":memory:");
-  await serve(ledger, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], from("/x"));
-  const b = bench({ ledger, start: "2025-08-11T12:00:05Z", recipes: [other], served: from("/x") });
-  b.scheduler.start();
+  await using store = await openSqlite(":memory:");
+  await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], from("/x"));
+  const b = await bench({ store, start: "2025-08-11T12:00:05Z", recipes: [other], served: from("/x") });
+  await b.scheduler.start();
   await b.host.pass(3 * DAY);
   await b.scheduler.stop();
   assertEquals(b.told.flatMap((event) => event.type === "gone" ? [event.recipe] : []), ["eod"]);
-  const subject = subjectOf(ledger, "eod")!; // the ledger has seen it
+  const subject = (await subjectOf(store, "eod"))!; // the store has seen it
   assertEquals(
-    why(ledger, subject, { date: "2025-08-12", now: b.host.now() }),
-    "nothing ran at 2025-08-12 16:45 Asia/Hong_Kong: the recipe's file is gone, as a scheduler found at " +
-      "2025-08-11 20:03 Asia/Hong_Kong; it goes on from when that is back",
+    await why(store, subject, { date: "2025-08-12", now: b.host.now() }),
+    "nothing ran at 2025-08-12 16:45 Asia/Hong_Kong: the recipe's file is missing (found at " +
+      "2025-08-11 20:03 Asia/Hong_Kong); its slots resume from the moment the file is back",
   );
 });
 
 Deno.test("a scheduler that was down makes up for what it missed, its recipes being there", async () => {
-  using ledger = new Ledger(":memory:");
-  await serve(ledger, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], from("/x"));
-  await serve(ledger, "2025-08-13T13:00Z", HOUR, [eod, other], from("/x"));
-  assertEquals(runsOf(ledger), [
+  await using store = await openSqlite(":memory:");
+  await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod, other], from("/x"));
+  await serve(store, "2025-08-13T13:00Z", HOUR, [eod, other], from("/x"));
+  assertEquals(await runsOf(store), [
     "eod/s1/2025-08-11 ok live",
     "eod/s1/2025-08-12 ok catchup",
     "eod/s1/2025-08-13 ok catchup",
   ]);
 });
 
-Deno.test("no scheduler pauses what another folder or another file serves, though nobody is there to do so", async () => {
-  using ledger = new Ledger(":memory:");
-  await serve(ledger, "2025-08-11T00:00Z", 12 * HOUR, [eod], from("/x"));
+Deno.test("a scheduler does not pause a recipe from another folder or file, even when no other scheduler is running", async () => {
+  await using store = await openSqlite(":memory:");
+  await serve(store, "2025-08-11T00:00Z", 12 * HOUR, [eod], from("/x"));
   for (const served of [from("/y"), from("/x/other.yaml"), from("/x/eod.yaml.bak"), from("/"), undefined]) {
-    await serve(ledger, "2025-08-11T12:00:05Z", HOUR, [other], served);
-    assertEquals(pausesOf(ledger), ["eod goes on"]);
+    await serve(store, "2025-08-11T12:00:05Z", HOUR, [other], served);
+    assertEquals(await pausesOf(store), ["eod goes on"]);
   }
-  await serve(ledger, "2025-08-11T12:00:05Z", HOUR, [other], from("/y", "/x/eod.yaml"));
-  assertEquals(pausesOf(ledger), ["eod the recipe is gone"]);
+  await serve(store, "2025-08-11T12:00:05Z", HOUR, [other], from("/y", "/x/eod.yaml"));
+  assertEquals(await pausesOf(store), ["eod the recipe is gone"]);
 });
 
 Deno.test("a recipe that moved to the folder of another scheduler goes on there", async () => {
-  using b = bench({ start: "2025-08-11T00:00Z", recipes: [eod, other], served: from("/x") });
+  await using b = await bench({ start: "2025-08-11T00:00Z", recipes: [eod, other], served: from("/x") });
   const second = b.another("p2", { recipes: [], served: from("/y") });
-  b.scheduler.start();
-  second.start();
+  await b.scheduler.start();
+  await second.start();
   await b.host.pass(HOUR);
   // Here the other one is the first to see it, and there it is the first to see it gone.
-  second.reload([{ ...eod, file: "/y/eod.yaml" }]);
-  b.scheduler.reload([other]);
-  assertEquals(pausesOf(b.ledger), ["eod goes on"]);
+  await second.reload([{ ...eod, file: "/y/eod.yaml" }]);
+  await b.scheduler.reload([other]);
+  assertEquals(await pausesOf(b.store), ["eod goes on"]);
   await b.host.pass(HOUR);
-  b.scheduler.reload([eod, other]);
+  await b.scheduler.reload([eod, other]);
   await b.host.pass(MINUTE);
-  second.reload([]);
-  b.scheduler.reload([other]);
+  await second.reload([]);
+  await b.scheduler.reload([other]);
   await b.host.pass(10 * MINUTE);
-  assertEquals(pausesOf(b.ledger), ["eod the recipe is gone"]);
-  second.reload([{ ...eod, file: "/y/eod.yaml" }]);
+  assertEquals(await pausesOf(b.store), ["eod the recipe is gone"]);
+  await second.reload([{ ...eod, file: "/y/eod.yaml" }]);
   await b.host.pass(DAY);
-  assertEquals([pausesOf(b.ledger), runsOf(b.ledger)], [["eod goes on"], ["eod/s1/2025-08-11 ok live"]]);
+  assertEquals([await pausesOf(b.store), await runsOf(b.store)], [["eod goes on"], [
+    "eod/s1/2025-08-11 ok live",
+  ]]);
   await Promise.all([b.scheduler.stop(), second.stop()]);
 });

@@ -4,16 +4,16 @@
  * @module
  */
 import { createClient } from "../../lib/client/client.ts";
-import { Ledger } from "../../lib/runner/ledger.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import { Redactor } from "../../lib/redact.ts";
-import { Scheduler } from "../../lib/runner/scheduler.ts";
-import { describeOwnStep, runOwnStep } from "../../lib/steps/own_step.ts";
+import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
+import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_step.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { every, orders, realHost, step } from "./support.ts";
 
 /** What the process is told, as JSON in its only argument. */
 export interface LeaseJob {
-  ledger: string;
+  store: string;
   /** File of the step. */
   step: string;
   gatewayUrl: string;
@@ -38,7 +38,7 @@ if (import.meta.main) {
     gateway({ url: job.gatewayUrl, tradePasswordKey: job.tradePasswordKey }),
     { tradePassword: job.tradePassword },
   );
-  using ledger = new Ledger(job.ledger);
+  await using store = await openSqlite(job.store);
   const ended = Promise.withResolvers<void>();
   const recipe = orders([], {
     schedules: [every(500)],
@@ -49,7 +49,7 @@ if (import.meta.main) {
     })],
   });
   const scheduler = new Scheduler({
-    ledger,
+    store,
     host: realHost,
     holder: "sleeper",
     recipes: [recipe],
@@ -65,7 +65,7 @@ if (import.meta.main) {
       if (event.type === "run-ended") ended.resolve();
     },
   });
-  scheduler.start();
+  await scheduler.start();
   await ended.promise;
   await scheduler.stop();
 }

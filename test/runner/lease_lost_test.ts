@@ -1,10 +1,10 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { orders as orderOperations } from "../../lib/operations/orders.ts";
-import { recoverExpired, settleRun } from "../../lib/runner/recovery.ts";
-import { Ledger } from "../../lib/runner/ledger.ts";
-import { verifyLedger } from "../../lib/runner/ledger_care.ts";
-import type { RunEvent } from "../../lib/runner/run_events.ts";
-import type { StepContext } from "../../lib/steps/compiled.ts";
+import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/recovery.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { verifyStore } from "../../lib/runner/queries/store_care.ts";
+import type { RunEvent } from "../../lib/runner/run/report.ts";
+import type { StepContext } from "../../lib/recipes/compiled.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
 import { spawnWriter } from "./lease_child.ts";
 import { type Bench, bench, HOUR, MINUTE, orders, runsOf, step, temporaryFolder } from "./support.ts";
@@ -28,7 +28,7 @@ const warningsOf = (events: readonly RunEvent[]) =>
 
 /** Lets the real sockets of the client work while the host stands still, until a run has ended. */
 async function runOne(b: Bench): Promise<void> {
-  b.scheduler.tick();
+  await b.scheduler.tick();
   await b.scheduler.drain();
 }
 
@@ -38,11 +38,11 @@ function writer(run: (context: StepContext) => Promise<unknown>) {
 }
 
 /** The machine sleeps past the lease; another process finds out, and a person says that nothing came of it. */
-function loseLease({ host, ledger }: Bench): void {
+async function loseLease({ host, store }: Bench): Promise<void> {
   host.sleep(35_000);
-  assertEquals(recoverExpired(ledger, host.now()).map(({ state }) => state), ["waiting_recovery"]);
-  const [runKey] = runsOf(ledger)[0]!.split(" ");
-  assert(settleRun(ledger, { runKey: runKey!, state: "failed", actor: "me", now: host.now() }));
+  assertEquals((await recoverExpired(store, host.now())).map(({ state }) => state), ["waiting_recovery"]);
+  const [runKey] = (await runsOf(store))[0]!.split(" ");
+  assert(await resolveOutcome(store, { runKey: runKey!, state: "failed", actor: "me", now: host.now() }));
 }
 
 Deno.test("a step whose lease was lost while it slept sends no second order", async () => {
@@ -50,14 +50,14 @@ Deno.test("a step whose lease was lost while it slept sends no second order", as
   const before = await countOf(broker);
   const refused: string[] = [];
   let signal: AbortSignal | undefined;
-  const b: Bench = bench({
+  const b: Bench = await bench({
     start: "2025-08-15T01:59:59Z",
     client: () => Promise.resolve(broker.client),
     recipes: [writer(async (context) => {
       signal = context.signal;
       const client = await context.client();
       await client.orders.place(order);
-      loseLease(b);
+      await loseLease(b);
       const note = (error: Error) => void refused.push(error.message);
       // However it is called, and though the step goes on after the first refusal.
       await client.orders.place(order).catch(note);
@@ -65,27 +65,30 @@ Deno.test("a step whose lease was lost while it slept sends no second order", as
       await client.raw("trade", "TradeEntrust", {}).catch(note);
     })],
   });
-  using _ = b;
-  b.scheduler.tick();
+  await using _ = b;
+  await b.scheduler.tick();
   b.host.jump(MINUTE);
   await runOne(b);
-  assertEquals(refused, Array(3).fill('Cannot go on with run "orders/s1/2025-08-15": its lease is lost'));
+  assertEquals(
+    refused,
+    Array(3).fill('Cannot continue run "orders/s1/2025-08-15": this process lost its lease'),
+  );
   assertEquals(await countOf(broker), before + 1);
   assertEquals((signal?.reason as Error).name, "LeaseLostError");
   assertEquals(endOf(b.events), ["lost write"]);
   assertEquals(warningsOf(b.events), [
-    'the lease was lost, somebody else has the run; step "one" had sent orders.place (done) before that, and ' +
-    "nothing after it; look in orders.today, fills.today",
+    'lost the lease to another process; before that, step "one" had sent orders.place (done); ' +
+    "look in orders.today, fills.today",
   ]);
-  assertEquals(runsOf(b.ledger), ["orders/s1/2025-08-15 failed settled live"]);
-  assertEquals(verifyLedger(b.ledger), []);
+  assertEquals(await runsOf(b.store), ["orders/s1/2025-08-15 failed resolved live"]);
+  assertEquals(await verifyStore(b.store), []);
 });
 
 Deno.test("a step that was asleep while nobody noticed keeps its run, and its window all the same", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const before = await countOf(broker);
   const refused: string[] = [];
-  const b: Bench = bench({
+  const b: Bench = await bench({
     start: "2025-08-15T01:59:59Z",
     client: () => Promise.resolve(broker.client),
     recipes: [writer(async (context) => {
@@ -96,8 +99,8 @@ Deno.test("a step that was asleep while nobody noticed keeps its run, and its wi
       await client.orders.place(order).catch((error) => void refused.push(error.message));
     })],
   });
-  using _ = b;
-  b.scheduler.tick();
+  await using _ = b;
+  await b.scheduler.tick();
   b.host.jump(1_000);
   await runOne(b);
   assertEquals(await countOf(broker), before + 1);
@@ -111,7 +114,7 @@ Deno.test("what a step is still at after its time sends nothing more", async () 
   const before = await countOf(broker);
   const late = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<string>();
-  const b: Bench = bench({
+  const b: Bench = await bench({
     start: "2025-08-15T01:59:59Z",
     client: () => Promise.resolve(broker.client),
     recipes: [orders([], {
@@ -129,8 +132,8 @@ Deno.test("what a step is still at after its time sends nothing more", async () 
       })],
     })],
   });
-  using _ = b;
-  b.scheduler.start();
+  await using _ = b;
+  await b.scheduler.start();
   await b.host.pass(MINUTE);
   assertEquals(endOf(b.events), ["unknown write"]);
   late.resolve();
@@ -152,10 +155,10 @@ Deno.test("a step of one's own in a process that was stopped and went on sends n
       try { await call("orders.place", order); } catch { await call("orders.place", order); }
     } };\n`,
   );
-  const path = `${folder.path}/ledger.db`;
+  const path = `${folder.path}/store.db`;
   const { gatewayUrl, tradePassword, tradePasswordKey } = broker.simulator.info;
   const child = spawnWriter({
-    ledger: path,
+    store: path,
     step: `file://${folder.path}/buy_step.ts`,
     gatewayUrl,
     tradePassword: tradePassword!,
@@ -167,15 +170,17 @@ Deno.test("a step of one's own in a process that was stopped and went on sends n
   child.kill("SIGSTOP");
   await pause(1_500); // longer than the lease, and the step has asked for its second order
   {
-    using ledger = new Ledger(path);
-    const [lost] = recoverExpired(ledger, Date.now());
+    await using store = await openSqlite(path);
+    const [lost] = await recoverExpired(store, Date.now());
     assertEquals(lost?.state, "waiting_recovery");
-    assert(settleRun(ledger, { runKey: lost!.runKey, state: "failed", actor: "me", now: Date.now() }));
+    assert(
+      await resolveOutcome(store, { runKey: lost!.runKey, state: "failed", actor: "me", now: Date.now() }),
+    );
   }
   child.kill("SIGCONT");
   const lines = new TextDecoder().decode((await output).stdout).trim().split("\n");
   const events: RunEvent[] = lines.map((line) => JSON.parse(line));
   assertEquals(endOf(events), ["lost write"]);
-  assertStringIncludes(warningsOf(events)[0]!, 'step "one" had sent orders.place (done) before that');
+  assertStringIncludes(warningsOf(events)[0]!, 'before that, step "one" had sent orders.place (done)');
   assertEquals(await countOf(broker), before + 1);
 });

@@ -1,39 +1,47 @@
-import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import { Ledger, LedgerError } from "../../lib/runner/ledger.ts";
-import type { SchedulerEvent } from "../../lib/runner/scheduler.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { StoreError } from "../../lib/store/store_error.ts";
+import type { SchedulerEvent } from "../../lib/runner/schedule/scheduler.ts";
 import { cli } from "../cli/support.ts";
-import { lockLedger } from "./locking_child.ts";
+import { lockStore } from "./locking_child.ts";
 import { bench, every, HOUR, MINUTE, orders, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
-Deno.test("Ledger waits for another process inside a bound, says so once, and then throws", async () => {
+Deno.test("Store waits for another process inside a bound, says so once, and then throws", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   const waits: number[] = [];
-  using ledger = new Ledger(path, { waitMs: 60_000, onBusy: (mostMs) => void waits.push(mostMs) });
+  await using store = await openSqlite(path, {
+    waitMs: 60_000,
+    onBusy: (mostMs) => void waits.push(mostMs),
+  });
   {
-    await using other = await lockLedger(path);
+    await using other = await lockStore(path);
     // Long enough that the wait is told of, and far from the bound.
     await other.releaseAfter(1_500);
-    ledger.event(0, "test", {});
+    await store.event(0, "test", {});
   }
   assertEquals(waits, [60_000]);
-  ledger.event(0, "test", {}); // control: nobody else has it
+  await store.event(0, "test", {}); // control: nobody else has it
   assertEquals(waits, [60_000]);
-  await using _other = await lockLedger(path);
-  using hasty = new Ledger(path, { waitMs: 50 }); // what only looks waits for nobody
-  assertEquals(hasty.get<{ n: number }>("select count(*) as n from event")?.n, 2);
-  const error = assertThrows(() => hasty.event(0, "test", {}), LedgerError);
+  await using _other = await lockStore(path);
+  await using hasty = await openSqlite(path, { waitMs: 50 }); // what only looks waits for nobody
+  assertEquals((await hasty.get<{ n: number }>("select count(*) as n from event"))?.n, 2);
+  const error = await assertRejects(async () => await hasty.event(0, "test", {}), StoreError);
   assertEquals(error.code, "busy");
-  assertStringIncludes(error.message, `Cannot use the ledger "${path}": another process has kept it locked`);
-  assertThrows(() => hasty.transaction(() => hasty.event(0, "test", {})), LedgerError, "locked");
+  assertStringIncludes(error.message, `Cannot use the store "${path}": another process has kept it locked`);
+  await assertRejects(
+    async () => await hasty.transaction(async () => await hasty.event(0, "test", {})),
+    StoreError,
+    "locked",
+  );
 });
 
-/** Runs a write at whose end the ledger is locked for a time. */
+/** Runs a write at whose end the store is locked for a time. */
 async function lockedAtTheEnd(lockedMs: number | undefined) {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
-  const ledger = new Ledger(path, { waitMs: 5 });
+  const store = await openSqlite(path, { waitMs: 5 });
   const other = new DatabaseSync(path);
   const sent: string[] = [];
   const place = step({
@@ -49,23 +57,23 @@ async function lockedAtTheEnd(lockedMs: number | undefined) {
     },
   });
   const errors: unknown[] = [];
-  using b = bench({
+  await using b = await bench({
     start: "2025-12-22T01:30:00Z",
     recipes: [orders([], { steps: [place] })],
-    ledger,
+    store,
     onSchedulerEvent: (event: SchedulerEvent) => {
       if (event.type === "error") errors.push(event.error);
     },
   });
-  b.scheduler.start();
+  await b.scheduler.start();
   await b.host.pass(HOUR);
   await b.scheduler.stop();
   other.close();
-  const stored = ledger.get<{ state: string; output: string }>("select state, output from step_run");
-  return { runs: runsOf(ledger), stored: { ...stored }, sent: sent.length, errors };
+  const stored = await store.get<{ state: string; output: string }>("select state, output from step_run");
+  return { runs: await runsOf(store), stored: { ...stored }, sent: sent.length, errors };
 }
 
-Deno.test("what a write answered is not forgotten over a ledger that is locked at its end", async () => {
+Deno.test("what a write answered is not forgotten over a store that is locked at its end", async () => {
   const free = await lockedAtTheEnd(undefined);
   const expected = {
     runs: ["orders/s1/2025-12-22 ok live"],
@@ -83,30 +91,30 @@ Deno.test("what a write answered is not forgotten over a ledger that is locked a
   ]);
 });
 
-Deno.test("a scheduler goes on when the ledger was locked for long, and says so once a minute", async () => {
+Deno.test("a scheduler goes on when the store was locked for long, and says so once a minute", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
-  const ledger = new Ledger(path, { waitMs: 5 });
+  const store = await openSqlite(path, { waitMs: 5 });
   const other = new DatabaseSync(path);
   const errors: unknown[] = [];
-  using b = bench({
+  await using b = await bench({
     start: "2025-12-22T01:30:00Z",
     recipes: [recipe({ schedules: [every(MINUTE)] })],
-    ledger,
+    store,
     onSchedulerEvent: (event: SchedulerEvent) => {
       if (event.type === "error") errors.push(event.error);
     },
   });
-  b.scheduler.start();
+  await b.scheduler.start();
   await b.host.pass(2 * MINUTE + 500);
-  assertEquals([runsOf(ledger).length, errors.length], [2, 0]);
+  assertEquals([(await runsOf(store)).length, errors.length], [2, 0]);
   other.exec("begin immediate");
   await b.host.pass(2 * MINUTE + 30_000);
   other.exec("commit");
   await b.host.pass(MINUTE);
   await b.scheduler.stop();
   other.close();
-  assertEquals(runsOf(ledger).map((line) => line.slice(line.indexOf(" ") + 1)), [
+  assertEquals((await runsOf(store)).map((line) => line.slice(line.indexOf(" ") + 1)), [
     "ok live",
     "ok live",
     "ok live",
@@ -114,28 +122,28 @@ Deno.test("a scheduler goes on when the ledger was locked for long, and says so 
     "ok live",
   ]);
   assert(errors.length >= 2 && errors.length <= 3, `${errors.length} errors`);
-  assert(errors.every((error) => error instanceof LedgerError && error.code === "busy"));
+  assert(errors.every((error) => error instanceof StoreError && error.code === "busy"));
 });
 
-Deno.test("a command waits for a locked ledger with a line, and does its work then", async () => {
+Deno.test("a command waits for a locked store with a line, and does its work then", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   {
-    using b = bench({
+    await using b = await bench({
       start: "2025-12-22T01:30:00Z",
       recipes: [recipe(), recipe({ name: "other" })],
-      ledger: new Ledger(path),
+      store: await openSqlite(path),
     });
-    b.scheduler.tick();
+    await b.scheduler.tick();
   }
-  const free = await cli(["pause", "other", "--ledger", path]);
+  const free = await cli(["pause", "other", "--store", path]);
   assertEquals([free.code, free.err], [0, ""]);
-  await using other = await lockLedger(path);
+  await using other = await lockStore(path);
   // Whoever only looks waits for nobody.
-  const looked = await cli(["runs", "--ledger", path]);
+  const looked = await cli(["runs", "--store", path]);
   assertEquals([looked.code, looked.err], [0, ""]);
   await other.releaseAfter(1_500);
-  const waited = await cli(["pause", "eod", "--ledger", path]);
+  const waited = await cli(["pause", "eod", "--store", path]);
   assertEquals(waited.code, 0, waited.err);
-  assertStringIncludes(waited.err, `the ledger "${path}" is locked by another process; waiting up to 30 s`);
+  assertStringIncludes(waited.err, `the store "${path}" is locked by another process; waiting up to 30 s`);
 });

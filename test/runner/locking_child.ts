@@ -1,18 +1,18 @@
 /**
- * A process that keeps a ledger locked, as a backup program or a long transaction does.
+ * A process that keeps a store locked, as a backup program or a long transaction does.
  *
  * @module
  */
 import { DatabaseSync } from "node:sqlite";
 
-/** A lock on a ledger, held by another process. */
+/** A lock on a store, held by another process. */
 export interface Locker extends AsyncDisposable {
   /** Lets it go after a time. */
   releaseAfter(ms: number): Promise<void>;
 }
 
-/** Locks a ledger until it is told to let go, or disposed. */
-export async function lockLedger(path: string): Promise<Locker> {
+/** Locks a store until it is told to let go, or disposed. */
+export async function lockStore(path: string): Promise<Locker> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--no-check", "-A", import.meta.filename!, path],
     stdin: "piped",

@@ -1,12 +1,18 @@
 /** Notices: each channel by itself, tried again, given up, and seen. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { measureRuns } from "../../lib/runner/metrics.ts";
-import { deliverNotices } from "../../lib/runner/notify.ts";
-import { countUnsent, noticesOf, retryNotices, unsentNotices, unsentText } from "../../lib/runner/outbox.ts";
-import type { SchedulerEvent } from "../../lib/runner/scheduler.ts";
-import { why } from "../../lib/runner/why.ts";
-import type { CompiledNotice, CompiledStep } from "../../lib/steps/compiled.ts";
-import { compileRecipe } from "../../lib/steps/mod.ts";
+import { measureRuns } from "../../lib/runner/run/metrics.ts";
+import { deliverNotices } from "../../lib/runner/notify/notify.ts";
+import {
+  countUnsent,
+  noticesOf,
+  retryNotices,
+  unsentNotices,
+  unsentText,
+} from "../../lib/runner/notify/outbox.ts";
+import type { SchedulerEvent } from "../../lib/runner/schedule/scheduler.ts";
+import { why } from "../../lib/runner/explain/why.ts";
+import type { CompiledNotice, CompiledStep } from "../../lib/recipes/compiled.ts";
+import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { type Bench, bench, HOUR, MINUTE, recipe, settle, step } from "./support.ts";
 
 const START = "2025-12-23T08:44Z";
@@ -48,15 +54,15 @@ Deno.test("a channel that hangs keeps no other one waiting, and is given its own
     name: "other",
     notify: [notice({ mail: () => Promise.resolve(void sentAt.push(b.host.now())) })],
   });
-  using b = bench({ start: START, recipes: [recipe({ notify }), other] });
-  b.scheduler.start();
+  await using b = await bench({ start: START, recipes: [recipe({ notify }), other] });
+  await b.scheduler.start();
   await b.host.pass(MINUTE + 1000);
   const due = Date.parse("2025-12-23T08:45Z");
   assertEquals(sentAt.map((at) => at - due), [0, 0]);
   assertEquals(hung, 1);
   await b.host.pass(30_000);
   assertEquals(tries(b).toSorted(), ["chat sent 1", "mail sent 1", "webhook failed 1"]);
-  const [failed] = noticesOf(b.ledger, KEY).filter(({ state }) => state === "failed");
+  const [failed] = (await noticesOf(b.store, KEY)).filter(({ state }) => state === "failed");
   assertEquals(failed?.error, "Cannot notify by webhook: no answer within 20 s");
   await b.scheduler.stop();
 });
@@ -66,9 +72,9 @@ Deno.test("a notice that fails is told at once, tried again, given up and told, 
   let sent = 0;
   const send = () =>
     isUp ? Promise.resolve(void sent++) : Promise.reject(new Error("no route to 4711secret"));
-  using b = bench({ start: START, recipes: [recipe({ notify: [notice({ chat: send })] })] });
+  await using b = await bench({ start: START, recipes: [recipe({ notify: [notice({ chat: send })] })] });
   b.redactor.add("4711secret", "a token");
-  b.scheduler.start();
+  await b.scheduler.start();
   await b.host.pass(MINUTE + 1000);
   const [first] = b.told.filter((event) => event.type === "notice");
   assertEquals(first, {
@@ -84,29 +90,35 @@ Deno.test("a notice that fails is told at once, tried again, given up and told, 
     nextTryAt: Date.parse("2025-12-23T08:45:30Z"),
     traceId: first?.traceId,
   });
-  assertEquals(countUnsent(b.ledger), { failed: 1, givenUp: 0 });
+  assertEquals(await countUnsent(b.store), { failed: 1, givenUp: 0 });
   await b.host.pass(10 * HOUR);
   assertEquals(tries(b).at(-1), "chat given-up 12");
-  assertEquals(countUnsent(b.ledger), { failed: 0, givenUp: 1 });
-  assertStringIncludes(unsentText(countUnsent(b.ledger))!, "1 notice was not sent, and not tried any more");
-  const kinds = b.ledger.all<{ kind: string }>("select kind from event where run_key = ? order by seq", KEY);
+  assertEquals(await countUnsent(b.store), { failed: 0, givenUp: 1 });
+  assertStringIncludes(
+    unsentText(await countUnsent(b.store))!,
+    "1 notice was not sent, and hsgate does not try again",
+  );
+  const kinds = await b.store.all<{ kind: string }>(
+    "select kind from event where run_key = ? order by seq",
+    KEY,
+  );
   assertEquals(kinds.filter(({ kind }) => kind.startsWith("notice_")).map(({ kind }) => kind), [
     ...Array(11).fill("notice_failed"),
     "notice_given_up",
   ]);
-  const told = why(b.ledger, recipe(), { date: "2025-12-23", now: b.host.now() });
+  const told = await why(b.store, recipe(), { date: "2025-12-23", now: b.host.now() });
   assertStringIncludes(
     told,
-    "its notice 1 by chat was not sent after 12 tries, and is not tried any more (hsgate notices): no route to [secret]",
+    "its notice 1 by chat was not sent after 12 tries; hsgate does not try it again (see: hsgate notices): no route to [secret]",
   );
   // The control: nobody tries it by itself, and a person can.
   isUp = true;
   await b.host.pass(5 * HOUR);
   assertEquals(sent, 0);
-  retryNotices(b.ledger, unsentNotices(b.ledger).map(({ key }) => key), b.host.now());
+  await retryNotices(b.store, (await unsentNotices(b.store)).map(({ key }) => key), b.host.now());
   await b.scheduler.deliver();
-  assertEquals([sent, countUnsent(b.ledger)], [1, { failed: 0, givenUp: 0 }]);
-  assertEquals(noticesOf(b.ledger, KEY).map(({ state }) => state), ["sent"]);
+  assertEquals([sent, await countUnsent(b.store)], [1, { failed: 0, givenUp: 0 }]);
+  assertEquals((await noticesOf(b.store, KEY)).map(({ state }) => state), ["sent"]);
   await b.scheduler.stop();
 });
 
@@ -120,8 +132,8 @@ Deno.test("a fallback is sent as soon as a channel fails, once, and never when a
       chat: first("chat"),
       mail: () => Promise.resolve(void sent.push("mail")),
     }, { fallbacks: ["mail"] })];
-    using b = bench({ start: START, recipes: [recipe({ notify })] });
-    b.scheduler.start();
+    await using b = await bench({ start: START, recipes: [recipe({ notify })] });
+    await b.scheduler.start();
     await b.host.pass(MINUTE + 1000);
     // The fallback begins when the first channels are over, in the same instant.
     await b.scheduler.deliver();
@@ -133,13 +145,13 @@ Deno.test("a fallback is sent as soon as a channel fails, once, and never when a
   }
 });
 
-Deno.test("two processes on one ledger send a notice once", async () => {
+Deno.test("two processes on one store send a notice once", async () => {
   let sent = 0;
   const notify = [notice({ chat: () => Promise.resolve(void sent++) })];
-  using b = bench({ start: START, recipes: [recipe({ notify })] });
+  await using b = await bench({ start: START, recipes: [recipe({ notify })] });
   const other = b.another("p2");
-  b.scheduler.start();
-  other.start();
+  await b.scheduler.start();
+  await other.start();
   await b.host.pass(5 * MINUTE);
   await Promise.all([b.scheduler.stop(), other.stop()]);
   assertEquals(sent, 1);
@@ -192,8 +204,8 @@ notify:
   );
   const runs = compiled.steps.map((each) => ({ ...each, run: () => Promise.resolve({ available: "1.00" }) }));
   const given = recipe({ notify: compiled.notify, steps: runs });
-  using b = bench({ start: START, recipes: [given] });
-  b.scheduler.start();
+  await using b = await bench({ start: START, recipes: [given] });
+  await b.scheduler.start();
   await b.host.pass(MINUTE + 1000);
   for (const end = Date.now() + 20_000; texts.length < 3 && Date.now() < end;) {
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -204,7 +216,7 @@ notify:
     "session (2025-12-23), funds ()",
     "state ok, reason (), step (), error ()",
   ]);
-  const log = b.ledger.all<{ text: string }>("select text from log where level = 'warn'");
+  const log = await b.store.all<{ text: string }>("select text from log where level = 'warn'");
   assert(log.some(({ text }) => text.startsWith('left empty: Cannot work out "outputs.one.marketValue"')));
 });
 
@@ -228,15 +240,15 @@ notify:
 });
 
 Deno.test("deliverNotices() leaves to others what it has no channel for", async () => {
-  using b = bench({
+  await using b = await bench({
     start: START,
     recipes: [recipe({ notify: [notice({ chat: () => Promise.reject(new Error("down")) })] })],
   });
-  b.scheduler.start();
+  await b.scheduler.start();
   await b.host.pass(MINUTE + 1000);
   await b.scheduler.stop();
   await b.host.pass(MINUTE);
-  assertEquals(await deliverNotices(b.ledger, () => undefined, b.host), 0);
-  assertEquals(noticesOf(b.ledger, KEY).map(({ tries }) => tries), [1]);
-  assertEquals(await deliverNotices(b.ledger, () => () => Promise.resolve(), b.host), 1);
+  assertEquals(await deliverNotices(b.store, () => undefined, b.host), 0);
+  assertEquals((await noticesOf(b.store, KEY)).map(({ tries }) => tries), [1]);
+  assertEquals(await deliverNotices(b.store, () => () => Promise.resolve(), b.host), 1);
 });

@@ -5,17 +5,17 @@ import { BrokerError, OutcomeUnknownError } from "../../lib/errors.ts";
 import { account } from "../../lib/operations/account.ts";
 import { encodeParams } from "../../lib/operations/operation.ts";
 import { orders as orderOperations } from "../../lib/operations/orders.ts";
-import { openWriteAdvice } from "../../lib/runner/open_write.ts";
-import { findRun } from "../../lib/runner/run_rows.ts";
-import { runManual } from "../../lib/runner/script.ts";
-import { runNested } from "../../lib/runner/nested.ts";
-import { claimRun } from "../../lib/runner/claims.ts";
-import { addManualRun } from "../../lib/runner/starts.ts";
-import { settleRun } from "../../lib/runner/recovery.ts";
-import type { StepContext } from "../../lib/steps/compiled.ts";
-import { WriteGuard } from "../../lib/steps/guarded_client.ts";
-import { describeOwnStep, runOwnStep } from "../../lib/steps/own_step.ts";
-import { runRecipe } from "../../lib/steps/run_recipe.ts";
+import { unresolvedWriteAdvice } from "../../lib/runner/explain/advice.ts";
+import { findRun } from "../../lib/runner/queries/runs.ts";
+import { runManual } from "../../lib/runner/run/script.ts";
+import { runNested } from "../../lib/runner/run/nested.ts";
+import { claimRun } from "../../lib/runner/claims/claims.ts";
+import { addManualRun } from "../../lib/runner/schedule/starts.ts";
+import { resolveOutcome } from "../../lib/runner/claims/recovery.ts";
+import type { StepContext } from "../../lib/recipes/compiled.ts";
+import { WriteGuard } from "../../lib/recipes/guarded_client.ts";
+import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_step.ts";
+import { runRecipe } from "../../lib/recipes/run_recipe.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
 import { bench, close45, MINUTE, orders, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
@@ -62,9 +62,9 @@ const silent: Record<string, Run> = {
   },
 };
 
-function benchFor(broker: Simulated, run: Run, began: string[] = []) {
+async function benchFor(broker: Simulated, run: Run, began: string[] = []) {
   const second = orders(began, { name: "second", schedules: [{ ...close45, at: { time: "10:02" } }] });
-  return bench({
+  return await bench({
     start: "2025-08-15T01:59:59Z",
     client: () => Promise.resolve(broker.client),
     recipes: [orders([], { steps: [step({ effect: "write", run })] }), second],
@@ -80,19 +80,23 @@ Deno.test("the scheduler: a run whose step hides a lost answer is unknown, and h
     await broker.client.account.login();
     loseAnswers(broker);
     const began: string[] = [];
-    using b = benchFor(broker, run, began);
-    b.scheduler.tick();
+    await using b = await benchFor(broker, run, began);
+    await b.scheduler.tick();
     b.host.jump(MINUTE);
-    b.scheduler.tick();
+    await b.scheduler.tick();
     await b.scheduler.drain();
-    assertEquals([how, runsOf(b.ledger)[0]], [how, `${KEY} unknown write live`]);
+    assertEquals([how, (await runsOf(b.store))[0]], [how, `${KEY} unknown write live`]);
     b.host.jump(2 * MINUTE);
-    b.scheduler.tick();
+    await b.scheduler.tick();
     await b.scheduler.drain();
-    assertEquals([how, began, runsOf(b.ledger)[1]], [how, [], "second/s1/2025-08-15 due held:recovery live"]);
-    // Both a person and `settle` still have the last word.
-    settleRun(b.ledger, { runKey: KEY, state: "ok", actor: "me", now: b.host.now() });
-    b.scheduler.tick();
+    assertEquals([how, began, (await runsOf(b.store))[1]], [
+      how,
+      [],
+      "second/s1/2025-08-15 due held:recovery live",
+    ]);
+    // Both a person and `resolve` still have the last word.
+    await resolveOutcome(b.store, { runKey: KEY, state: "ok", actor: "me", now: b.host.now() });
+    await b.scheduler.tick();
     await b.scheduler.drain();
     assertEquals([how, began], [how, ["second/s1/2025-08-15#one"]]);
   }
@@ -101,32 +105,32 @@ Deno.test("the scheduler: a run whose step hides a lost answer is unknown, and h
 Deno.test("the control: a step that hears of each write is ok, and frees the account", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const began: string[] = [];
-  using b = benchFor(broker, async (context) => {
+  await using b = await benchFor(broker, async (context) => {
     const client = await context.client();
     const { orderId } = await client.orders.place(ORDER);
     // A refusal that is known is known: this one leaves nothing open.
     await assertRejects(() => client.orders.place({ ...ORDER, quantity: "1" }), BrokerError);
     return { orderId };
   }, began);
-  b.scheduler.tick();
+  await b.scheduler.tick();
   b.host.jump(MINUTE);
-  b.scheduler.tick();
+  await b.scheduler.tick();
   await b.scheduler.drain();
   b.host.jump(2 * MINUTE);
-  b.scheduler.tick();
+  await b.scheduler.tick();
   await b.scheduler.drain();
-  assertEquals(runsOf(b.ledger)[0], `${KEY} ok live`);
+  assertEquals((await runsOf(b.store))[0], `${KEY} ok live`);
   assertEquals(began, ["second/s1/2025-08-15#one"]);
 });
 
 Deno.test("run --manual: a hidden lost answer ends the run as unknown, and says where to look", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   loseAnswers(broker);
-  using b = benchFor(broker, silent["catches the error"]!); // named above
+  await using b = await benchFor(broker, silent["catches the error"]!); // named above
   b.host.jump(MINUTE);
-  const { ledger, host } = b;
-  const surroundings = {
-    ledger,
+  const { store, host } = b;
+  const deps = {
+    store,
     host,
     out: "out",
     redactor: b.redactor,
@@ -144,9 +148,9 @@ Deno.test("run --manual: a hidden lost answer ends the run as unknown, and says 
       },
     })],
   });
-  const { outcome, runKey } = await runManual(conditional, { id: "1", surroundings, claimer });
+  const { outcome, runKey } = await runManual(conditional, { id: "1", deps, claimer });
   assertEquals(outcome, { state: "unknown", reason: "write" });
-  const advice = openWriteAdvice(ledger, findRun(ledger, runKey)!).join("\n"); // it was just run
+  const advice = (await unresolvedWriteAdvice(store, (await findRun(store, runKey))!)).join("\n"); // it was just run
   assertStringIncludes(advice, "which sent orders.place");
   assertStringIncludes(advice, "hsgate call conditionalOrders.today");
   assert(!advice.includes("orders.today --all, "), advice);
@@ -158,7 +162,7 @@ async function runOwn(body: string, lose: (broker: Simulated) => void = loseAnsw
   await using broker = await simulated({ at: FRIDAY_MORNING });
   lose(broker);
   using folder = temporaryFolder();
-  const steps = new URL("../../lib/steps/mod.ts", import.meta.url).href;
+  const steps = new URL("../../lib/recipes/mod.ts", import.meta.url).href;
   await Deno.writeTextFile(
     `${folder.path}/deno.json`,
     JSON.stringify({ imports: { "hsgate/recipes": steps } }),
@@ -178,14 +182,14 @@ ${body}
   const file = new URL(`file://${folder.path}/own_step.ts`);
   const about = await describeOwnStep(file);
   const before = (await broker.client.orders.today({ market: "hk" }).toArray()).length;
-  using b = benchFor(broker, (context) => runOwnStep(file, about, { params: {}, context }));
-  b.scheduler.tick();
+  await using b = await benchFor(broker, (context) => runOwnStep(file, about, { params: {}, context }));
+  await b.scheduler.tick();
   b.host.jump(MINUTE);
-  b.scheduler.tick();
+  await b.scheduler.tick();
   await b.scheduler.drain();
   const now = await broker.client.orders.today({ market: "hk" }).toArray();
-  const { error } = b.ledger.get<{ error: string | null }>("select error from step_run")!; // it has one step
-  return { run: runsOf(b.ledger)[0], sent: now.length - before, error: error ?? "" };
+  const { error } = (await b.store.get<{ error: string | null }>("select error from step_run"))!; // it has one step
+  return { run: (await runsOf(b.store))[0], sent: now.length - before, error: error ?? "" };
 }
 
 Deno.test("a step of one's own in its process: a swallowed error leaves the run unknown", async () => {
@@ -294,7 +298,7 @@ Deno.test("no way of a client leads to a second write while the first is unknown
     BrokerError,
     "the outcome of orders.cancel is unknown",
   );
-  assertEquals(guard.openError?.operation, "orders.cancel");
+  assertEquals(guard.unresolvedError?.operation, "orders.cancel");
 });
 
 Deno.test("a step that does not say that it writes cannot, on its own and within a run step", async () => {
@@ -315,14 +319,14 @@ Deno.test("a step that does not say that it writes cannot, on its own and within
     })],
   });
   const outer = recipe({ name: "outer", schedules: [{ ...close45, at: { time: "10:00" } }] });
-  using b = bench({
+  await using b = await bench({
     start: "2025-08-15T01:59:59Z",
     client: () => Promise.resolve(broker.client),
     recipes: [outer, { ...sneaky, schedules: [] }],
   });
-  const { ledger, host, redactor } = b;
-  const surroundings = {
-    ledger,
+  const { store, host, redactor } = b;
+  const deps = {
+    store,
     host,
     redactor,
     out: "out",
@@ -331,23 +335,23 @@ Deno.test("a step that does not say that it writes cannot, on its own and within
   };
   const claimer = { holder: "me", leaseMs: 30_000, accountOf: () => "default" };
   const now = host.now();
-  const runKey = addManualRun(ledger, outer, { id: "1", now, drawTraceId: () => "1" });
-  const claim = claimRun(ledger, outer, runKey, claimer, now);
+  const runKey = await addManualRun(store, outer, { id: "1", now, drawTraceId: () => "1" });
+  const claim = await claimRun(store, outer, runKey, claimer, now);
   if (typeof claim === "string") throw new TypeError(claim);
   const halt = new AbortController().signal;
   const outputs = await runNested(
     { ...claim, step: "one", calls: new Map(), halt },
     { name: "sneaky", params: {} },
-    { recipes: new Map([["outer", outer], ["sneaky", sneaky]]), surroundings, claimer, stop: halt },
+    { recipes: new Map([["outer", outer], ["sneaky", sneaky]]), deps, claimer, stop: halt },
   );
   assertEquals(Object.keys(outputs), ["one"]);
   await runRecipe(sneaky, { client: broker.client, now: () => broker.clock.now() });
   assertEquals(refusals.length, 4);
-  for (const message of refusals) assertStringIncludes(message, 'it says that its effect is "read"');
+  for (const message of refusals) assertStringIncludes(message, 'its effect is "read"');
   assertEquals((await broker.client.orders.today({ market: "hk" }).toArray()).length, before);
 });
 
-Deno.test("run without a ledger: a hidden lost answer is an error, and a look that proves it is none", async () => {
+Deno.test("run without a store: a hidden lost answer is an error, and a look that proves it is none", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   loseAnswers(broker);
   const hidden = orders([], { steps: [step({ effect: "write", run: silent["catches the error"]! })] });

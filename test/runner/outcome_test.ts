@@ -1,8 +1,7 @@
 import { assertEquals } from "@std/assert";
-import { Halt, type HaltKind } from "../../lib/runner/halt.ts";
-import { type Ending, outcomeOf } from "../../lib/runner/outcome.ts";
-import type { StepState } from "../../lib/runner/run_events.ts";
-import type { StepEffect } from "../../lib/steps/compiled.ts";
+import { type Ending, Halt, type HaltKind, outcomeOf } from "../../lib/runner/run/run_step.ts";
+import type { StepState } from "../../lib/runner/run/report.ts";
+import type { StepEffect } from "../../lib/recipes/compiled.ts";
 
 const pure = { permissions: "none" } as const;
 
@@ -18,7 +17,7 @@ function ended(states: Record<string, StepState>, given: Partial<Ending> = {}, h
     states: new Map(Object.entries(states)),
     halt: halted === undefined ? undefined : new Halt(halted, "so it is"),
     whenStopped: "due",
-    isDisplaced: false,
+    isTakenOver: false,
     withheld: undefined,
     ...given,
   });
@@ -27,7 +26,7 @@ function ended(states: Record<string, StepState>, given: Partial<Ending> = {}, h
 
 Deno.test("outcomeOf() puts what may have been written before everything else", pure, () => {
   for (const halted of [undefined, "stopped", "cancelled", "timeout", "lost"] as const) {
-    const given = { isDisplaced: true, withheld: "unsafe" as const };
+    const given = { isTakenOver: true, withheld: "unsafe" as const };
     assertEquals(ended({ a: "failed", b: "unknown" }, given, halted), "unknown (write)");
   }
 });
@@ -47,7 +46,7 @@ Deno.test(
       assertEquals(ended({ a: "ok", b: "ok" }, {}, halted), "ok");
       assertEquals(ended({ a: "ok", b: "skipped" }, {}, halted), "ok");
     }
-    assertEquals(ended({ a: "ok" }, {}, "cancelled"), "cancelled (Cannot go on: so it is)");
+    assertEquals(ended({ a: "ok" }, {}, "cancelled"), "cancelled (Cannot continue the run: so it is)");
     assertEquals(ended({ a: "ok", b: "ok" }, {}, "timeout"), "failed (timeout)");
     assertEquals(ended({ a: "ok", b: "ok" }, {}, "lost"), "lost (lease)");
   },
@@ -55,7 +54,7 @@ Deno.test(
 
 Deno.test("outcomeOf() names the login, then the step, then what was withheld", pure, () => {
   const withheld = "window" as const;
-  assertEquals(ended({ a: "failed" }, { isDisplaced: true, withheld }), "failed (displaced)");
+  assertEquals(ended({ a: "failed" }, { isTakenOver: true, withheld }), "failed (displaced)");
   assertEquals(ended({ a: "failed", b: "skipped" }, { withheld }), "failed (step)");
   assertEquals(ended({ a: "ok", b: "skipped" }, { withheld }), "failed (window)");
   assertEquals(ended({ a: "skipped", b: "skipped" }, { withheld }), "failed (window)");

@@ -1,14 +1,14 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { rerun } from "../../lib/runner/backfill.ts";
-import type { Claimer } from "../../lib/runner/claims.ts";
-import { recoverExpired, settleRun } from "../../lib/runner/recovery.ts";
-import { takeLease } from "../../lib/runner/leases.ts";
-import { verifyLedger } from "../../lib/runner/ledger_care.ts";
-import type { Surroundings } from "../../lib/runner/run.ts";
-import { findRun } from "../../lib/runner/run_rows.ts";
-import { runKey, runLatestSlot, runManual } from "../../lib/runner/script.ts";
-import { describeRun } from "../../lib/runner/why_run.ts";
-import type { CompiledRecipe, StepContext } from "../../lib/steps/compiled.ts";
+import { rerun } from "../../lib/runner/schedule/backfill.ts";
+import type { Claimer } from "../../lib/runner/claims/claims.ts";
+import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/recovery.ts";
+import { takeLease } from "../../lib/runner/queries/leases.ts";
+import { verifyStore } from "../../lib/runner/queries/store_care.ts";
+import type { RunDeps } from "../../lib/runner/deps.ts";
+import { findRun } from "../../lib/runner/queries/runs.ts";
+import { runKey, runLatestSlot, runManual } from "../../lib/runner/run/script.ts";
+import { describeRun } from "../../lib/runner/explain/why_run.ts";
+import type { CompiledRecipe, StepContext } from "../../lib/recipes/compiled.ts";
 import {
   at,
   type Bench,
@@ -26,8 +26,8 @@ import {
 
 const MORNING = "2025-12-22T02:00Z";
 
-const surroundingsOf = ({ ledger, host, redactor }: Bench): Surroundings => ({
-  ledger,
+const depsOf = ({ store, host, redactor }: Bench): RunDeps => ({
+  store,
   host,
   redactor,
   out: "out",
@@ -38,15 +38,15 @@ const surroundingsOf = ({ ledger, host, redactor }: Bench): Surroundings => ({
 const hand = (account: string): Claimer => ({ holder: "hand", leaseMs: 30_000, accountOf: () => account });
 
 /** Starts a run by hand that waits for its account, which somebody else has. */
-function waiting(b: Bench, about: CompiledRecipe, { patienceMs = 5 * MINUTE, host = b.host } = {}) {
-  takeLease(b.ledger, {
+async function waiting(b: Bench, about: CompiledRecipe, { patienceMs = 5 * MINUTE, host = b.host } = {}) {
+  await takeLease(b.store, {
     name: "account:B",
     holder: "x y",
     now: b.host.now(),
     until: at("2026-01-01T00:00Z"),
   });
   const options = {
-    surroundings: { ...surroundingsOf(b), host },
+    deps: { ...depsOf(b), host },
     claimer: hand("B"),
     patienceMs,
     id: "1",
@@ -57,37 +57,37 @@ function waiting(b: Bench, about: CompiledRecipe, { patienceMs = 5 * MINUTE, hos
 Deno.test("Scheduler leaves a run by hand that waits to the process that started it", async () => {
   const began: string[] = [];
   const write = orders(began);
-  using b = bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
+  await using b = await bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
   const result = waiting(b, write);
-  b.scheduler.start();
+  await b.scheduler.start();
   const second = b.another("p2");
-  second.start();
+  await second.start();
   await b.host.pass(2 * MINUTE);
-  assertEquals([began, runsOf(b.ledger)], [[], ["orders/m/1 due held:account manual"]]);
+  assertEquals([began, await runsOf(b.store)], [[], ["orders/m/1 due held:account manual"]]);
   // Nor may another process, though it asks for that run by its key.
   const other = await runKey(write, "orders/m/1", {
-    surroundings: surroundingsOf(b),
+    deps: depsOf(b),
     claimer: { ...hand("A"), holder: "other" },
   });
   assertEquals([other.ran, other.outcome], [false, { state: "refused", reason: "owned" }]);
-  b.ledger.run("update lease set until = 0");
+  await b.store.run("update lease set until = 0");
   await b.host.pass(MINUTE);
   assertEquals((await result).outcome.state, "ok");
   await Promise.all([b.scheduler.stop(), second.stop()]);
-  assertEquals([began, runsOf(b.ledger)], [["orders/m/1#one"], ["orders/m/1 ok manual"]]);
-  assertEquals(b.ledger.get<{ account: string }>("select account from run"), { account: "B" });
+  assertEquals([began, await runsOf(b.store)], [["orders/m/1#one"], ["orders/m/1 ok manual"]]);
+  assertEquals(await b.store.get<{ account: string }>("select account from run"), { account: "B" });
 });
 
 Deno.test("runManual() that cannot begin in time is over, and nobody runs it later", async () => {
   const began: string[] = [];
   const write = orders(began);
-  using b = bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
+  await using b = await bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
   const result = waiting(b, write, { patienceMs: MINUTE });
-  b.scheduler.start();
+  await b.scheduler.start();
   await b.host.pass(HOUR);
   assertEquals((await result).outcome, { state: "refused", reason: "account" });
   await b.scheduler.stop();
-  assertEquals([began, runsOf(b.ledger)], [[], ["orders/m/1 cancelled account manual"]]);
+  assertEquals([began, await runsOf(b.store)], [[], ["orders/m/1 cancelled account manual"]]);
 });
 
 Deno.test("Scheduler does not run what was started by hand when its process died before it wrote", async () => {
@@ -100,21 +100,21 @@ Deno.test("Scheduler does not run what was started by hand when its process died
     ],
   });
   for (const dies of ["waiting", "reading"]) {
-    using b = bench({ start: MORNING, recipes: [slow], accountOf: () => "A" });
+    await using b = await bench({ start: MORNING, recipes: [slow], accountOf: () => "A" });
     // Its machine stands still from now on.
     const dying = new TestHost(b.host.now());
     void waiting(b, slow, { host: dying });
     if (dies === "reading") {
-      b.ledger.run("update lease set until = 0");
+      await b.store.run("update lease set until = 0");
       await dying.pass(1_000);
-      assertEquals(runsOf(b.ledger), ["orders/m/1 running manual"]);
+      assertEquals(await runsOf(b.store), ["orders/m/1 running manual"]);
     }
-    b.scheduler.start();
+    await b.scheduler.start();
     await b.host.pass(HOUR);
     await b.scheduler.stop();
     const over = "orders/m/1 cancelled its process died before it wrote anything manual";
-    assertEquals([began, runsOf(b.ledger)], [[], [over]], dies);
-    assertEquals(verifyLedger(b.ledger), []);
+    assertEquals([began, await runsOf(b.store)], [[], [over]], dies);
+    assertEquals(await verifyStore(b.store), []);
   }
 });
 
@@ -131,20 +131,20 @@ Deno.test("a read by hand whose process died is over, says what to type, and goe
       }),
     ],
   });
-  using b = bench({ start: MORNING, recipes: [read], accountOf: () => "A" });
+  await using b = await bench({ start: MORNING, recipes: [read], accountOf: () => "A" });
   const dying = new TestHost(b.host.now());
   void waiting(b, read, { host: dying });
-  b.ledger.run("update lease set until = 0");
+  await b.store.run("update lease set until = 0");
   await dying.pass(1_000);
-  b.scheduler.start();
+  await b.scheduler.start();
   await b.host.pass(HOUR);
   await b.scheduler.stop();
-  assertEquals(runsOf(b.ledger), [
-    "look/m/1 cancelled its process died; to go on with it: hsgate rerun look/m/1 manual",
+  assertEquals(await runsOf(b.store), [
+    "look/m/1 cancelled its process died; to continue it: hsgate rerun look/m/1 manual",
   ]);
-  assertEquals(rerun(b.ledger, { runKey: "look/m/1", fromStart: false, now: b.host.now() }), true);
+  assertEquals(await rerun(b.store, { runKey: "look/m/1", fromStart: false, now: b.host.now() }), true);
   const { outcome } = await runKey(read, "look/m/1", {
-    surroundings: surroundingsOf(b),
+    deps: depsOf(b),
     claimer: hand("A"),
   });
   assertEquals([outcome.state, done], ["ok", ["a", "b"]]);
@@ -152,15 +152,15 @@ Deno.test("a read by hand whose process died is over, says what to type, and goe
 
 Deno.test("a write by hand whose process died at it waits for a person", async () => {
   const write = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
-  using b = bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
+  await using b = await bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
   const dying = new TestHost(b.host.now());
   void waiting(b, write, { host: dying });
-  b.ledger.run("update lease set until = 0");
+  await b.store.run("update lease set until = 0");
   await dying.pass(1_000);
-  b.scheduler.start();
+  await b.scheduler.start();
   await b.host.pass(HOUR);
   await b.scheduler.stop();
-  assertEquals(runsOf(b.ledger), ["orders/m/1 waiting_recovery manual"]);
+  assertEquals(await runsOf(b.store), ["orders/m/1 waiting_recovery manual"]);
 });
 
 /** An outer recipe whose process dies within an inner one, and a second process that takes it over. */
@@ -172,14 +172,14 @@ async function takenOver(inner: CompiledRecipe) {
     needsAccount: true,
     steps: [step({ id: "in", run: ({ runRecipe }) => runRecipe("inner", {}) })],
   });
-  const b = bench({ start: "2025-12-22T01:59Z", recipes: [outer, inner] });
+  const b = await bench({ start: "2025-12-22T01:59Z", recipes: [outer, inner] });
   const dying = new TestHost(b.host.now());
-  b.another("p0", { host: dying }).start();
+  await b.another("p0", { host: dying }).start();
   await dying.pass(2 * MINUTE);
   // The inner one was renewed later than the outer one.
-  b.ledger.run("update run set lease_until = ? where recipe = 'inner'", b.host.now() + HOUR);
+  await b.store.run("update run set lease_until = ? where recipe = 'inner'", b.host.now() + HOUR);
   b.host.sleep(3 * MINUTE);
-  b.scheduler.start();
+  await b.scheduler.start();
   await b.host.pass(MINUTE);
   await b.scheduler.stop();
   return b;
@@ -201,15 +201,15 @@ Deno.test("runNested() goes on with an inner run when the outer one is taken ove
       }),
     ],
   });
-  using b = await takenOver(inner);
+  await using b = await takenOver(inner);
   assertEquals(done, ["a", "b 1", "b 2"]);
-  assertEquals(runsOf(b.ledger), [
+  assertEquals(await runsOf(b.store), [
     "inner/m/outer/s1/2025-12-22/in ok manual",
     "outer/s1/2025-12-22 ok live",
   ]);
-  const { output } = b.ledger.get<{ output: string }>(
+  const { output } = (await b.store.get<{ output: string }>(
     "select output from step_run where step_id = 'in' and state = 'ok'",
-  )!;
+  ))!;
   assertEquals(output, '{"a":null,"b":7}');
 });
 
@@ -221,8 +221,8 @@ Deno.test("runNested() does not repeat what an inner run had begun to write", as
     schedules: [],
     steps: [step({ effect: "write", run: () => (began++, new Promise(() => {})) })],
   });
-  using b = await takenOver(inner);
-  assertEquals([began, runsOf(b.ledger)], [1, [
+  await using b = await takenOver(inner);
+  assertEquals([began, await runsOf(b.store)], [1, [
     "inner/m/outer/s1/2025-12-22/in waiting_recovery manual",
     "outer/s1/2025-12-22 failed step live",
   ]]);
@@ -241,11 +241,11 @@ Deno.test("a run within a run is over with it, and no scheduler goes on with it"
     timeoutMs: MINUTE,
     steps: [step({ id: "in", run: ({ runRecipe }) => runRecipe("inner", {}) })],
   });
-  using b = bench({ start: "2025-12-22T01:59Z", recipes: [inner, outer] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [inner, outer] });
+  await b.scheduler.start();
   // Its time is up, and that of the inner one with it.
   await b.host.pass(5 * MINUTE);
-  assertEquals([began, runsOf(b.ledger)], [1, [
+  assertEquals([began, await runsOf(b.store)], [1, [
     "inner/m/outer/s1/2025-12-22T02:00:00Z/in cancelled stopped manual",
     "outer/s1/2025-12-22T02:00:00Z failed timeout live",
   ]]);
@@ -281,13 +281,13 @@ Deno.test("runNested() keeps calls of one recipe apart, by step, by what is aske
       }),
     ],
   });
-  using b = bench({ start: "2025-12-22T08:44Z", recipes: [outer, inner] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [outer, inner] });
+  await b.scheduler.start();
   await b.host.pass(2 * MINUTE);
   await b.scheduler.stop();
-  const keys = b.ledger.all<{ key: string; params: string }>(
+  const keys = (await b.store.all<{ key: string; params: string }>(
     "select run_key as key, params from run where recipe = 'inner' order by started_at, rowid",
-  ).map(({ key, params }) => [
+  )).map(({ key, params }) => [
     key.replace("inner/m/outer/s1/2025-12-22/", "").replaceAll(/\.[0-9a-f]{8}/g, ".#"),
     JSON.parse(params).market,
   ]);
@@ -295,11 +295,11 @@ Deno.test("runNested() keeps calls of one recipe apart, by step, by what is aske
     "many.#.2",
     "cn",
   ]]);
-  const said = b.ledger.all<{ output: string }>(
+  const said = (await b.store.all<{ output: string }>(
     "select output from step_run where run_key like 'outer/%' order by rowid",
-  ).map(({ output }) => JSON.stringify(JSON.parse(output)).match(/(hk|us|cn) /g));
+  )).map(({ output }) => JSON.stringify(JSON.parse(output)).match(/(hk|us|cn) /g));
   assertEquals(said, [["hk "], ["us "], ["us "], ["cn ", "hk ", "cn "]]);
-  assertEquals(runsOf(b.ledger).length, 7);
+  assertEquals((await runsOf(b.store)).length, 7);
 });
 
 const open = (began: string[], given: Partial<CompiledRecipe> = {}) =>
@@ -316,28 +316,28 @@ const open = (began: string[], given: Partial<CompiledRecipe> = {}) =>
     ...given,
   });
 
-const settled = (b: Bench, runKey: string) =>
-  settleRun(b.ledger, { runKey, state: "failed", actor: "me", now: b.host.now() });
+const settled = async (b: Bench, runKey: string) =>
+  await resolveOutcome(b.store, { runKey, state: "failed", actor: "me", now: b.host.now() });
 
 Deno.test("Scheduler passes slots over while their recipe's own write is open: none is released later", async () => {
   const began: string[] = [];
-  using b = bench({ start: "2025-12-22T01:59Z", recipes: [open(began)] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began)] });
+  await b.scheduler.start();
   await b.host.pass(6 * MINUTE); // slots at 02:00, 02:02 and 02:04
-  const skipped = findRun(b.ledger, "orders/s1/2025-12-22T02:02:00Z")!; // it was listed
+  const skipped = (await findRun(b.store, "orders/s1/2025-12-22T02:02:00Z"))!; // it was listed
   assertStringIncludes(
-    describeRun(b.ledger, skipped, { zone: "UTC", now: b.host.now() }),
-    'was skipped because the outcome of what "orders/s1/2025-12-22T02:00:00Z" wrote is unknown: check the ' +
-      `account's orders, then run "hsgate settle orders/s1/2025-12-22T02:00:00Z ok|failed"`,
+    await describeRun(b.store, skipped, { zone: "UTC", now: b.host.now() }),
+    'was skipped because the outcome of the writes of "orders/s1/2025-12-22T02:00:00Z" is unknown: check the ' +
+      `account's orders, then run "hsgate resolve orders/s1/2025-12-22T02:00:00Z ok|failed"`,
   );
-  assertEquals(settled(b, "orders/s1/2025-12-22T02:00:00Z"), true);
+  assertEquals(await settled(b, "orders/s1/2025-12-22T02:00:00Z"), true);
   await b.host.pass(50_000);
   assertEquals(began, ["02:00:00"]);
   await b.host.pass(MINUTE);
   await b.scheduler.stop();
   assertEquals(began, ["02:00:00", "02:06:00"]);
-  assertEquals(runsOf(b.ledger), [
-    "orders/s1/2025-12-22T02:00:00Z failed settled live",
+  assertEquals(await runsOf(b.store), [
+    "orders/s1/2025-12-22T02:00:00Z failed resolved live",
     "orders/s1/2025-12-22T02:02:00Z skipped overlap live",
     "orders/s1/2025-12-22T02:04:00Z skipped overlap live",
     "orders/s1/2025-12-22T02:06:00Z ok live",
@@ -346,14 +346,14 @@ Deno.test("Scheduler passes slots over while their recipe's own write is open: n
 
 Deno.test("Scheduler lets one slot wait for an open write where the recipe queues, as long as its grace", async () => {
   const began: string[] = [];
-  using b = bench({ start: "2025-12-22T01:59Z", recipes: [open(began, { overlap: "queue" })] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began, { overlap: "queue" })] });
+  await b.scheduler.start();
   await b.host.pass(6 * MINUTE);
-  assertEquals(runsOf(b.ledger).slice(1), [
+  assertEquals((await runsOf(b.store)).slice(1), [
     "orders/s1/2025-12-22T02:02:00Z skipped superseded live",
     "orders/s1/2025-12-22T02:04:00Z due held:recovery live",
   ]);
-  settled(b, "orders/s1/2025-12-22T02:00:00Z");
+  await settled(b, "orders/s1/2025-12-22T02:00:00Z");
   await b.host.pass(10_000);
   await b.scheduler.stop();
   assertEquals(began, ["02:00:00", "02:04:00"]);
@@ -368,35 +368,37 @@ Deno.test("Scheduler lets one slot of another recipe wait for an open write, and
       steps: [step({ effect: "write", run: () => Promise.reject(new Error("the line went dead")) })],
     });
     const other = orders(began, { schedules: [every(2 * MINUTE)] });
-    using b = bench({ start: "2025-12-22T01:58Z", recipes: [lost, other] });
-    b.scheduler.start();
+    await using b = await bench({ start: "2025-12-22T01:58Z", recipes: [lost, other] });
+    await b.scheduler.start();
     await b.host.pass(90_000);
     await b.host.pass(waitMs - 2 * MINUTE);
     // Its schedule names no more slots from here on.
-    b.scheduler.reload([lost, { ...other, schedules: [{ ...close45, id: "s2" }] }]);
+    await b.scheduler.reload([lost, { ...other, schedules: [{ ...close45, id: "s2" }] }]);
     await b.host.pass(waitMs > 10 * MINUTE ? 7 * MINUTE : MINUTE);
-    const waits = runsOf(b.ledger).filter((line) => line.startsWith("orders") && line.includes(" due "));
+    const waits = (await runsOf(b.store)).filter((line) =>
+      line.startsWith("orders") && line.includes(" due ")
+    );
     assertEquals(waits.length, last === "ok live" ? 1 : 0);
-    settled(b, "lost/s1/2025-12-22");
+    await settled(b, "lost/s1/2025-12-22");
     await b.host.pass(MINUTE);
     await b.scheduler.stop();
     assertEquals(began.length, last === "ok live" ? 1 : 0);
-    assertStringIncludes(runsOf(b.ledger).at(-1)!, last);
+    assertStringIncludes((await runsOf(b.store)).at(-1)!, last);
   }
 });
 
 Deno.test("runLatestSlot() does not let slots pile up behind the recipe's own open write", async () => {
   const began: string[] = [];
   const write = open(began);
-  using b = bench({ start: "2025-12-22T02:00Z", recipes: [] });
-  const options = { surroundings: surroundingsOf(b), claimer: hand("A") };
+  await using b = await bench({ start: "2025-12-22T02:00Z", recipes: [] });
+  const options = { deps: depsOf(b), claimer: hand("A") };
   assertEquals((await runLatestSlot(write, options))?.outcome.state, "unknown");
   b.host.jump(2 * MINUTE);
   assertEquals((await runLatestSlot(write, options))?.outcome, { state: "refused", reason: "recovery" });
-  assertEquals(runsOf(b.ledger), [
+  assertEquals(await runsOf(b.store), [
     "orders/s1/2025-12-22T02:00:00Z unknown write live",
     "orders/s1/2025-12-22T02:02:00Z skipped overlap live",
   ]);
-  recoverExpired(b.ledger, b.host.now());
+  await recoverExpired(b.store, b.host.now());
   assertEquals(began.length, 1);
 });

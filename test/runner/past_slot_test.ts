@@ -1,12 +1,11 @@
 /** Slots whose day is over, in recipes that read what answers as of now. */
-import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
-import { approveRun } from "../../lib/runner/approving.ts";
-import { backfill, planBackfill, rerun } from "../../lib/runner/backfill.ts";
-import { pauseRecipe, resumeRecipe } from "../../lib/runner/pausing.ts";
-import { runKey, runManual } from "../../lib/runner/script.ts";
-import { addManualRun } from "../../lib/runner/starts.ts";
-import { asOfNowOf, refusePast } from "../../lib/steps/as_of_now.ts";
-import type { CompiledStep, StepContext } from "../../lib/steps/compiled.ts";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { approveRun, pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
+import { backfill, planBackfill, rerun } from "../../lib/runner/schedule/backfill.ts";
+import { runKey, runManual } from "../../lib/runner/run/script.ts";
+import { addManualRun } from "../../lib/runner/schedule/starts.ts";
+import { asOfNowOf, refusePast } from "../../lib/recipes/as_of_now.ts";
+import type { CompiledStep, StepContext } from "../../lib/recipes/compiled.ts";
 import { fills } from "../../lib/operations/fills.ts";
 import { type Bench, bench, close45, DAY, every, HOUR, MINUTE, recipe, runsOf, step } from "./support.ts";
 
@@ -31,32 +30,35 @@ function reading(read: string[], given: Partial<CompiledStep> = {}): CompiledSte
 const refusal = (date: string) =>
   `the answer is as of now, and ${date} is over in Asia/Hong_Kong; use "fills.history" for a past day`;
 
-const errorsOf = ({ ledger }: Bench) =>
-  ledger.all<{ error: string | null; attempt: number }>(
+const errorsOf = async ({ store }: Bench) =>
+  await store.all<{ error: string | null; attempt: number }>(
     "select error, attempt from step_run where state = 'failed' order by started_at",
   );
 
 Deno.test("a report of 16:45 that begins at 17:30 runs, and one that begins on a later day is refused once", async () => {
   const read: string[] = [];
-  using b = bench({ start: "2025-12-22T08:00Z", recipes: [recipe({ steps: [reading(read)] })] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T08:00Z", recipes: [recipe({ steps: [reading(read)] })] });
+  await b.scheduler.start();
   await b.scheduler.stop();
   b.host.jump(90 * MINUTE);
   const evening = b.another("p2");
-  evening.start();
+  await evening.start();
   await b.host.pass(MINUTE);
   await evening.stop();
-  assertEquals([runsOf(b.ledger), read], [["eod/s1/2025-12-22 ok catchup"], [
+  assertEquals([await runsOf(b.store), read], [["eod/s1/2025-12-22 ok catchup"], [
     "2025-12-22 at 2025-12-22T09:30",
   ]]);
   // Nobody is there from Monday night to Wednesday morning: Tuesday's report cannot be had any more.
   b.host.jump(38 * HOUR);
   const later = b.another("p3");
-  later.start();
+  await later.start();
   await b.host.pass(HOUR);
   await later.stop();
-  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 ok catchup", "eod/s1/2025-12-23 failed step catchup"]);
-  assertEquals(errorsOf(b), [{
+  assertEquals(await runsOf(b.store), [
+    "eod/s1/2025-12-22 ok catchup",
+    "eod/s1/2025-12-23 failed step catchup",
+  ]);
+  assertEquals(await errorsOf(b), [{
     error: `Cannot read "fills.today" for 2025-12-23: ${refusal("2025-12-23")}`,
     attempt: 1,
   }]);
@@ -75,44 +77,45 @@ Deno.test("a run that goes on after midnight keeps what it read, and reads nothi
   const eod = recipe({
     steps: [reading(read), cut, reading(read, { ...late, asOfNow, run: reading(read).run })],
   });
-  using b = bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
+  await b.scheduler.start();
   await b.host.pass(2 * MINUTE);
   assertEquals(read.length, 1);
   await b.scheduler.stop();
   isCut = false;
   b.host.jump(12 * HOUR);
   const next = b.another("p2");
-  next.start();
+  await next.start();
   await b.host.pass(MINUTE);
   await next.stop();
   assertEquals(read, ["2025-12-22 at 2025-12-22T08:45"]);
-  assertStringIncludes(errorsOf(b).at(-1)?.error ?? "", refusal("2025-12-22"));
-  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 failed step catchup"]);
+  assertStringIncludes((await errorsOf(b)).at(-1)?.error ?? "", refusal("2025-12-22"));
+  assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 failed step catchup"]);
 });
 
 const range = { drawTraceId: () => "1", mode: "missing" } as const;
 
-Deno.test("planBackfill() and backfill() refuse past days of what reads as of now, and take today's slot", () => {
+Deno.test("planBackfill() and backfill() refuse past days of what reads as of now, and take today's slot", async () => {
   const eod = recipe({ steps: [reading([])] });
-  using b = bench({ start: "2025-12-23T10:00Z", recipes: [eod] });
+  await using b = await bench({ start: "2025-12-23T10:00Z", recipes: [eod] });
   const now = b.host.now();
   for (const refused of [planBackfill, backfill]) {
-    assertThrows(
-      () => refused(b.ledger, eod, { ...range, from: "2025-12-22", to: "2025-12-23", now }),
+    await assertRejects(
+      async () => await refused(b.store, eod, { ...range, from: "2025-12-22", to: "2025-12-23", now }),
       TypeError,
       `Cannot backfill "eod" for 2025-12-22: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
     );
   }
-  assertEquals(runsOf(b.ledger), []);
-  const today = planBackfill(b.ledger, eod, { ...range, from: "2025-12-23", to: "2025-12-23", now });
+  assertEquals(await runsOf(b.store), []);
+  const today = await planBackfill(b.store, eod, { ...range, from: "2025-12-23", to: "2025-12-23", now });
   assertEquals(today.slots.map(({ run }) => run.runKey), ["eod/s1/2025-12-23"]);
   // Whether a step with an `if` is reached, or one that needs it, is only known when it runs.
   const open = recipe({
     steps: [step({ id: "look", condition: () => false }), reading([], { needs: ["look"] })],
   });
   assertEquals(
-    planBackfill(b.ledger, open, { ...range, from: "2025-12-22", to: "2025-12-22", now }).slots.length,
+    (await planBackfill(b.store, open, { ...range, from: "2025-12-22", to: "2025-12-22", now })).slots
+      .length,
     1,
   );
 });
@@ -126,62 +129,67 @@ Deno.test("rerun() refuses to read as of now for a past day, unless the run keep
       step({ id: "table", run: () => fails ? Promise.reject(new Error("disk")) : Promise.resolve(null) }),
     ],
   });
-  using b = bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
+  await b.scheduler.start();
   await b.host.pass(2 * MINUTE);
   await b.scheduler.stop();
-  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 failed step live"]);
+  assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 failed step live"]);
   b.host.jump(2 * DAY);
   fails = false;
-  const again = (fromStart: boolean) =>
-    rerun(b.ledger, { runKey: "eod/s1/2025-12-22", fromStart, now: b.host.now(), recipe: eod });
-  assertThrows(
-    () => again(true),
+  const again = async (fromStart: boolean) =>
+    await rerun(b.store, { runKey: "eod/s1/2025-12-22", fromStart, now: b.host.now(), recipe: eod });
+  await assertRejects(
+    async () => await again(true),
     TypeError,
     `Cannot run "eod/s1/2025-12-22" again: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
   );
   const fresh = { ...eod, steps: [{ ...eod.steps[0]!, fresh: true }, eod.steps[1]!] };
-  assertThrows(
-    () =>
-      rerun(b.ledger, { runKey: "eod/s1/2025-12-22", fromStart: false, now: b.host.now(), recipe: fresh }),
+  await assertRejects(
+    async () =>
+      await rerun(b.store, {
+        runKey: "eod/s1/2025-12-22",
+        fromStart: false,
+        now: b.host.now(),
+        recipe: fresh,
+      }),
     TypeError,
     refusal("2025-12-22"),
   );
-  assertEquals(again(false), true);
+  assertEquals(await again(false), true);
   await b.another("p2").drain();
-  assertEquals([runsOf(b.ledger), read.length], [["eod/s1/2025-12-22 ok backfill"], 1]);
+  assertEquals([await runsOf(b.store), read.length], [["eod/s1/2025-12-22 ok backfill"], 1]);
   // What ended well would be read anew, and stays as it is.
-  assertThrows(() => again(false), TypeError, refusal("2025-12-22"));
-  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 ok backfill"]);
+  await assertRejects(async () => await again(false), TypeError, refusal("2025-12-22"));
+  assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok backfill"]);
 });
 
 Deno.test("approveRun() and resumeRecipe() leave slots of past days that read as of now", async () => {
   const eod = recipe({ misfire: { graceMs: MINUTE, action: "ask", max: 1 }, steps: [reading([])] });
-  using b = bench({ start: "2025-12-22T08:00Z", recipes: [eod] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T08:00Z", recipes: [eod] });
+  await b.scheduler.start();
   await b.scheduler.stop();
   b.host.jump(2 * HOUR);
-  b.scheduler.tick();
-  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 waiting_approval misfire live"]);
-  const approve = () =>
-    approveRun(b.ledger, { runKey: "eod/s1/2025-12-22", actor: "me", now: b.host.now(), recipe: eod });
+  await b.scheduler.tick();
+  assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 waiting_approval misfire live"]);
+  const approve = async () =>
+    await approveRun(b.store, { runKey: "eod/s1/2025-12-22", actor: "me", now: b.host.now(), recipe: eod });
   b.host.jump(DAY);
-  assertThrows(
+  await assertRejects(
     approve,
     TypeError,
     `Cannot approve "eod/s1/2025-12-22": step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
   );
   b.host.jump(-DAY);
-  assertEquals(approve().state, "due");
+  assertEquals((await approve()).state, "due");
 
   const all = { ...eod, name: "all", misfire: { graceMs: MINUTE, action: "all", max: 10 } } as const;
-  using c = bench({ start: "2025-12-22T08:00Z", recipes: [all] });
-  c.scheduler.tick();
-  pauseRecipe(c.ledger, "all", { why: "a trial", now: c.host.now() });
+  await using c = await bench({ start: "2025-12-22T08:00Z", recipes: [all] });
+  await c.scheduler.tick();
+  await pauseRecipe(c.store, "all", { why: "a trial", now: c.host.now() });
   c.host.jump(DAY + 2 * HOUR);
   const left: string[] = [];
   const now = c.host.now();
-  const caughtUp = resumeRecipe(c.ledger, all, {
+  const caughtUp = await resumeRecipe(c.store, all, {
     now,
     loadedAt: now,
     lookbackMs: 14 * DAY,
@@ -193,7 +201,7 @@ Deno.test("approveRun() and resumeRecipe() leave slots of past days that read as
   assertEquals(left, [
     `all/s1/2025-12-22: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
   ]);
-  assertEquals(runsOf(c.ledger), [
+  assertEquals(await runsOf(c.store), [
     "all/s1/2025-12-22 skipped paused live",
     "all/s1/2025-12-23 due catchup",
   ]);
@@ -202,10 +210,10 @@ Deno.test("approveRun() and resumeRecipe() leave slots of past days that read as
 Deno.test("a run by hand is for now, also on a weekend; one that goes on days later is refused", async () => {
   const read: string[] = [];
   const eod = recipe({ steps: [reading(read)] });
-  using b = bench({ start: "2025-12-21T10:00Z", recipes: [eod] });
+  await using b = await bench({ start: "2025-12-21T10:00Z", recipes: [eod] });
   const options = {
-    surroundings: {
-      ledger: b.ledger,
+    deps: {
+      store: b.store,
       host: b.host,
       out: "",
       redactor: b.redactor,
@@ -217,7 +225,7 @@ Deno.test("a run by hand is for now, also on a weekend; one that goes on days la
   const sunday = await runManual(eod, { ...options, id: "1" });
   assertEquals([sunday.outcome.state, read], ["ok", ["2025-12-21 at 2025-12-21T10:00"]]);
   const now = b.host.now();
-  const key = addManualRun(b.ledger, eod, { id: "2", now, drawTraceId: () => "1" });
+  const key = await addManualRun(b.store, eod, { id: "2", now, drawTraceId: () => "1" });
   b.host.jump(DAY);
   assertEquals((await runKey(eod, key, options)).outcome, { state: "failed", reason: "step" });
 });
@@ -239,8 +247,8 @@ Deno.test("a recipe within another one goes by the day of that one, whatever it 
     schedules: [{ ...close45, mic: "XNYS", at: { anchor: "close", offsetMs: 9 * HOUR } }],
     steps: [step({ id: "in", run: ({ runRecipe }) => runRecipe("inner", {}) })],
   });
-  using b = bench({ start: "2025-12-19T05:30Z", recipes: [inner, outer] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-19T05:30Z", recipes: [inner, outer] });
+  await b.scheduler.start();
   await b.host.pass(HOUR);
   await b.scheduler.stop();
   assertEquals(seen, [[
@@ -249,7 +257,7 @@ Deno.test("a recipe within another one goes by the day of that one, whatever it 
     "2025-12-17",
   ]]);
   assertEquals(read, ["2025-12-18 at 2025-12-19T06:00"]);
-  assertEquals(runsOf(b.ledger), [
+  assertEquals(await runsOf(b.store), [
     "inner/m/outer/s1/2025-12-18/in ok manual",
     "outer/s1/2025-12-18 ok live",
   ]);
@@ -257,26 +265,26 @@ Deno.test("a recipe within another one goes by the day of that one, whatever it 
 
 Deno.test("files of a run without a calendar are filed under the date of its schedule's zone", async () => {
   const write = step({
-    run: ({ artifact }) => {
-      artifact({ dataset: "note", path: "a.txt", bytes: 1, sha256: "00", final: true });
+    run: async ({ artifact }) => {
+      await artifact({ dataset: "note", path: "a.txt", bytes: 1, sha256: "00", final: true });
       return Promise.resolve(null);
     },
   });
   const cron = { id: "s1", form: "cron", cron: "0 1 * * *", timezone: "Asia/Hong_Kong" } as const;
-  using b = bench({
+  await using b = await bench({
     start: "2025-12-21T16:30Z",
     recipes: [
       recipe({ name: "night", schedules: [cron], steps: [write] }),
       recipe({ name: "often", schedules: [every(HOUR)], steps: [step({ ...write, id: "b" })] }),
     ],
   });
-  b.scheduler.start();
+  await b.scheduler.start();
   await b.host.pass(HOUR);
   await b.scheduler.stop();
   assertEquals(
-    b.ledger.all<{ line: string }>(
+    (await b.store.all<{ line: string }>(
       "select run_key || ' ' || business_day as line from artifact order by run_key",
-    )
+    ))
       .map(({ line }) => line),
     ["night/s1/2025-12-21T17:00:00Z 2025-12-22", "often/s1/2025-12-21T17:00:00Z 2025-12-21"],
   );

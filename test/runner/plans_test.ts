@@ -1,10 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
-import { Ledger, type SqlValue } from "../../lib/runner/ledger.ts";
-import { queueNotice } from "../../lib/runner/notify.ts";
-import { pauseRecipe, resumeRecipe } from "../../lib/runner/pausing.ts";
-import { latestRuns } from "../../lib/runner/run_rows.ts";
-import { addLatestSlot } from "../../lib/runner/starts.ts";
-import { why } from "../../lib/runner/why.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import type { SqlValue, Store } from "../../lib/store/store.ts";
+import { insertNotice } from "../../lib/runner/queries/notices.ts";
+import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
+import { latestRuns } from "../../lib/runner/queries/runs.ts";
+import { addLatestSlot } from "../../lib/runner/schedule/starts.ts";
+import { why } from "../../lib/runner/explain/why.ts";
 import { bench, DAY, every, HOUR, MINUTE, orders, recipe, step } from "./support.ts";
 
 /** Tables that grow with the history. */
@@ -13,31 +14,25 @@ const GROWING = ["run", "step_run", "event", "outbox", "log", "artifact"];
 /** Statements that read every row on purpose, once and by a person's wish. */
 const WHOLE = [/integrity_check|count\(\*\)/];
 
-/** A ledger that keeps the statements it executes, with values that they were given. */
-class WatchedLedger extends Ledger {
-  readonly statements = new Map<string, SqlValue[]>();
-
-  override run(sql: string, ...values: SqlValue[]): number {
-    this.statements?.set(sql, values);
-    return super.run(sql, ...values);
+/** Keeps the statements that a store executes, with values that they were given. */
+function watch(store: Store): Map<string, SqlValue[]> {
+  const statements = new Map<string, SqlValue[]>();
+  for (const name of ["run", "get", "all"] as const) {
+    const original = store[name];
+    store[name] = (sql: string, ...values: SqlValue[]): Promise<never> => {
+      statements.set(sql, values);
+      // What it resolves to depends on which of them it is.
+      return original.call(store, sql, ...values) as Promise<never>;
+    };
   }
-
-  override get<Row>(sql: string, ...values: SqlValue[]): Row | undefined {
-    this.statements?.set(sql, values); // the constructor reads before there is any
-    return super.get<Row>(sql, ...values);
-  }
-
-  override all<Row>(sql: string, ...values: SqlValue[]): Row[] {
-    this.statements?.set(sql, values);
-    return super.all<Row>(sql, ...values);
-  }
+  return statements;
 }
 
 /** Steps of a plan that read more of a growing table than the rows that are asked for. */
-export function wideSteps(ledger: Ledger, sql: string, values: readonly SqlValue[]): string[] {
-  const plan = ledger.all<{ detail: string }>(`explain query plan ${sql}`, ...values).map(({ detail }) =>
-    detail
-  );
+export async function wideSteps(store: Store, sql: string, values: readonly SqlValue[]): Promise<string[]> {
+  const plan = (await store.all<{ detail: string }>(`explain query plan ${sql}`, ...values)).map((
+    { detail },
+  ) => detail);
   const wide = plan.filter((detail) => {
     const [, verb, table = ""] = /^(SCAN|SEARCH) (\w+)/.exec(detail) ?? [];
     const name = aliases[table] ?? table;
@@ -56,7 +51,8 @@ export function wideSteps(ledger: Ledger, sql: string, values: readonly SqlValue
 const aliases: Readonly<Record<string, string>> = { r: "run", s: "step_run", e: "event", other: "run" };
 
 Deno.test("no statement of a tick, of a run, of why or of runs reads a whole history", async () => {
-  const ledger = new WatchedLedger(":memory:");
+  const store = await openSqlite(":memory:");
+  const statements = watch(store);
   let calls = 0;
   const flaky = recipe({
     name: "flaky",
@@ -80,37 +76,37 @@ Deno.test("no statement of a tick, of a run, of why or of runs reads a whole his
       overlap: "parallel",
     }),
   ];
-  using b = bench({ start: "2025-12-22T00:00:00Z", recipes, ledger });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T00:00:00Z", recipes, store });
+  await b.scheduler.start();
   await b.host.pass(DAY);
   b.host.sleep(3 * DAY);
   await b.host.pass(HOUR);
   await b.scheduler.stop();
   const now = b.host.now();
-  queueNotice(ledger, { dedupeKey: "k", channel: "c", body: "{}" }, now);
-  pauseRecipe(ledger, "eod", { why: "a test", now });
+  await insertNotice(store, { dedupeKey: "k", channel: "c", body: "{}" }, now);
+  await pauseRecipe(store, "eod", { why: "a test", now });
   const listing = { now, loadedAt: now, lookbackMs: DAY, drawTraceId: () => "t" };
-  resumeRecipe(ledger, recipe(), { ...listing, catchUp: true });
-  addLatestSlot(ledger, recipe(), { now, drawTraceId: () => "t" });
+  await resumeRecipe(store, recipe(), { ...listing, catchUp: true });
+  await addLatestSlot(store, recipe(), { now, drawTraceId: () => "t" });
   for (const each of recipes) {
     for (const date of ["2025-12-20", "2025-12-22", "2025-12-23", "2025-12-25"]) {
-      why(ledger, each, { date, now });
+      await why(store, each, { date, now });
     }
   }
   const states = ["failed", "ok", "unknown"] as const;
-  latestRuns(ledger, { states, limit: 20 });
-  latestRuns(ledger, { recipe: "eod", states, limit: 20 });
-  const found = [...ledger.statements].flatMap(([sql, values]) => {
+  await latestRuns(store, { states, limit: 20 });
+  await latestRuns(store, { recipe: "eod", states, limit: 20 });
+  const found = (await Array.fromAsync([...statements], async ([sql, values]) => {
     if (!/^\s*(select|update|delete|insert)/.test(sql) || WHOLE.some((each) => each.test(sql))) return [];
-    const wide = wideSteps(ledger, sql, values);
+    const wide = await wideSteps(store, sql, values);
     return wide.length === 0 ? [] : [`${sql.replaceAll(/\s+/g, " ")}\n  ${wide.join("\n  ")}`];
-  });
+  })).flat();
   assertEquals(found, []);
-  assert(ledger.statements.size > 50, `${ledger.statements.size} statements are too few to tell`);
+  assert(statements.size > 50, `${statements.size} statements are too few to tell`);
 });
 
-Deno.test("wideSteps() finds statements that read a whole history, and no others", () => {
-  using ledger = new Ledger(":memory:");
+Deno.test("wideSteps() finds statements that read a whole history, and no others", async () => {
+  await using store = await openSqlite(":memory:");
   const wide = [
     "select * from run where reason = 'x'",
     "select * from run where recipe = 'eod' and reason = 'x'",
@@ -118,12 +114,12 @@ Deno.test("wideSteps() finds statements that read a whole history, and no others
     "select * from outbox where tries < 12",
     "select run_key from run where recipe = 'eod' and state in ('ok', 'failed') order by due_at",
   ];
-  for (const sql of wide) assert(wideSteps(ledger, sql, []).length > 0, sql);
+  for (const sql of wide) assert((await wideSteps(store, sql, [])).length > 0, sql);
   const narrow = [
     "select * from run where state = 'due' and due_at < 5",
     "select * from run where recipe = 'eod' and slot_at > 5",
     "select * from run where recipe = 'eod' and state = 'ok' order by slot_at desc limit 3",
     "select * from event where run_key = 'k'",
   ];
-  for (const sql of narrow) assertEquals(wideSteps(ledger, sql, []), [], sql);
+  for (const sql of narrow) assertEquals(await wideSteps(store, sql, []), [], sql);
 });

@@ -1,9 +1,9 @@
 import { assertEquals } from "@std/assert";
 import { calendarVersion, useLocalCalendars } from "../../lib/calendars/mod.ts";
-import { planRun } from "../../lib/runner/plan_run.ts";
-import { nextSlots } from "../../lib/runner/slots.ts";
-import { why } from "../../lib/runner/why.ts";
-import type { CompiledRecipe, CompiledSchedule } from "../../lib/steps/compiled.ts";
+import { planRun } from "../../lib/runner/schedule/plan_run.ts";
+import { nextSlots } from "../../lib/runner/schedule/slots.ts";
+import { why } from "../../lib/runner/explain/why.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../../lib/recipes/compiled.ts";
 import { at, bench, close45, MINUTE, recipe } from "./support.ts";
 
 const schedule: CompiledSchedule = {
@@ -70,10 +70,10 @@ Deno.test("planRun() goes by days that were set by hand, and keeps the version t
   }
 });
 
-Deno.test("why() tells a day that was set by hand, with its reason", () => {
+Deno.test("why() tells a day that was set by hand, with its reason", async () => {
   const reads = recipe({ name: "look", schedules: [schedule] });
-  using b = bench({ start: "2026-12-09T00:00Z", recipes: [reads] });
-  const told = () => why(b.ledger, reads, { date: "2026-12-10", now: at("2026-12-11T00:00Z") });
+  await using b = await bench({ start: "2026-12-09T00:00Z", recipes: [reads] });
+  const told = async () => await why(b.store, reads, { date: "2026-12-10", now: at("2026-12-11T00:00Z") });
   useLocalCalendars({
     overrides: [{
       mic: "XSHG",
@@ -85,11 +85,11 @@ Deno.test("why() tells a day that was set by hand, with its reason", () => {
   });
   try {
     assertEquals(
-      told(),
-      "nothing was to run: XSHG was closed on 2026-12-10; XSHG was set by hand on that day: closed, because a day of mourning",
+      await told(),
+      "nothing was to run: XSHG was closed on 2026-12-10; a person set the hours of XSHG for that day: closed, because a day of mourning",
     );
   } finally {
     useLocalCalendars({});
   }
-  assertEquals(told().includes("by hand"), false);
+  assertEquals((await told()).includes("by hand"), false);
 });

@@ -2,12 +2,12 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { account } from "../../lib/operations/account.ts";
-import { Ledger } from "../../lib/runner/ledger.ts";
-import { pauseRecipe, resumeRecipe } from "../../lib/runner/pausing.ts";
-import { markPassword } from "../../lib/runner/refused_login.ts";
-import { runLatestSlot } from "../../lib/runner/script.ts";
-import { why } from "../../lib/runner/why.ts";
-import type { StepContext } from "../../lib/steps/compiled.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
+import { markPassword } from "../../lib/runner/claims/login_holds.ts";
+import { runLatestSlot } from "../../lib/runner/run/script.ts";
+import { why } from "../../lib/runner/explain/why.ts";
+import type { StepContext } from "../../lib/recipes/compiled.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import { farEnd, ok, refused } from "../support/far_end.ts";
 import {
@@ -40,7 +40,10 @@ function broker() {
     logins: () => end.arrived.filter(({ path }) => path === "/trade/TradeLogin").length,
     /** A client of one process. */
     connect: (monotonic: () => number) =>
-      createClient(gateway({ url: end.url, tradePasswordKey }), { tradePassword: "secret", monotonic }),
+      createClient(gateway({ url: end.url, tradePasswordKey }), {
+        tradePassword: "secret",
+        machine: { monotonic },
+      }),
     [Symbol.asyncDispose]: () => end[Symbol.asyncDispose](),
   };
 }
@@ -78,25 +81,25 @@ Deno.test("a login that is refused for now: told, tried again after growing wait
     await using far = broker();
     far.state.refusal = text;
     const notify = [{ on: "failure" as const, uses: "mail", with: {}, step: step() }];
-    const b: Bench = bench({
+    const b: Bench = await bench({
       start: "2025-12-22T00:05Z",
       recipes: [asking({ notify })],
       client: () => Promise.resolve(client),
     });
     const client = far.connect(() => b.host.monotonic());
-    using _ = b;
-    b.scheduler.start();
+    await using _ = b;
+    await b.scheduler.start();
     await pass(b, 2 * 60); // slots at 00:10, 00:20 and so on
     const tries = far.logins();
     // At 00:10, 00:20 (1 min), 00:30 (3 min), 00:40 (9 min), then after 27 minutes and an hour.
     assert(tries >= 4 && tries <= 6, `${tries} logins in two hours`);
-    const states = runsOf(b.ledger);
+    const states = await runsOf(b.store);
     assertEquals(states[0], "ask/s1/2025-12-22T00:10:00Z failed login live");
     assertEquals(states.filter((line) => line.includes(" failed login ")).length, tries);
     assertEquals(warningsOf(b).length, tries);
     assertStringIncludes(warningsOf(b)[0]!, "the broker refused the login for now (refusal 1 in a row)");
-    assertEquals(b.ledger.get("select count(*) as n from outbox where channel = 'mail'"), { n: tries });
-    assertEquals(b.ledger.get("select count(*) as n from schedule where paused_reason is not null"), {
+    assertEquals(await b.store.get("select count(*) as n from outbox where channel = 'mail'"), { n: tries });
+    assertEquals(await b.store.get("select count(*) as n from schedule where paused_reason is not null"), {
       n: 0,
     });
     const held = b.told.flatMap((event) => event.type === "held" ? [event.because] : []);
@@ -104,8 +107,8 @@ Deno.test("a login that is refused for now: told, tried again after growing wait
     // Maintenance is over: within the longest wait everything runs again, and nothing of it is left.
     far.state.refusal = undefined;
     await pass(b, 75);
-    const after = runsOf(b.ledger).filter((line) => line.includes(" ok "));
-    assert(after.length >= 1, runsOf(b.ledger).join("\n"));
+    const after = (await runsOf(b.store)).filter((line) => line.includes(" ok "));
+    assert(after.length >= 1, (await runsOf(b.store)).join("\n"));
     assertEquals(far.logins(), tries + 1);
     await b.scheduler.stop();
   }
@@ -115,7 +118,7 @@ Deno.test("a wrong password: one login in all, by a scheduler, another process a
   await using far = broker();
   far.state.refusal = "wrong trade password";
   using folder = temporaryFolder();
-  const file = `${folder.path}/ledger.db`;
+  const file = `${folder.path}/store.db`;
   const marks = new Map<string, string>(); // as the command line does: each takes its time
   const markOf = (password: string) => (_recipe: unknown, salt: string) => {
     const mark = marks.get(password + salt) ?? markPassword(password, salt);
@@ -126,37 +129,43 @@ Deno.test("a wrong password: one login in all, by a scheduler, another process a
   const misfire = { graceMs: HOUR, action: "latest", max: 1 } as const;
   const eod = asking({ name: "eod", schedules: [every(HOUR)], misfire });
   const quiet = asking({ name: "quiet", needsAccount: false, schedules: [every(HOUR)], steps: [step()] });
-  const b: Bench = bench({
+  const b: Bench = await bench({
     start: "2025-12-22T00:05Z",
     recipes: [asking(), eod, quiet],
-    ledger: new Ledger(file),
+    store: await openSqlite(file),
     client: () => Promise.resolve(client),
     passwordMarkOf,
   });
   const client = far.connect(() => b.host.monotonic());
-  using _ = b;
-  b.scheduler.start();
+  await using _ = b;
+  await b.scheduler.start();
   await pass(b, 70);
   assertEquals(far.logins(), 1);
   assertEquals(warningsOf(b).length, 1);
-  assertStringIncludes(warningsOf(b)[0]!, "the broker refused the password: no login is tried");
+  assertStringIncludes(
+    warningsOf(b)[0]!,
+    "the broker refused the password: no process of this store tries a login until you change the password, or run: ",
+  );
   assertStringIncludes(warningsOf(b)[0]!, "hsgate resume ask");
-  assertEquals(runsOf(b.ledger).slice(0, 2), [
+  assertEquals((await runsOf(b.store)).slice(0, 2), [
     "ask/s1/2025-12-22T00:10:00Z failed login live",
     "ask/s1/2025-12-22T00:20:00Z skipped paused live",
   ]);
-  assert(runsOf(b.ledger).includes("quiet/s1/2025-12-22T01:00:00Z ok live"), "what needs no login goes on");
-  const told = why(b.ledger, eod, { date: "2025-12-22", now: b.host.now() });
-  assertStringIncludes(told, 'the broker refused the password, as "ask/s1/2025-12-22T00:10:00Z" found');
+  assert(
+    (await runsOf(b.store)).includes("quiet/s1/2025-12-22T01:00:00Z ok live"),
+    "what needs no login goes on",
+  );
+  const told = await why(b.store, eod, { date: "2025-12-22", now: b.host.now() });
+  assertStringIncludes(told, 'the broker refused the password (found by run "ask/s1/2025-12-22T00:10:00Z")');
   await b.scheduler.stop();
 
   // Each start of a crontab line is a process of its own, with a client that knows nothing.
   const start = async (password: string) => {
-    using ledger = new Ledger(file);
+    await using store = await openSqlite(file);
     await using fresh = far.connect(() => b.host.monotonic());
     const mark = markOf(password);
-    const surroundings = {
-      ledger,
+    const deps = {
+      store,
       host: b.host,
       out: "",
       redactor: b.redactor,
@@ -170,7 +179,7 @@ Deno.test("a wrong password: one login in all, by a scheduler, another process a
       accountOf: () => "default",
       passwordMarkOf: mark,
     };
-    return (await runLatestSlot(eod, { surroundings, claimer }))?.outcome;
+    return (await runLatestSlot(eod, { deps, claimer }))?.outcome;
   };
   for (let count = 0; count < 5; count++) {
     b.host.jump(HOUR);
@@ -179,9 +188,11 @@ Deno.test("a wrong password: one login in all, by a scheduler, another process a
   assertEquals(far.logins(), 1);
   // What is kept says nothing about the password.
   const kept = await Deno.readTextFile(file).catch(() => "") +
-    JSON.stringify(b.ledger.all("select * from event")) + JSON.stringify(b.ledger.all("select * from lease"));
-  assert(!kept.includes('"secret"'), "the password is in the ledger");
-  const { data } = b.ledger.get<{ data: string }>("select data from event where kind = 'login_refused'")!;
+    JSON.stringify(await b.store.all("select * from event")) +
+    JSON.stringify(await b.store.all("select * from lease"));
+  assert(!kept.includes('"secret"'), "the password is in the store");
+  const { data } =
+    (await b.store.get<{ data: string }>("select data from event where kind = 'login_refused'"))!;
   assertEquals(JSON.parse(data).mark.length, 2);
 
   // Another password is tried by itself.
@@ -200,39 +211,39 @@ Deno.test("a person allows a login again: the recipe that found out is resumed, 
   far.state.refusal = "密码错误";
   const eod = asking({ name: "eod", schedules: [every(HOUR)] });
   let client = undefined as ReturnType<typeof far.connect> | undefined;
-  const b: Bench = bench({
+  const b: Bench = await bench({
     start: "2025-12-22T00:05Z",
     recipes: [asking(), eod],
     client: () => Promise.resolve(client ??= far.connect(() => b.host.monotonic())),
   });
-  using _ = b;
-  b.scheduler.start();
+  await using _ = b;
+  await b.scheduler.start();
   await pass(b, 10);
   assertEquals(far.logins(), 1);
   far.state.refusal = undefined;
   client = undefined;
-  pauseRecipe(b.ledger, "eod", { why: "away", now: b.host.now() });
-  resumeRecipe(b.ledger, eod, { ...listing(b.host.now()), catchUp: false });
+  await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
+  await resumeRecipe(b.store, eod, { ...listing(b.host.now()), catchUp: false });
   await pass(b, 60);
   assertEquals(far.logins(), 1);
-  resumeRecipe(b.ledger, asking(), { ...listing(b.host.now()), catchUp: false });
+  await resumeRecipe(b.store, asking(), { ...listing(b.host.now()), catchUp: false });
   await pass(b, 12);
   assertEquals(far.logins(), 2);
-  assert(runsOf(b.ledger).some((line) => line.startsWith("ask") && line.includes(" ok ")));
+  assert((await runsOf(b.store)).some((line) => line.startsWith("ask") && line.includes(" ok ")));
   await b.scheduler.stop();
 });
 
 Deno.test("a step that catches the refusal of a login hides it from nobody", async () => {
   await using far = broker();
   far.state.refusal = "wrong password";
-  const b: Bench = bench({
+  const b: Bench = await bench({
     start: "2025-12-22T00:05Z",
     recipes: [asking({ steps: [step({ run: (context) => askFunds(context).catch(() => "fine") })] })],
     client: () => Promise.resolve(client),
   });
   const client = far.connect(() => b.host.monotonic());
-  using _ = b;
-  b.scheduler.start();
+  await using _ = b;
+  await b.scheduler.start();
   await pass(b, 40);
   await b.scheduler.stop();
   assertEquals([far.logins(), warningsOf(b).length], [1, 1]);

@@ -1,32 +1,30 @@
-import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { DisplacedError, OutcomeUnknownError, TransportError } from "../../lib/errors.ts";
-import { backfill, rerun } from "../../lib/runner/backfill.ts";
-import { pingUrl } from "../../lib/runner/dead_man.ts";
-import { keepAlivePeriod, keepLogin, type LoginEvent } from "../../lib/runner/keep_login.ts";
-import { Ledger } from "../../lib/runner/ledger.ts";
-import { backupLedger, verifyLedger } from "../../lib/runner/ledger_care.ts";
-import { deliverNotices } from "../../lib/runner/notify.ts";
+import { backfill, rerun } from "../../lib/runner/schedule/backfill.ts";
+import { pingUrl } from "../../lib/runner/schedule/dead_man.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { backupStore, verifyStore } from "../../lib/runner/queries/store_care.ts";
+import { deliverNotices } from "../../lib/runner/notify/notify.ts";
 import { Redactor } from "../../lib/redact.ts";
-import { runLatestSlot } from "../../lib/runner/script.ts";
-import { stopOnSignals } from "../../lib/runner/signals.ts";
-import { addManualRun } from "../../lib/runner/starts.ts";
-import { why } from "../../lib/runner/why.ts";
-import type { CompiledStep } from "../../lib/steps/compiled.ts";
+import { runLatestSlot } from "../../lib/runner/run/script.ts";
+import { addManualRun } from "../../lib/runner/schedule/starts.ts";
+import { why } from "../../lib/runner/explain/why.ts";
+import type { CompiledStep } from "../../lib/recipes/compiled.ts";
 import { at, bench, close45, DAY, HOUR, MINUTE, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
 async function runSteps(steps: CompiledStep[], given: Parameters<typeof recipe>[0] = {}) {
-  using b = bench({ start: "2025-12-24T04:44Z", recipes: [recipe({ steps, ...given })] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-24T04:44Z", recipes: [recipe({ steps, ...given })] });
+  await b.scheduler.start();
   await b.host.pass(30 * MINUTE);
   await b.scheduler.stop();
-  const rows = b.ledger.all<{ line: string }>(
+  const rows = (await b.store.all<{ line: string }>(
     "select step_id || ' ' || attempt || ' ' || state || coalesce(' ' || error, '') as line from step_run order by rowid",
-  ).map(({ line }) => line);
+  )).map(({ line }) => line);
   return {
     rows,
-    runs: runsOf(b.ledger),
+    runs: await runsOf(b.store),
     events: b.events,
-    ledger: JSON.stringify(b.ledger.all("select * from step_run")),
+    store: JSON.stringify(await b.store.all("select * from step_run")),
   };
 }
 
@@ -115,19 +113,19 @@ Deno.test("executeRun() ends steps and runs that take too long, even those that 
 });
 
 Deno.test("executeRun() takes secrets out of outputs, errors, logs and artifacts, by value", async () => {
-  const { ledger, events } = await runSteps([
+  const { store, events } = await runSteps([
     step({
       id: "a",
       async run({ secret, log, artifact }) {
         const value = await secret("password");
         log("info", `using ${value}`, { header: btoa(value) });
-        artifact({ dataset: "d", path: `/x/${value}.csv`, bytes: 1, sha256: "0", final: true });
+        await artifact({ dataset: "d", path: `/x/${value}.csv`, bytes: 1, sha256: "0", final: true });
         return { [value]: `a ${value} b` };
       },
     }),
     step({ id: "b", run: () => Promise.reject(new Error("Cannot use value-of-password")) }),
   ]);
-  const all = ledger + JSON.stringify(events);
+  const all = store + JSON.stringify(events);
   assert(!all.includes("value-of-password") && !all.includes(btoa("value-of-password")), all);
   assertStringIncludes(all, "a [secret] b");
   const logged = events.find(({ type }) => type === "log")!;
@@ -139,14 +137,16 @@ Deno.test("executeRun() numbers what is new of a file, and keeps equal bytes apa
   const { events } = await runSteps(files.map(([folder, sha256], index) =>
     step({
       id: `s${index}`,
-      run: ({ artifact }) =>
-        Promise.resolve(artifact({
-          dataset: "fills",
-          path: `out/${folder}/fills.csv`,
-          bytes: 1,
-          sha256: sha256!,
-          final: index === 3,
-        })),
+      run: async ({ artifact }) =>
+        Promise.resolve(
+          await artifact({
+            dataset: "fills",
+            path: `out/${folder}/fills.csv`,
+            bytes: 1,
+            sha256: sha256!,
+            final: index === 3,
+          }),
+        ),
     })
   ));
   assertEquals(
@@ -166,9 +166,9 @@ Deno.test("executeRun() numbers what is new of a file, and keeps equal bytes apa
 Deno.test("runLatestSlot() runs the scheduler's run under the same key, once whoever starts it", async () => {
   let ran = 0;
   const eod = recipe({ steps: [step({ run: () => Promise.resolve(++ran) })] });
-  using b = bench({ start: "2025-12-23T08:50Z", recipes: [eod] });
-  const surroundings = {
-    ledger: b.ledger,
+  await using b = await bench({ start: "2025-12-23T08:50Z", recipes: [eod] });
+  const deps = {
+    store: b.store,
     host: b.host,
     out: "out",
     redactor: new Redactor(),
@@ -176,21 +176,21 @@ Deno.test("runLatestSlot() runs the scheduler's run under the same key, once who
     secret: () => Promise.reject(new TypeError("none")),
   };
   const claimer = { holder: "script", leaseMs: 30_000, accountOf: () => "default" };
-  const first = await runLatestSlot(eod, { surroundings, claimer });
+  const first = await runLatestSlot(eod, { deps, claimer });
   assertEquals([first!.runKey, first!.ran, first!.outcome.state], ["eod/s1/2025-12-23", true, "ok"]);
-  const second = await runLatestSlot(eod, { surroundings, claimer });
+  const second = await runLatestSlot(eod, { deps, claimer });
   assertEquals([second!.ran, second!.outcome.state], [false, "ok"]);
   // A scheduler whose watermark lies before it finds the row there.
-  b.ledger.run(
+  await b.store.run(
     "insert into schedule (recipe, schedule_id, spec, watermark, updated_at) values ('eod', 's1', ?, ?, 0)",
     JSON.stringify(close45),
     at("2025-12-23T00:00Z"),
   );
-  b.scheduler.tick();
+  await b.scheduler.tick();
   await b.scheduler.drain();
   assertEquals(ran, 1);
   b.host.jump(2 * DAY);
-  const holiday = await runLatestSlot(eod, { surroundings, claimer });
+  const holiday = await runLatestSlot(eod, { deps, claimer });
   assertEquals(holiday, {
     runKey: "eod/s1/2025-12-25",
     ran: false,
@@ -207,66 +207,83 @@ Deno.test("backfill() uses the keys of live runs and reopens them by mode; nothi
       step({ id: "b", run: () => fail ? Promise.reject(new Error("no")) : Promise.resolve() }),
     ],
   });
-  using b = bench({ start: "2025-12-31T12:00Z", recipes: [eod] });
+  await using b = await bench({ start: "2025-12-31T12:00Z", recipes: [eod] });
   const range = { from: "2025-12-22", to: "2025-12-26", now: b.host.now(), drawTraceId: () => "1" };
-  assertEquals(backfill(b.ledger, eod, { ...range, mode: "missing" }), [
+  assertEquals(await backfill(b.store, eod, { ...range, mode: "missing" }), [
     "eod/s1/2025-12-22",
     "eod/s1/2025-12-23",
     "eod/s1/2025-12-24",
   ]);
   await b.scheduler.drain();
-  assertEquals(backfill(b.ledger, eod, { ...range, mode: "missing" }), []);
+  assertEquals(await backfill(b.store, eod, { ...range, mode: "missing" }), []);
   fail = false;
-  assertEquals(backfill(b.ledger, eod, { ...range, mode: "failed" }).length, 3);
+  assertEquals((await backfill(b.store, eod, { ...range, mode: "failed" })).length, 3);
   await b.scheduler.drain();
-  assertEquals([ran, runsOf(b.ledger)[0]], [3, "eod/s1/2025-12-22 ok backfill"]);
-  assertEquals(backfill(b.ledger, eod, { ...range, to: "2025-12-22", mode: "all" }).length, 1);
-  assertEquals(rerun(b.ledger, { runKey: "eod/s1/2025-12-23", fromStart: true, now: b.host.now() }), true);
+  assertEquals([ran, (await runsOf(b.store))[0]], [3, "eod/s1/2025-12-22 ok backfill"]);
+  assertEquals((await backfill(b.store, eod, { ...range, to: "2025-12-22", mode: "all" })).length, 1);
+  assertEquals(
+    await rerun(b.store, { runKey: "eod/s1/2025-12-23", fromStart: true, now: b.host.now() }),
+    true,
+  );
   await b.scheduler.drain();
   assertEquals(ran, 5, "a round of its own reuses nothing");
   const orders = recipe({ name: "orders", class: "write" });
-  assertThrows(() => backfill(b.ledger, orders, { ...range, mode: "all" }), TypeError, "cannot be traded");
-  const runKey = addManualRun(b.ledger, orders, { ...range, id: "1" });
-  assertThrows(() => rerun(b.ledger, { runKey, fromStart: true, now: 0 }), TypeError, "never repeated");
-  assertEquals(verifyLedger(b.ledger), []);
+  await assertRejects(
+    async () => await backfill(b.store, orders, { ...range, mode: "all" }),
+    TypeError,
+    "cannot be traded",
+  );
+  const runKey = await addManualRun(b.store, orders, { ...range, id: "1" });
+  await assertRejects(
+    async () => await rerun(b.store, { runKey, fromStart: true, now: 0 }),
+    TypeError,
+    "never repeated",
+  );
+  assertEquals(await verifyStore(b.store), []);
 });
 
 Deno.test("why() gives one true line for a day", async () => {
   const eod = recipe();
-  using b = bench({ start: "2025-12-23T00:00Z", recipes: [eod] });
-  const ask = (date: string) => why(b.ledger, eod, { date, now: b.host.now() });
-  assertStringIncludes(ask("2025-12-22"), "no scheduler has seen this schedule yet");
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [eod] });
+  const ask = async (date: string) => await why(b.store, eod, { date, now: b.host.now() });
+  assertStringIncludes(await ask("2025-12-22"), "no scheduler has run with this schedule yet");
+  await b.scheduler.start();
   await b.host.pass(6 * HOUR);
-  assertEquals(ask("2025-12-23"), "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong");
+  assertEquals(await ask("2025-12-23"), "nothing yet: the slot is at 2025-12-23 16:45 Asia/Hong_Kong");
   await b.host.pass(3 * DAY);
   await b.scheduler.stop();
   assertEquals(
-    ask("2025-12-22"),
+    await ask("2025-12-22"),
     "nothing ran at 2025-12-22 16:45 Asia/Hong_Kong: the schedule was first seen at 2025-12-23 08:00 Asia/Hong_Kong",
   );
-  assertEquals(ask("2025-12-23"), "eod/s1/2025-12-23 ran and ended well at 2025-12-23 16:45 Asia/Hong_Kong");
-  assertEquals(ask("2025-12-25"), "eod/s1/2025-12-25 was skipped because the exchange was closed");
-  assertEquals(ask("2025-12-27"), "nothing is to run: 2025-12-27 is a weekend");
+  assertEquals(
+    await ask("2025-12-23"),
+    "eod/s1/2025-12-23 ran and succeeded at 2025-12-23 16:45 Asia/Hong_Kong",
+  );
+  assertEquals(await ask("2025-12-25"), "eod/s1/2025-12-25 was skipped because the exchange was closed");
+  assertEquals(await ask("2025-12-27"), "nothing is to run: 2025-12-27 is a weekend");
   b.host.jump(5 * DAY);
-  assertStringIncludes(ask("2025-12-29"), "no scheduler has looked since 2025-12-26 14:00 Asia/Hong_Kong");
+  assertStringIncludes(
+    await ask("2025-12-29"),
+    "no scheduler has run since 2025-12-26 14:00 Asia/Hong_Kong",
+  );
 });
 
-Deno.test("Ledger copies itself, and refuses one that a newer version wrote", async () => {
+Deno.test("Store copies itself, and refuses one that a newer version wrote", async () => {
   using folder = temporaryFolder();
-  const path = `${folder.path}/ledger.db`;
+  const path = `${folder.path}/store.db`;
   {
-    using ledger = new Ledger(path);
-    addManualRun(ledger, recipe(), { id: "1", now: 0, drawTraceId: () => "1" });
-    await backupLedger(ledger, `${folder.path}/copy.db`);
-    await assertRejects(() => backupLedger(ledger, `${folder.path}/copy.db`), Error, "a file of that name");
-    ledger.run("insert into migration (version) values (99)");
+    await using store = await openSqlite(path);
+    await addManualRun(store, recipe(), { id: "1", now: 0, drawTraceId: () => "1" });
+    await backupStore(store, `${folder.path}/copy.db`);
+    await assertRejects(() => backupStore(store, `${folder.path}/copy.db`), Error, "a file of that name");
+    await store.run("insert into migration (version) values (99)");
   }
-  assertThrows(() => new Ledger(path), Error, "it has version 99");
-  using copy = new Ledger(`${folder.path}/copy.db`);
-  assertEquals([runsOf(copy), verifyLedger(copy)], [["eod/m/1 due manual"], []]);
-  copy.run("update run set state = 'ok'");
-  assertEquals(verifyLedger(copy), ["a run that ended says when: not so in 1"]);
+  await assertRejects(async () => await openSqlite(path), Error, "it has version 99");
+  await using copy = await openSqlite(`${folder.path}/copy.db`);
+  assertEquals([await runsOf(copy), await verifyStore(copy)], [["eod/m/1 due manual"], []]);
+  await copy.run("update run set state = 'ok'");
+  assertEquals(await verifyStore(copy), ['1 rows break the rule "a run that ended says when"']);
 });
 
 Deno.test("notices go out once, and are tried again when they fail", async () => {
@@ -280,8 +297,8 @@ Deno.test("notices go out once, and are tried again when they fail", async () =>
     step: step({ run: ({ outcome, slot }) => tell({ outcome, slot }) }),
   }];
   const bad = recipe({ notify, steps: [step({ run: () => Promise.reject(new Error("no")) })] });
-  using b = bench({ start: "2025-12-23T08:44Z", recipes: [bad] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-23T08:44Z", recipes: [bad] });
+  await b.scheduler.start();
   await b.host.pass(2 * MINUTE);
   assertEquals(sent, []);
   up = true;
@@ -291,35 +308,8 @@ Deno.test("notices go out once, and are tried again when they fail", async () =>
     outcome: { state: "failed", reason: "step", failedStep: "one", error: "no" },
     slot: "2025-12-23T08:45:00Z",
   }]);
-  // Processes that share a ledger send it once; the row says that it is out.
-  assertEquals(await deliverNotices(b.ledger, () => () => Promise.reject(new Error()), b.host), 0);
-});
-
-Deno.test("keepLogin() asks at a third of the shortest life and stops when displaced", async () => {
-  const lives = [
-    { name: "platform-token" as const, lifeMs: 3 * HOUR, renewedByQuery: false },
-    { name: "trade-login" as const, lifeMs: HOUR, renewedByQuery: true },
-  ];
-  assertEquals([keepAlivePeriod(lives, () => 0), keepAlivePeriod(lives, () => 0.5)], [
-    18 * MINUTE,
-    20 * MINUTE,
-  ]);
-  using b = bench({ start: "2025-12-23T00:00Z", recipes: [] });
-  const events: LoginEvent[] = [];
-  let asked = 0;
-  const kept = keepLogin({
-    host: b.host,
-    lives,
-    signal: new AbortController().signal,
-    onEvent: (event) => events.push(event),
-    query: () =>
-      ++asked > 12 ? Promise.reject(new DisplacedError("Cannot ask: displaced", "x")) : Promise.resolve(),
-  });
-  await b.host.pass(6 * HOUR);
-  assertEquals([await kept, asked], ["displaced", 13]);
-  const words = events.map((event) => event.type === "expiring" ? `${event.type} ${event.name}` : event.type);
-  assertEquals(words.filter((word) => word.startsWith("expiring")), ["expiring platform-token"]);
-  assertEquals(words.at(-1), "stopped");
+  // Processes that share a store send it once; the row says that it is out.
+  assertEquals(await deliverNotices(b.store, () => () => Promise.reject(new Error()), b.host), 0);
 });
 
 Deno.test("pingUrl() names the run by an id that follows from its key", async () => {
@@ -330,24 +320,4 @@ Deno.test("pingUrl() names the run by an id that follows from its key", async ()
   );
   assertEquals(await pingUrl("https://hc.example/abc", "start", "eod/s1/2025-12-23"), first);
   assertEquals(await pingUrl("https://hc.example/abc/", "success"), "https://hc.example/abc");
-});
-
-Deno.test("stopOnSignals() drains on the first signal and exits on the second", async () => {
-  const codes: number[] = [];
-  let signal = () => {};
-  let drained = (_value: boolean) => {};
-  const ended = stopOnSignals({
-    listen(callback) {
-      signal = callback;
-      return () => {};
-    },
-    exit: (code) => void codes.push(code),
-    stop: () => new Promise((resolve) => drained = resolve),
-  });
-  signal();
-  assertEquals(codes, []);
-  signal();
-  assertEquals(codes, [75]);
-  drained(true);
-  assertEquals(await ended, 0);
 });

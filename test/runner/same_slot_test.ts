@@ -1,7 +1,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import type { Ledger } from "../../lib/runner/ledger.ts";
-import { addLatestSlot } from "../../lib/runner/starts.ts";
-import { why } from "../../lib/runner/why.ts";
+import type { Store } from "../../lib/store/store.ts";
+import { addLatestSlot } from "../../lib/runner/schedule/starts.ts";
+import { why } from "../../lib/runner/explain/why.ts";
 import { at, bench, close45, DAY, MINUTE, orders, recipe, runsOf } from "./support.ts";
 
 const afterClose = (id: string, minutes: number) => ({
@@ -13,54 +13,60 @@ const openPlus30 = (
   id: string,
 ) => ({ ...close45, id, at: { anchor: "open", offsetMs: 30 * MINUTE } } as const);
 
-const eventsOf = (ledger: Ledger, kind: string) =>
-  ledger.all<{ line: string }>(
+const eventsOf = async (store: Store, kind: string) =>
+  (await store.all<{ line: string }>(
     "select coalesce(run_key, '') || ' ' || data as line from event where kind = ? order by seq",
     kind,
-  ).map(({ line }) => line);
+  )).map(({ line }) => line);
 const start = (now: string) => ({ now: at(now), drawTraceId: () => "1".padEnd(32, "0") });
 
 Deno.test("two processes that know a schedule by different ids place the order of an instant once", async () => {
   const began: string[] = [];
   const old = orders(began, { schedules: [openPlus30("a")] });
   const renamed = orders(began, { schedules: [openPlus30("b")] });
-  using b = bench({ start: "2025-08-15T01:00Z", recipes: [old] });
+  await using b = await bench({ start: "2025-08-15T01:00Z", recipes: [old] });
   const other = b.another("p2", { recipes: [renamed] });
-  b.scheduler.tick();
-  other.tick();
+  await b.scheduler.tick();
+  await other.tick();
   b.host.jump(60 * MINUTE); // 10:00
-  other.tick();
-  b.scheduler.tick();
+  await other.tick();
+  await b.scheduler.tick();
   await Promise.all([b.scheduler.drain(), other.drain()]);
   await b.scheduler.drain();
   assertEquals(began, ["orders/b/2025-08-15#one"]);
-  assertEquals(runsOf(b.ledger), [
+  assertEquals(await runsOf(b.store), [
     "orders/a/2025-08-15 skipped duplicate_slot live",
     "orders/b/2025-08-15 ok live",
   ]);
   // A line of a crontab that has read the old text is such a process as well, whoever comes first.
-  assertEquals(addLatestSlot(b.ledger, old, start("2025-08-15T02:01Z"))?.reason, "duplicate_slot");
+  assertEquals((await addLatestSlot(b.store, old, start("2025-08-15T02:01Z")))?.reason, "duplicate_slot");
   b.host.jump(3 * DAY);
-  assertEquals(addLatestSlot(b.ledger, old, start("2025-08-18T02:00Z"))?.state, "due");
-  other.tick();
-  assertEquals(runsOf(b.ledger).slice(2), [
+  assertEquals((await addLatestSlot(b.store, old, start("2025-08-18T02:00Z")))?.state, "due");
+  await other.tick();
+  assertEquals((await runsOf(b.store)).slice(2), [
     "orders/a/2025-08-18 due live",
     "orders/b/2025-08-18 skipped duplicate_slot live",
   ]);
 });
 
-Deno.test("a slot that one schedule leaves out on a half-day is run for the other, by whoever starts it", () => {
+Deno.test("a slot that one schedule leaves out on a half-day is run for the other, by whoever starts it", async () => {
   // 2025-12-24 closes at noon.
   const both = recipe({
     schedules: [{ ...afterClose("a", 10), halfDays: "skip" }, afterClose("b", 10)],
   });
-  using b = bench({ start: "2025-12-24T00:00Z", recipes: [both] });
-  const row = addLatestSlot(b.ledger, both, start("2025-12-24T04:10Z"));
+  await using b = await bench({ start: "2025-12-24T00:00Z", recipes: [both] });
+  const row = await addLatestSlot(b.store, both, start("2025-12-24T04:10Z"));
   assertEquals([row?.run_key, row?.state], ["eod/b/2025-12-24", "due"]);
-  assertEquals(runsOf(b.ledger), ["eod/a/2025-12-24 skipped half_day live", "eod/b/2025-12-24 due live"]);
+  assertEquals(await runsOf(b.store), [
+    "eod/a/2025-12-24 skipped half_day live",
+    "eod/b/2025-12-24 due live",
+  ]);
   // On any other day the first has it, and the second is its double.
-  assertEquals(addLatestSlot(b.ledger, both, start("2025-12-29T08:10Z"))?.run_key, "eod/a/2025-12-29");
-  assertEquals(runsOf(b.ledger).slice(2), [
+  assertEquals(
+    (await addLatestSlot(b.store, both, start("2025-12-29T08:10Z")))?.run_key,
+    "eod/a/2025-12-29",
+  );
+  assertEquals((await runsOf(b.store)).slice(2), [
     "eod/a/2025-12-29 due live",
     "eod/b/2025-12-29 skipped duplicate_slot live",
   ]);
@@ -69,23 +75,23 @@ Deno.test("a slot that one schedule leaves out on a half-day is run for the othe
 Deno.test("a slot that an edit moved to later on a session that was run leaves a trace", async () => {
   const early = recipe({ schedules: [afterClose("s1", 10)] });
   const late = recipe({ schedules: [afterClose("s1", 30)] });
-  using b = bench({ start: "2025-08-15T08:00Z", recipes: [early] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-08-15T08:00Z", recipes: [early] });
+  await b.scheduler.start();
   await b.host.pass(15 * MINUTE); // 16:15
-  b.scheduler.reload([late]);
+  await b.scheduler.reload([late]);
   await b.host.pass(30 * MINUTE); // 16:45
   await b.scheduler.stop();
-  assertEquals(runsOf(b.ledger), ["eod/s1/2025-08-15 ok live"]);
-  assertEquals(eventsOf(b.ledger, "key_taken"), [
+  assertEquals(await runsOf(b.store), ["eod/s1/2025-08-15 ok live"]);
+  assertEquals(await eventsOf(b.store, "key_taken"), [
     'eod/s1/2025-08-15 {"slot":"2025-08-15T08:30:00Z","by":"2025-08-15T08:10:00Z"}',
   ]);
   assertStringIncludes(
-    why(b.ledger, late, { date: "2025-08-15", now: b.host.now() }),
-    "nothing ran at 2025-08-15 16:30 Asia/Hong_Kong: the schedule was edited after the session's slot at 2025-08-15 " +
-      "16:10 Asia/Hong_Kong, and a session is run once under its key",
+    await why(b.store, late, { date: "2025-08-15", now: b.host.now() }),
+    "nothing ran at 2025-08-15 16:30 Asia/Hong_Kong: the schedule was edited after the slot at 2025-08-15 " +
+      "16:10 Asia/Hong_Kong had its run, and a session has only one run",
   );
   // Who looks again and again says it once.
-  addLatestSlot(b.ledger, late, start("2025-08-15T08:46Z"));
-  addLatestSlot(b.ledger, late, start("2025-08-15T08:47Z"));
-  assertEquals(eventsOf(b.ledger, "key_taken").length, 1);
+  await addLatestSlot(b.store, late, start("2025-08-15T08:46Z"));
+  await addLatestSlot(b.store, late, start("2025-08-15T08:47Z"));
+  assertEquals((await eventsOf(b.store, "key_taken")).length, 1);
 });

@@ -3,15 +3,20 @@
  *
  * @module
  */
-import { Ledger } from "../../lib/runner/ledger.ts";
+import { openPostgres } from "../../lib/store/postgres.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
 import { Redactor } from "../../lib/redact.ts";
-import { Scheduler } from "../../lib/runner/scheduler.ts";
+import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
 import { every, realHost, recipe, step } from "./support.ts";
 
 /** What the process is told, as JSON in its only argument. */
 export interface Job {
   folder: string;
+  /** URL of the store, where that is not a file in the folder. */
+  url?: string;
   holder: string;
+  /** Time between two slots of each recipe. @default 100 ms */
+  slotMs?: number;
   /** Ends when this has passed and nothing is left to do, epoch milliseconds. */
   until: number;
   /** Kills itself when the clock is read for this time. */
@@ -28,7 +33,7 @@ export function spawnScheduler(job: Job): Deno.ChildProcess {
 }
 
 if (import.meta.main) {
-  const { folder, holder, until, killAt }: Job = JSON.parse(Deno.args[0]!);
+  const { folder, url, holder, until, killAt, slotMs = 100 }: Job = JSON.parse(Deno.args[0]!);
   let looks = 0;
   const look = <T>(value: T): T => {
     // SIGKILL cannot be caught: nothing is tidied up.
@@ -43,7 +48,7 @@ if (import.meta.main) {
   const note = (file: string, line: string) =>
     Deno.writeTextFileSync(`${folder}/${file}`, `${line}\n`, { append: true });
   const shared = {
-    schedules: [every(100)],
+    schedules: [every(slotMs)],
     overlap: "parallel" as const,
     misfire: { graceMs: 10 * 60_000, action: "all" as const, max: 1000 },
   };
@@ -66,9 +71,9 @@ if (import.meta.main) {
       })],
     }),
   ];
-  using ledger = new Ledger(`${folder}/ledger.db`);
+  await using store = url === undefined ? await openSqlite(`${folder}/store.db`) : await openPostgres(url);
   const scheduler = new Scheduler({
-    ledger,
+    store,
     host: { ...realHost, now: () => look(Date.now()), random: draw },
     holder,
     recipes,
@@ -85,9 +90,9 @@ if (import.meta.main) {
     // deno-lint-ignore no-console -- the parent shows it
     onSchedulerEvent: (event) => event.type === "error" && console.error(event.error),
   });
-  scheduler.start();
+  await scheduler.start();
   const open = "select count(*) as n from run where state in ('due', 'running', 'waiting_recovery')";
-  while (Date.now() < until || ledger.get<{ n: number }>(open)!.n > 0) {
+  while (Date.now() < until || (await store.get<{ n: number }>(open))!.n > 0) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await scheduler.stop();

@@ -1,8 +1,8 @@
-import { assert, assertEquals, assertThrows } from "@std/assert";
-import { settleRun } from "../../lib/runner/recovery.ts";
-import { verifyLedger } from "../../lib/runner/ledger_care.ts";
-import { pauseRecipe, resumeRecipe } from "../../lib/runner/pausing.ts";
-import type { CompiledRecipe, CompiledSchedule } from "../../lib/steps/compiled.ts";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { resolveOutcome } from "../../lib/runner/claims/recovery.ts";
+import { verifyStore } from "../../lib/runner/queries/store_care.ts";
+import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../../lib/recipes/compiled.ts";
 import {
   at,
   bench,
@@ -23,11 +23,11 @@ import {
 const listing = (now: number) => ({ now, loadedAt: now, lookbackMs: 14 * DAY, drawTraceId: () => "1" });
 
 Deno.test("Scheduler runs each session's slot once and leaves a row for each day that was skipped", async () => {
-  using b = bench({ start: "2025-12-23T00:00Z", recipes: [recipe()] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [recipe()] });
+  await b.scheduler.start();
   await b.host.pass(6.5 * DAY);
   await b.scheduler.stop();
-  assertEquals(runsOf(b.ledger), [
+  assertEquals(await runsOf(b.store), [
     "eod/s1/2025-12-23 ok live",
     "eod/s1/2025-12-24 ok live",
     "eod/s1/2025-12-25 skipped holiday live",
@@ -36,13 +36,13 @@ Deno.test("Scheduler runs each session's slot once and leaves a row for each day
   ]);
   const late = b.events.flatMap((event) => event.type === "run-started" ? [event.lateMs] : []);
   assertEquals(late, [0, 0, 0], "begun at the slot itself, not at the next tick");
-  assertEquals(verifyLedger(b.ledger), []);
+  assertEquals(await verifyStore(b.store), []);
 });
 
-Deno.test("Scheduler starts a recipe that it has never seen from now", () => {
-  using b = bench({ start: "2025-12-24T12:00Z", recipes: [recipe()] });
-  b.scheduler.tick();
-  assertEquals(runsOf(b.ledger), []);
+Deno.test("Scheduler starts a recipe that it has never seen from now", async () => {
+  await using b = await bench({ start: "2025-12-24T12:00Z", recipes: [recipe()] });
+  await b.scheduler.tick();
+  assertEquals(await runsOf(b.store), []);
 });
 
 async function afterAWeekAway(policy: CompiledRecipe["misfire"], given: Partial<CompiledRecipe> = {}) {
@@ -52,12 +52,12 @@ async function afterAWeekAway(policy: CompiledRecipe["misfire"], given: Partial<
     steps: [step({ run: ({ runKey }) => Promise.resolve(void order.push(runKey.slice(-2))) })],
     ...given,
   });
-  using b = bench({ start: "2025-12-08T00:00Z", recipes: [eod] });
-  b.scheduler.tick();
+  await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [eod] });
+  await b.scheduler.tick();
   b.host.jump(at("2025-12-12T09:00Z") - b.host.now());
-  b.scheduler.tick();
+  await b.scheduler.tick();
   await b.scheduler.drain();
-  return { order, rows: runsOf(b.ledger).map((line) => line.replace("eod/s1/2025-12-", "")) };
+  return { order, rows: (await runsOf(b.store)).map((line) => line.replace("eod/s1/2025-12-", "")) };
 }
 
 Deno.test("Scheduler makes up for missed slots as the misfire policy says", async () => {
@@ -93,28 +93,33 @@ Deno.test("Scheduler makes up for missed slots as the misfire policy says", asyn
   );
 });
 
-Deno.test("Scheduler passes over what is older than the lookback and says how many", () => {
-  using b = bench({ start: "2025-01-01T00:00Z", recipes: [recipe({ schedules: [every(HOUR)] })] });
-  b.scheduler.tick();
+Deno.test("Scheduler passes over what is older than the lookback and says how many", async () => {
+  await using b = await bench({
+    start: "2025-01-01T00:00Z",
+    recipes: [recipe({ schedules: [every(HOUR)] })],
+  });
+  await b.scheduler.tick();
   b.host.jump(20 * DAY);
-  b.scheduler.tick();
-  assertEquals(b.ledger.get<{ n: number }>("select count(*) as n from run")!.n, 14 * 24);
+  await b.scheduler.tick();
+  assertEquals((await b.store.get<{ n: number }>("select count(*) as n from run"))!.n, 14 * 24);
   assertEquals(
-    b.ledger.all<{ data: string }>("select data from event where kind = 'passed_over'").map((r) => r.data),
+    (await b.store.all<{ data: string }>("select data from event where kind = 'passed_over'")).map((r) =>
+      r.data
+    ),
     ['{"recipe":"eod","schedule":"s1","count":144}'],
   );
 });
 
 Deno.test("Scheduler repeats nothing when the clock goes back, and records the jump", async () => {
   const hourly = recipe({ schedules: [every(HOUR)], misfire: { graceMs: HOUR, action: "skip", max: 0 } });
-  using b = bench({ start: "2025-01-01T00:30Z", recipes: [hourly] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-01-01T00:30Z", recipes: [hourly] });
+  await b.scheduler.start();
   await b.host.pass(3 * HOUR);
   b.host.jump(-2 * HOUR);
   await b.host.pass(4 * HOUR);
   await b.scheduler.stop();
   assertEquals(
-    runsOf(b.ledger),
+    await runsOf(b.store),
     [1, 2, 3, 4, 5].map((hour) => `eod/s1/2025-01-01T0${hour}:00:00Z ok live`),
   );
   assertEquals(b.told.filter(({ type }) => type === "clock-jump"), [
@@ -130,8 +135,8 @@ Deno.test("F21: each run key runs once over both New York clock changes, sleep a
       { id: "ny", form: "cron", cron: "30 1,2 * * *", timezone: "America/New_York" },
       { ...close45, id: "hk" },
     ];
-    using b = bench({ start: zone[0]!, recipes: [recipe({ schedules, overlap: "parallel" })] });
-    b.scheduler.start();
+    await using b = await bench({ start: zone[0]!, recipes: [recipe({ schedules, overlap: "parallel" })] });
+    await b.scheduler.start();
     await b.host.pass(20 * HOUR);
     b.host.sleep(9 * HOUR); // the lid is closed over a run
     await b.host.pass(10 * HOUR);
@@ -142,7 +147,7 @@ Deno.test("F21: each run key runs once over both New York clock changes, sleep a
     await b.scheduler.stop();
     const ran = b.events.flatMap((event) => event.type === "run-ended" ? [event.runKey] : []);
     assertEquals(new Set(ran).size, ran.length, "none twice");
-    const rows = runsOf(b.ledger);
+    const rows = await runsOf(b.store);
     assertEquals(rows.filter((line) => !/ ok (live|catchup)$/.test(line)), [], "each ran or was made up for");
     const fall = zone[0]!.startsWith("2026");
     // 01:30 comes twice on 1 November and runs once; 02:30 does not come on 14 March and runs at 03:00.
@@ -162,24 +167,27 @@ Deno.test("F21: each run key runs once over both New York clock changes, sleep a
 
 Deno.test("F22: a write recipe skips holidays, late wake-ups and days without a calendar, and never spins", async () => {
   const began: string[] = [];
-  using b = bench({ start: "2025-12-23T00:00Z", recipes: [orders(began)] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [orders(began)] });
+  await b.scheduler.start();
   await b.host.pass(12 * HOUR);
   b.host.sleep(20 * HOUR); // over the slot of the half-day
   await b.host.pass(4 * DAY);
   await b.scheduler.stop();
-  assertEquals(runsOf(b.ledger), [
+  assertEquals(await runsOf(b.store), [
     "orders/s1/2025-12-23 ok live",
     "orders/s1/2025-12-24 skipped deadline live",
     "orders/s1/2025-12-25 skipped holiday live",
     "orders/s1/2025-12-26 skipped holiday live",
   ]);
   assertEquals(began, ["orders/s1/2025-12-23#one"]);
-  using beyond = bench({ start: "2027-12-30T12:00Z", recipes: [orders(began), recipe({ name: "read" })] });
-  beyond.scheduler.start();
+  await using beyond = await bench({
+    start: "2027-12-30T12:00Z",
+    recipes: [orders(began), recipe({ name: "read" })],
+  });
+  await beyond.scheduler.start();
   await beyond.host.pass(4.5 * DAY);
   await beyond.scheduler.stop();
-  assertEquals(runsOf(beyond.ledger), [
+  assertEquals(await runsOf(beyond.store), [
     "orders/s1/2027-12-31 ok live",
     "read/s1/2027-12-31 ok live",
     "orders/s1/2028-01-03 skipped calendar_unknown live",
@@ -204,11 +212,11 @@ Deno.test("F22: a write that the market refuses is not tried again", async () =>
       },
     })],
   });
-  using b = bench({ start: "2025-12-23T00:00Z", recipes: [refused] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [refused] });
+  await b.scheduler.start();
   await b.host.pass(12 * HOUR);
   await b.scheduler.stop();
-  assertEquals([tries, runsOf(b.ledger)], [1, ["orders/s1/2025-12-23 failed step live"]]);
+  assertEquals([tries, await runsOf(b.store)], [1, ["orders/s1/2025-12-23 failed step live"]]);
 });
 
 Deno.test("Scheduler parks a run that died while it wrote, and holds back every other write on the account", async () => {
@@ -222,28 +230,30 @@ Deno.test("Scheduler parks a run that died while it wrote, and holds back every 
       },
     })],
   });
-  using b = bench({ start: "2025-12-22T00:00Z", recipes: [hang, recipe({ name: "read" })] });
+  await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang, recipe({ name: "read" })] });
   // The process dies: the time of its machine stands still. Another takes over once the lease has run out.
   const dying = new TestHost(b.host.now());
-  b.another("p0", { host: dying }).start();
+  await b.another("p0", { host: dying }).start();
   await dying.pass(2.1 * HOUR);
-  assertEquals(runsOf(b.ledger), ["orders/s1/2025-12-22 running live"]);
+  assertEquals(await runsOf(b.store), ["orders/s1/2025-12-22 running live"]);
   b.host.sleep(2.5 * HOUR);
   const second = b.another("p2");
-  second.start();
+  await second.start();
   await b.host.pass(DAY);
-  assertEquals(runsOf(b.ledger), [
+  assertEquals(await runsOf(b.store), [
     "orders/s1/2025-12-22 waiting_recovery live",
     "read/s1/2025-12-22 ok live",
     "orders/s1/2025-12-23 skipped overlap live",
   ]);
   assertEquals(began.length, 1);
-  assert(settleRun(b.ledger, {
-    runKey: "orders/s1/2025-12-22",
-    state: "ok",
-    actor: "a person",
-    now: b.host.now(),
-  }));
+  assert(
+    await resolveOutcome(b.store, {
+      runKey: "orders/s1/2025-12-22",
+      state: "ok",
+      actor: "a person",
+      now: b.host.now(),
+    }),
+  );
   await b.host.pass(DAY);
   await second.stop();
   assertEquals(began, ["orders/s1/2025-12-22#one", "orders/s1/2025-12-24#one"]);
@@ -263,22 +273,22 @@ Deno.test("F24: two schedulers share an account: one holds it, a stale hold is r
         },
       })],
     });
-  using b = bench({ start: "2025-12-22T08:00Z", recipes: [slow("a"), slow("b"), slow("c")] });
+  await using b = await bench({ start: "2025-12-22T08:00Z", recipes: [slow("a"), slow("b"), slow("c")] });
   // A process that lost its power held the account until a minute after the slot.
-  b.ledger.run(
+  await b.store.run(
     "insert into lease (name, holder, fence, until) values ('account:default', 'gone x', 7, ?)",
     at("2025-12-22T08:46:00Z"),
   );
   const second = b.another("p2");
-  b.scheduler.start();
-  second.start();
+  await b.scheduler.start();
+  await second.start();
   await b.host.pass(45 * MINUTE + 30_000);
-  assertEquals(runsOf(b.ledger).map((line) => line.split(" ")[1]), ["due", "due", "due"]);
+  assertEquals((await runsOf(b.store)).map((line) => line.split(" ")[1]), ["due", "due", "due"]);
   await b.host.pass(2 * MINUTE);
   await Promise.all([b.scheduler.stop(), second.stop()]);
-  assertEquals(runsOf(b.ledger).map((line) => line.split(" ")[1]), ["ok", "ok", "ok"]);
+  assertEquals((await runsOf(b.store)).map((line) => line.split(" ")[1]), ["ok", "ok", "ok"]);
   assertEquals(most, 1);
-  assertEquals(b.ledger.get<{ fence: number }>("select fence from lease")!.fence, 10);
+  assertEquals((await b.store.get<{ fence: number }>("select fence from lease"))!.fence, 10);
 });
 
 Deno.test("Scheduler.stop() aborts reads, gives the run back, and the next process reuses what was done", async () => {
@@ -297,17 +307,17 @@ Deno.test("Scheduler.stop() aborts reads, gives the run back, and the next proce
       }),
     ],
   });
-  using b = bench({ start: "2025-12-22T08:44Z", recipes: [long] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [long] });
+  await b.scheduler.start();
   await b.host.pass(2 * MINUTE);
   assertEquals(await b.scheduler.stop(), true);
-  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 due stopped live"]);
+  assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 due stopped live"]);
   const second = b.another("p2");
-  second.start();
+  await second.start();
   await b.host.pass(MINUTE);
   await second.stop();
   assertEquals(done, ["first", "second 1 1", "second 2 1"]);
-  assertEquals(runsOf(b.ledger), ["eod/s1/2025-12-22 ok live"]);
+  assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok live"]);
 });
 
 Deno.test("Scheduler.stop() lets a write end", async () => {
@@ -321,15 +331,15 @@ Deno.test("Scheduler.stop() lets a write end", async () => {
       },
     })],
   });
-  using b = bench({ start: "2025-12-22T01:59Z", recipes: [slow] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [slow] });
+  await b.scheduler.start();
   await b.host.pass(2 * MINUTE);
   const stopped = b.scheduler.stop();
   await b.host.pass(20_000);
-  assertEquals(runsOf(b.ledger), ["orders/s1/2025-12-22 running live"]);
+  assertEquals(await runsOf(b.store), ["orders/s1/2025-12-22 running live"]);
   finish();
   assertEquals(await stopped, true);
-  assertEquals(runsOf(b.ledger), ["orders/s1/2025-12-22 ok live"]);
+  assertEquals(await runsOf(b.store), ["orders/s1/2025-12-22 ok live"]);
 });
 
 Deno.test("Scheduler settles overlaps as the recipe says", async () => {
@@ -348,33 +358,33 @@ Deno.test("Scheduler settles overlaps as the recipe says", async () => {
           }),
       })],
     });
-    const b = bench({ start: "2025-01-01T00:05Z", recipes: [slow] });
-    b.scheduler.start();
+    const b = await bench({ start: "2025-01-01T00:05Z", recipes: [slow] });
+    await b.scheduler.start();
     await b.host.pass(44 * MINUTE);
     await b.scheduler.stop();
-    rows[overlap] = runsOf(b.ledger).map((line) => line.replace(/^.*T00:(\d\d):00Z/, "$1"));
-    b[Symbol.dispose]();
+    rows[overlap] = (await runsOf(b.store)).map((line) => line.replace(/^.*T00:(\d\d):00Z/, "$1"));
+    await b[Symbol.asyncDispose]();
   }
   assertEquals(rows, {
     skip: ["10 ok live", "20 skipped overlap live", "30 skipped overlap live", "40 skipped overlap live"],
     queue: ["10 ok live", "20 skipped superseded live", "30 skipped superseded live", "40 ok live"],
-    cancel: ["10 cancelled Cannot go on: overlap live", "20 ok live", "30 ok live", "40 ok live"],
+    cancel: ["10 cancelled Cannot continue the run: overlap live", "20 ok live", "30 ok live", "40 ok live"],
     parallel: ["10 ok live", "20 ok live", "30 ok live", "40 ok live"],
   });
 });
 
 Deno.test("pauseRecipe() leaves rows for what it passes over; resumeRecipe() catches up only when asked", async () => {
   for (const catchUp of [false, true]) {
-    using b = bench({ start: "2025-12-08T00:00Z", recipes: [recipe()] });
-    b.scheduler.start();
+    await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [recipe()] });
+    await b.scheduler.start();
     await b.host.pass(DAY);
-    pauseRecipe(b.ledger, "eod", { why: "away", now: b.host.now() });
+    await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
     await b.host.pass(2 * DAY);
-    resumeRecipe(b.ledger, recipe(), { ...listing(b.host.now()), catchUp });
+    await resumeRecipe(b.store, recipe(), { ...listing(b.host.now()), catchUp });
     await b.host.pass(DAY);
     await b.scheduler.stop();
     const missed = catchUp ? "ok catchup" : "skipped paused live";
-    assertEquals(runsOf(b.ledger), [
+    assertEquals(await runsOf(b.store), [
       "eod/s1/2025-12-08 ok live",
       `eod/s1/2025-12-09 ${missed}`,
       `eod/s1/2025-12-10 ${missed}`,
@@ -384,47 +394,51 @@ Deno.test("pauseRecipe() leaves rows for what it passes over; resumeRecipe() cat
 });
 
 Deno.test("Scheduler.reload() swaps recipes at once: edited ones start now, gone ones are paused, not forgotten", async () => {
-  using b = bench({ start: "2025-12-08T00:00Z", recipes: [recipe(), recipe({ name: "gone" })] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [recipe(), recipe({ name: "gone" })] });
+  await b.scheduler.start();
   await b.host.pass(DAY);
   const edited = recipe({ schedules: [{ ...close45, at: { anchor: "open", offsetMs: 0 } }] });
-  b.scheduler.reload([edited]);
+  await b.scheduler.reload([edited]);
   await b.host.pass(DAY);
-  b.scheduler.reload([edited, recipe({ name: "gone" })]);
+  await b.scheduler.reload([edited, recipe({ name: "gone" })]);
   await b.host.pass(DAY);
   await b.scheduler.stop();
-  assertEquals(runsOf(b.ledger), [
+  assertEquals(await runsOf(b.store), [
     "eod/s1/2025-12-08 ok live",
     "gone/s1/2025-12-08 ok live",
     "eod/s1/2025-12-09 ok live",
     "eod/s1/2025-12-10 ok live",
     "gone/s1/2025-12-10 ok live",
   ]);
-  assertThrows(() => b.scheduler.reload([edited, edited]), TypeError, 'two have the name "eod"');
+  await assertRejects(
+    async () => await b.scheduler.reload([edited, edited]),
+    TypeError,
+    'two have the name "eod"',
+  );
   // A process that read the recipes before the edit must not undo it.
   const stale = b.another("p2", { recipes: [recipe()] });
-  b.ledger.run("update schedule set updated_at = ?", b.host.now() + 1);
-  stale.tick();
+  await b.store.run("update schedule set updated_at = ?", b.host.now() + 1);
+  await stale.tick();
   assertEquals(
-    b.ledger.get<{ spec: string }>("select spec from schedule where recipe = 'eod'")!.spec,
+    (await b.store.get<{ spec: string }>("select spec from schedule where recipe = 'eod'"))!.spec,
     JSON.stringify(edited.schedules[0]),
   );
 });
 
 Deno.test("Scheduler gives an instant that two schedules name to the first of them", async () => {
   const twice = recipe({ schedules: [close45, { ...close45, id: "s2", days: "last-session-of-week" }] });
-  using b = bench({ start: "2025-12-11T00:00Z", recipes: [twice] });
-  b.scheduler.start();
+  await using b = await bench({ start: "2025-12-11T00:00Z", recipes: [twice] });
+  await b.scheduler.start();
   await b.host.pass(2 * DAY);
   await b.scheduler.stop();
-  assertEquals(runsOf(b.ledger), [
+  assertEquals(await runsOf(b.store), [
     "eod/s1/2025-12-11 ok live",
     "eod/s1/2025-12-12 ok live",
     "eod/s2/2025-12-12 skipped duplicate_slot live",
   ]);
 });
 
-Deno.test("Scheduler gives each slot one row and never moves a watermark back, over random clock histories", () => {
+Deno.test("Scheduler gives each slot one row and never moves a watermark back, over random clock histories", async () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   const random = numbers(seed);
   let rows = 0;
@@ -433,9 +447,9 @@ Deno.test("Scheduler gives each slot one row and never moves a watermark back, o
       every(Math.ceil(random() * 50) * MINUTE),
       { id: "c", form: "cron", cron: "*/20 1,2,3 * * *", timezone: "America/New_York" },
     ];
-    using b = bench({ start: "2026-10-31T12:00Z", recipes: [recipe({ schedules })] });
+    await using b = await bench({ start: "2026-10-31T12:00Z", recipes: [recipe({ schedules })] });
     const processes = [b.scheduler, b.another("p2"), b.another("p3")];
-    for (const each of processes) each.tick();
+    for (const each of processes) await each.tick();
     const first = b.host.now();
     let [highest, watermark] = [first, first];
     for (let turn = 0; turn < 40; turn++) {
@@ -444,22 +458,22 @@ Deno.test("Scheduler gives each slot one row and never moves a watermark back, o
         Math.floor((kind < 0.2 ? -random() * 5 : kind < 0.4 ? random() * 12 : random() * 0.5) * HOUR),
       );
       highest = Math.max(highest, b.host.now());
-      processes[Math.floor(random() * 3)]!.tick();
-      const now = b.ledger.get<{ w: number }>("select min(watermark) as w from schedule")!.w;
+      await processes[Math.floor(random() * 3)]!.tick();
+      const now = (await b.store.get<{ w: number }>("select min(watermark) as w from schedule"))!.w;
       assert(now >= watermark, `watermark went back, seed ${seed}`);
       watermark = now;
     }
     // Every multiple of the period up to the highest time that was ticked, and nothing else.
-    const found = b.ledger.all<{ slot_at: number }>(
+    const found = (await b.store.all<{ slot_at: number }>(
       "select slot_at from run where schedule_id = 's1' order by slot_at",
-    ).map(({ slot_at }) => iso(slot_at));
+    )).map(({ slot_at }) => iso(slot_at));
     const period = (schedules[0] as { everyMs: number }).everyMs; // made above
     const expected: string[] = [];
     for (let slot = (Math.floor(first / period) + 1) * period; slot <= highest; slot += period) {
       expected.push(iso(slot));
     }
     assertEquals(found, expected, `seed ${seed}, round ${round}`);
-    assertEquals(verifyLedger(b.ledger), [], `seed ${seed}`);
+    assertEquals(await verifyStore(b.store), [], `seed ${seed}`);
     rows += found.length;
   }
   assert(rows > 500, `${rows} rows are too few, seed ${seed}`);
@@ -467,16 +481,16 @@ Deno.test("Scheduler gives each slot one row and never moves a watermark back, o
 
 Deno.test("a run that jitter moves begins in its moment, however seldom others are asked for", async () => {
   const often = recipe({ name: "often", schedules: [every(10 * MINUTE, 2 * MINUTE)] });
-  using b = bench({ start: "2025-12-22T08:44Z", recipes: [often], pollMs: 10 * MINUTE });
+  await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [often], pollMs: 10 * MINUTE });
   // A slot of a recipe that nobody here can run is due all the time.
   const other = b.another("p2", { recipes: [recipe({ name: "other" })] });
-  other.tick();
+  await other.tick();
   b.host.jump(MINUTE);
-  other.tick();
-  b.scheduler.start();
+  await other.tick();
+  await b.scheduler.start();
   await b.host.pass(HOUR);
   await b.scheduler.stop();
-  const rows = b.ledger.all<{ recipe: string; late: number | null }>(
+  const rows = await b.store.all<{ recipe: string; late: number | null }>(
     "select recipe, started_at - due_at as late from run order by slot_at",
   );
   assertEquals(rows.map(({ recipe, late }) => [recipe, late]), [

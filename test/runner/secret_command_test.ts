@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { type SecretCommandLimits, secretOfCommand } from "../../lib/runner/secret_command.ts";
+import { type SecretCommandLimits, secretOfCommand } from "../../lib/runner/run/secret_command.ts";
 
 const ignore = Deno.build.os === "windows";
 const sh = (script: string, limits: SecretCommandLimits = {}) =>

@@ -1,8 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
-import { clockChangeSlots } from "../../lib/runner/clock_changes.ts";
-import { latestSlot } from "../../lib/runner/latest_slot.ts";
-import { nextSlots, slotsBetween } from "../../lib/runner/slots.ts";
-import type { CompiledSchedule } from "../../lib/steps/compiled.ts";
+import { clockChangeSlots } from "../../lib/runner/schedule/schedule_checks.ts";
+import { latestSlot, nextSlots, slotsBetween } from "../../lib/runner/schedule/slots.ts";
+import type { CompiledSchedule } from "../../lib/recipes/compiled.ts";
 import { at, close45, DAY, every, HOUR, iso, MINUTE, numbers } from "./support.ts";
 
 const cron = (pattern: string, timezone: string, onlyIn?: "XHKG" | "XNYS"): CompiledSchedule => ({

@@ -1,10 +1,10 @@
 /**
- * A process that begins a write under a ledger and kills itself in the middle of it.
+ * A process that begins a write under a store and kills itself in the middle of it.
  *
  * @module
  */
-import { Ledger } from "../../lib/runner/ledger.ts";
-import type { CompiledRecipe } from "../../lib/steps/compiled.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
 import { bench, orders, step } from "./support.ts";
 
 /** Starts the process; it ends by SIGKILL in the write of 2025-12-22. */
@@ -19,10 +19,10 @@ async function kill(path: string, where: "in-write" | "between"): Promise<void> 
     stdout: "null",
     stderr: "inherit",
   }).output();
-  if (signal !== "SIGKILL") throw new Error("Cannot use the ledger: the process was not killed in its write");
+  if (signal !== "SIGKILL") throw new Error("Cannot use the store: the process was not killed in its write");
 }
 
-/** Sells and then buys; each leg leaves a line in the file `sent` beside the ledger. */
+/** Sells and then buys; each leg leaves a line in the file `sent` beside the store. */
 export function rebalance(path: string, between: () => void): CompiledRecipe {
   const leg = (id: string, needs: string[]) =>
     step({
@@ -37,7 +37,7 @@ export function rebalance(path: string, between: () => void): CompiledRecipe {
 
 if (import.meta.main) {
   const end = () => Deno.kill(Deno.pid, "SIGKILL");
-  const ledger = new Ledger(Deno.args[0]!);
+  const store = await openSqlite(Deno.args[0]!);
   const recipes = [
     Deno.args[1] === "between" ? rebalance(Deno.args[0]!, end) : orders([], {
       steps: [step({
@@ -47,7 +47,7 @@ if (import.meta.main) {
       })],
     }),
   ];
-  const { scheduler, host } = bench({ start: "2025-12-22T01:30:00Z", recipes, ledger });
-  scheduler.start();
+  const { scheduler, host } = await bench({ start: "2025-12-22T01:30:00Z", recipes, store });
+  await scheduler.start();
   await host.pass(3_600_000);
 }

@@ -3,17 +3,23 @@
  *
  * @module
  */
-import type { Host } from "../../lib/runner/host.ts";
-import { Ledger } from "../../lib/runner/ledger.ts";
+import { setImmediate } from "node:timers";
+import type { Machine } from "../../lib/time.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import type { Store } from "../../lib/store/store.ts";
 import { Redactor } from "../../lib/redact.ts";
-import type { RunEvent } from "../../lib/runner/run_events.ts";
-import { Scheduler, type SchedulerEvent, type SchedulerOptions } from "../../lib/runner/scheduler.ts";
+import type { RunEvent } from "../../lib/runner/run/report.ts";
+import {
+  Scheduler,
+  type SchedulerEvent,
+  type SchedulerOptions,
+} from "../../lib/runner/schedule/scheduler.ts";
 import type {
   CalendarSchedule,
   CompiledRecipe,
   CompiledSchedule,
   CompiledStep,
-} from "../../lib/steps/compiled.ts";
+} from "../../lib/recipes/compiled.ts";
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
@@ -33,7 +39,7 @@ export function numbers(seed: number): () => number {
 }
 
 /** A host that stands still until it is moved; timers go off as it passes them. */
-export class TestHost implements Host {
+export class TestHost implements Machine {
   #wall: number;
   #monotonic = 0;
   #ids = 0;
@@ -91,13 +97,50 @@ export class TestHost implements Host {
   }
 }
 
-/** Lets everything that is ready go on. */
+/** Calls of stores on PostgreSQL that are under way. */
+let underWay = 0;
+
+/** Lets everything that is ready go on, and waits for what a database is asked. */
 export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 30; turn++) await Promise.resolve();
+  do await new Promise<void>((resolve) => void setImmediate(resolve)); while (underWay > 0);
+}
+
+let open: () => Promise<Store> = () => openSqlite(":memory:");
+
+/** Opens the store of a test: SQLite in memory, unless the test runs over another kind. */
+export async function openStore(): Promise<Store> {
+  return await open();
+}
+
+/** Runs a test with stores of another kind, which take part in the time that the test makes up. */
+export async function withStores(opener: () => Promise<Store>, run: () => Promise<void>): Promise<void> {
+  const usual = open;
+  open = async () => {
+    const store = await opener();
+    store.now = () => undefined;
+    Object.defineProperty(store, "clockFault", { value: undefined });
+    for (const name of ["get", "all", "run", "transaction"] as const) {
+      const original = store[name] as (...args: unknown[]) => Promise<never>;
+      store[name] = async (...args: unknown[]) => {
+        underWay++;
+        try {
+          return await original.apply(store, args);
+        } finally {
+          underWay--;
+        }
+      };
+    }
+    return store;
+  };
+  try {
+    await run();
+  } finally {
+    open = usual;
+  }
 }
 
 /** The real machine. */
-export const realHost: Host = {
+export const realHost: Machine = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   random: Math.random,
@@ -154,28 +197,28 @@ export const every = (everyMs: number, jitterMs = 0): CompiledSchedule => ({
 });
 
 /** A scheduler on a virtual machine, with all that it told. */
-export interface Bench extends Disposable {
-  ledger: Ledger;
+export interface Bench extends AsyncDisposable {
+  store: Store;
   host: TestHost;
   scheduler: Scheduler;
   events: RunEvent[];
   told: SchedulerEvent[];
   redactor: Redactor;
-  /** Another scheduler on the same ledger and clock. */
+  /** Another scheduler on the same store and clock. */
   another(holder: string, given?: Partial<SchedulerOptions>): Scheduler;
 }
 
-export function bench(
+export async function bench(
   { start, recipes, ...given }: { start: string; recipes: CompiledRecipe[] } & Partial<SchedulerOptions>,
-): Bench {
+): Promise<Bench> {
   const host = new TestHost(at(start));
-  const ledger = given.ledger ?? new Ledger(":memory:");
+  const store = given.store ?? await openStore();
   const events: RunEvent[] = [];
   const told: SchedulerEvent[] = [];
   const redactor = new Redactor();
   const make = (holder: string, more: Partial<SchedulerOptions> = {}) =>
     new Scheduler({
-      ledger,
+      store,
       host,
       holder,
       recipes,
@@ -192,22 +235,22 @@ export function bench(
       ...more,
     });
   return {
-    ledger,
+    store,
     host,
     scheduler: make("p1"),
     events,
     told,
     redactor,
     another: make,
-    [Symbol.dispose]: () => ledger[Symbol.dispose](),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };
 }
 
-/** What the ledger says of each run: key, state, reason, kind. */
-export function runsOf(ledger: Ledger): string[] {
-  return ledger.all<{ line: string }>(
+/** What the store says of each run: key, state, reason, kind. */
+export async function runsOf(store: Store): Promise<string[]> {
+  return (await store.all<{ line: string }>(
     "select run_key || ' ' || state || coalesce(' ' || reason, '') || ' ' || kind as line from run order by slot_at, run_key",
-  ).map(({ line }) => line);
+  )).map(({ line }) => line);
 }
 
 /** A folder that goes with the test. */

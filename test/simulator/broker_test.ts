@@ -10,7 +10,7 @@ import type { FuturesHolding, FuturesOrder } from "../../lib/operations/futures.
 import { gatewayOperations, operations } from "../../lib/operations/mod.ts";
 import type { Order } from "../../lib/operations/orders.ts";
 import { Broker } from "../../lib/simulator/broker/broker.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { type OperationName, type OrderPush, Refusal } from "../../lib/simulator/contract.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
 
@@ -21,7 +21,7 @@ const MORNING = Date.parse("2025-08-15T02:00:00Z");
 const NEW_YORK = Date.parse("2025-08-15T15:00:00Z");
 const always = { from: "2000-01-01", to: "2099-12-31" };
 
-/** Asks, and sees to it that the catalogue takes the params and can carry the answer. */
+/** Calls the broker; checks that the catalogue accepts the parameters and can encode the answer. */
 function ask<T>(broker: Broker, name: OperationName, params: unknown): T {
   const { request, response } = operations.get(name)!;
   const issues: [] = [];
@@ -37,7 +37,7 @@ interface Desk {
   clock: ManualClock;
   market: SimulatedMarket;
   pushes: OrderPush[];
-  /** The last price of a symbol now. */
+  /** Returns the current last price of a symbol. */
   price(symbol: string): Decimal;
 }
 
@@ -65,7 +65,7 @@ function refusal(act: () => unknown): Refusal {
   return assertThrows(act, Refusal);
 }
 
-/** The sum of all journal lines of the markets of a currency. */
+/** Returns the sum of all journal lines of a currency's markets. */
 function journalSum(broker: Broker, markets: Market[]): Decimal {
   const sum = new DecimalSum();
   for (const market of markets) {
@@ -87,11 +87,11 @@ function cashOf(broker: Broker, market: Market): Decimal {
   return subtract(totalAssets, marketValue);
 }
 
-Deno.test("Broker answers every operation of the gateway but logins and subscriptions", () => {
+Deno.test("Broker answers every operation of the gateway except logins and subscriptions", () => {
   const { broker } = open(MORNING);
-  const doors = ["account.login", "account.logout", "orders.subscribe", "orders.unsubscribe"];
-  doors.push("quotes.subscribe", "quotes.unsubscribe");
-  const left = gatewayOperations.map(({ name }) => name).filter((name) => !doors.includes(name));
+  const endpoints = ["account.login", "account.logout", "orders.subscribe", "orders.unsubscribe"];
+  endpoints.push("quotes.subscribe", "quotes.unsubscribe");
+  const left = gatewayOperations.map(({ name }) => name).filter((name) => !endpoints.includes(name));
   assertEquals(left.length, 47);
   for (const name of [...left, "orders.cancelAll"]) {
     try {
@@ -128,7 +128,7 @@ Deno.test("orders.place is accepted, then filled in parts, and pushes each chang
   assertEquals(seen.at(-1), "filled filled 1000");
 });
 
-Deno.test("orders.place outside market hours is refused with the broker's text", () => {
+Deno.test("orders.place outside market hours is rejected with the broker's text", () => {
   const text = "current time does not allow entrust";
   for (const at of ["2025-08-15T00:50:00Z", "2025-08-15T08:00:00Z", "2025-08-16T03:00:00Z"]) {
     const desk = open(Date.parse(at));
@@ -136,7 +136,7 @@ Deno.test("orders.place outside market hours is refused with the broker's text",
     const error = refusal(() => place(desk, order));
     assertEquals([error.code, error.text], [undefined, text]);
   }
-  // Monday: Hong Kong takes auction orders from nine o'clock, others from half past.
+  // Monday: Hong Kong accepts auction orders from 09:00, other orders from 09:30.
   const early = open(Date.parse("2025-08-18T01:10:00Z"));
   refusal(() => place(early, { ...tencent, side: "buy", quantity: "100", price: "500" }));
   place(early, { ...tencent, orderType: "auction-limit", side: "buy", quantity: "100", price: "500" });
@@ -175,7 +175,7 @@ Deno.test("orders.place checks listing, lot, price step, price limits, cash and 
   assertEquals(desk.pushes, []);
 });
 
-Deno.test("orders.place splits what exceeds the single-order maximum and answers with the first number", () => {
+Deno.test("orders.place splits an order above the single-order maximum and returns the first number", () => {
   const desk = open(MORNING, { mostLots: { hk: 3 } });
   const id = place(desk, { ...tencent, side: "buy", quantity: "700", price: "400" });
   const orders = today(desk, "hk");
@@ -185,7 +185,7 @@ Deno.test("orders.place splits what exceeds the single-order maximum and answers
   assertEquals(one?.cursor, "2");
 });
 
-Deno.test("orders.cancel after a part was filled keeps the part and frees the rest", () => {
+Deno.test("orders.cancel after a partial fill keeps the filled part and frees the rest", () => {
   const desk = open(MORNING);
   const before = cashOf(desk.broker, "hk");
   const price = add(desk.price("00700.HK"), "5");
@@ -213,7 +213,7 @@ Deno.test("orders.cancel after a part was filled keeps the part and frees the re
   assertEquals(unknown.code, "1016");
 });
 
-Deno.test("orders.place freezes shares that are offered, and fees that are not charged yet", () => {
+Deno.test("orders.place freezes shares for sale, and fees that are not charged yet", () => {
   const desk = open(MORNING);
   const [{ symbol, quantity = "" }] = ask<[Holding]>(desk.broker, "account.holdings", { market: "hk" });
   const far = shared.tickSize(symbol, "2025-08-15", desk.price(symbol));
@@ -237,7 +237,7 @@ Deno.test("orders.place freezes shares that are offered, and fees that are not c
   assertEquals([funds().available, funds().frozen], [whole.available, "0.00"]);
 });
 
-Deno.test("orders.amend changes price and quantity, tells what was, and is refused on Stock Connect", () => {
+Deno.test("orders.amend changes price and quantity, pushes the old values, and is rejected on Stock Connect", () => {
   const desk = open(MORNING);
   const id = place(desk, { ...tencent, side: "buy", quantity: "200", price: "400" });
   desk.clock.advance(60_000);
@@ -271,7 +271,7 @@ Deno.test("orders.amend changes price and quantity, tells what was, and is refus
   );
 });
 
-Deno.test("orders.cancelMany tells which orders it could not cancel; cancelAll takes both mainland markets", () => {
+Deno.test("orders.cancelMany names the orders that it could not cancel; cancelAll includes both mainland markets", () => {
   const desk = open(MORNING);
   const one = place(desk, { ...tencent, side: "buy", quantity: "100", price: "400" });
   const two = place(desk, { ...tencent, side: "buy", quantity: "100", price: "401" });
@@ -286,7 +286,7 @@ Deno.test("orders.cancelMany tells which orders it could not cancel; cancelAll t
   assertEquals(all.cancelled.length, 2);
 });
 
-Deno.test("orders.today loses day orders at the close, and the day moves into history when it is cleared", () => {
+Deno.test("orders.today ends day orders at the close, and clearing moves the day into history", () => {
   const desk = open(MORNING);
   const resting = place(desk, { ...tencent, side: "buy", quantity: "100", price: "400" });
   const filled = place(desk, {
@@ -421,7 +421,7 @@ Deno.test("orders.place lets a conditional order expire", () => {
   assertEquals(page.rows.map(({ status, canCancel }) => [status, canCancel]), [["expired", false]]);
 });
 
-Deno.test("orders.place trails the best price and sells after the fall", () => {
+Deno.test("orders.place with a trailing stop follows the best price and sells after the fall", () => {
   const desk = open(MORNING);
   const symbol = ask<Holding[]>(desk.broker, "account.holdings", { market: "hk" })[0]!.symbol;
   const lot = String(shared.instrument(symbol)!.lotSize);
@@ -474,7 +474,7 @@ Deno.test("algo.place sends children over time, as ordinary orders", () => {
   assertEquals(refusal(() => ask(desk.broker, "algo.cancel", { orderId: "1", market: "hk" })).code, "1016");
 });
 
-Deno.test("orders.place trades options in hundreds, and the journal ties after clearing", () => {
+Deno.test("orders.place trades options in hundreds, and the journal matches the fills after clearing", () => {
   const desk = open(NEW_YORK);
   const [, expiry] = ask<string[]>(desk.broker, "quotes.optionExpiries", { underlying: "AAPL" });
   const codes = ask<string[]>(desk.broker, "quotes.optionCodes", {
@@ -506,7 +506,7 @@ Deno.test("orders.place trades options in hundreds, and the journal ties after c
   assertEquals(journalSum(desk.broker, ["us"]), cashOf(desk.broker, "us"));
 });
 
-Deno.test("orders.place fills US market orders and takes orders before the market when asked to", () => {
+Deno.test("orders.place fills US market orders, and accepts orders before the open on request", () => {
   const desk = open(NEW_YORK);
   const order = {
     market: "us",
@@ -526,7 +526,7 @@ Deno.test("orders.place fills US market orders and takes orders before the marke
   place(desk, { ...limit, tradingHours: "extended" });
   desk.clock.set(Date.parse("2025-08-18T13:31:00Z"));
   assertEquals(today(desk, "us")[0]?.status, "filled");
-  // One that rests lives on after the close, until eight in the evening.
+  // A resting order stays open after the close, until eight in the evening.
   const low = { ...limit, price: subtract(desk.price("AAPL"), "50"), tradingHours: "extended" };
   const resting = place(desk, low);
   desk.clock.set(Date.parse("2025-08-18T23:59:00Z"));
@@ -580,7 +580,7 @@ Deno.test("futures.place opens and closes a position, with margin, profit and fe
   assertEquals(past.rows.length, 2);
 });
 
-Deno.test("futures.place can go short, and what is left on the last day is settled at its last price", () => {
+Deno.test("futures.place can sell short, and an open position is settled at the last day's last price", () => {
   const desk = open(MORNING);
   type Answer = { funds: Record<string, string>; holdings: FuturesHolding[] };
   const look = () => ask<Answer>(desk.broker, "futures.holdings", {});
@@ -612,7 +612,7 @@ Deno.test("futures.place can go short, and what is left on the last day is settl
   assertEquals(own.funds.netAssets, own.funds.cash);
 });
 
-Deno.test("Broker comes to the same end however often it is asked on the way", () => {
+Deno.test("Broker reaches the same state however often it is queried in between", () => {
   const [eager, lazy] = [open(MORNING), open(MORNING)];
   const orders = [
     { ...tencent, side: "buy", quantity: "1200", price: "588" },
@@ -632,7 +632,7 @@ Deno.test("Broker comes to the same end however often it is asked on the way", (
   assertEquals(lazy.pushes, eager.pushes);
 });
 
-/** A small chance of its own, so that a failure names the seed that shows it again. */
+/** A small random generator, so a failure can be repeated with its seed. */
 function chance(seed: number): () => number {
   let state = seed;
   return () => {
@@ -648,7 +648,7 @@ const symbols: Record<Market, string[]> = {
   shenzhen: ["000333.SZ", "000858.SZ"],
 };
 
-Deno.test("Broker ties cash, journal, fills and holdings after days of any orders", () => {
+Deno.test("Broker keeps cash, journal, fills and holdings consistent after days of random orders", () => {
   for (const seed of [3, 44, 505]) {
     const clock = new ManualClock(Date.parse("2025-08-13T00:30:00Z"));
     const broker = new Broker({ seed, clock, days: 5, market: shared, mostLots: { hk: 8 } });

@@ -1,8 +1,10 @@
-/** What a web page can make a browser send to the simulator's HTTP ports, over real sockets. */
-import { assert, assertEquals } from "@std/assert";
+/** Tests requests that a web page can make a browser send to the simulator's HTTP ports, over real sockets. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { demandOwnCaller } from "../../lib/endpoints/callers.ts";
+import { HttpProblem } from "../../lib/endpoints/http_input.ts";
 import type { SimulatorOptions } from "../../lib/simulator/mod.ts";
 import { startSimulator } from "../../lib/simulator/mod.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { MORNING, PASSWORD } from "./gateway_client.ts";
 
 const start = (ports: SimulatorOptions["gateway"] & SimulatorOptions["platform"] = {}) =>
@@ -15,7 +17,7 @@ const start = (ports: SimulatorOptions["gateway"] & SimulatorOptions["platform"]
     platform: { pushIntervalMs: 0, ...ports },
   });
 
-/** Sends a request as it is written, because `fetch` sets `Host` itself. Resolves to the status of the answer. */
+/** Sends a request unchanged, because `fetch` sets `Host` itself. Resolves to the status of the answer. */
 async function statusOf(
   port: number,
   headers: Record<string, string>,
@@ -62,7 +64,7 @@ Deno.test("HTTP ports answer requests under their own names only", async () => {
   }
 });
 
-Deno.test("HTTP ports refuse what a page of another origin sends, and take no order from it", async () => {
+Deno.test("HTTP ports reject requests from a page of another origin, and execute no order from it", async () => {
   await using simulator = await start();
   const host = new URL(simulator.info.gatewayUrl).host;
   const port = portOf(simulator.info.gatewayUrl);
@@ -78,7 +80,7 @@ Deno.test("HTTP ports refuse what a page of another origin sends, and take no or
   assertEquals(await from({ origin: `http://${host}`, "sec-fetch-site": "same-origin" }), 200);
 });
 
-Deno.test("control routes need the token of this start, whatever else a request bears", async () => {
+Deno.test("control routes need the token of this start, whatever else a request contains", async () => {
   await using simulator = await start();
   await using other = await start();
   const { info } = simulator;
@@ -100,11 +102,20 @@ Deno.test("control routes need the token of this start, whatever else a request 
   }
 });
 
-Deno.test("an HTTP port that is open to other machines answers under addresses, not under strange names", async () => {
+Deno.test("an HTTP port that is open to other machines answers under any address, but not under unknown names", async () => {
   await using simulator = await start({ hostname: "0.0.0.0", names: ["broker-sim"] });
   const port = portOf(simulator.info.gatewayUrl);
   for (const host of ["127.0.0.1", "192.168.7.7", "[fe80::1]", "localhost", "broker-sim:80"]) {
     assertEquals(await statusOf(port, { host }), 200, host);
   }
   assertEquals(await statusOf(port, { host: "evil.example" }), 403);
+});
+
+Deno.test("demandOwnCaller() rejects a name of this machine on a port that listens on another address", () => {
+  const asked = (host: string) => () =>
+    demandOwnCaller({ headers: new Map([["host", host]]) }, { hostname: "192.168.7.7" });
+  for (const host of ["127.0.0.1", "localhost", "[::1]"]) {
+    assertThrows(asked(host), HttpProblem, "Host header");
+  }
+  asked("192.168.7.7:80")();
 });

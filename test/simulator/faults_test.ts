@@ -1,4 +1,4 @@
-/** Every fault over real sockets, each with its count as the control that it really struck. */
+/** Tests every fault over real sockets. The count of each fault proves that it really struck. */
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { type Fault, faultKinds, Faults, type SimulatedGateway } from "../../lib/simulator/gateway/mod.ts";
 import {
@@ -17,7 +17,7 @@ import { waitUntil } from "../support/waits.ts";
 const QUOTE = { security: [TENCENT] };
 const FILLS = { exchangeType: "K", startDate: "20250811", endDate: "20250814" };
 
-/** A page of past fills. */
+/** Returns a page of past fills. */
 async function page(
   gateway: SimulatedGateway,
   queryParamStr: string,
@@ -31,7 +31,7 @@ async function page(
   return data.data;
 }
 
-/** Numbers of today's orders in Hong Kong. */
+/** Returns the numbers of today's orders in Hong Kong. */
 async function orderIds(gateway: SimulatedGateway): Promise<string[]> {
   const { data } = await call(gateway, "/trade/TradeQueryRealEntrustList", {
     exchangeType: "K",
@@ -41,7 +41,7 @@ async function orderIds(gateway: SimulatedGateway): Promise<string[]> {
   return data.data.map(({ entrustId }: { entrustId: string }) => entrustId);
 }
 
-Deno.test("fault delay waits before the answer, and for the named operation alone", async () => {
+Deno.test("fault delay waits before the answer, and only for the named operation", async () => {
   await using gateway = await start();
   gateway.faults.arm({ kind: "delay", ms: 80, operation: "quotes.latest" });
   await call(gateway, "/hq/OrderBook", { security: TENCENT });
@@ -53,7 +53,7 @@ Deno.test("fault delay waits before the answer, and for the named operation alon
   assertEquals(gateway.faults.struck("delay"), 1);
 });
 
-Deno.test("fault delay holds a call back before it is taken, or its answer after", async () => {
+Deno.test("fault delay delays a call before it is executed, or its answer afterwards", async () => {
   await using gateway = await start();
   for (const [when, taken] of [["request", 0], ["answer", 1]] as const) {
     gateway.faults.arm({ kind: "delay", ms: 60_000, when });
@@ -73,7 +73,7 @@ Deno.test("fault delay holds a call back before it is taken, or its answer after
   assertEquals(gateway.faults.struck("delay"), 2);
 });
 
-Deno.test("fault lost-answer takes the order once and closes the connection", async () => {
+Deno.test("fault lost-answer executes the order once and closes the connection", async () => {
   await using gateway = await start();
   await login(gateway);
   const order = await restingOrder(gateway);
@@ -84,7 +84,7 @@ Deno.test("fault lost-answer takes the order once and closes the connection", as
   assertEquals((await orderIds(gateway)).length, before.length + 1);
 });
 
-Deno.test("fault lost-request closes the connection before the order is taken", async () => {
+Deno.test("fault lost-request closes the connection before the order is executed", async () => {
   await using gateway = await start();
   await login(gateway);
   const order = await restingOrder(gateway);
@@ -95,7 +95,7 @@ Deno.test("fault lost-request closes the connection before the order is taken", 
   assertEquals(await orderIds(gateway), before);
 });
 
-Deno.test("fault reset-after sends so many bytes of the answer and no more", async () => {
+Deno.test("fault reset-after sends the given number of bytes of the answer and no more", async () => {
   await using gateway = await start();
   for (const bytes of [0, 1, 17, 100]) {
     gateway.faults.arm({ kind: "reset-after", bytes });
@@ -110,7 +110,7 @@ Deno.test("fault reset-after sends so many bytes of the answer and no more", asy
   );
 });
 
-Deno.test("fault busy refuses so many times, before the order is taken", async () => {
+Deno.test("fault busy rejects the given number of times, before the order is executed", async () => {
   await using gateway = await start();
   await login(gateway);
   const order = await restingOrder(gateway);
@@ -127,7 +127,7 @@ Deno.test("fault busy refuses so many times, before the order is taken", async (
   assertEquals((await call(gateway, "/hq/BasicQot", QUOTE)).err, "1013 displaced");
 });
 
-Deno.test("fault http-error answers with a status and no JSON", async () => {
+Deno.test("fault http-error answers with a status and without JSON", async () => {
   await using gateway = await start();
   gateway.faults.arm({ kind: "http-error" });
   gateway.faults.arm({ kind: "http-error", status: 502 });
@@ -151,7 +151,7 @@ Deno.test("fault expired-login ends the trade login until the next one", async (
   assertEquals(gateway.faults.struck("expired-login"), 1);
 });
 
-Deno.test("fault not-json takes the call and answers with a page", async () => {
+Deno.test("fault not-json executes the call and answers with a page", async () => {
   await using gateway = await start();
   gateway.faults.arm({ kind: "not-json" });
   const response = await post(gateway, "/hq/BasicQot", JSON.stringify({ params: QUOTE }));
@@ -160,7 +160,7 @@ Deno.test("fault not-json takes the call and answers with a page", async () => {
   assertEquals([gateway.faults.struck("not-json"), gateway.state().callsTaken], [1, 1]);
 });
 
-Deno.test("fault huge-body answers with as many bytes as wanted, with and without a length", async () => {
+Deno.test("fault huge-body answers with the given number of bytes, with and without a length", async () => {
   await using gateway = await start();
   const bytes = 3_000_000;
   for (const chunked of [false, true]) {
@@ -196,7 +196,7 @@ Deno.test("fault cursor-repeat, cursor-backward and cursor-empty change the curs
   assertEquals(await page(gateway, cursor), second, "the rows of the broker are as they were");
 });
 
-Deno.test("fault short-page cuts a full page in half and leaves a short one alone", async () => {
+Deno.test("fault short-page cuts a full page in half and does not change a short one", async () => {
   await using gateway = await start({ days: 3, fillsPerDay: 10 });
   await login(gateway);
   const full = await page(gateway, "0", 6);
@@ -210,7 +210,7 @@ Deno.test("fault short-page cuts a full page in half and leaves a short one alon
   assertEquals(await page(gateway, "0", 6), full);
 });
 
-Deno.test("fault empty-page answers a page with rows without any list", async () => {
+Deno.test("fault empty-page replaces a page with rows by an answer without a list", async () => {
   await using gateway = await start({ days: 3, fillsPerDay: 10 });
   await login(gateway);
   const rows = await page(gateway, "0", 6);
@@ -227,7 +227,7 @@ Deno.test("fault empty-page answers a page with rows without any list", async ()
   assertEquals(await page(gateway, "0", 6), rows);
 });
 
-Deno.test("fault insert-row moves every row of a list back by one, for good", async () => {
+Deno.test("fault insert-row moves every row of a list back by one, permanently", async () => {
   await using gateway = await start({ days: 3, fillsPerDay: 10 });
   await login(gateway);
   gateway.faults.arm({ kind: "insert-row", skip: 1 });
@@ -240,7 +240,7 @@ Deno.test("fault insert-row moves every row of a list back by one, for good", as
   assertEquals([await ids("6"), gateway.faults.struck("insert-row")], [behind, 1]);
 });
 
-/** Places an order and reads its number back from the next push. */
+/** Places an order and returns its number from the next push. */
 async function place(gateway: SimulatedGateway): Promise<string> {
   const { data } = await call(gateway, "/trade/TradeEntrust", await restingOrder(gateway));
   return data.data;
@@ -273,7 +273,7 @@ Deno.test("fault drop-push, duplicate-push and reorder-push change what arrives"
   assertEquals(gateway.state().faults.struck, { "drop-push": 1, "duplicate-push": 1, "reorder-push": 1 });
 });
 
-Deno.test("fault reorder-push lets a push go late when no other follows", async () => {
+Deno.test("fault reorder-push sends a push late if no other follows", async () => {
   await using gateway = await start();
   await login(gateway);
   using reader = await PushReader.connect(gateway);
@@ -285,7 +285,7 @@ Deno.test("fault reorder-push lets a push go late when no other follows", async 
   assertEquals(gateway.faults.struck("reorder-push"), 0, "nothing was reordered yet");
 });
 
-Deno.test("faults of pushes wait while nobody listens", async () => {
+Deno.test("push faults wait while there is no reader", async () => {
   await using gateway = await start();
   await login(gateway);
   gateway.faults.arm({ kind: "drop-push" });
@@ -301,7 +301,7 @@ Deno.test("fault cut-push closes the connections at once and forgets the subscri
   assertEquals(await reader.next(), undefined);
   assertEquals([gateway.faults.struck("cut-push"), gateway.state().subscriptions], [1, 0]);
 
-  // The second strike meets the next connection.
+  // The second strike affects the next connection.
   const [hostname = "", port] = gateway.info.pushAddress.split(":");
   using again = new PushReader(await Deno.connect({ hostname, port: Number(port) }));
   assertEquals(await again.next(), undefined);
@@ -321,7 +321,7 @@ Deno.test("fault cut-push stops inside a frame", async () => {
   assertEquals([gateway.faults.struck("cut-push"), gateway.state().subscriptions], [1, 1]);
 });
 
-Deno.test("faults strike a named special case by its own name", async () => {
+Deno.test("faults strike a variant of an operation by its own name", async () => {
   await using gateway = await start();
   await login(gateway);
   gateway.faults.arm({ kind: "busy", operation: "orders.cancelAll" });
@@ -350,7 +350,7 @@ Deno.test("Faults skips, repeats and disarms", async () => {
   assertEquals([await ask(), faults.struck("busy"), faults.armed.length], [true, 4, 0]);
 });
 
-Deno.test("Faults.arm() refuses what it does not know", () => {
+Deno.test("Faults.arm() rejects unknown members and values", () => {
   const faults = new Faults();
   const wrong: [fault: unknown, reason: string][] = [
     [{}, "kind"],
@@ -371,7 +371,7 @@ Deno.test("Faults.arm() refuses what it does not know", () => {
   assertEquals(faults.armed, []);
 });
 
-Deno.test("control routes arm faults, tell the state and move the clock", async () => {
+Deno.test("control routes arm faults, return the state and move the clock", async () => {
   await using gateway = await start();
   const control = (path: string, init?: RequestInit) =>
     fetch(`${gateway.info.gatewayUrl}/control/${path}`, {
@@ -413,7 +413,7 @@ Deno.test("control routes arm faults, tell the state and move the clock", async 
   assertEquals(gateway.faults.armed, [], "a list with one wrong fault arms none");
 });
 
-Deno.test("control routes are off where other machines can reach them", async () => {
+Deno.test("control routes are off on ports that other machines can reach", async () => {
   await using gateway = await start({ hostname: "0.0.0.0" });
   const port = new URL(gateway.info.gatewayUrl).port;
   const response = await fetch(`http://127.0.0.1:${port}/control/state`);

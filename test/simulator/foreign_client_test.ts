@@ -14,7 +14,7 @@ import {
   SocketClient,
 } from "./socket_client.ts";
 
-/** Starts `tasks/sim.ts` in the middle of a trading day and hands over its line. */
+/** Starts `tasks/sim.ts` in the middle of a trading day and returns its line of JSON. */
 async function startTask(): Promise<{ info: SimulatorInfo; stop: () => Promise<void> }> {
   const child = new Deno.Command(Deno.execPath(), {
     args: [
@@ -54,7 +54,7 @@ async function startTask(): Promise<{ info: SimulatorInfo; stop: () => Promise<v
   return { info: JSON.parse(text.split("\n")[0]!), stop };
 }
 
-Deno.test("deno task sim: a client of another make logs in, asks, trades and gets pushes", async () => {
+Deno.test("deno task sim: a foreign client logs in, queries, trades and gets pushes", async () => {
   const { info, stop } = await startTask();
   try {
     assert(/^-----BEGIN PRIVATE KEY-----\n/.test(info.developerPrivateKey));
@@ -78,7 +78,7 @@ Deno.test("deno task sim: a client of another make logs in, asks, trades and get
     const total = funds.payload.text(2);
     assert(/^\d+(\.\d+)?$/.test(total), "total assets");
 
-    // The vendor's heartbeat has a serial and a body, and counts with the requests.
+    // The vendor's heartbeat has a serial and a body, and counts as a request.
     await trade.beat();
     const beat = await trade.next();
     assertEquals([beat?.type, beat?.serial, beat?.bytes.length], [0, 0, 151]);
@@ -131,7 +131,7 @@ async function priceAbove(info: SimulatorInfo, token: string): Promise<string> {
   return String(Math.ceil(price) + 5);
 }
 
-/** Waits for the push that says that all of an order is filled: state 8. */
+/** Waits for the push that reports an order as completely filled: state 8. */
 async function untilFilled(trade: SocketClient, orderId: string): Promise<Message> {
   while (true) {
     const push = await trade.push();

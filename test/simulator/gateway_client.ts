@@ -5,7 +5,7 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { type GatewayOptions, type SimulatedGateway, startGateway } from "../../lib/simulator/gateway/mod.ts";
 import { waitUntil } from "../support/waits.ts";
 
@@ -19,7 +19,7 @@ export const ENCRYPTED = "Nh5LaY5FUfVVAl6erwj6bQ==";
 /** The same for the password "999999". */
 export const ENCRYPTED_WRONG = "KDj5/xOHv8AScxitNMYQbQ==";
 
-/** A gateway whose clock stands still and which pushes only when it is told to. */
+/** Starts a gateway with a stopped clock that only pushes on request. */
 export async function start(
   options: Partial<GatewayOptions> = {},
 ): Promise<SimulatedGateway & { manual: ManualClock }> {
@@ -37,7 +37,7 @@ export async function start(
   return { ...gateway, manual };
 }
 
-/** An answer of the gateway, member by member as it came. */
+/** An answer of the gateway with its members unchanged. */
 export interface Envelope {
   ok: boolean;
   err: string;
@@ -45,7 +45,7 @@ export interface Envelope {
   data: any;
 }
 
-/** Sends parameters in the broker's spelling. */
+/** Sends parameters in the broker's format. */
 export async function call(gateway: SimulatedGateway, path: string, params: object = {}): Promise<Envelope> {
   const response = await post(gateway, path, JSON.stringify({ timeout_sec: 10, params }));
   assertEquals(response.status, 200);
@@ -83,7 +83,7 @@ export async function login(gateway: SimulatedGateway): Promise<void> {
 
 export const TENCENT = { dataType: 10000, code: "00700.HK" };
 
-/** A limit order that rests in the book, just below the market. */
+/** Parameters of a limit order just below the market, which is not filled. */
 export async function restingOrder(gateway: SimulatedGateway): Promise<Record<string, string>> {
   const { data } = await call(gateway, "/hq/BasicQot", { security: [TENCENT] });
   return {
@@ -99,7 +99,7 @@ export async function restingOrder(gateway: SimulatedGateway): Promise<Record<st
 /** One push, read by hand. */
 export interface Push {
   serial: number;
-  /** Number in front of the push, protobuf field 1. */
+  /** Type number of the push, protobuf field 1. */
   notifyType: number;
   /** Time, field 3. */
   time: number;
@@ -134,7 +134,7 @@ export class PushReader implements Disposable {
     this.conn.close();
   }
 
-  /** Reads the next frame; nothing at the end of the stream. */
+  /** Returns the next frame, or `undefined` at the end of the stream. */
   async next(): Promise<Push | undefined> {
     const head = await this.#read(151);
     if (head === undefined) return undefined;
@@ -181,7 +181,7 @@ export class PushReader implements Disposable {
   }
 }
 
-/** Reads a protobuf message by its encoding alone. */
+/** Decodes a protobuf message without its definition. */
 export function readFields(bytes: Uint8Array): Map<number, number | bigint | Uint8Array> {
   const fields = new Map<number, number | bigint | Uint8Array>();
   let at = 0;

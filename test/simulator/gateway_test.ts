@@ -1,9 +1,8 @@
 /** The simulated gateway over real sockets, against shapes written out from the API document. */
 import config from "../../deno.json" with { type: "json" };
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { ManualClock } from "../../lib/simulator/clock.ts";
-import { Faults, startGateway } from "../../lib/simulator/gateway/mod.ts";
-import { PushDoor } from "../../lib/simulator/gateway/push_door.ts";
+import { ManualClock } from "../../lib/time.ts";
+import { startGateway } from "../../lib/simulator/gateway/mod.ts";
 import {
   call,
   ENCRYPTED,
@@ -20,7 +19,7 @@ import {
   TENCENT,
   textOf,
 } from "./gateway_client.ts";
-import { readUntil, waitUntil } from "../support/waits.ts";
+import { readUntil } from "../support/waits.ts";
 
 Deno.test("gateway answers under the three forms of a path", async () => {
   await using gateway = await start();
@@ -53,7 +52,7 @@ Deno.test("gateway serves every path of the API document", async () => {
   }
 });
 
-Deno.test("gateway refuses what is not a POST, an unknown path and another content type", async () => {
+Deno.test("gateway rejects other methods than POST, an unknown path and another content type", async () => {
   await using gateway = await start();
   const { gatewayUrl } = gateway.info;
   const get = await fetch(`${gatewayUrl}/hq/BasicQot`);
@@ -69,7 +68,7 @@ Deno.test("gateway refuses what is not a POST, an unknown path and another conte
   assertEquals((await text.json()).ok, false);
 });
 
-Deno.test("gateway refuses a body that is no JSON, no object or too long", async () => {
+Deno.test("gateway rejects a body that is not JSON, not an object or too long", async () => {
   await using gateway = await start({ bodyLimit: 1000 });
   const broken = await post(gateway, "/hq/BasicQot", "{");
   assertEquals([broken.status, (await broken.json()).err], [400, "1010 the body is no JSON"]);
@@ -150,7 +149,7 @@ Deno.test("gateway names a wrong parameter by its wire name", async () => {
   }
 });
 
-Deno.test("gateway asks for the trade login, keeps it alive with calls and lets it run out", async () => {
+Deno.test("gateway requires the trade login, extends it with calls and lets it expire", async () => {
   await using gateway = await start({ loginLifeMs: 60_000 });
   const funds = () => call(gateway, "/trade/TradeQueryMarginFundInfo", { exchangeType: "K" });
   assertEquals(await funds(), { ok: false, err: "1012 not logged in", data: null });
@@ -178,7 +177,7 @@ Deno.test("gateway asks for the trade login, keeps it alive with calls and lets 
   assertEquals((await funds()).err, "1012 not logged in");
 });
 
-Deno.test("gateway takes trade password keys of 16, 24 and 32 bytes alone", async () => {
+Deno.test("gateway accepts only trade password keys of 16, 24 and 32 bytes", async () => {
   // AES-192, made with openssl from the same password
   const key = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3";
   await using gateway = await start({ tradePasswordKey: key });
@@ -189,7 +188,7 @@ Deno.test("gateway takes trade password keys of 16, 24 and 32 bytes alone", asyn
   }
 });
 
-Deno.test("gateway shapes its answers as the API document has them", async () => {
+Deno.test("gateway gives its answers the shape in the API document", async () => {
   await using gateway = await start();
   await login(gateway);
   const order = await restingOrder(gateway);
@@ -264,7 +263,7 @@ Deno.test("gateway gives the text of an order outside market hours without a cod
   assertEquals(answer, { ok: false, err: "current time does not allow entrust", data: null });
 });
 
-Deno.test("gateway answers KL for subscribed securities alone", async () => {
+Deno.test("gateway answers KL only for subscribed securities", async () => {
   await using gateway = await start();
   const query = {
     security: TENCENT,
@@ -297,7 +296,7 @@ Deno.test("gateway subscribes at most 200 securities over all topics", async () 
   const options = codes.slice(0, 200).map((code) => ({ dataType: 20003, code }));
   const first = await call(gateway, "/hq/Subscribe", { topicId: 11, security: options });
   assertEquals(first.ok, true);
-  // The same securities under another topic are no new ones.
+  // The same securities under another topic do not count again.
   assertEquals(
     (await call(gateway, "/hq/Subscribe", { topicId: 14, security: options.slice(0, 9) })).ok,
     true,
@@ -391,37 +390,14 @@ Deno.test("gateway pushes each tick and the broker queue of both sides", async (
   assertEquals(queues.map((push) => push!.payload.get(2) ?? 0n), [0n, 1n]);
 });
 
-Deno.test("gateway pushes by itself when it has an interval", async () => {
+Deno.test("gateway pushes automatically if it has an interval", async () => {
   await using gateway = await start({ pushIntervalMs: 10 });
   using reader = await PushReader.connect(gateway);
   await call(gateway, "/hq/Subscribe", { topicId: 11, security: [TENCENT] });
   assertEquals((await reader.next())?.message, "BasicQotNotify");
 });
 
-Deno.test("PushDoor cuts off a reader that does not keep up, and no other", async () => {
-  const options = { hostname: "127.0.0.1", port: 0, bufferLimit: 1_000_000, onForget: () => {} };
-  const door = new PushDoor({ ...options, faults: new Faults() });
-  using slow = await Deno.connect({ hostname: "127.0.0.1", port: door.port });
-  using quick = await Deno.connect({ hostname: "127.0.0.1", port: door.port });
-  await waitUntil("two connections", () => door.connections >= 2);
-  let received = 0;
-  const bin = new Uint8Array(1_000_000);
-  const reading = (async () => {
-    for (let count; (count = await quick.read(bin)) !== null;) received += count;
-  })();
-  let sent = 0;
-  for (; door.cutOff === 0 && sent < 1000; sent++) {
-    door.send("book", new Uint8Array(100_000));
-    await waitUntil("every byte", () => received >= (sent + 1) * 100_151);
-  }
-  assertEquals([door.cutOff, door.connections], [1, 1]);
-  // The slow reader finds what was written before, and then the end of the stream.
-  assert(await new PushReader(slow).rest() < sent * 100_151);
-  await door.close();
-  await reading;
-});
-
-Deno.test("gateway serves 50 calls at once over connections that stay open", async () => {
+Deno.test("gateway serves 50 simultaneous calls over connections that stay open", async () => {
   await using gateway = await start();
   for (let round = 0; round < 2; round++) {
     const answers = await Promise.all(
@@ -432,7 +408,7 @@ Deno.test("gateway serves 50 calls at once over connections that stay open", asy
   assertEquals(gateway.state().callsTaken, 100);
 });
 
-Deno.test("gateway reads requests in pieces, in chunks and one behind the other", async () => {
+Deno.test("gateway reads requests in pieces, in chunks and one after another", async () => {
   await using gateway = await start();
   const url = new URL(gateway.info.gatewayUrl);
   using conn = await Deno.connect({ hostname: url.hostname, port: Number(url.port) });
@@ -456,7 +432,7 @@ Deno.test("gateway reads requests in pieces, in chunks and one behind the other"
   assertEquals(text.match(/"ok":true/g)?.length, 4);
 });
 
-Deno.test("gateway refuses requests that could be read in two ways", async () => {
+Deno.test("gateway rejects ambiguous requests", async () => {
   await using gateway = await start();
   const url = new URL(gateway.info.gatewayUrl);
   const heads = [
@@ -474,7 +450,7 @@ Deno.test("gateway refuses requests that could be read in two ways", async () =>
   }
 });
 
-Deno.test("startGateway() leaves nothing open when a port is taken", async () => {
+Deno.test("startGateway() leaves nothing open if a port is in use", async () => {
   await using gateway = await start();
   const taken = Number(new URL(gateway.info.gatewayUrl).port);
   await assertRejects(() => start({ httpPort: taken }), Deno.errors.AddrInUse);
@@ -484,7 +460,7 @@ Deno.test("startGateway() leaves nothing open when a port is taken", async () =>
   );
 });
 
-Deno.test("startGateway() makes credentials that follow from the seed", async () => {
+Deno.test("startGateway() derives its credentials from the seed", async () => {
   const clock = new ManualClock(MORNING);
   await using one = await startGateway({ seed: 1, clock, days: 3 });
   await using same = await startGateway({ seed: 1, clock, days: 3 });
@@ -496,8 +472,8 @@ Deno.test("startGateway() makes credentials that follow from the seed", async ()
   assertEquals([PASSWORD, KEY, ENCRYPTED].includes(one.info.tradePassword), false);
 });
 
-/** The task as it is: a process with more permissions would hide what is missing. */
-const TASK = config.tasks.sim.command.split(" ").slice(1);
+/** Runs the task with its own permissions; more permissions would hide a missing one. */
+const TASK = config.tasks.sim.command.split(" deno ")[1]!.split(" ");
 
 function runTask(args: string[]): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
@@ -535,7 +511,7 @@ Deno.test("task sim prints one line of JSON when it is ready and ends with 0 on 
       "loginPassword",
     ]);
     assertEquals(info.seed, 3);
-    // It runs on while the rest starts, as long as that takes.
+    // It keeps running while the rest starts.
     const since = Date.parse(info.clock) - Date.parse("2025-08-16T12:00:00+08:00");
     assert(since >= 0 && since < 600_000, info.clock);
     assertStringIncludes(info.clock, "+08:00");
@@ -556,7 +532,7 @@ Deno.test("task sim prints one line of JSON when it is ready and ends with 0 on 
   }
 });
 
-Deno.test("task sim ends with 2 and a reason for a flag that is wrong", async () => {
+Deno.test("task sim ends with 2 and a reason for an invalid flag", async () => {
   const cases: [args: string[], reason: string][] = [
     [["--seed", "x"], '--seed must be a whole number from 0 to 4294967295, not "x"'],
     [["--http-port", "70000"], "--http-port must be a whole number from 0 to 65535"],
@@ -592,7 +568,7 @@ Deno.test("task sim ends with 1 when it cannot start", async () => {
   }
 });
 
-Deno.test("startGateway() reports a mistake of its own to the runtime when nobody else is told of it", async () => {
+Deno.test("startGateway() reports an internal error to the runtime if there is no `onError`", async () => {
   const clock = new ManualClock(Date.parse("2025-08-15T10:30:00+08:00"));
   await using gateway = await startGateway({
     seed: 7,

@@ -18,7 +18,7 @@ import type { JournalEntry } from "../../lib/operations/fund_journal.ts";
 import type { Holding } from "../../lib/operations/account.ts";
 import type { Order } from "../../lib/operations/orders.ts";
 import { Broker } from "../../lib/simulator/broker/broker.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import type { OperationName } from "../../lib/simulator/contract.ts";
 import { SimulatedMarket } from "../../lib/simulator/market/mod.ts";
 
@@ -27,7 +27,7 @@ const currency = { hk: "HKD", us: "USD", shanghai: "CNY", shenzhen: "CNY" } as c
 const always = { from: "2000-01-01", to: "2099-12-31" };
 const START = Date.parse("2025-08-15T02:00:00Z");
 
-/** Asks, and sees to it that the catalogue can carry every member of the answer. */
+/** Calls the broker; checks that the catalogue can encode every member of the answer. */
 function ask<T>(broker: Broker, name: OperationName, params: unknown): T {
   const result = broker.call(name, params);
   const { response } = operations.get(name)!;
@@ -35,7 +35,7 @@ function ask<T>(broker: Broker, name: OperationName, params: unknown): T {
   return result as T; // the caller names the result type of the operation
 }
 
-/** All rows, page after page. */
+/** Returns all rows, page after page. */
 function all<T extends { cursor?: string }>(broker: Broker, name: OperationName, params: object): T[] {
   const rows: T[] = [];
   for (let cursor = "0";;) {
@@ -54,7 +54,7 @@ const sumOf = (values: Iterable<Decimal>) => {
   return sum.toString();
 };
 
-/** Runs a property on several seeds and says which one it was. */
+/** Checks a property with several seeds; a failure names the seed. */
 function onSeeds(check: (seed: number) => void): void {
   for (const seed of [1, 7, 20250815]) {
     try {
@@ -126,7 +126,7 @@ Deno.test("fundJournal.history never lets a market's cash fall below zero", () =
     }
   }));
 
-Deno.test("account.holdings are the sum of the fills, which never sell what is not held", () =>
+Deno.test("account.holdings equal the sum of the fills, which never sell more than is held", () =>
   onSeeds((seed) => {
     const broker = small(seed);
     for (const market of markets) {
@@ -144,7 +144,7 @@ Deno.test("account.holdings are the sum of the fills, which never sell what is n
         const after = side === "buy" ? add(before, filledQuantity) : subtract(before, filledQuantity);
         assert(compare(after, "0") >= 0, `${symbol} on ${date}: ${after}`);
         const isMainland = market === "shanghai" || market === "shenzhen";
-        // What was bought today is still there in the evening.
+        // Shares bought today are still held in the evening.
         if (isMainland) {
           assert(compare(after, bought.get(today) ?? "0") >= 0, `${symbol} sold on its day ${date}`);
         }
@@ -156,7 +156,7 @@ Deno.test("account.holdings are the sum of the fills, which never sell what is n
     }
   }));
 
-Deno.test("fills.history carries every member of the fees that its market has", () => {
+Deno.test("fills.history has every fee member of its market", () => {
   const broker = new Broker({ seed: 3, clock: new ManualClock(START), days: 30 });
   const members: Record<string, string[]> = {
     hk: [
@@ -216,7 +216,7 @@ Deno.test("fills.history merges Hong Kong's fills: one row per order and day, at
   assert(new Set(american.map(({ orderId }) => orderId)).size < american.length);
 });
 
-Deno.test("fills.history and fundJournal.history hold rows that look alike", () => {
+Deno.test("fills.history and fundJournal.history contain identical rows", () => {
   const broker = new Broker({ seed: 5, clock: new ManualClock(START), days: 60 });
   for (const name of ["fills.history", "fundJournal.history"] as const) {
     const rows = all<Fill>(broker, name, { market: "us", ...always });
@@ -226,7 +226,7 @@ Deno.test("fills.history and fundJournal.history hold rows that look alike", () 
   }
 });
 
-Deno.test("orders.history ties to fills.history by order number", () =>
+Deno.test("orders.history matches fills.history by order number", () =>
   onSeeds((seed) => {
     const broker = small(seed);
     for (const market of markets) {
@@ -246,7 +246,7 @@ Deno.test("orders.history ties to fills.history by order number", () =>
     }
   }));
 
-Deno.test("fills.history pages by cursor within the days asked for", () => {
+Deno.test("fills.history pages by cursor within the requested days", () => {
   const broker = new Broker({ seed: 2, clock: new ManualClock(START), days: 20 });
   const days = { from: "2025-08-04", to: "2025-08-06" };
   const fills = all<Fill>(broker, "fills.history", { market: "hk", ...days });
@@ -265,7 +265,7 @@ Deno.test("fills.history pages by cursor within the days asked for", () => {
   );
 });
 
-Deno.test("Broker makes the same past from the same seed, whatever is asked first", () => {
+Deno.test("Broker generates the same history from the same seed, in any order of the queries", () => {
   const one = small(11);
   const other = small(11);
   other.call("quotes.latest", { securities: [{ type: "us-stock", symbol: "AAPL" }] });
@@ -276,7 +276,7 @@ Deno.test("Broker makes the same past from the same seed, whatever is asked firs
   assert(JSON.stringify(rows(small(12))) !== JSON.stringify(rows(one)));
 });
 
-Deno.test("Broker holds prices inside the day's bar", () => {
+Deno.test("Broker keeps prices inside the day's bar", () => {
   const market = new SimulatedMarket({ seed: 4 });
   const broker = new Broker({ seed: 4, clock: new ManualClock(START), days: 15, market });
   for (const each of markets) {
@@ -295,7 +295,7 @@ Deno.test("Broker holds prices inside the day's bar", () => {
   }
 });
 
-Deno.test("Broker starts with 200,000 fills and pages through the deep end at once", () => {
+Deno.test("Broker starts with 200,000 fills and reads the last pages without delay", () => {
   const began = performance.now();
   const broker = new Broker({ seed: 9, clock: new ManualClock(START), days: 100, fillsPerDay: 500 });
   for (const market of markets) {
@@ -313,7 +313,7 @@ Deno.test("Broker starts with 200,000 fills and pages through the deep end at on
   assert(performance.now() - began < 30_000);
 });
 
-Deno.test("futures.fillsHistory ties to cash: deposit, realised profit and fees", () => {
+Deno.test("futures.fillsHistory matches the cash: deposit, realised profit and fees", () => {
   const broker = new Broker({ seed: 6, clock: new ManualClock(START), days: 30 });
   const { funds, holdings } = ask<{ funds: Record<string, string>; holdings: Record<string, string>[] }>(
     broker,

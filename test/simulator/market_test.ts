@@ -66,7 +66,7 @@ Deno.test("packBars() and unpackBars() keep every number", pure, () => {
   assertThrows(() => packBars([row("2024-08-16", "2", "1", "1", "1", "5")]), RangeError, "lies outside");
 });
 
-Deno.test("held bars are those of the source", pure, () => {
+Deno.test("stored bars equal those of the source", pure, () => {
   const held = (symbol: string, date: string) => {
     const { open, high, low, close, volume } = unpackBars(bars, symbol).get(date)!; // named dates are held
     return [...[open, high, low, close].map((units) => toDecimal(units, 0)), volume];
@@ -78,7 +78,7 @@ Deno.test("held bars are those of the source", pure, () => {
   assertEquals(held("600519.SH", "2024-08-19"), ["1460.07", "1487.47", "1452.93", "1453.38", 2043200]);
 });
 
-Deno.test("dayBar() brings real bars onto the price step of their date", pure, () => {
+Deno.test("dayBar() moves real bars to the price grid of their date", pure, () => {
   assertEquals(market.dayBar("00001.HK", "2024-08-16"), {
     date: "2024-08-16",
     open: "37.45",
@@ -98,14 +98,14 @@ Deno.test("dayBar() brings real bars onto the price step of their date", pure, (
   assertEquals(market.dayBar("GOOGL", "2025-08-15")?.close, "205.90");
 });
 
-Deno.test("dayBar() is absent on holidays, after expiry, and unknown symbols are refused", pure, () => {
+Deno.test("dayBar() is absent on holidays and after expiry, and throws for unknown symbols", pure, () => {
   assertEquals(market.dayBar("00700.HK", "2024-12-25"), undefined);
   assertEquals(market.dayBar("AAPL", "2025-07-04"), undefined);
   assertEquals(market.dayBar("HSI2508.HK", "2025-08-29"), undefined);
   assertThrows(() => market.dayBar("NOPE", "2025-08-15"), RangeError, "not traded here");
 });
 
-Deno.test("dayBar() fills Hong Kong half-days, keeping the held close", pure, () => {
+Deno.test("dayBar() generates Hong Kong half-days and keeps the stored close", pure, () => {
   const eve = market.dayBar("00700.HK", "2024-12-24");
   assertEquals(eve?.close, "416.40"); // 416.365 in the source, which has no volume
   assert(Number(eve?.volume) > 1_000_000, eve?.volume);
@@ -138,7 +138,7 @@ Deno.test("minute bars add up to the day bar on every kind of day", pure, () => 
   }
 });
 
-Deno.test("bars() of longer cycles hold those of shorter ones", pure, () => {
+Deno.test("bars() of longer intervals contain those of shorter ones", pure, () => {
   const at = hk("2025-08-15T20:00:00");
   const minutes = market.bars("00700.HK", { interval: "1m", at, limit: 1 });
   const lengths = ([3, 5, 15, 30, 60, 120] as const).map((cycle) => {
@@ -165,7 +165,7 @@ Deno.test("bars() of longer cycles hold those of shorter ones", pure, () => {
   assertEquals(market.bars("00700.HK", { interval: "year", at }).length, 2);
 });
 
-Deno.test("bars() go left or right from the start and never past the instant", pure, () => {
+Deno.test("bars() are older or newer than the start, and never later than the instant", pure, () => {
   const at = hk("2025-08-15T10:00:20");
   const dates = (start: string, direction: "older" | "newer", limit: number) =>
     market.bars("00700.HK", { interval: "day", at, start, direction, limit }).map(({ date }) => date);
@@ -210,7 +210,7 @@ type QuoteDoubles = Extract<
 >;
 type BarDoubles = Extract<keyof Bar, `${string}Price` | "previousClose" | "turnover">;
 
-Deno.test("views fit the records of the catalogue but for their doubles", pure, () => {
+Deno.test("views fit the records of the catalogue, except for their doubles", pure, () => {
   const at = ny("2025-08-15T11:00:00");
   // The annotations are the test: `deno check` fails when a name or a type differs.
   const quote: WithDoubles<Omit<Quote, "security">, QuoteDoubles> = market.quote(OPTION, at);
@@ -369,7 +369,7 @@ Deno.test("optionExpiries() are Fridays, or the Thursday before a holiday", pure
   assertEquals(market.optionExpiries("00700.HK", at), []);
 });
 
-Deno.test("optionCodes() part strikes by the stock's price", pure, () => {
+Deno.test("optionCodes() separate strikes by the stock's price", pure, () => {
   const at = ny("2025-08-15T15:59:59"); // the stock stands near 230.8
   const calls = market.optionCodes("AAPL", "2025-09-19", { inOut: "in-the-money", type: "call" }, at);
   const out = market.optionCodes("AAPL", "2025-09-19", { inOut: "out-of-the-money", type: "call" }, at);
@@ -410,7 +410,7 @@ Deno.test("optionValue() and optionGreeks() match the textbook", pure, () => {
   near(normalCdf(-8), 6.22e-16, 1e-17);
 });
 
-Deno.test("traded() gives what happened between two looks", pure, () => {
+Deno.test("traded() returns what was traded between two instants", pure, () => {
   const [open, close] = [hk("2025-08-15T09:30:00"), hk("2025-08-15T16:00:00")];
   assertEquals(market.traded("00700.HK", open - 1, close), {
     high: "596.50",
@@ -426,7 +426,7 @@ Deno.test("traded() gives what happened between two looks", pure, () => {
   assertEquals(halves.reduce((sum, part) => sum + Number(part?.volume), 0), 22176876);
 });
 
-Deno.test("currencyRates() stay inside the peg and plausible", pure, () => {
+Deno.test("currencyRates() are plausible and within the peg", pure, () => {
   for (const date of ["2024-08-16", "2025-03-01", "2026-12-31"]) {
     const { USDHKD, CNYHKD } = market.currencyRates(date);
     assert(Number(USDHKD) >= 7.75 && Number(USDHKD) <= 7.85, USDHKD);

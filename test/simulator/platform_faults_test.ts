@@ -1,8 +1,8 @@
-/** Every fault on the platform's sockets, each with its count as the control that it really struck. */
+/** Tests every fault on the platform's sockets. The count of each fault proves that it really struck. */
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { verify } from "node:crypto";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { faultKinds, Faults } from "../../lib/simulator/gateway/mod.ts";
 import { type SimulatedPlatform, socketFaultKinds, startPlatform } from "../../lib/simulator/platform/mod.ts";
 import {
@@ -72,7 +72,7 @@ async function until(isSo: () => boolean): Promise<void> {
   await waitUntil(`this to be so: ${isSo}`, isSo);
 }
 
-/** How many orders there are today. */
+/** Returns the number of today's orders. */
 async function orders(client: SocketClient): Promise<number> {
   const members: [number, string | number][] = [[1, "K"], [2, "0"], [3, 99]];
   const answer = await client.call(REQUEST.realEntrusts, "TradeQueryRealEntrustListRequest", members);
@@ -97,7 +97,7 @@ async function rawAnswer(
 
 const unpadded = (padded: Uint8Array) => padded.subarray(0, padded.length - padded.at(-1)!);
 
-Deno.test("socket fault delay holds one answer back while others and heartbeats pass", async () => {
+Deno.test("socket fault delay delays one answer while others and heartbeats pass", async () => {
   await using here = await world();
   const { platform: { faults }, trade } = here;
   faults.arm({ kind: "delay", ms: 1500, operation: "account.funds" });
@@ -125,7 +125,7 @@ Deno.test("socket faults lost-answer and lost-request close the connection after
   }
 });
 
-Deno.test("socket fault unanswered takes the order and leaves the connection working", async () => {
+Deno.test("socket fault unanswered executes the order, and the connection keeps working", async () => {
   await using here = await world();
   const { platform: { faults }, trade } = here;
   const before = await orders(trade);
@@ -145,7 +145,7 @@ Deno.test("socket fault unanswered on InitConnect lets the client ask a second t
   assertEquals((await client.call(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]])).code, "0000");
 });
 
-Deno.test("socket fault silence sends nothing more, heartbeats included, with the socket open", async () => {
+Deno.test("socket fault silence sends nothing more, not even heartbeats, and keeps the socket open", async () => {
   await using here = await world();
   const { platform: { faults, state }, trade, hq } = here;
   faults.arm({ kind: "silence", operation: "account.funds" });
@@ -154,7 +154,7 @@ Deno.test("socket fault silence sends nothing more, heartbeats included, with th
   const taken = state().callsTaken;
   await trade.beat();
   await sendFunds(trade);
-  // A connection is read in order, so the heartbeat before this call has been dealt with, too.
+  // A connection is read in order, so the heartbeat before this call was handled too.
   await until(() => state().callsTaken === taken + 1);
   // Without an operation it strikes a heartbeat as well.
   faults.arm({ kind: "silence" });
@@ -164,7 +164,7 @@ Deno.test("socket fault silence sends nothing more, heartbeats included, with th
   await until(() => state().callsTaken === taken + 2);
   assertEquals([state().tradeConnections, state().quoteConnections], [1, 1], "both are open");
   await here.platform.close();
-  // Had anything been sent, it would stand before the end.
+  // Anything sent would come before the end.
   for (const client of [trade, hq]) {
     assertEquals(await client.nextBytes().catch(() => undefined), undefined);
   }
@@ -184,7 +184,7 @@ Deno.test("socket fault reset-after cuts the frame of an answer", async () => {
   assertEquals(faults.struck("reset-after"), 2);
 });
 
-Deno.test("socket faults refuse calls before they are taken, each with its code", async () => {
+Deno.test("socket faults reject calls before they are executed, each with its code", async () => {
   await using here = await world();
   const { platform: { faults }, trade } = here;
   const before = await orders(trade);
@@ -210,7 +210,7 @@ Deno.test("socket faults refuse calls before they are taken, each with its code"
   ]);
 });
 
-Deno.test("socket fault http-error leaves the sockets alone and strikes the platform's HTTP", async () => {
+Deno.test("socket fault http-error affects the platform's HTTP but not the sockets", async () => {
   await using here = await world();
   const { platform: { faults, info }, trade } = here;
   faults.arm({ kind: "http-error", status: 502 });
@@ -264,7 +264,7 @@ Deno.test("socket fault displaced-login ends the token with 1013 and closes", as
   assertEquals(faults.struck("displaced-login"), 1);
 });
 
-Deno.test("socket fault second-init asks for another InitConnect on the open socket", async () => {
+Deno.test("socket fault second-init requires another InitConnect on the open socket", async () => {
   await using here = await world();
   const { platform: { faults, info }, trade } = here;
   faults.arm({ kind: "second-init", operation: "account.funds" });
@@ -280,7 +280,7 @@ Deno.test("socket fault second-init asks for another InitConnect on the open soc
   assertEquals(faults.struck("second-init"), 1);
 });
 
-Deno.test("socket faults not-json and huge-body spoil what is inside and what is said of it", async () => {
+Deno.test("socket faults not-json and huge-body damage the body and its length", async () => {
   await using here = await world();
   const { platform: { faults }, trade } = here;
   faults.arm({ kind: "not-json", operation: "account.funds" });
@@ -294,7 +294,7 @@ Deno.test("socket faults not-json and huge-body spoil what is inside and what is
   assertEquals((await askFunds(trade)).code, "0000");
 });
 
-Deno.test("socket fault wrong-signature spoils an answer, or a push when it is kept to pushes", async () => {
+Deno.test("socket fault wrong-signature damages an answer, or a push if limited to pushes", async () => {
   await using here = await world();
   const { platform, trade, hq } = here;
   const { faults } = platform;
@@ -318,7 +318,7 @@ Deno.test("socket fault wrong-signature spoils an answer, or a push when it is k
   assertEquals(faults.struck("wrong-signature"), 2);
 });
 
-Deno.test("socket faults wrong-padding and other-padding change how a body is filled up", async () => {
+Deno.test("socket faults wrong-padding and other-padding change the padding of a body", async () => {
   await using here = await world();
   const { platform: { faults }, trade } = here;
   const padded = async (fault: Parameters<Faults["arm"]>[0]) => {
@@ -458,7 +458,7 @@ Deno.test("socket faults drop-push, duplicate-push and reorder-push change what 
   assertEquals(faults.counts, { "drop-push": 1, "duplicate-push": 1, "reorder-push": 1 });
 });
 
-Deno.test("socket fault cut-push closes the connection that it is kept to, at once or inside a push", async () => {
+Deno.test("socket fault cut-push closes the connections of its kind of push, at once or inside a push", async () => {
   await using here = await world();
   const { platform, trade, hq, token } = here;
   const { faults, info } = platform;
@@ -468,7 +468,7 @@ Deno.test("socket fault cut-push closes the connection that it is kept to, at on
   faults.arm({ kind: "cut-push", push: "quote", bytes: 170 });
   platform.round();
   assertEquals(await hq.rest(), 170);
-  // What is armed while nobody is there meets the next connection.
+  // A fault that is armed without a connection strikes the next one.
   faults.arm({ kind: "cut-push" });
   using next = await SocketClient.connect(info.hqServer, info, token);
   await next.request(REQUEST.initConnect, "InitConnectReq", [[1, "d"]], { serial: 0 });
@@ -476,7 +476,7 @@ Deno.test("socket fault cut-push closes the connection that it is kept to, at on
   assertEquals(faults.struck("cut-push"), 3);
 });
 
-Deno.test("platform control routes arm faults and tell the state", async () => {
+Deno.test("platform control routes arm faults and return the state", async () => {
   await using here = await world();
   const { platform: { info }, trade } = here;
   const authorization = `Bearer ${info.controlToken}`;
@@ -490,7 +490,7 @@ Deno.test("platform control routes arm faults and tell the state", async () => {
   assertEquals([data.token, data.tradeLogin, data.faults.struck], ["valid", "in", { "system-error": 1 }]);
 });
 
-Deno.test("Faults.arm() refuses a padding that nobody knows", () => {
+Deno.test("Faults.arm() rejects an unknown padding", () => {
   // The member is wrong on purpose.
   const wrong = { kind: "other-padding", padding: "zeros" } as unknown as Parameters<Faults["arm"]>[0];
   assertThrows(

@@ -4,7 +4,7 @@
  * `platform_test.ts` check them without it.
  */
 import { assert, assertEquals } from "@std/assert";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { startSimulator } from "../../lib/simulator/mod.ts";
 import { operations } from "../../lib/operations/mod.ts";
 import { type AnyOperation, encodeParams } from "../../lib/operations/operation.ts";

@@ -1,8 +1,8 @@
-/** The platform's doors over real sockets, met by a client that shares no code with the toolkit. */
+/** Tests the platform's endpoints over real sockets, with a client that shares no code with the toolkit. */
 import { assert, assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync, sign } from "node:crypto";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { startSimulator } from "../../lib/simulator/mod.ts";
 import {
   type PlatformOptions,
@@ -24,7 +24,7 @@ const MORNING = Date.parse("2025-08-15T10:30:00+08:00");
 const HOUR = 3_600_000;
 const TENCENT = message([[1, 10000], [2, "00700.HK"]]);
 
-/** A platform whose clock stands still and which pushes only when it is told to. */
+/** Starts a platform with a stopped clock that only pushes on request. */
 async function start(options: Partial<PlatformOptions> = {}): Promise<SimulatedPlatform> {
   const clock = new ManualClock(MORNING);
   return await startPlatform({
@@ -73,7 +73,7 @@ const order = (price: string): [number, string][] => [
   [6, "3"],
 ];
 
-Deno.test("platform login takes its parameters from the query or from a form", async () => {
+Deno.test("platform login accepts its parameters in the query or in a form", async () => {
   await using platform = await start();
   const { info } = platform;
   const form = await post(info, "/hs/v2/login", loginForm(info));
@@ -91,7 +91,7 @@ Deno.test("platform login takes its parameters from the query or from a form", a
   assertEquals((await both.json()).respCode, "0000");
 });
 
-Deno.test("platform login refuses what is wrong, each with its code and without data", async () => {
+Deno.test("platform login rejects wrong parameters, each with its code and without data", async () => {
   await using platform = await start();
   const { info } = platform;
   const good = loginForm(info);
@@ -109,7 +109,7 @@ Deno.test("platform login refuses what is wrong, each with its code and without 
   assertEquals(platform.state().token, "none");
 });
 
-Deno.test("platform HTTP takes POST with a form and nothing else", async () => {
+Deno.test("platform HTTP accepts only POST with a form", async () => {
   await using platform = await start();
   const { authUrl } = platform.info;
   const ask = async (path: string, init: RequestInit) => {
@@ -122,7 +122,7 @@ Deno.test("platform HTTP takes POST with a form and nothing else", async () => {
   assertEquals(await ask("/hs/v2/login", { method: "POST", headers, body: "{}" }), [415, "1010"]);
 });
 
-Deno.test("platform tokens hold three hours, and every call extends them", async () => {
+Deno.test("platform tokens are valid for three hours, and every call extends them", async () => {
   await using platform = await start();
   const { info, clock } = platform;
   const token = await logIn(info);
@@ -182,7 +182,7 @@ Deno.test("platform and gateway give the same exchange rates", async () => {
   assertEquals([state.data.platform.level2, state.data.platform.token], [true, "valid"]);
 });
 
-Deno.test("platform serves listed addresses alone", async () => {
+Deno.test("platform serves only listed addresses", async () => {
   await using platform = await start({ allowedIps: ["10.1.2.3"] });
   const { info } = platform;
   const { respCode, respMsg } = await post(info, "/hs/v2/login", loginForm(info));
@@ -193,7 +193,7 @@ Deno.test("platform serves listed addresses alone", async () => {
   await logIn(open.info);
 });
 
-Deno.test("platform asks for bound devices when it is told to", async () => {
+Deno.test("platform requires bound devices if configured", async () => {
   await using platform = await start({ boundDevices: ["02:00:5E:10:00:01"] });
   const { info } = platform;
   const stranger = { ...loginForm(info), deviceNo: "02-00-5e-10-00-99" };
@@ -220,7 +220,7 @@ Deno.test("platform sockets read RSA segments of any legal length", async () => 
   }
 });
 
-Deno.test("platform sockets take serials and ids as they come, and repeat both", async () => {
+Deno.test("platform sockets accept any serials and ids, and repeat both", async () => {
   await using platform = await start();
   const { info } = platform;
   const token = await logIn(info);
@@ -240,7 +240,7 @@ Deno.test("platform sockets take serials and ids as they come, and repeat both",
   }
 });
 
-Deno.test("platform sockets understand all three ways to fill a body up", async () => {
+Deno.test("platform sockets understand all three kinds of padding", async () => {
   await using platform = await start();
   const { info } = platform;
   const token = await logIn(info);
@@ -271,7 +271,7 @@ Deno.test("platform sockets understand all three ways to fill a body up", async 
   }
 });
 
-Deno.test("platform sockets fill bodies up as they are told to", async () => {
+Deno.test("platform sockets use the configured padding", async () => {
   for (const padding of ["mod_len", "mod_len_over_pkcs7", "pkcs7"] as const) {
     await using platform = await start({ padding });
     const { info } = platform;
@@ -297,7 +297,7 @@ Deno.test("platform sockets fill bodies up as they are told to", async () => {
   }
 });
 
-Deno.test("platform sockets answer with id 0 and number 999 what cannot be read", async () => {
+Deno.test("platform sockets answer unreadable requests with id 0 and number 999", async () => {
   await using platform = await start();
   const { info } = platform;
   const token = await logIn(info);
@@ -323,11 +323,11 @@ Deno.test("platform sockets answer with id 0 and number 999 what cannot be read"
     const answer = await client.answer();
     assertEquals([answer.type, answer.id, answer.code, answer.name], [999, "0", code, ""]);
   }
-  // The connection is as good as before.
+  // The connection still works.
   assertEquals((await client.call(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]])).code, "0000");
 });
 
-Deno.test("platform sockets refuse every call before InitConnect", async () => {
+Deno.test("platform sockets reject every call before InitConnect", async () => {
   await using platform = await start();
   const { info } = platform;
   using client = await SocketClient.connect(info.hqServer, info, await logIn(info));
@@ -351,7 +351,7 @@ Deno.test("InitConnect needs a token and a device number", async () => {
   }
 });
 
-Deno.test("platform sockets read frames however they are cut and joined", async () => {
+Deno.test("platform sockets read frames that are split and joined in any way", async () => {
   await using platform = await start();
   const { info } = platform;
   using client = await SocketClient.open(info.hqServer, info, await logIn(info));
@@ -370,7 +370,7 @@ Deno.test("platform sockets read frames however they are cut and joined", async 
   assertEquals(seen.sort(), [[0, 0], [2, 1], [2, 2], [2, 3]]);
 });
 
-Deno.test("platform sockets end when the bytes are no frames", async () => {
+Deno.test("platform sockets close after bytes that are not frames", async () => {
   await using platform = await start({ bodyLimit: 1000 });
   const { info } = platform;
   const long = Buffer.alloc(151);
@@ -435,7 +435,7 @@ Deno.test("platform sockets announce the heartbeat and close after three silent 
   assertEquals(platform.state().silenced, 2);
 });
 
-Deno.test("trade login is checked, belongs to its connection, and runs out without calls", async () => {
+Deno.test("trade login is checked, belongs to its connection, and expires without calls", async () => {
   await using platform = await start({ loginLifeMs: HOUR });
   const { info, clock } = platform;
   const token = await logIn(info);
@@ -478,21 +478,21 @@ Deno.test("platform keeps one trade connection: a newer InitConnect displaces th
   using newer = await openTrade(platform, token);
   assertEquals(platform.state().tradeLogin, "in");
 
-  // The newer connection has the pushes, the older one is told at its next call.
+  // The newer connection gets the pushes; the older one gets 1013 at its next call.
   assertEquals((await newer.call(REQUEST.entrust, "TradeEntrustRequest", order("500"))).code, "0000");
   assertEquals((await newer.push()).int(1), 1);
   assertEquals(gist(await askFunds(older)), [999, "1013", "displaced by another connection", ""]);
   assertEquals(await older.next(), undefined);
   assertEquals((await hq.call(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]])).code, "0000");
 
-  // One that only beats is closed at its next heartbeat.
+  // A connection that only sends heartbeats is closed at the next one.
   assertEquals((await idle.init()).code, "0000");
   await newer.beat();
   assertEquals(await newer.next(), undefined);
   assertEquals(platform.state().tradeConnections, 1);
 });
 
-Deno.test("a second InitConnect on one socket begins a new session with a new key", async () => {
+Deno.test("a second InitConnect on one socket starts a new session with a new key", async () => {
   await using platform = await start();
   const { info } = platform;
   const token = await logIn(info);
@@ -505,7 +505,7 @@ Deno.test("a second InitConnect on one socket begins a new session with a new ke
   assertEquals((await askFunds(client)).code, "0000");
 });
 
-Deno.test("a second InitConnect with a serial of its own is answered under the key before", async () => {
+Deno.test("a second InitConnect with a nonzero serial is answered under the previous key", async () => {
   await using platform = await start();
   const { info } = platform;
   const token = await logIn(info);
@@ -517,7 +517,7 @@ Deno.test("a second InitConnect with a serial of its own is answered under the k
   assertEquals((await client.call(REQUEST.hqBasicQot, "BasicQotRequest", [[1, TENCENT]])).code, "0000");
 });
 
-Deno.test("platform refuses calls with the call's number, a code, a text and no payload", async () => {
+Deno.test("platform rejects calls with the call's number, a code, a text and no payload", async () => {
   await using platform = await start();
   const { info, clock } = platform;
   const token = await logIn(info);
@@ -533,7 +533,7 @@ Deno.test("platform refuses calls with the call's number, a code, a text and no 
   assertEquals(gist(closed), [16, "1008", "current time does not allow entrust", ""]);
 });
 
-Deno.test("platform sockets refuse numbers and payloads that do not belong there", async () => {
+Deno.test("platform sockets reject numbers and payloads that belong elsewhere", async () => {
   await using platform = await start();
   const { info } = platform;
   const token = await logIn(info);
@@ -591,7 +591,7 @@ Deno.test("platform pushes order changes after InitConnect alone, until TradeUns
   assertEquals((await client.push()).inner(4)?.inner(2)?.text(12), third);
 });
 
-Deno.test("platform pushes quotes to the connection that subscribed them", async () => {
+Deno.test("platform pushes quotes to the connection with the subscription", async () => {
   await using platform = await start();
   const { info, clock } = platform;
   const token = await logIn(info);
@@ -634,7 +634,7 @@ Deno.test("platform answers KL for subscribed securities, with zeros that are no
   assertEquals(answer.payload.list(2).length, 3);
 });
 
-Deno.test("startPlatform() makes the same keys of the same seed, and other keys of another", async () => {
+Deno.test("startPlatform() derives the same keys from the same seed, and other keys from another", async () => {
   await using first = await start();
   await using again = await start();
   await using other = await start({ seed: 8 });
@@ -660,7 +660,7 @@ Deno.test("startSimulator() shows one account on both sides", async () => {
   assert(JSON.stringify(rows).includes(`"orderId":"${payload.text(1)}"`));
 });
 
-Deno.test("startPlatform() leaves nothing open when a port is taken", async () => {
+Deno.test("startPlatform() leaves nothing open if a port is in use", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
   let error: unknown;

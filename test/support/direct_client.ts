@@ -1,24 +1,24 @@
 /**
- * A client of the direct way against the simulated platform.
+ * Creates clients of the direct transport for the simulated platform.
  *
  * @module
  */
 import { connect, type DirectClient, type DirectConnectOptions } from "../../lib/client/connect.ts";
-import type { DirectOptions } from "../../lib/transports/direct.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import type { DirectOptions } from "../../lib/transports/direct/mod.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { type PlatformInfo, type PlatformOptions, startPlatform } from "../../lib/simulator/platform/mod.ts";
 
-/** Starts a platform whose market stands still but for `round()`. */
+/** Starts a platform that only checks its market in `round()`. */
 export function startQuietPlatform(options: Partial<PlatformOptions> = {}) {
   const clock = new ManualClock(Date.parse("2025-08-15T02:00:00Z"));
   return startPlatform({ seed: 7, days: 5, clock, pushIntervalMs: 0, ...options });
 }
 
-/** What the direct way needs of a platform. */
+/** Returns the direct transport's options for a platform. */
 export function directOptions(info: PlatformInfo): DirectOptions {
   return {
     url: info.authUrl,
-    // The simulator's accounts are of one of these countries.
+    // The simulator's accounts use only these countries.
     country: info.countryCode as DirectOptions["country"],
     mobile: info.mobile,
     password: info.loginPassword,

@@ -1,15 +1,15 @@
 /**
- * A stretch of wire between a client and the simulated platform: it hands out its own addresses for those of the
- * sockets, notes the headers of the client's frames, and can be cut or frozen.
+ * A proxy between a client and the simulated platform. It replaces the addresses of the sockets by its own,
+ * records the headers of the client's frames, and can cut or freeze the connections.
  *
  * @module
  */
 import type { PlatformInfo } from "../../lib/simulator/platform/mod.ts";
 import { decodeHeader, HEADER_LENGTH } from "../../lib/wire/header.ts";
 
-/** A frame of the client, as its header tells. */
+/** A frame of the client, according to its header. */
 export interface SentFrame {
-  /** Which connection, counted from 0. */
+  /** Number of the connection, from 0. */
   connection: number;
   type: string;
   serial: number;
@@ -17,7 +17,7 @@ export interface SentFrame {
   length: number;
 }
 
-/** A proxy that listens. */
+/** A running proxy. */
 export interface DirectProxy extends AsyncDisposable {
   /** The platform's info with the addresses of the proxy. */
   info: PlatformInfo;
@@ -25,11 +25,14 @@ export interface DirectProxy extends AsyncDisposable {
   sent: SentFrame[];
   /** Requests over HTTP, by path. */
   posted: string[];
-  /** Bytes of the client that still pass before the connection is reset; all of them by default. */
+  /** Number of client bytes that still pass before the connection is reset; by default all. */
   passBytes: number;
-  /** The trade connection is closed in answer to a heartbeat, as with one that another has taken the place of. */
+  /**
+   * Whether to close the trade connection at a heartbeat, as the platform does after another program took
+   * over.
+   */
   hangsUp: boolean;
-  /** Nothing passes any more, in either direction, although everything stays open. */
+  /** Whether to forward nothing in either direction, while all connections stay open. */
   frozen: boolean;
 }
 

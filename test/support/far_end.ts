@@ -1,6 +1,6 @@
 /**
- * A far end for answers that no well-behaved gateway gives: it takes a request, counts it, and answers with the
- * bytes that the test hands it, or hangs up.
+ * A server for answers that no well-behaved gateway gives. It accepts a request, counts it, and answers with
+ * the bytes from the test, or hangs up.
  *
  * @module
  */
@@ -15,35 +15,35 @@ export interface Arrived {
   body: { timeout_sec: number; params: Record<string, unknown> };
 }
 
-/** What the far end does with a request: bytes to send, or how to fall silent. */
+/** How the server reacts to a request: bytes to send, or no answer. */
 export type Reaction = { send: string; close?: boolean } | "hang-up" | "silence";
 
-/** A far end with its address and what arrived there. */
+/** A running server, with its address and the requests that arrived. */
 export interface FarEnd extends AsyncDisposable {
   url: string;
   port: number;
   arrived: Arrived[];
 }
 
-/** Writes an answer of the gateway's kind. */
-export function ok(data: unknown): Reaction {
+/** Returns a successful answer of the gateway. */
+export function ok(data: unknown): { send: string } {
   return json(JSON.stringify({ ok: true, err: "", data }));
 }
 
-/** Writes a refusal of the gateway's kind. */
+/** Returns a rejection of the gateway. */
 export function refused(err: string): Reaction {
   return json(JSON.stringify({ ok: false, err, data: null }));
 }
 
-/** Writes a body as it stands. */
-export function json(body: string, status = "200 OK"): Reaction {
+/** Returns an HTTP answer with the given body. */
+export function json(body: string, status = "200 OK"): { send: string } {
   const length = new TextEncoder().encode(body).length;
   return {
     send: `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n${body}`,
   };
 }
 
-/** Starts a far end on a free port. */
+/** Starts the server on a free port. */
 export function farEnd(react: (request: Arrived, index: number) => Reaction | Promise<Reaction>): FarEnd {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const arrived: Arrived[] = [];
@@ -78,7 +78,7 @@ export function farEnd(react: (request: Arrived, index: number) => Reaction | Pr
         if (reaction.close) break;
       }
     } catch (error) {
-      // The client may hang up first, and the test ends the far end while it reads.
+      // The client may hang up first, and the test may close the server during a read.
       const expected = [
         Deno.errors.BrokenPipe,
         Deno.errors.ConnectionReset,
@@ -90,11 +90,11 @@ export function farEnd(react: (request: Arrived, index: number) => Reaction | Pr
     try {
       connection.close();
     } catch (error) {
-      if (!(error instanceof Deno.errors.BadResource)) throw error; // already closed with the far end
+      if (!(error instanceof Deno.errors.BadResource)) throw error; // already closed with the server
     }
   }
 
-  const { port } = listener.addr as Deno.NetAddr; // a TCP listener has such an address
+  const { port } = listener.addr as Deno.NetAddr; // a TCP listener has this type of address
   return {
     url: `http://127.0.0.1:${port}`,
     port,

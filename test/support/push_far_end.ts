@@ -1,22 +1,22 @@
 /**
- * A far end for the push stream: a TCP server that sends the bytes it is handed, whole, cut or damaged, and hangs
- * up when told to.
+ * A TCP server for the push stream. It sends the bytes that the test gives it, whole, cut or damaged, and
+ * hangs up on request.
  *
  * @module
  */
 import { loadEnvelopes } from "../../lib/wire/envelope.ts";
 import { encodeFrame } from "../../lib/wire/framing.ts";
 
-/** A far end with its port and the connections made to it. */
+/** A running server, with its port and its connections. */
 export interface PushFarEnd extends AsyncDisposable {
   port: number;
   /** Connections accepted so far. */
   accepted: number;
-  /** Resolves to the next connection that nobody has asked for yet. */
+  /** Resolves to the next connection, in order. */
   next(): Promise<FarConnection>;
 }
 
-/** One connection, from the far side. */
+/** The server's side of one connection. */
 export interface FarConnection {
   /** Sends all bytes. */
   send(...chunks: Uint8Array[]): Promise<void>;
@@ -24,7 +24,7 @@ export interface FarConnection {
   hangUp(): void;
 }
 
-/** Listens on a port of 127.0.0.1; any free one by default. */
+/** Starts the server on a port of 127.0.0.1, by default any free one. */
 export function startPushFarEnd(port = 0): PushFarEnd {
   const listener = Deno.listen({ hostname: "127.0.0.1", port });
   const open = new Set<Deno.TcpConn>();
@@ -70,7 +70,7 @@ export function startPushFarEnd(port = 0): PushFarEnd {
 
 const { messages, encodeNotify } = await loadEnvelopes();
 
-/** Writes a push frame with any number and any message. */
+/** Returns a push frame with any type number and any message. */
 export function pushFrame(
   type: number,
   name: string,
@@ -80,23 +80,24 @@ export function pushFrame(
   return encodeFrame({ type: "push" }, encodeNotify({ type, id: "7", time, payload: { name, bytes } }));
 }
 
-/** Writes a push frame from plain members. */
+/** Returns a push frame from plain members. */
 export function push(type: number, name: string, plain: Record<string, unknown>, time?: number): Uint8Array {
   return pushFrame(type, name, messages.encode(name, plain), time);
 }
 
-/** Writes an order push. */
+/** Returns an order push. */
 export function orderPush(orderId: string, plain: Record<string, unknown> = {}): Uint8Array {
-  return push(1, "TradeStockDeliverNotify", { stockCode: "00700.HK", entrustNo: orderId, ...plain });
+  const order = { fundAccount: "88001", stockCode: "00700.HK", entrustNo: orderId };
+  return push(1, "TradeStockDeliverNotify", { ...order, ...plain });
 }
 
-/** Writes a quote push; the volume serves as a number to tell quotes apart. */
-export function quotePush(code: string, volume: number): Uint8Array {
+/** Returns a quote push; the volume serves to distinguish quotes. */
+export function quotePush(code: string, volume: number, time?: number): Uint8Array {
   const security = { dataType: 10000, code };
-  return push(20003, "BasicQotNotify", { security, basicQot: { security, lastPrice: 350.2, volume } });
+  return push(20003, "BasicQotNotify", { security, basicQot: { security, lastPrice: 350.2, volume } }, time);
 }
 
-/** Writes a tick push. */
+/** Returns a tick push. */
 export function tickPush(code: string, volume: number, time?: number): Uint8Array {
   return push(20004, "TickerNotify", { security: { dataType: 10000, code }, ticker: { volume } }, time);
 }

@@ -1,17 +1,16 @@
 /**
- * A TCP proxy that can fall silent: both of its connections stay open and every byte is swallowed, as on a link that
- * is half open.
+ * A TCP proxy that can become silent: its connections stay open but forward nothing, as on a half-open link.
  *
  * @module
  */
 
-/** A proxy that listens on 127.0.0.1. */
+/** A running proxy on 127.0.0.1. */
 export interface SilentProxy extends AsyncDisposable {
-  /** Where it listens, `host:port`. */
+  /** Its address, `host:port`. */
   address: string;
   /** Connections accepted so far. */
   accepted: number;
-  /** Swallows every byte of the connections that are open now; later ones pass. */
+  /** Drops all data of the connections that are open now; later connections work. */
   fallSilent(): void;
   /** Closes the connections that are open now. */
   cut(): void;
@@ -42,7 +41,7 @@ export function startSilentProxy(target: string): SilentProxy {
         for (let at = 0; at < count;) at += await to.write(buffer.subarray(at, count));
       }
     } catch {
-      // One side is gone; the other one goes with it.
+      // One side is gone, so the other side is closed too.
     }
     close(from);
     close(to);

@@ -1,25 +1,26 @@
 /**
- * Waits of tests. A wait that is never over fails its own test with what it waited for, instead of hanging the run.
+ * Waits for tests. A wait that does not end in time fails its own test with a message, instead of blocking
+ * the whole run.
  *
  * @module
  */
 
-/** How long a wait may take; far more than it ever does, on a machine that is busy too. */
+/** Longest wait; far longer than needed, even on a busy machine. */
 const LIMIT_MS = 60_000;
 
-/** How a wait is made. */
+/** Options of a wait. */
 export interface WaitOptions {
-  /** After this the wait fails, milliseconds. @default 60 s */
+  /** Time after which the wait fails, milliseconds. @default 60 s */
   limitMs?: number;
-  /** Time between two looks, milliseconds. @default 2 */
+  /** Time between two checks, milliseconds. @default 2 */
   everyMs?: number;
 }
 
 /**
- * Waits until something is so.
+ * Waits until a condition is true.
  *
- * @param what What is waited for, for the message: `the gateway to take the call`.
- * @throws {Error} When it is not so within the limit.
+ * @param what What is awaited, for the message: `the gateway to take the call`.
+ * @throws {Error} If the condition is not true within the limit.
  */
 export async function waitUntil(
   what: string,
@@ -38,8 +39,8 @@ export async function waitUntil(
 /**
  * Waits for a promise.
  *
- * @param what What is waited for, for the message.
- * @throws {Error} When it does not settle within the limit.
+ * @param what What is awaited, for the message.
+ * @throws {Error} If the promise does not settle within the limit.
  */
 export async function within<T>(
   what: string,
@@ -61,10 +62,11 @@ export async function within<T>(
 }
 
 /**
- * Reads a stream of text until it holds something.
+ * Reads a stream of text until it contains what is awaited.
  *
- * @returns All that was read.
- * @throws {Error} When it ends before that, or does not hold it within the limit; with what was read.
+ * @returns All text that was read.
+ * @throws {Error} If the stream ends before that, or the limit passes. The message contains the text that was
+ * read.
  */
 export async function readUntil(
   what: string,

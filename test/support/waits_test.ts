@@ -3,7 +3,7 @@ import { readUntil, waitUntil, within } from "./waits.ts";
 
 const textOf = (...parts: string[]) => ReadableStream.from(parts).getReader();
 
-Deno.test("waitUntil(), within() and readUntil() fail by a limit of their own and name what they waited for", async () => {
+Deno.test("waitUntil(), within() and readUntil() fail at their own limit and name what they waited for", async () => {
   const limit = { limitMs: 5 };
   await assertRejects(() => waitUntil("the moon", () => false, limit), Error, "for the moon: 5 ms");
   await assertRejects(() => within("the sun", new Promise(() => {}), limit), Error, "for the sun: 5 ms");
@@ -16,7 +16,7 @@ Deno.test("waitUntil(), within() and readUntil() fail by a limit of their own an
   await assertRejects(() => readUntil("snow", silent, () => false, limit), Error, "for snow, after");
 });
 
-Deno.test("waitUntil(), within() and readUntil() end as soon as it is so", async () => {
+Deno.test("waitUntil(), within() and readUntil() end as soon as the condition is true", async () => {
   let looks = 0;
   await waitUntil("the third look", () => ++looks === 3);
   assertEquals(looks, 3);

@@ -1,17 +1,19 @@
 import { assertEquals } from "@std/assert";
-import { faultOf, heavyChain, importsOf } from "../../tasks/imports.ts";
+import { circlesOf, faultOf, heavyChain, importsOf, straySql } from "../../tasks/imports.ts";
 import { countTests } from "../../tasks/run_tests.ts";
 
 const pure = { permissions: "none" } as const;
 
-Deno.test("faultOf() lets arrows point one way", pure, () => {
+Deno.test("faultOf() allows imports in one direction only", pure, () => {
   const right: [string, string][] = [
     ["lib/operations/orders.ts", "lib/dictionaries/side.ts"],
     ["lib/operations/orders.ts", "lib/operations/types.ts"],
     ["lib/operations/orders.ts", "lib/decimal.ts"],
-    ["lib/runner/run.ts", "lib/day_book/rows.ts"],
+    ["lib/runner/run/run.ts", "lib/day_book/rows.ts"],
     ["lib/simulator/mod.ts", "lib/wire/header.ts"],
     ["lib/simulator/mod.ts", "lib/facts/fees.ts"],
+    ["lib/simulator/mod.ts", "lib/endpoints/http_server.ts"],
+    ["lib/endpoints/gateway_http.ts", "lib/operations/mod.ts"],
     ["lib/wire/header.ts", "lib/calendars/mod.ts"],
     ["lib/std/csv.ts", "deno-std/csv/parse.js"],
     ["lib/errors.ts", "lib/decimal.ts"],
@@ -25,8 +27,9 @@ Deno.test("faultOf() lets arrows point one way", pure, () => {
     ["lib/client/client.ts", "lib/day_book/rows.ts", "client must not use day_book: the arrow turns round"],
     ["lib/desk/fees.ts", "lib/day_book/rows.ts", "desk must not use day_book: the arrow turns round"],
     ["lib/transports/memory.ts", "lib/simulator/mod.ts", "transports must not use simulator"],
+    ["lib/endpoints/http_server.ts", "lib/simulator/mod.ts", "endpoints must not use simulator"],
     ["lib/simulator/mod.ts", "lib/client/client.ts", "the simulator must not use client"],
-    ["lib/simulator/mod.ts", "lib/transports/json.ts", "the simulator must not use transports"],
+    ["lib/simulator/mod.ts", "lib/transports/net/json.ts", "the simulator must not use transports"],
     ["lib/calendars/mod.ts", "lib/operations/mod.ts", "calendars must not use operations"],
     ["lib/errors.ts", "lib/std/csv.ts", "single files of lib import no room"],
     ["lib/client/client.ts", "tasks/sim.ts", "lib must not import tasks"],
@@ -39,8 +42,11 @@ Deno.test("faultOf() lets arrows point one way", pure, () => {
   }
 });
 
-Deno.test("importsOf() reads static, dynamic, type and re-exporting imports, and no comment", pure, () => {
-  const source = `
+Deno.test(
+  "importsOf() returns static, dynamic, type and re-exporting imports, and ignores comments",
+  pure,
+  () => {
+    const source = `
 /** import { a } from "./comment.ts"; */
 // import "./remark.ts";
 import { b } from "../b.ts";
@@ -52,19 +58,35 @@ import {
   e,
 } from "../../tasks/e.ts";
 `;
-  assertEquals(
-    importsOf("lib/x/y.ts", source, { "@std/csv": "./lib/std/csv.ts", protobufjs: "npm:protobufjs@8.8.1" })
-      .map(({ to }) => to),
-    [
-      "lib/b.ts",
-      "lib/x/c.ts",
-      "lib/std/csv.ts",
-      "lib/x/side_effect.ts",
-      "npm:protobufjs@8.8.1",
-      "tasks/e.ts",
-    ],
-  );
-});
+    assertEquals(
+      importsOf("lib/x/y.ts", source, { "@std/csv": "./lib/std/csv.ts", protobufjs: "npm:protobufjs@8.8.1" })
+        .map(({ to }) => to),
+      [
+        "lib/b.ts",
+        "lib/x/c.ts",
+        "lib/std/csv.ts",
+        "lib/x/side_effect.ts",
+        "npm:protobufjs@8.8.1",
+        "tasks/e.ts",
+      ],
+    );
+  },
+);
+
+Deno.test(
+  "circlesOf() finds each circle of files, and none where files only share what they import",
+  pure,
+  () => {
+    const graph = (text: string) =>
+      text.split(" ").map((pair) => {
+        const [from = "", to = ""] = pair.split(">");
+        return { from, to };
+      });
+    assertEquals(circlesOf(graph("a>b a>c b>d c>d d>npm:zod")), []);
+    assertEquals(circlesOf(graph("x>a a>b b>c c>a c>d")), [["a", "b", "c", "a"]]);
+    assertEquals(circlesOf(graph("a>b b>a b>c c>d d>c e>e")).length, 3);
+  },
+);
 
 Deno.test(
   "heavyChain() finds what is loaded at once, not what is loaded when needed or for types",
@@ -98,16 +120,47 @@ Deno.test(
   },
 );
 
-Deno.test("countTests() reads the last summary, and a run without one as a failure", pure, () => {
-  assertEquals(countTests("x\n\nok | 160 passed | 0 failed (324ms)\n", true), { passed: 160, failed: 0 });
+Deno.test("countTests() uses the last summary, and counts a run without a summary as a failure", pure, () => {
+  assertEquals(countTests("x\n\nok | 160 passed | 0 failed (324ms)\n", true), {
+    passed: 160,
+    failed: 0,
+    skipped: 0,
+  });
   assertEquals(countTests("FAILED | 3 passed (5 steps) | 2 failed (1 step) (1s)\n", false), {
     passed: 3,
     failed: 2,
+    skipped: 0,
   });
   assertEquals(countTests("\x1b[0m\x1b[32mok\x1b[0m | 7 passed | 0 failed | 1 ignored (1s)\n", true), {
     passed: 7,
     failed: 0,
+    skipped: 1,
   });
-  assertEquals(countTests("error: Type checking failed\n", false), { passed: 0, failed: 1 });
-  assertEquals(countTests("ok | 9 passed | 0 failed (1s)\nerror: leak\n", false), { passed: 9, failed: 1 });
+  assertEquals(countTests("error: Type checking failed\n", false), { passed: 0, failed: 1, skipped: 0 });
+  assertEquals(countTests("ok | 9 passed | 0 failed (1s)\nerror: leak\n", false), {
+    passed: 9,
+    failed: 1,
+    skipped: 0,
+  });
+});
+
+Deno.test("straySql() finds SQL statements outside the allowed folders, and ignores prose", pure, () => {
+  const wrong = [
+    'store.get("select 1 as there from run where recipe = ? limit 1", recipe);',
+    "store.all<Row>(\n  `select distinct file\n    from schedule`,\n);",
+    "store.run(`insert into event (at) values (?)`, now);",
+    'store.run("update run set state = ? where run_key = ?", state, key);',
+    'store.run("delete from outbox where dedupe_key = ?", key);',
+    'db.exec("pragma journal_mode = wal");',
+    "db.exec('CREATE TABLE other (x integer)');",
+  ];
+  for (const source of wrong) {
+    assertEquals(typeof straySql("lib/runner/run/run.ts", source), "string", source);
+    assertEquals(typeof straySql("tasks/commands/runs/body.ts", source), "string", source);
+    for (const path of ["lib/runner/queries/runs.ts", "lib/store/sqlite.ts", "test/runner/run_test.ts"]) {
+      assertEquals(straySql(path, source), undefined, `${path} ${source}`);
+    }
+  }
+  const right = ['tell("selects the slots from now on");', 'tell("update the calendar, then run it again");'];
+  for (const source of right) assertEquals(straySql("lib/runner/run/run.ts", source), undefined, source);
 });

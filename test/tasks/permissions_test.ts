@@ -10,7 +10,7 @@ Deno.test("deno task call reads an account without permission to write files or 
   await using gateway = await simulate();
   const run = async (words: string[]) => {
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: [...command.split(" ").slice(1), ...words],
+      args: [...command.split(" deno ")[1]!.split(" "), ...words],
       cwd: new URL("../../", import.meta.url).pathname,
       env: { ...envOf(gateway), NO_COLOR: "1" },
       stdin: "null",
@@ -26,7 +26,7 @@ Deno.test("deno task call reads an account without permission to write files or 
   assertStringIncludes(wrong.err, "account.funds");
 });
 
-Deno.test("no task asks for everything, and the simulator's reaches this machine only", () => {
+Deno.test("no task has all permissions, and the simulator task can reach only this machine", () => {
   for (const { command } of Object.values(config.tasks)) {
     assertEquals(flagsOf(command).filter((flag) => /^(-A|--allow-all)$/.test(flag)), [], command);
   }

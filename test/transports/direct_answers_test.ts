@@ -42,7 +42,7 @@ const quantityIs = ({ answer }: FarCall, data: number) => answer({ told: ["Commo
 const maxBuy = (client: DirectClient) =>
   client.account.maxBuy({ market: "hk", symbol: "00700.HK", price: "500" });
 
-Deno.test("one answer to nobody shifts no later answer off its call, and no order id is lost", async () => {
+Deno.test("an answer without a matching call does not affect later answers, and no order id is lost", async () => {
   let placed = 0;
   await using farEnd = await directFarEnd({
     async onCall(call) {
@@ -63,7 +63,7 @@ Deno.test("one answer to nobody shifts no later answer off its call, and no orde
   assertEquals(await maxBuy(client), { quantity: "700" });
 });
 
-Deno.test("an answer that comes again does nothing to the one call that waits", async () => {
+Deno.test("a repeated answer does not affect the only waiting call", async () => {
   let firstAnswer: Uint8Array | undefined;
   await using farEnd = await directFarEnd({
     async onCall(call) {
@@ -79,7 +79,7 @@ Deno.test("an answer that comes again does nothing to the one call that waits", 
   assertEquals(faultsOf(seen), ["answer-repeated", "answer-repeated"]);
 });
 
-Deno.test("an answer with an id that this client never gave is to nobody, and fails the only call that waits", async () => {
+Deno.test("an answer with an id that this client never used fails the only waiting call", async () => {
   await using farEnd = await directFarEnd({
     async onCall(call) {
       await call.send(call.answer({ id: "somebody-else", code: "1003", text: "stray" }), orderIs(call, "A1"));

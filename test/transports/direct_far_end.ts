@@ -10,8 +10,10 @@ import { type Envelopes, loadEnvelopes, type Request, type Response } from "../.
 import { FrameDecoder } from "../../lib/wire/framing.ts";
 import { exportPrivateKey, exportPublicKey, generateKeyPair } from "../../lib/wire/keys.ts";
 import { type PlainFrame, Sealing } from "../../lib/wire/sealing.ts";
-import type { DirectOptions } from "../../lib/transports/direct.ts";
+import type { DirectOptions } from "../../lib/transports/direct/mod.ts";
 
+/** When the order pushes are sent, Unix milliseconds. */
+export const PUSHED_AT = 1_763_625_599_000;
 const SESSION_KEY = new Uint8Array(16).fill(7);
 const [developer, platform, stranger] = [generateKeyPair(), generateKeyPair(), generateKeyPair()];
 
@@ -43,6 +45,8 @@ export interface FarEndOptions {
   hangsUp?(kind: "trade" | "quote"): boolean;
   /** Sent in one write with the answer to the first request. */
   afterInit?: Uint8Array;
+  /** Text of the answer to the first request. */
+  initText?: string;
   /** The platform signs with a key of its own that the client does not know. */
   signsStrangely?: boolean;
   /** Tokens are encrypted for somebody else. */
@@ -155,7 +159,8 @@ async function serve(
           opened.push(kind);
           const encryptedKey = Buffer.from(SESSION_KEY).toString("base64");
           const told: Told = ["InitConnectResp", { encryptedKey, heartbeatIntervalSec: 30 }];
-          await send(seal(request, { told }), options.afterInit ?? new Uint8Array(0));
+          const text = options.initText ?? "";
+          await send(seal(request, { told, text }), options.afterInit ?? new Uint8Array(0));
           reading.useSessionKey(SESSION_KEY);
           writing.useSessionKey(SESSION_KEY);
         } else if (request.type === 14) {
@@ -185,7 +190,7 @@ function orderPushOf(envelopes: Envelopes, orderId: string): Uint8Array {
   const name = "TradeStockDeliverNotify";
   const plain = { fundAccount: "88001", stockCode: "00700.HK", entrustNo: orderId, entrustBs: "1" };
   const payload = { name, bytes: envelopes.messages.encode(name, plain) };
-  return envelopes.encodeNotify({ type: 1, id: "1", time: 1_763_625_599_000, payload });
+  return envelopes.encodeNotify({ type: 1, id: "1", time: PUSHED_AT, payload });
 }
 
 function listen(): Deno.TcpListener {

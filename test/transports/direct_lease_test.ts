@@ -17,7 +17,7 @@ async function folder(): Promise<{ path: string } & AsyncDisposable> {
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
 }
 
-Deno.test("takeLease() refuses a second one, says who holds the first, and gives it free again", async () => {
+Deno.test("takeLease() rejects a second lease and names the holder of the first, until the first is released", async () => {
   await using temp = await folder();
   const options = { folder: temp.path, name: "trade-1", program: "hsgate watch", now };
   {
@@ -69,7 +69,7 @@ setInterval(() => {}, 1000);`,
   assertEquals(heir.holder.program, "heir");
 });
 
-Deno.test("leaseHolder() may be asked while leases are taken and given back", async () => {
+Deno.test("leaseHolder() works while leases are acquired and released", async () => {
   await using temp = await folder();
   const options = { folder: temp.path, name: "trade-1", program: "hsgate", now };
   let isDone = false;
@@ -88,7 +88,7 @@ Deno.test("defaultLeaseFolder() follows XDG_STATE_HOME, then the home folder", (
   assertThrows(() => defaultLeaseFolder(env({})), TypeError, "option leaseFolder");
 });
 
-Deno.test("leaseName() tells accounts apart and gives nothing away", async () => {
+Deno.test("leaseName() differs between accounts and reveals nothing", async () => {
   const [one, other] = [await leaseName("MIGf-one"), await leaseName("MIGf-other")];
   assert(/^trade-[0-9a-f]{12}$/.test(one) && one !== other);
 });

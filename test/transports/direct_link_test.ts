@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { OutcomeUnknownError, ProtocolError, RejectedError, TransportError } from "../../lib/errors.ts";
 import type { DirectClient } from "../../lib/client/connect.ts";
-import type { FaultKind } from "../../lib/simulator/doors/faults.ts";
+import type { FaultKind } from "../../lib/simulator/endpoints/faults.ts";
 import type { SimulatedPlatform } from "../../lib/simulator/platform/mod.ts";
 import type { DirectEvent } from "../../lib/transports/direct/events.ts";
 import type { LateAnswer } from "../../lib/transports/transport.ts";
@@ -76,7 +76,7 @@ Deno.test("serials start at 0 for InitConnect, then 1, 2, 3 per call, and again 
   assertEquals(second.slice(0, 2).map(({ serial }) => serial), [0, 1]);
 });
 
-Deno.test("a write whose answer is lost is of unknown outcome, and is not repeated", async () => {
+Deno.test("a write whose answer is lost has an unknown outcome and is not repeated", async () => {
   for (
     const kind of [
       "lost-answer",
@@ -193,7 +193,7 @@ Deno.test("a late answer reaches the call that asked, and no other one", async (
   assertEquals(told.length, 1);
 });
 
-Deno.test("signal gives a call up: a write after it was sent has an unknown outcome", async () => {
+Deno.test("signal aborts a call: a write that was already sent has an unknown outcome", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   await funds(client);
@@ -289,7 +289,7 @@ Deno.test("a write on an idle link that is half open is not sent", async () => {
   assertEquals((await client.orders.today({ market: "hk" }).toArray()).length, 1);
 });
 
-Deno.test("an answer to nobody is a fault, and fails the only call that waits", async () => {
+Deno.test("an answer without a matching call is a fault, and fails the only waiting call", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, {}, once);
   const seen = eventsOf(client);
@@ -312,7 +312,7 @@ Deno.test("an answer to nobody is a fault, and fails the only call that waits", 
   assertEquals(faults(), 3);
 });
 
-Deno.test("a session that the platform has forgotten is begun anew, and the write was not done", async () => {
+Deno.test("a session that the platform has forgotten is opened again, and the write was not executed", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   await funds(client);
@@ -324,7 +324,7 @@ Deno.test("a session that the platform has forgotten is begun anew, and the writ
   assertEquals(await client.orders.today({ market: "hk" }).toArray(), []);
 });
 
-Deno.test("a system exception refuses a read, and leaves a write open", async () => {
+Deno.test("a system exception rejects a read, and leaves a write's outcome unknown", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   await funds(client);
@@ -344,7 +344,7 @@ Deno.test("busy reads are tried again, busy writes are not", async () => {
   assertEquals(platform.faults.struck("busy"), 3);
 });
 
-Deno.test("renewAtSerial takes a fresh connection in a quiet moment, with no call lost", async () => {
+Deno.test("renewAtSerial opens a new connection when idle, and no call is lost", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info, { renewAtSerial: 5 });
@@ -358,7 +358,7 @@ Deno.test("a platform that cannot be reached is tried less and less often", asyn
   await using platform = await startQuietPlatform();
   const client = await connectDirect(platform.info, {
     reconnect: { minMs: 10, maxMs: 80 },
-    random: () => 0.999,
+    machine: { random: () => 0.999 },
   }, once);
   const seen = eventsOf(client);
   await funds(client);
@@ -417,7 +417,7 @@ Deno.test("an event loop that was blocked for three intervals does not lose its 
   assert(!seen.some((event) => event.type === "state" && event.phase === "lost"));
 });
 
-Deno.test("keys that belong to somebody else are told by typed errors that show none of them", async () => {
+Deno.test("wrong keys cause typed errors that show no part of a key", async () => {
   await using platform = await startQuietPlatform();
   const { exportPrivateKey, exportPublicKey, generateKeyPair } = await import("../../lib/wire/keys.ts");
   const strange = generateKeyPair();

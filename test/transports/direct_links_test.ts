@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, type DirectClient } from "../../lib/client/connect.ts";
 import { Heartbeat } from "../../lib/transports/direct/heartbeat.ts";
-import type { Timers } from "../../lib/transports/direct/options.ts";
+import type { Machine } from "../../lib/time.ts";
 import { ProtocolError, TransportError } from "../../lib/errors.ts";
 import { type DirectFarEnd, directFarEnd, type FarCall } from "./direct_far_end.ts";
 
@@ -42,11 +42,11 @@ Deno.test("a market connection that is closed at every heartbeat is opened again
 });
 
 /** Timers of the runtime that can be counted. */
-function countedTimers(): Timers & { running: Set<unknown> } {
+function countedTimers(): Pick<Machine, "setTimer"> & { running: Set<unknown> } {
   const running = new Set<unknown>();
   return {
     running,
-    after(ms, callback) {
+    setTimer(ms, callback) {
       const timer = setTimeout(() => {
         running.delete(timer);
         callback();
@@ -64,8 +64,8 @@ Deno.test("Heartbeat does nothing any more once it is disposed of", async () => 
   const timers = countedTimers();
   let sent = 0;
   let steady = 0;
-  const world = { monotonic: () => steady, timers };
-  const heartbeat = new Heartbeat(world, { send: () => sent++, dead() {} }, { idleMs: 10, waitMs: 20 });
+  const machine = { monotonic: () => steady, ...timers };
+  const heartbeat = new Heartbeat(machine, { send: () => sent++, dead() {} }, { idleMs: 10, waitMs: 20 });
   heartbeat.start(1000);
   assertEquals(timers.running.size, 2); // the control: a beat and a tick
   heartbeat[Symbol.dispose]();
@@ -82,7 +82,7 @@ Deno.test("close() leaves no timer of a link that broke with the answer to its f
     onCall: answerReads,
     afterInit: new TextEncoder().encode("no frame at all"),
   });
-  const client = await connectTo(farEnd, { timers });
+  const client = await connectTo(farEnd, { machine: timers });
   await assertRejects(() => maxBuy(client), TransportError);
   await client.close();
   assertEquals(timers.running.size, 0);

@@ -1,10 +1,12 @@
 /** Pushes of the direct way: two sockets, one stream, with the events and gaps of the gateway's. */
 import { assert, assertEquals } from "@std/assert";
 import type { DirectClient } from "../../lib/client/connect.ts";
-import type { TransportEvent } from "../../lib/transports/push_events.ts";
+import type { TransportEvent } from "../../lib/transports/push/events.ts";
 import { connectDirect, startQuietPlatform } from "../support/direct_client.ts";
+import { connect } from "../../lib/client/connect.ts";
 import { startDirectProxy } from "../support/direct_proxy.ts";
 import { waitUntil, within } from "../support/waits.ts";
+import { directFarEnd, PUSHED_AT } from "./direct_far_end.ts";
 
 const TENCENT = { type: "hk-stock", symbol: "00700.HK" } as const;
 const ORDER = {
@@ -58,7 +60,7 @@ Deno.test("watch() yields orders unasked and quotes by subscription", async () =
   assert(Number(quote.data.quote?.lastPrice) > 0);
 });
 
-Deno.test("watch() of orders alone opens no market connection", async () => {
+Deno.test("watch() of only orders opens no market connection", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   const events = client.watch();
@@ -88,7 +90,7 @@ Deno.test("a break of the market connection is a gap, and subscriptions are made
   await until(events, ofType("quote"));
 });
 
-Deno.test("orders come while the market connection is down", async () => {
+Deno.test("orders arrive while the market connection is down", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, { reconnect: { minMs: 150, maxMs: 200 } });
   const events = client.watch({ securities: [TENCENT] });
@@ -153,7 +155,7 @@ Deno.test("watch() over a platform that is not there ends with its error", async
   assert(message.includes(`no connection to ${platform.info.authUrl}`), message);
 });
 
-Deno.test("trade: false watches market data alone", async () => {
+Deno.test("trade: false watches only market data", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, { trade: false });
   const events = client.watch({ securities: [TENCENT] });
@@ -165,7 +167,7 @@ Deno.test("trade: false watches market data alone", async () => {
   assertEquals(platform.state().tradeConnections, 0);
 });
 
-Deno.test("close() ends a watch without an error, while it waits for a connection as well", async () => {
+Deno.test("close() ends a watch without an error, even while it waits for a connection", async () => {
   const platform = await startQuietPlatform();
   const client = await connectDirect(platform.info, { reconnect: { minMs: 50, maxMs: 60 } });
   const events = client.watch();
@@ -178,4 +180,34 @@ Deno.test("close() ends a watch without an error, while it waits for a connectio
   await new Promise((resolve) => setTimeout(resolve, 70));
   await client.close();
   await rest;
+});
+
+Deno.test("watch() marks an old order push that arrives before any answer, and says to check the orders", async () => {
+  let pushed = 0;
+  await using farEnd = await directFarEnd({
+    async onCall(call) {
+      const push = call.frame({ type: "push", serial: 9, body: call.orderPush(`A${++pushed}`) });
+      const { type } = call.request;
+      await call.send(
+        push,
+        call.answer({ type, time: PUSHED_AT, told: ["CommonBoolResponse", { success: true }] }),
+      );
+    },
+  });
+  await using client = await connect({ direct: farEnd.options, retry: { attempts: 1 } });
+  const events = client.watch();
+  const seen = await until(events, ofType("gap"));
+  const [order, gap] = seen.slice(-2);
+  assert(order?.type === "order" && gap?.type === "gap");
+  assertEquals(order.data.orderId, "A1");
+  assert(order.offMs !== undefined && order.offMs < 0, Deno.inspect(order));
+  assert(
+    gap.reason.endsWith("behind this machine's clock, and no answer has contained the broker's time"),
+    gap.reason,
+  );
+  // The answer has told the broker's time, so the second push is no old one.
+  await client.orders.subscribe();
+  const [second] = (await until(events, ofType("order"))).slice(-1);
+  assert(second?.type === "order");
+  assertEquals([second.data.orderId, second.offMs], ["A2", undefined]);
 });

@@ -34,7 +34,7 @@ async function soon(holds: () => boolean): Promise<void> {
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-Deno.test("states() goes from the platform's token to ready, and each state can be printed", async () => {
+Deno.test("states() yields every state from the platform login to ready, and each can be printed", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   const seen = eventsOf(client);
@@ -65,7 +65,7 @@ Deno.test("states() ends with the client", async () => {
   assertEquals(phases, ["platform-login", "connecting", "initializing", "ready", "closed"]);
 });
 
-Deno.test("one login serves 100 calls whose token runs out in the middle", async () => {
+Deno.test("one login serves 100 calls whose token expires in the middle", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info);
@@ -79,7 +79,7 @@ Deno.test("one login serves 100 calls whose token runs out in the middle", async
   assertEquals(loginsOf(proxy.posted), 2);
 });
 
-Deno.test("a write that meets an expired token is not repeated, and the next one goes through", async () => {
+Deno.test("a write with an expired token is not repeated, and the next one succeeds", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info);
@@ -93,7 +93,7 @@ Deno.test("a write that meets an expired token is not repeated, and the next one
   assertEquals(loginsOf(proxy.posted), 2);
 });
 
-Deno.test("a trade login that has run out is made again without a new token", async () => {
+Deno.test("an expired trade login is renewed without a new token", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info);
@@ -130,7 +130,7 @@ Deno.test("a displaced login is never fought over", async () => {
   assertEquals(loginsOf(proxy.posted), 2);
 });
 
-Deno.test("a trade connection that another one takes the place of is given up", async () => {
+Deno.test("a trade connection that another program has taken over is not reopened", async () => {
   await using platform = await startQuietPlatform();
   await using first = await connectDirect(platform.info, { heartbeatMs: 200 });
   await first.account.funds({ market: "hk" });
@@ -146,7 +146,7 @@ Deno.test("a trade connection that another one takes the place of is given up", 
   assertEquals(first.transport.state("trade").phase, "stopped");
 });
 
-Deno.test("a connection that is closed at every heartbeat is somebody else's, and is given up", async () => {
+Deno.test("a connection that is closed at every heartbeat counts as taken over, and is not reopened", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info, { heartbeatMs: 200 });
@@ -163,7 +163,7 @@ Deno.test("a connection that is closed at every heartbeat is somebody else's, an
   await assertRejects(
     () => client.account.funds({ market: "hk" }),
     DisplacedError,
-    "closed 2 times at a heartbeat",
+    "the platform closed it 2 times at a heartbeat",
   );
 });
 
@@ -172,8 +172,7 @@ Deno.test("a token is judged by the clock that never jumps", async () => {
   await using proxy = startDirectProxy(platform.info);
   let [wall, steady] = [1_755_000_000_000, 0];
   await using client = await connectDirect(proxy.info, {
-    now: () => wall,
-    monotonic: () => steady,
+    machine: { now: () => wall, monotonic: () => steady },
     heartbeatMs: 60_000,
   });
   const hour = 3_600_000;
@@ -192,10 +191,13 @@ Deno.test("a token is judged by the clock that never jumps", async () => {
   assertEquals(loginsOf(proxy.posted), 2);
 });
 
-Deno.test("a newer login of our own is not taken for somebody else's", async () => {
+Deno.test("a newer login of our own does not count as a takeover", async () => {
   await using platform = await startQuietPlatform();
   let steady = 0;
-  await using client = await connectDirect(platform.info, { monotonic: () => steady, heartbeatMs: 60_000 });
+  await using client = await connectDirect(platform.info, {
+    machine: { monotonic: () => steady },
+    heartbeatMs: 60_000,
+  });
   await client.account.funds({ market: "hk" });
   platform.faults.arm({ kind: "delay", ms: 80, when: "request", operation: "account.holdings" });
   const early = client.account.holdings({ market: "hk" }); // goes out with the first token
@@ -208,7 +210,7 @@ Deno.test("a newer login of our own is not taken for somebody else's", async () 
   assertEquals(client.transport.state("trade").phase, "ready");
 });
 
-Deno.test("a wrong trade password is refused once and takes nothing from the market data", async () => {
+Deno.test("a wrong trade password is rejected once and does not affect market data", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, {}, { tradePassword: "wrong" });
   const refuse = () => assertRejects(() => client.account.funds({ market: "hk" }), RejectedError);
@@ -241,7 +243,7 @@ Deno.test("keepLoginMs keeps the trade login, and makes it again when it is gone
   assertEquals(platform.state().callsTaken, still);
 });
 
-Deno.test("logout() is not undone by itself", async () => {
+Deno.test("after logout() there is no automatic login", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   await client.account.funds({ market: "hk" });
@@ -250,7 +252,7 @@ Deno.test("logout() is not undone by itself", async () => {
   assertEquals(platform.state().tradeLogin, "out");
 });
 
-Deno.test("trade: false has market data beside a program that trades", async () => {
+Deno.test("trade: false has market data at the same time as a program that trades", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, { trade: false });
   await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
@@ -258,7 +260,7 @@ Deno.test("trade: false has market data beside a program that trades", async () 
   assertEquals(platform.state().tradeConnections, 0);
 });
 
-Deno.test("one login and one connection serve 100 callers who come at once", async () => {
+Deno.test("one login and one connection serve 100 simultaneous callers", async () => {
   await using platform = await startQuietPlatform();
   await using proxy = startDirectProxy(platform.info);
   await using client = await connectDirect(proxy.info);
@@ -303,7 +305,7 @@ Deno.test("a page walk whose token runs out between two pages is whole", async (
   assertEquals(loginsOf(proxy.posted), 2);
 });
 
-Deno.test("deviceId is written as the vendor's client does, and a device that is not bound is refused", async () => {
+Deno.test("deviceId is sent in the vendor's format, and a device that is not bound is rejected", async () => {
   await using platform = await startQuietPlatform({ boundDevices: ["aa-bb-cc-00-11-22"] });
   await using bound = await connectDirect(platform.info, { deviceId: "AA:BB:CC:00:11:22" });
   await bound.account.funds({ market: "hk" });
@@ -312,12 +314,12 @@ Deno.test("deviceId is written as the vendor's client does, and a device that is
   assertEquals(error.code, "1006");
 });
 
-Deno.test("a login that is refused for now is tried again after growing waits, the trade login and the platform's", async () => {
+Deno.test("a login that is rejected for now is retried after growing waits, both at the platform and for trading", async () => {
   for (const operation of ["account.login", "platform.login"] as const) {
     await using platform = await startQuietPlatform();
     let steady = 0;
     await using client = await connectDirect(platform.info, {
-      monotonic: () => steady,
+      machine: { monotonic: () => steady },
       heartbeatMs: 60_000,
       keepLoginMs: false,
     });
@@ -335,7 +337,10 @@ Deno.test("a login that is refused for now is tried again after growing waits, t
     }
     await call();
     // The control: a refusal that names the password is final, whatever time passes.
-    await using wrong = await connectDirect(platform.info, { monotonic: () => steady, heartbeatMs: 60_000 });
+    await using wrong = await connectDirect(platform.info, {
+      machine: { monotonic: () => steady },
+      heartbeatMs: 60_000,
+    });
     faults.arm({ kind: "busy", operation, code: "1008", text: "wrong password", times: 9 });
     for (let count = 0; count < 3; count++) {
       const error = await assertRejects(() => wrong.account.funds({ market: "hk" }), LoginRefusedError);

@@ -1,7 +1,7 @@
 /** What a platform, or somebody in between, may not do to an open connection. */
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { connect } from "../../mod.ts";
-import { HourlyLimit } from "../../lib/transports/push_waits.ts";
+import { connect, TransportError } from "../../mod.ts";
+import { HourlyLimit } from "../../lib/transports/push/reconnect.ts";
 import { exportPrivateKey, exportPublicKey, generateKeyPair } from "../../lib/wire/keys.ts";
 import { waitUntil } from "../support/waits.ts";
 import { directFarEnd, type FarCall } from "./direct_far_end.ts";
@@ -46,20 +46,21 @@ async function seenWhile(frames: (call: FarCall) => Uint8Array[]) {
 const sealed = (call: FarCall, serial: number, orderId: string) =>
   call.frame({ type: "push", serial, body: call.orderPush(orderId) });
 
-Deno.test("a push in clear is refused and counted once an encrypted one has come, and taken before that", async () => {
+Deno.test("an unencrypted push is accepted until an encrypted one has arrived, then rejected and counted", async () => {
   const seen = await seenWhile((call) => [
     sealed(call, 0, "clear-before"),
+    sealed(call, 0, "clear-too"),
     sealed(call, 9, "encrypted"),
     sealed(call, 0, "clear-after"),
     answerOf(call),
     sealed(call, 10, "last"),
   ]);
-  assertEquals(seen.orders, ["clear-before", "encrypted", "last"]);
+  assertEquals(seen.orders, ["clear-before", "clear-too", "encrypted", "last"]);
   assertEquals(seen.faults, ["push-clear"]);
   assertEquals(seen.opened, 1, "the connection stays");
 });
 
-Deno.test("a frame under RSA after the first answer, and a request, are refused before they are opened", async () => {
+Deno.test("a frame under RSA after the first answer, and a request, are rejected before decryption", async () => {
   const seen = await seenWhile((call) => [
     call.frame({ type: "response", serial: 0, body: new Uint8Array(100) }),
     call.frame({ type: "request", serial: 0, body: new Uint8Array(100) }),
@@ -72,7 +73,21 @@ Deno.test("a frame under RSA after the first answer, and a request, are refused 
   assert(seen.opened === 1, "the connection stays");
 });
 
-Deno.test("keys of another size are refused before anything is sent", async () => {
+Deno.test("a first answer of more than 16 segments is rejected before decryption", async () => {
+  const maxBuy = { market: "hk", symbol: "00700.HK", price: "500" } as const;
+  // A segment holds 117 bytes: with the members of the answer these texts fill 16 segments, and 17.
+  for (const [initText, isTaken] of [["x".repeat(1740), true], ["x".repeat(1860), false]] as const) {
+    await using far = await directFarEnd({ initText, onCall: (call) => call.send(answerOf(call)) });
+    await using client = await connect({ direct: far.options, retry: { attempts: 1 } });
+    if (isTaken) assertEquals(await client.account.maxBuy(maxBuy), { quantity: "700" });
+    else {
+      const reason = "17 segments are more than the 16 allowed";
+      await assertRejects(() => client.account.maxBuy(maxBuy), Error, reason);
+    }
+  }
+});
+
+Deno.test("keys of another size are rejected before anything is sent", async () => {
   await using far = await directFarEnd({ onCall: () => {} });
   const { privateKey, publicKey } = generateKeyPair(2048);
   for (
@@ -101,4 +116,32 @@ Deno.test("a line that breaks again and again is opened a bounded number of time
   assertEquals(limit.wait(3 * MINUTE, 500), 57 * MINUTE + 500);
   assertEquals(limit.wait(200 * MINUTE, 500), 500);
   assertThrows(() => new HourlyLimit(0), RangeError, "perHour");
+  const unset = new HourlyLimit();
+  for (let attempt = 0; attempt < 120; attempt++) assertEquals(unset.wait(0, 500), 500);
+  assertEquals(unset.wait(0, 500), 60 * MINUTE + 500);
+});
+
+Deno.test("reconnect.perHour bounds the attempts of a connection that breaks again and again", async () => {
+  await using far = await directFarEnd({
+    onCall: () => {},
+    hangsUp: () => true,
+  });
+  const direct = { ...far.options, heartbeatMs: 10, trade: false };
+  await using client = await connect({
+    direct: { ...direct, reconnect: { minMs: 1, maxMs: 1, perHour: 2 } },
+    retry: { attempts: 1 },
+  });
+  const waits: number[] = [];
+  const telling = (async () => {
+    for await (const { phase, waitMs = 0 } of client.transport.states()) {
+      if (phase === "waiting") waits.push(waitMs);
+    }
+  })();
+  const tencent = { type: "hk-stock", symbol: "00700.HK" } as const;
+  await assertRejects(() => client.quotes.latest({ securities: [tencent] }), TransportError);
+  await waitUntil("the third wait", () => waits.length === 3);
+  assertEquals(waits.slice(0, 2), [1, 1]);
+  assert(waits[2]! > 3_500_000, `${waits}`);
+  await client.close();
+  await telling;
 });

@@ -4,7 +4,7 @@ import { connect } from "../../mod.ts";
 import type { Client } from "../../lib/client/client.ts";
 import { RejectedError, TransportError, UnmappedError } from "../../lib/errors.ts";
 import { operations } from "../../lib/operations/mod.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
+import { ManualClock } from "../../lib/time.ts";
 import { startGateway } from "../../lib/simulator/gateway/mod.ts";
 import { casesOf } from "../conformance/cases.ts";
 import { connectDirect, directOptions, startQuietPlatform } from "../support/direct_client.ts";
@@ -94,7 +94,7 @@ Deno.test("connect({ direct }) answers every operation as connect({ gateway }) d
   assert(refused.size >= 4, `${refused.size} refused`);
 });
 
-Deno.test("call() refuses what the socket has no message for, before anything is sent", async () => {
+Deno.test("call() rejects an operation without a socket message before it sends anything", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   const error = await assertRejects(
@@ -109,7 +109,7 @@ Deno.test("call() refuses what the socket has no message for, before anything is
   assertEquals(platform.state().token, "valid");
 });
 
-Deno.test("call() refuses members that would be lost, and drops those that change nothing", async () => {
+Deno.test("call() rejects members that would be lost, and drops those that change nothing", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   const order = { market: "hk", symbol: "00700.HK", price: "580.00" } as const;
@@ -127,7 +127,7 @@ Deno.test("call() refuses members that would be lost, and drops those that chang
   assert(Number((await client.account.maxBuy(order)).quantity) > 0);
 });
 
-Deno.test("platform parameters travel as a form or as a query", async () => {
+Deno.test("platform parameters are sent as a form or as a query", async () => {
   await using platform = await startQuietPlatform();
   for (const parameters of ["form", "query"] as const) {
     await using client = await connectDirect(platform.info, { parameters });
@@ -135,7 +135,7 @@ Deno.test("platform parameters travel as a form or as a query", async () => {
   }
 });
 
-Deno.test("exchangeRates() needs the platform alone, and no socket", async () => {
+Deno.test("exchangeRates() needs only the platform's HTTP, and no socket", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   await client.account.exchangeRates();
@@ -147,7 +147,7 @@ Deno.test("exchangeRates() needs the platform alone, and no socket", async () =>
   });
 });
 
-Deno.test("errors of the platform hold no password, phone or token", async () => {
+Deno.test("errors of the platform contain no password, phone number or token", async () => {
   await using platform = await startQuietPlatform();
   const { mobile, loginPassword } = platform.info;
   for (const parameters of ["form", "query"] as const) {
@@ -175,7 +175,7 @@ async function closedUrl(): Promise<string> {
   return platform.info.authUrl;
 }
 
-Deno.test("a refused platform login is not tried again by itself", async () => {
+Deno.test("a rejected platform login is not retried automatically", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info, { password: "wrong" });
   const refuse = () => assertRejects(() => client.account.funds({ market: "hk" }), RejectedError);
@@ -185,7 +185,7 @@ Deno.test("a refused platform login is not tried again by itself", async () => {
   assertEquals(client.transport.state("trade").phase, "stopped");
 });
 
-Deno.test("direct() refuses a platform without TLS, and one whose certificate nobody vouches for", async () => {
+Deno.test("direct() rejects a platform without TLS, and one with an untrusted certificate", async () => {
   await using platform = await startQuietPlatform();
   const options = directOptions(platform.info);
   await assertRejects(
@@ -231,7 +231,7 @@ async function selfSigned(): Promise<{ certificate: string; key: string }> {
   };
 }
 
-Deno.test("raw() takes the broker's own spelling over the socket and over HTTP", async () => {
+Deno.test("raw() accepts the broker's own names over the socket and over HTTP", async () => {
   await using platform = await startQuietPlatform();
   await using client = await connectDirect(platform.info);
   await client.account.login();
@@ -243,7 +243,7 @@ Deno.test("raw() takes the broker's own spelling over the socket and over HTTP",
   await assertRejects(
     () => client.raw("trade", "AlgoAddOrder", {}),
     UnmappedError,
-    "its number is not known",
+    "its type number is not known",
   );
   await assertRejects(() => client.raw("trade", "TradeEntrust", { noSuchMember: "1" }), TransportError);
 });

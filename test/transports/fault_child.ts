@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { ShiftedClock } from "../../lib/simulator/clock.ts";
+import { ShiftedClock } from "../../lib/time.ts";
 import { type SimulatorInfo, startSimulator } from "../../lib/simulator/mod.ts";
 import type { PlatformPortOptions } from "../../lib/simulator/platform/mod.ts";
 import { readUntil, waitUntil } from "../support/waits.ts";

@@ -1,7 +1,7 @@
 /** F15 and F16: a far end that stands still with its sockets open, and an event loop of ours that does. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { connect, OutcomeUnknownError, TransportError } from "../../mod.ts";
-import { openPushStream } from "../../lib/transports/push.ts";
+import { openPushStream } from "../../lib/transports/push/stream.ts";
 import { isConnected, ORDER, TENCENT, until } from "../conformance/house.ts";
 import { connectDirect } from "../support/direct_client.ts";
 import { startFaultChild } from "./fault_child.ts";
@@ -23,7 +23,7 @@ async function eventually<T>(look: () => Promise<T | undefined>): Promise<T> {
   throw new Error("it did not come about within two seconds");
 }
 
-Deno.test("a gateway that is stopped: a read times out, a write is of unknown outcome and stands at most once", async () => {
+Deno.test("a stopped gateway: a read times out, a write has an unknown outcome and exists at most once", async () => {
   await using child = await startFaultChild();
   const { gatewayUrl, tradePassword, tradePasswordKey } = child.info;
   await using client = await connect({ gateway: gatewayUrl, tradePassword, tradePasswordKey, ...once });
@@ -69,7 +69,7 @@ Deno.test("a push port that is stopped is noticed by its silence, where a limit 
   await events.return?.();
 });
 
-Deno.test("a platform that is stopped: a write is refused by the probe, sent by nobody, and the link is made anew", async () => {
+Deno.test("a stopped platform: the probe rejects a write before it is sent, and the link is opened again", async () => {
   await using child = await startFaultChild();
   await using client = await connectDirect(child.info, {
     heartbeatMs: 100,

@@ -46,7 +46,7 @@ function startCutter(address: { hostname: string; port: number }) {
   });
 }
 
-Deno.test("a request that is cut after any number of bytes stands nowhere, and is sent once", async () => {
+Deno.test("a request that is cut after any number of bytes creates no order, and is sent once", async () => {
   await using house = await openHouse();
   const { gatewayUrl, tradePassword, tradePasswordKey } = house.simulator.info;
   const { hostname, port } = new URL(gatewayUrl);

@@ -2,11 +2,11 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { BrokerError, connect, LoginExpiredError } from "../../mod.ts";
 import type { Client } from "../../lib/client/client.ts";
-import { ManualClock } from "../../lib/simulator/clock.ts";
-import { type Core, makeCore } from "../../lib/simulator/doors/core.ts";
+import { ManualClock } from "../../lib/time.ts";
+import { type Core, makeCore } from "../../lib/simulator/endpoints/core.ts";
 import { openGateway, type SimulatedGateway } from "../../lib/simulator/gateway/mod.ts";
 import { openPlatform, type SimulatedPlatform } from "../../lib/simulator/platform/mod.ts";
-import type { TransportEvent } from "../../lib/transports/push_events.ts";
+import type { TransportEvent } from "../../lib/transports/push/events.ts";
 import { isConnected, MORNING, ORDER, TENCENT, until } from "../conformance/house.ts";
 import { connectDirect } from "../support/direct_client.ts";
 
@@ -85,7 +85,7 @@ async function surviveRestart({ core, clock, client, subscriptions, goDown, come
   await events.return?.();
 }
 
-Deno.test("a gateway that restarts: one login, a gap, subscriptions again, and the lists tell the fill", async () => {
+Deno.test("a restarted gateway: one login, a gap, restored subscriptions, and the lists show the fill", async () => {
   const { core, clock } = startCore();
   let gateway = await openGatewayAgain(core);
   try {
@@ -104,7 +104,7 @@ Deno.test("a gateway that restarts: one login, a gap, subscriptions again, and t
   }
 });
 
-Deno.test("a platform that restarts: a new token and session, one trade login, and the lists tell the fill", async () => {
+Deno.test("a restarted platform: a new token and session, one trade login, and the lists show the fill", async () => {
   const { core, clock } = startCore();
   let platform = await openPlatformAgain(core);
   try {
@@ -148,7 +148,7 @@ Deno.test("a write that is the first thing after a restart is reported over the 
   }
 });
 
-Deno.test("a platform that comes back with other keys is refused with a typed error, and not stormed", async () => {
+Deno.test("a platform that restarts with other keys causes a typed error, and few attempts", async () => {
   let platform = await openPlatformAgain(startCore(7).core);
   try {
     await using client = await connectDirect(platform.info, {}, { retry: { attempts: 1 } });

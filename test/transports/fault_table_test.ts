@@ -4,19 +4,19 @@
  * under the same fault with the other outcome, or the state of the process that was stopped.
  *
  * F01 response cut after the order was accepted
- * - all: conformance/limits_test.ts "a connection that breaks: a read gets through, a write is of unknown outcome"
+ * - all: conformance/limits_test.ts "a broken connection: a read is retried and succeeds, a write has an unknown outcome"
  * - gateway: client/faults_test.ts "reset-after: an answer cut at every byte never passes for a whole one"
  * - direct: transports/direct_link_test.ts "an answer cut after any number of bytes leaves one order, and an unknown outcome"
  *
  * F02 response after the timeout, or for an older request
- * - all: conformance/limits_test.ts "timeout: a late answer reaches nobody else"
+ * - all: conformance/limits_test.ts "timeout: no other call gets a late answer"
  * - gateway: transports/gateway_test.ts "a slow answer reaches its own call when many are under way"
  * - direct: transports/direct_link_test.ts "a late answer reaches the call that asked, and no other one"
  *
  * F03 reset after k bytes of the request
  * - memory: none: a call is one function call, which cannot be cut
- * - gateway: transports/fault_request_test.ts "a request that is cut after any number of bytes stands nowhere, and is sent once"
- * - gateway: transports/gateway_test.ts "a write on a connection that has been used before is sent once, although fetch would send it again"
+ * - gateway: transports/fault_request_test.ts "a request that is cut after any number of bytes creates no order, and is sent once"
+ * - gateway: transports/gateway_test.ts "a write on a reused connection is sent once, although fetch would send it again"
  * - direct: transports/direct_link_test.ts "a request cut after any number of bytes is never placed twice"
  *
  * F04 streams cut at every byte, single bytes, many frames at once
@@ -28,11 +28,11 @@
  * - direct: transports/direct_push_test.ts "a push stream cut at any byte of a push loses no order without a gap"
  *
  * F05 damaged headers, lengths, signatures, padding, keys
- * - all: conformance/errors_test.ts "an answer that cannot be read: a read says so, a write is of unknown outcome"
- * - gateway: transports/push_test.ts "events() names what is wrong with a header, and connects again"
+ * - all: conformance/errors_test.ts "an unreadable answer: a read throws a ProtocolError, a write has an unknown outcome"
+ * - gateway: transports/push_test.ts "events() reports the fault of a header, and reconnects"
  * - gateway: client/faults_test.ts "huge-body: an answer above the limit is refused, announced or chunked"
  * - direct: transports/direct_link_test.ts "a damaged answer ends the connection with a typed error"
- * - direct: transports/fault_restart_test.ts "a platform that comes back with other keys is refused with a typed error, and not stormed"
+ * - direct: transports/fault_restart_test.ts "a platform that restarts with other keys causes a typed error, and few attempts"
  *
  * F06 killed between intent and answer
  * - memory: none: a journal of intents is not a transport's; the day book's own is in day_book/kill_test.ts
@@ -40,11 +40,11 @@
  * - direct: transports/direct_lease_test.ts "takeLease() takes over from a process that was killed"
  *
  * F07 a torn record, an error of fsync, a full disk
- * - memory: none: the ledger of the runner is the same over each way
+ * - memory: none: the store of the runner is the same over each way
  * - gateway: runner/fault_store_test.ts "F07: a journal that is cut anywhere after a kill in a write either knows the write or is refused"
  * - gateway: runner/fault_store_test.ts "F07: a write is not sent when the mark cannot be synced"
- * - gateway: runner/fault_store_test.ts "F07: with a full disk no write is sent, reads of the ledger work, and nothing complete is lost"
- * - direct: none: as above, the ledger knows no transport
+ * - gateway: runner/fault_store_test.ts "F07: with a full disk no write is sent, reads of the store work, and nothing complete is lost"
+ * - direct: none: as above, the store knows no transport
  *
  * F08 to F12 are about orders whose outcome is unknown. What is shown here is that the lists which the error names tell
  * the outcome, and that nothing is sent again. Matching an intent to its orders by itself comes with the order desk.
@@ -59,41 +59,41 @@
  *
  * F10 an amendment that is lost and leaves the old and the new order
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
- * - gateway: steps/lost_cancels_test.ts "an amendment that is lost and leaves two orders: both are seen, and a cancellation means both"
+ * - gateway: recipes/lost_cancels_test.ts "an amendment that is lost and leaves two orders: both are seen, and a cancellation means both"
  * - direct: none: as above, the step knows no transport
  *
  * F11 a cancellation that races a fill, or comes for an order that is over
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
- * - gateway: steps/lost_cancels_test.ts "a cancellation that comes after the fill: the list says so, and it is asked for once"
- * - gateway: steps/lost_cancels_test.ts "a cancellation whose answer is lost stays unknown while no list says that the order is over"
+ * - gateway: recipes/lost_cancels_test.ts "a cancellation that comes after the fill: the list says so, and it is asked for once"
+ * - gateway: recipes/lost_cancels_test.ts "a cancellation whose answer is lost stays unknown while no list says that the order is over"
  * - direct: none: as above, the step knows no transport
  *
  * F12 a batch cancel that times out with 60 of 100 done
  * - memory: none: what the step does is the same over each way, and is shown over the gateway
- * - gateway: steps/lost_cancels_test.ts "a batch cancel that times out with 60 of 100 done: what is left is asked for, and no more"
- * - gateway: transports/outcome_test.ts "a batch cancel leaves open what its answer does not mention"
+ * - gateway: recipes/lost_cancels_test.ts "a batch cancel that times out with 60 of 100 done: what is left is asked for, and no more"
+ * - gateway: transports/outcome_test.ts "a batch cancel leaves unresolved what its answer does not mention"
  * - direct: none: the message of the batch cancel is not published
  *
  * F13 login lost in a batch, a page walk, a login, under 100 callers
- * - all: conformance/login_test.ts "a lost login under 100 reads: all are answered, after one login"
- * - all: conformance/login_test.ts "a lost login in the middle of a page walk: every row comes once"
- * - all: conformance/login_test.ts "a login that is lost while it is being made is reported, without a loop"
- * - all: conformance/login_test.ts "a write that meets a lost login is reported and not repeated"
- * - direct: transports/direct_session_test.ts "one login serves 100 calls whose token runs out in the middle"
+ * - all: conformance/login_test.ts "a lost login during 100 reads: all are answered after one new login"
+ * - all: conformance/login_test.ts "a lost login while reading pages: every row is returned once"
+ * - all: conformance/login_test.ts "a login that is lost during the login call throws an error, without a loop"
+ * - all: conformance/login_test.ts "a write with a lost login fails and is not repeated"
+ * - direct: transports/direct_session_test.ts "one login serves 100 calls whose token expires in the middle"
  *
  * F14 displaced login, second connection, trade login gone while the token is good
- * - all: conformance/login_test.ts "a displaced login is reported and not fought over"
+ * - all: conformance/login_test.ts "a login taken over throws a DisplacedError, and the client does not log in again"
  * - direct: transports/direct_session_test.ts "a displaced login is never fought over"
- * - direct: transports/direct_session_test.ts "a trade connection that another one takes the place of is given up"
- * - direct: transports/direct_session_test.ts "a trade login that has run out is made again without a new token"
+ * - direct: transports/direct_session_test.ts "a trade connection that another program has taken over is not reopened"
+ * - direct: transports/direct_session_test.ts "an expired trade login is renewed without a new token"
  * - direct: transports/direct_lease_test.ts "a second client of the account is stopped before it takes the connection away"
  *
  * F15 half-open: the far end stands still with its sockets open
- * - memory: none: there is no far end; a door that never answers is conformance/limits_test.ts's timeout
- * - gateway: transports/fault_half_open_test.ts "a gateway that is stopped: a read times out, a write is of unknown outcome and stands at most once"
+ * - memory: none: there is no far end; an endpoint that never answers is conformance/limits_test.ts's timeout
+ * - gateway: transports/fault_half_open_test.ts "a stopped gateway: a read times out, a write has an unknown outcome and exists at most once"
  * - gateway: transports/fault_half_open_test.ts "a push port that is stopped is noticed by its silence, where a limit is set"
  * - gateway: client/silent_push_test.ts "connect() replaces a silent push connection, says from when to when, and orders come again"
- * - direct: transports/fault_half_open_test.ts "a platform that is stopped: a write is refused by the probe, sent by nobody, and the link is made anew"
+ * - direct: transports/fault_half_open_test.ts "a stopped platform: the probe rejects a write before it is sent, and the link is opened again"
  * - direct: transports/fault_half_open_test.ts "a platform that is stopped under an idle link is noticed after three silent intervals"
  *
  * F16 event loop blocked for three intervals
@@ -103,35 +103,35 @@
  * - direct: transports/fault_half_open_test.ts "an event loop that is blocked for longer than the platform waits: a clean new beginning"
  *
  * F17 the far end restarts
- * - memory: none: a door has no process; a line that ends is conformance/pushes_test.ts's cut stream
- * - gateway: transports/fault_restart_test.ts "a gateway that restarts: one login, a gap, subscriptions again, and the lists tell the fill"
+ * - memory: none: an endpoint has no process; a line that ends is conformance/pushes_test.ts's cut stream
+ * - gateway: transports/fault_restart_test.ts "a restarted gateway: one login, a gap, restored subscriptions, and the lists show the fill"
  * - gateway: transports/fault_restart_test.ts "a write that is the first thing after a restart is reported over the gateway, and not repeated"
- * - direct: transports/fault_restart_test.ts "a platform that restarts: a new token and session, one trade login, and the lists tell the fill"
+ * - direct: transports/fault_restart_test.ts "a restarted platform: a new token and session, one trade login, and the lists show the fill"
  *
  * F18 one fill withheld while everything else goes on. No transport can notice it, as pushes bear no numbers: what
  * the toolkit offers today is the lists, which whoever keeps books has to ask now and then.
- * - all: conformance/pushes_test.ts "one fill that is withheld, with nothing else amiss, is in the lists"
+ * - all: conformance/pushes_test.ts "a fill whose push was withheld is in the lists"
  *
  * F19 pushes twice, in another order, before the answer
- * - all: conformance/pushes_test.ts "pushes that come twice or in another order change nothing at the broker"
+ * - all: conformance/pushes_test.ts "repeated or reordered pushes change nothing at the broker"
  * - all: conformance/pushes_test.ts "a push may come before the answer to its order, with the number that the answer gives"
  *
  * F20 pages: rows come in, a page is missing, cut short or repeated, cursors run wrong, midnight passes
  * - all: conformance/paging_test.ts "a list is read whole from short pages, and not taken for whole with a page missing"
  * - all: conformance/paging_test.ts "a list that grows at its beginning gives each row once"
- * - all: conformance/paging_test.ts "a cursor that repeats, runs backwards or is missing ends the walk"
- * - all: conformance/paging_test.ts "a page that is refused as busy is asked for again, each row once"
- * - gateway: client/paging_test.ts "a list that begins anew at midnight while it is read is noticed"
- * - gateway: client/paging_test.ts "rows that come in at the beginning of a list are noticed, and twins are not taken for them"
- * - gateway: client/paging_test.ts "pages that alternate are noticed at the third one, by cursor and by number"
- * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls no list of today whole that changed its day between two pages"
- * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls no list of today whole that is emptied while it is read"
+ * - all: conformance/paging_test.ts "a repeated, decreasing or missing cursor ends the reading with an error"
+ * - all: conformance/paging_test.ts "a page that is rejected as busy is requested again, and each row is returned once"
+ * - gateway: client/paging_test.ts "a list that starts again at midnight during the reading is detected"
+ * - gateway: client/paging_test.ts "rows added at the start of a list are detected, and identical rows are not mistaken for them"
+ * - gateway: client/paging_test.ts "alternating pages are detected at the third one, by cursor and by number"
+ * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls today's list incomplete if its day changed between two pages"
+ * - gateway: day_book/whole_lists_test.ts "exportDayBook() calls today's list incomplete if it is emptied during the reading"
  *
  * F23 killed between the sells and the buys of a rebalance. Planning the legs anew that were not sent comes with the
  * order desk.
  * - memory: none: the runner takes a run over in the same way over each transport
  * - gateway: runner/fault_store_test.ts "F23: killed between sells and buys, a run sends neither again, says so, and the next day is whole"
- * - direct: none: as above, the ledger knows no transport
+ * - direct: none: as above, the store knows no transport
  *
  * F25 the day book before clearing, after it, again, and with two identical lines
  * - memory: day_book/transports_test.ts "exportDayBook() writes the same bytes of a provisional day over every transport"
@@ -140,14 +140,14 @@
  * - direct: day_book/transports_test.ts "exportDayBook() writes the same bytes of final days over every transport"
  *
  * F27 the broker is busy, or answers 503, with twenty callers
- * - all: conformance/load_test.ts "an order is answered while twenty slow reads are under way"
+ * - all: conformance/load_test.ts "an order is answered while twenty slow reads are in progress"
  * - all: conformance/load_test.ts "twenty readers of a busy broker try three times each, and an order among them is sent once"
  * - gateway: conformance/load_test.ts "twenty readers of a gateway that answers 503 try three times each, and get through afterwards"
  *
  * F29 a reader that stops while quotes and orders come
  * - all: conformance/load_test.ts "a reader that stops loses no order, and finds the newest quotes behind those that waited"
  * - gateway: transports/push_test.ts "a stopped reader loses no order, and the newest quotes, in flat memory"
- * - gateway: transports/push_test.ts "a quick reader gets every quote, however fast they come"
+ * - gateway: transports/push_test.ts "a fast reader gets every quote, however fast they arrive"
  *
  * F30 a notebook's kernel that is killed while it watches and trades. Which intents were under way comes with the order
  * desk; until then the lists that an error names tell.

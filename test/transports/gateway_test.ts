@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import {
+  BrokerError,
   BusyError,
   type Client,
   connect,
@@ -134,20 +135,55 @@ Deno.test("a write whose answer is lost is sent once and has an unknown outcome;
   }
 });
 
-Deno.test("a write on a connection that has been used before is sent once, although fetch would send it again", async () => {
-  const react = (_: Arrived, index: number): Reaction => index === 0 ? ok({ enableBalance: "5" }) : "hang-up";
-  await withClient(react, async (client, arrived) => {
+Deno.test("a write on a reused connection is sent once, although fetch would send it again", async () => {
+  const reactAfter = (answers: number) => (_: Arrived, index: number): Reaction =>
+    index < answers ? ok({ enableBalance: "5" }) : "hang-up";
+  await withClient(reactAfter(2), async (client, arrived) => {
     await client.account.funds({ market: "hk" });
+    await client.account.funds({ market: "hk" }); // leaves a connection in the pool
     await assertRejects(() => client.orders.place(order), OutcomeUnknownError);
-    assertEquals(arrived.length, 2);
+    assertEquals(arrived.length, 3);
   });
   // The control: the runtime repeats such a request by itself, which is why writes do not go through it.
-  await using end = farEnd(react);
+  await using end = farEnd(reactAfter(1));
   const post = () =>
     fetch(`${end.url}/trade/TradeEntrust`, { method: "POST", body: "{}" }).then((answer) => answer.text());
   await post();
   await assertRejects(post, TypeError);
   assertEquals(end.arrived.length, 3);
+});
+
+Deno.test("the first read has its own connection, later reads use the pool, and both fail the same way", async () => {
+  const body = JSON.stringify({ ok: true, err: "", data: { note: "x".repeat(5_000) } });
+  const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  const reactions: [reaction: Reaction, code: string][] = [
+    [json(body), "too-large"],
+    [{ send: `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}` }, "too-large"],
+    [{ send: "HTTP/1.1 307 Moved\r\nlocation: /other\r\ncontent-length: 0\r\n\r\n" }, "http-307"],
+    [json("<html>"), "not-json"],
+    [refused("1011 busy"), "1011"],
+    ["hang-up", "connection-lost"],
+    ["silence", "timeout"],
+  ];
+  for (const [reaction, code] of reactions) {
+    for (const reads of [0, 1]) {
+      await using end = farEnd((_, index) => index < reads ? ok({ enableBalance: "5" }) : reaction);
+      await using client = await connect({
+        gateway: { url: end.url, maxAnswerBytes: 1_000 },
+        retry: { attempts: 1 },
+      });
+      const read = (options = {}) => client.call(account.funds, { market: "hk" }, options);
+      if (reads === 1) assertEquals((await read()).available, "5");
+      const error = await assertRejects(
+        () => read(reaction === "silence" ? { timeoutMs: 40 } : {}),
+        BrokerError,
+      );
+      assertEquals([error.code, reads], [code, reads]);
+      const isAlone = end.arrived.map(({ head }) => /^connection: close$/im.test(head));
+      // The runtime may send a read again when its connection breaks.
+      assertEquals(isAlone, isAlone.map((_, index) => index === 0));
+    }
+  }
 });
 
 Deno.test("a read succeeds on a later try", async () => {
@@ -196,7 +232,7 @@ Deno.test("an aborted read rejects with the reason; an aborted write has an unkn
   });
 });
 
-Deno.test("a refused connection is not delivered, for writes too", async () => {
+Deno.test("a refused connection means that nothing was delivered, also for writes", async () => {
   const { port, ...end } = farEnd(() => "hang-up");
   await end[Symbol.asyncDispose]();
   await using client = await connect({ gateway: `http://127.0.0.1:${port}`, retry: { waitMs: 1 } });
@@ -208,7 +244,7 @@ Deno.test("a refused connection is not delivered, for writes too", async () => {
   assertEquals(error.code, "not-connected");
 });
 
-Deno.test("a refusal keeps the broker's code and text, and picks the class", async () => {
+Deno.test("a rejection keeps the broker's code and text, which decide its class", async () => {
   const refusals: [string, typeof RejectedError, string | undefined][] = [
     ["1006 not authorised", RejectedError, "1006"],
     ["20033", LoginExpiredError, "20033"],
@@ -344,14 +380,14 @@ Deno.test("raw() sends what the catalogue does not know once, as a write", async
   });
 });
 
-Deno.test("an operation of the socket alone is refused with the reason", async () => {
+Deno.test("an operation that only the socket has is rejected with the reason", async () => {
   await withClient(() => ok({}), async (client, arrived) => {
     await assertRejects(() => client.account.keepLogin(), UnmappedError, "over the gateway");
     assertEquals(arrived.length, 0);
   });
 });
 
-Deno.test("addresses that cannot be read are refused at once", () => {
+Deno.test("unreadable addresses are rejected at once", () => {
   assertThrows(() => gateway({ url: "127.0.0.1:11111" }), TypeError, "http://127.0.0.1:11111");
   assertThrows(
     () => gateway({ url: "http://127.0.0.1:11111", push: "nowhere" }),

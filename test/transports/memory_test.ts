@@ -1,4 +1,4 @@
-/** What a door in memory is handed, and what becomes of what it answers; the rest is the conformance suite's. */
+/** What an endpoint in memory is handed, and what becomes of what it answers; the rest is the conformance suite's. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
   OutcomeUnknownError,
@@ -8,7 +8,12 @@ import {
   UnmappedError,
 } from "../../mod.ts";
 import { createClient } from "../../lib/client/client.ts";
-import { memory, type MemoryDoor, type MemoryLine, type MemoryOptions } from "../../lib/transports/memory.ts";
+import {
+  memory,
+  type MemoryEndpoint,
+  type MemoryLine,
+  type MemoryOptions,
+} from "../../lib/transports/memory.ts";
 import { isConnected, until } from "../conformance/house.ts";
 
 const order = {
@@ -20,10 +25,10 @@ const order = {
   orderType: "limit",
 } as const;
 const ok = (data: unknown) => ({ ok: true, err: "", data });
-const clientOf = (door: MemoryDoor, options: MemoryOptions = {}) =>
-  createClient(memory(door, options), { retry: { attempts: 2, waitMs: 1 } });
+const clientOf = (endpoint: MemoryEndpoint, options: MemoryOptions = {}) =>
+  createClient(memory(endpoint, options), { retry: { attempts: 2, waitMs: 1 } });
 
-Deno.test("memory() hands the door a path and parameters in the broker's spelling", async () => {
+Deno.test("memory() hands the endpoint a path and parameters in the broker's spelling", async () => {
   const calls: unknown[] = [];
   await using client = clientOf((path, params, { timeoutMs, signal }) => {
     calls.push({ path, params, timeoutMs, aborted: signal.aborted });
@@ -61,9 +66,9 @@ Deno.test("memory() keeps every digit of an answer that is text", async () => {
   assertEquals((await client.account.funds({ market: "hk" })).totalAssets, "12345678901234567890.123456789");
 });
 
-Deno.test("memory() tells a call that was not taken from one that may have been", async () => {
-  const refuse: MemoryDoor = () => {
-    throw new TransportError("Cannot go in: the door is locked");
+Deno.test("memory() distinguishes a call that was not executed from one that may have been", async () => {
+  const refuse: MemoryEndpoint = () => {
+    throw new TransportError("Cannot go in: the endpoint is locked");
   };
   await using locked = clientOf(refuse);
   const unsent = await assertRejects(() => locked.orders.place(order), TransportError);
@@ -77,7 +82,7 @@ Deno.test("memory() tells a call that was not taken from one that may have been"
   assertEquals(open.code, "connection-lost");
 });
 
-Deno.test("memory() reads refusals and answers that do not fit as the gateway transport does", async () => {
+Deno.test("memory() handles rejections and invalid answers like the gateway transport", async () => {
   const answers: Record<string, [text: unknown, kind: new (...args: never[]) => Error]> = {
     refusal: [{ ok: false, err: "1016 no such thing", data: null }, RejectedError],
     html: ["<html>", ProtocolError],
@@ -85,14 +90,14 @@ Deno.test("memory() reads refusals and answers that do not fit as the gateway tr
     shape: [{ ok: true, err: "", data: { data: 7 } }, ProtocolError],
   };
   for (const [name, [answer, kind]] of Object.entries(answers)) {
-    // The door answers what no type allows, as a far end may.
+    // The endpoint answers what no type allows, as a far end may.
     await using client = clientOf(() => answer as string);
     const thrown = await client.orders.today({ market: "hk" }).toArray().catch((error: unknown) => error);
     assert(thrown instanceof kind, `${name}: ${thrown}`);
   }
 });
 
-Deno.test("memory() tells the door when nobody waits any more", async () => {
+Deno.test("memory() aborts the endpoint's signal when nobody waits any more", async () => {
   const aborted = Promise.withResolvers<void>();
   await using client = clientOf((_path, _params, { signal }) => {
     signal.addEventListener("abort", () => aborted.resolve());
@@ -102,7 +107,7 @@ Deno.test("memory() tells the door when nobody waits any more", async () => {
   await aborted.promise;
 });
 
-Deno.test("memory() has pushes where it is given some, and says so where not", async () => {
+Deno.test("memory() has pushes if a source is given, and otherwise reports that there are none", async () => {
   await using without = clientOf(() => ok({}));
   await assertRejects(() => until(without.watch(), () => false), UnmappedError, "no pushes");
 

@@ -15,7 +15,7 @@ import { operations } from "../../lib/operations/mod.ts";
 import type { AnyOperation } from "../../lib/operations/operation.ts";
 import { provingLists } from "../../lib/operations/proof.ts";
 import { memory } from "../../lib/transports/memory.ts";
-import { adviceFor } from "../../tasks/commands/report.ts";
+import { adviceFor } from "../../tasks/terminal/error_report.ts";
 import { farEnd, json, ok, type Reaction, refused } from "../support/far_end.ts";
 import { directFarEnd } from "./direct_far_end.ts";
 
@@ -39,7 +39,7 @@ async function endsAt(reaction: Reaction): Promise<[write: BrokerError, read: Br
   return [write, await assertRejects(() => client.account.funds({ market: "hk" }), BrokerError), writes];
 }
 
-Deno.test("what a gateway says without a known code leaves a write open, and refuses a read", async () => {
+Deno.test("a rejection without a known code leaves a write's outcome unknown, and rejects a read", async () => {
   const texts = [
     "request timeout",
     "请求超时",
@@ -84,7 +84,7 @@ Deno.test("what a gateway says without a known code leaves a write open, and ref
   }
 });
 
-Deno.test("an error beside ok: true leaves a write open and fails a read; words of success are none", async () => {
+Deno.test("an error next to ok: true leaves a write's outcome unknown and fails a read; words of success are not errors", async () => {
   const end = (err: unknown, data: unknown) => json(JSON.stringify({ ok: true, err, data }));
   for (const err of ["1017 request timeout", "partial result", "系统错误", 500, { code: 1 }]) {
     const [write, read, writes] = await endsAt(end(err, { data: "7", assetBalance: "1.00" }));
@@ -103,7 +103,7 @@ Deno.test("an error beside ok: true leaves a write open and fails a read; words 
   }
 });
 
-Deno.test("the codes that refuse a write are these", () => {
+Deno.test("these codes reject a write", () => {
   const refusing = ResponseCode.entries.filter(({ name }) => codeMeanings[name].write === "refused");
   assertEquals(
     refusing.map(({ code }) => code).sort(),
@@ -111,7 +111,7 @@ Deno.test("the codes that refuse a write are these", () => {
   );
 });
 
-Deno.test("each listed code refuses a write or leaves it open as the table says, over each transport", async () => {
+Deno.test("each listed code rejects a write or leaves its outcome unknown as in the table, over each transport", async () => {
   for (const { code, name } of ResponseCode.entries) {
     if (name === "success") continue;
     const isRefusal = codeMeanings[name].write === "refused";
@@ -142,7 +142,7 @@ Deno.test("each listed code refuses a write or leaves it open as the table says,
   }
 });
 
-Deno.test("an unlisted code leaves a write open on the socket, as a system exception and as a refusal", async () => {
+Deno.test("an unlisted code leaves a write's outcome unknown on the socket, as a system exception and as a rejection", async () => {
   for (
     const [type, code, text] of [[999, "7777", "new"], [undefined, "7777", "new"], [999, "", ""]] as const
   ) {
@@ -154,7 +154,7 @@ Deno.test("an unlisted code leaves a write open on the socket, as a system excep
   }
 });
 
-Deno.test("a listed code with another text than its own refuses no write, and the read after it", async () => {
+Deno.test("a listed code with another text than its own does not reject a write, but rejects a read", async () => {
   for (const { code, name } of ResponseCode.entries) {
     if (name === "success") continue;
     for (const err of [`${code} some text`, `${code}: some text`, `${code} ${textsOfCode(name).at(-1)}s`]) {
@@ -176,7 +176,7 @@ Deno.test("a listed code with another text than its own refuses no write, and th
   }
 });
 
-Deno.test("an HTTP status refuses no write; a known code within it does", async () => {
+Deno.test("an HTTP status does not reject a write; a known code in its body does", async () => {
   const empty = '{"ok":false,"err":"no such path","data":null}';
   for (
     const status of [
@@ -207,7 +207,7 @@ Deno.test("an HTTP status refuses no write; a known code within it does", async 
   assert(write instanceof OutcomeUnknownError && read instanceof TransportError);
 });
 
-Deno.test("a refusal that carries an order number contradicts itself, and leaves a write open", async () => {
+Deno.test("a rejection with an order number contradicts itself, and leaves a write's outcome unknown", async () => {
   for (const data of ['{"data":"12345"}', '"12345"', '{"orders":[{"entrustId":"1"}]}']) {
     const [write] = await endsAt(json(`{"ok":false,"err":"1016 invalid parameter","data":${data}}`));
     assert(write instanceof OutcomeUnknownError, data);
@@ -227,7 +227,7 @@ Deno.test("a refusal that carries an order number contradicts itself, and leaves
   }
 });
 
-Deno.test("the documented text of a closed market refuses a write, with and without a code", async () => {
+Deno.test("the documented text of a closed market rejects a write, with and without a code", async () => {
   const said = "current time does not allow entrust";
   for (const text of [said, `1008 ${said}`, `${said}.`, "Current time does not allow entrust"]) {
     assert((await endsAt(refused(text)))[0] instanceof MarketClosedError, text);
@@ -308,38 +308,38 @@ function listsBut(lists: string[]): AnyOperation[] {
   );
 }
 
-Deno.test("a batch cancel leaves open what its answer does not mention", async () => {
+Deno.test("a batch cancel leaves unresolved what its answer does not mention", async () => {
   const cancel = async (data: unknown) => {
     await using end = farEnd(() => ok(data));
     await using client = await connect({ gateway: end.url, retry });
     return await client.orders.cancelMany({ market: "hk", orderIds: ["1", "2", "3"] });
   };
   for (const data of [null, {}]) {
-    const nothing = await assertRejects(() => cancel(data), OutcomeUnknownError, "cannot be read");
+    const nothing = await assertRejects(() => cancel(data), OutcomeUnknownError, "the answer is unreadable");
     assertEquals(nothing.lists, ["orders.today", "fills.today"]);
   }
   for (const data of [{ successEntrustId: [], failCancelEntrust: [] }, { successEntrustId: ["9"] }]) {
-    const error = await assertRejects(() => cancel(data), OutcomeUnknownError, "what became of 1, 2, 3");
+    const error = await assertRejects(() => cancel(data), OutcomeUnknownError, "the outcome of 1, 2, 3");
     assertEquals([error.code, error.lists], ["not-mentioned", ["orders.today", "fills.today"]]);
   }
   const failed = [{ failEntrustId: "2", remark: "filled" }];
   await assertRejects(
     () => cancel({ successEntrustId: ["1"], failCancelEntrust: failed }),
     OutcomeUnknownError,
-    "what became of 3;",
+    "the outcome of 3;",
   );
   // An id that is in both lists is as open as one that is in none.
   const both = {
     successEntrustId: ["1", "2"],
     failCancelEntrust: [{ failEntrustId: "2", remark: "filled" }, { failEntrustId: "3" }],
   };
-  await assertRejects(() => cancel(both), OutcomeUnknownError, "what became of 2;");
+  await assertRejects(() => cancel(both), OutcomeUnknownError, "the outcome of 2;");
   await using end = farEnd(() => ok(both));
   await using client = await connect({ gateway: end.url, retry });
   await assertRejects(
     () => client.orders.cancelAll({ market: "hk" }),
     OutcomeUnknownError,
-    "what became of 2;",
+    "the outcome of 2;",
   );
   // The control: each is mentioned, as cancelled or as failed.
   const answer = await cancel({ successEntrustId: ["1", "3"], failCancelEntrust: failed });
@@ -388,7 +388,7 @@ Deno.test("an answer that cannot be read leaves a write open whatever the readin
   assertEquals(await client.orders.place(ORDER), { orderId: "77" });
 });
 
-Deno.test("an answer that names no order, or another one, leaves a write open", async () => {
+Deno.test("an answer without the order, or with another one, leaves a write's outcome unknown", async () => {
   const write = async (act: (client: Client) => Promise<unknown>, data: unknown) => {
     await using end = farEnd(() => ok({ data }));
     await using client = await connect({ gateway: end.url, retry });
@@ -404,7 +404,7 @@ Deno.test("an answer that names no order, or another one, leaves a write open", 
     (client) => client.algo.cancel({ orderId: "7", market: "hk" }),
   ];
   for (const cancel of cancels) {
-    await assertRejects(() => write(cancel, "999"), OutcomeUnknownError, "what became of 7");
+    await assertRejects(() => write(cancel, "999"), OutcomeUnknownError, "the outcome of 7");
     // The control: the order that was meant.
     assertEquals(await write(cancel, "7"), { orderId: "7" });
     assertEquals(await write(cancel, 7), { orderId: "7" });

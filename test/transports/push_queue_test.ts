@@ -1,9 +1,9 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { PushEvent } from "../../lib/operations/pushes.ts";
-import type { TransportEvent } from "../../lib/transports/push_events.ts";
-import { PushQueue } from "../../lib/transports/push_queue.ts";
-import { backoffMs } from "../../lib/transports/push_waits.ts";
-import { seeded } from "../wire/vectors.ts";
+import type { TransportEvent } from "../../lib/transports/push/events.ts";
+import { PushQueue } from "../../lib/transports/push/queue.ts";
+import { backoffMs } from "../../lib/transports/push/reconnect.ts";
+import { randomFrom } from "../../lib/time.ts";
 
 type Of<Type extends PushEvent["type"]> = Extract<PushEvent, { type: Type }>;
 
@@ -39,7 +39,7 @@ Deno.test("PushQueue gives every event in order while few wait", async () => {
   assertEquals(await rest(queue), events);
 });
 
-Deno.test("PushQueue puts a newer value in the place of the newest older one when many wait", async () => {
+Deno.test("PushQueue replaces the newest older value by a newer one when many wait", async () => {
   const queue = new PushQueue({ conflateAbove: 3 });
   for (
     const event of [quote("A", 1), quote("A", 2), quote("B", 3), quote("A", 4), quote("B", 5), quote("C", 6)]
@@ -56,7 +56,7 @@ Deno.test("PushQueue puts a newer value in the place of the newest older one whe
   ]);
 });
 
-Deno.test("PushQueue gives every value again once few wait, and none out of order", async () => {
+Deno.test("PushQueue delivers every value again once few wait, and none out of order", async () => {
   const queue = new PushQueue({ conflateAbove: 3 });
   for (const event of [quote("X", 1), quote("A", 2), quote("B", 3), quote("A", 4)]) queue.push(event);
   for (let read = 0; read < 2; read++) await queue.next();
@@ -116,7 +116,7 @@ Deno.test("PushQueue starts a new count of dropped ticks once the last was read"
 
 Deno.test("PushQueue never shows an older value after a newer one, and loses no order", async () => {
   const seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
-  const random = seeded(seed);
+  const random = randomFrom(seed);
   const queue = new PushQueue({ conflateAbove: 5, maxTicks: 1 });
   const newest = new Map<string, number>();
   const given = { order: 0, quote: 0, tick: 0 };
@@ -154,7 +154,7 @@ Deno.test("PushQueue never shows an older value after a newer one, and loses no 
   assert(taken.conflated > 100 && taken.dropped > 100, `seed ${seed}`);
 });
 
-Deno.test("PushQueue hands an event to whoever waits, in the order of the waiting", async () => {
+Deno.test("PushQueue passes events to waiting readers in the order in which they wait", async () => {
   const queue = new PushQueue();
   const waiting = [queue.next(), queue.next(), queue.next()];
   queue.push(order(1));
@@ -167,7 +167,7 @@ Deno.test("PushQueue hands an event to whoever waits, in the order of the waitin
   ]);
 });
 
-Deno.test("PushQueue gives its error once, after what waits", async () => {
+Deno.test("PushQueue throws its error once, after the waiting events", async () => {
   const queue = new PushQueue();
   queue.push(order(1));
   queue.end(new TypeError("gone"));
@@ -177,7 +177,7 @@ Deno.test("PushQueue gives its error once, after what waits", async () => {
   assertEquals(await queue.next(), { value: undefined, done: true });
 });
 
-Deno.test("PushQueue tells its owner when the reader leaves, and forgets what waited", async () => {
+Deno.test("PushQueue notifies its owner when the reader leaves, and discards the waiting events", async () => {
   let left = 0;
   const queue = new PushQueue({}, () => left++);
   queue.push(order(1));

@@ -1,8 +1,11 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { ProtocolError, TransportError } from "../../lib/errors.ts";
-import { openPushStream, type PushStream, type PushStreamOptions } from "../../lib/transports/push.ts";
-import type { ConnectionEvent, GapEvent, TransportEvent } from "../../lib/transports/push_events.ts";
+import { openPushStream, type PushStream, type PushStreamOptions } from "../../lib/transports/push/stream.ts";
+import { hashOf, PushGuard } from "../../lib/transports/push/reader.ts";
+import type { ConnectionEvent, GapEvent, TransportEvent } from "../../lib/transports/push/events.ts";
+import { loadEnvelopes } from "../../lib/wire/envelope.ts";
 import { encodeFrame } from "../../lib/wire/framing.ts";
+import { HEADER_LENGTH } from "../../lib/wire/header.ts";
 import {
   type FarConnection,
   orderPush,
@@ -32,6 +35,7 @@ function open(port: number, options: Partial<PushStreamOptions> = {}): PushStrea
     port,
     now: counter(),
     random: () => 0.5,
+    aheadOf: () => NOW - 1000,
     reconnect: quick,
     ...options,
   });
@@ -212,12 +216,13 @@ Deno.test("events() reads every order number of the broker as an order, 0 includ
   const events = stream.events();
   const far = await farEnd.next();
   for (const type of [0, 1, 2]) {
-    await far.send(push(type, "TradeStockDeliverNotify", { stockCode: "HSI2512", entrustNo: `${type}` }));
+    const order = { fundAccount: "88001", stockCode: "HSI2512", entrustNo: `${type}` };
+    await far.send(push(type, "TradeStockDeliverNotify", order));
   }
   assertEquals(brief(await until(events, isOrder("2"))), ["connected", "0", "1", "2"]);
 });
 
-Deno.test("events() reports what it cannot tell or read, and reads on", async () => {
+Deno.test("events() reports unknown and unreadable pushes, and continues", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);
   const events = stream.events();
@@ -227,7 +232,7 @@ Deno.test("events() reports what it cannot tell or read, and reads on", async ()
     // The number of an order with the payload of a quote: neither is believed.
     push(1, "BasicQotNotify", {}),
     pushFrame(1, "TradeStockDeliverNotify", new Uint8Array([0x0a, 0x7f])),
-    push(1, "TradeStockDeliverNotify", { entrustNo: "5" }),
+    push(1, "TradeStockDeliverNotify", { fundAccount: "88001", entrustNo: "5" }),
     orderPush("6"),
   );
   const [, ...seen] = await until(events, isOrder("6"));
@@ -252,7 +257,7 @@ Deno.test("events() passes over frames that are no push", async () => {
   await using stream = open(farEnd.port);
   const events = stream.events();
   const far = await farEnd.next();
-  const body = orderPush("1").slice(151);
+  const body = orderPush("1").slice(HEADER_LENGTH);
   await far.send(
     encodeFrame({ type: "heartbeat" }),
     encodeFrame({ type: "heartbeat" }, new Uint8Array([1, 2, 3])),
@@ -264,7 +269,7 @@ Deno.test("events() passes over frames that are no push", async () => {
   assertEquals(stream.stats.frames, 1);
 });
 
-Deno.test("events() yields the very same push once, and reordered ones as they come", async () => {
+Deno.test("events() yields identical pushes once, and reordered ones as they arrive", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);
   const events = stream.events();
@@ -273,6 +278,33 @@ Deno.test("events() yields the very same push once, and reordered ones as they c
   await far.send(second, first, first, second, orderPush("3"));
   assertEquals(brief(await until(events, isOrder("3"))), ["connected", "2", "1", "3"]);
   assertEquals([stream.stats.frames, stream.stats.orders, stream.stats.repeated], [5, 3, 2]);
+});
+
+Deno.test("events() yields identical quotes once, and one with another time again", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  const quote = quotePush("00700.HK", 5);
+  await far.send(quote, quote, quotePush("00700.HK", 5, NOW + 1), orderPush("1"));
+  assertEquals(brief(await until(events, isOrder("1"))), ["connected", "5", "5", "1"]);
+  assertEquals(stream.stats.repeated, 1);
+});
+
+Deno.test("PushGuard recognizes an order push after 16384 later ones, and forgets the oldest after twice as many", () => {
+  const guard = new PushGuard(() => NOW);
+  const notify = (index: number) => ({
+    type: 1,
+    id: "7",
+    time: NOW,
+    payload: { name: "TradeStockDeliverNotify", bytes: new Uint8Array(new Uint32Array([index]).buffer) },
+  });
+  const isRepeated = (index: number) => guard.isRepeated(notify(index), hashOf(notify(index)));
+  const remember = (index: number) => guard.remember(notify(index), hashOf(notify(index)), true);
+  for (let index = 0; index <= 16_384; index++) remember(index);
+  assertEquals([isRepeated(0), isRepeated(16_384)], [true, true]);
+  for (let index = 16_385; index <= 32_768; index++) remember(index);
+  assertEquals([isRepeated(0), isRepeated(16_385)], [false, true]);
 });
 
 /** A push of an order with members of its own. */
@@ -285,7 +317,7 @@ const orderOf = (members: Record<string, string>, at = NOW) =>
     ...members,
   }, at);
 
-Deno.test("events() yields two pushes that differ in anything as two, also with one id", async () => {
+Deno.test("events() yields two pushes with any difference as two, even with the same id", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);
   const events = stream.events();
@@ -301,7 +333,7 @@ Deno.test("events() yields two pushes that differ in anything as two, also with 
   assertEquals(stream.stats.repeated, 0);
 });
 
-Deno.test("events() refuses pushes of another account, counts them, and says to look at the orders", async () => {
+Deno.test("events() rejects pushes for another account, counts them, and says to check the orders", async () => {
   for (const fundAccounts of [undefined, ["88001"]]) {
     await using farEnd = startPushFarEnd();
     await using stream = open(farEnd.port, fundAccounts === undefined ? {} : { fundAccounts });
@@ -328,7 +360,7 @@ Deno.test("events() refuses pushes of another account, counts them, and says to 
   }
 });
 
-Deno.test("events() knows an order push again behind any number of others, and a long one too", async () => {
+Deno.test("events() recognizes an order push after any number of other pushes, even a long one", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { fundAccounts: ["88001"] });
   const events = stream.events();
@@ -347,7 +379,7 @@ Deno.test("events() knows an order push again behind any number of others, and a
   assertEquals([stream.stats.orders, stream.stats.ofOthers, stream.stats.repeated], [3, 40_000, 3]);
 });
 
-Deno.test("events() refuses order pushes without an account where accounts are named", async () => {
+Deno.test("events() rejects order pushes without an account if accounts are configured", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { fundAccounts: ["88001"] });
   const events = stream.events();
@@ -356,7 +388,112 @@ Deno.test("events() refuses order pushes without an account where accounts are n
   assertEquals(brief(await until(events, isOrder("2"))), ["connected", "unknown", "2"]);
 });
 
-Deno.test("events() marks an old push that comes first, where an answer has told the broker's time", async () => {
+Deno.test("events() refuses order pushes without an account, also before any account is known", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  const nameless = (entrustNo: string) => push(1, "TradeStockDeliverNotify", { entrustNo }, NOW);
+  await far.send(nameless("8"), orderOf({}), nameless("9"), orderOf({ fundAccount: "", entrustNo: "7" }));
+  await far.send(orderOf({ entrustNo: "2" }));
+  const seen = await until(events, isOrder("2"));
+  assertEquals(brief(seen), ["connected", "unknown", "1", "unknown", "unknown", "2"]);
+  for (const event of seen) {
+    if (event.type !== "unknown") continue;
+    assertEquals([event.expected, event.error?.code], ["order", "other-account"]);
+    assertStringIncludes(event.error?.message ?? "", "check the orders of your account");
+  }
+  assertEquals(stream.stats.ofOthers, 3);
+});
+
+Deno.test("events() takes no account from a push that cannot be read", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  const damaged = push(1, "TradeStockDeliverNotify", { fundAccount: "99009", entrustNo: "5" }, NOW);
+  await far.send(damaged, orderOf({}));
+  assertEquals(brief(await until(events, isOrder("1"))), ["connected", "unknown", "1"]);
+});
+
+/** Bytes behind a push's body that no definition lists: field 15 with a 1. */
+const UNLISTED = new Uint8Array([0x78, 1]);
+
+Deno.test("events() yields a push once, however its envelope is written", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port);
+  const events = stream.events();
+  const far = await farEnd.next();
+  const body = orderOf({}).slice(HEADER_LENGTH);
+  const again = (...bytes: Uint8Array[]) =>
+    encodeFrame({ type: "push" }, new Uint8Array(bytes.flatMap((each) => [...each])));
+  // The last type counts, so one before it changes nothing.
+  const twice = new Uint8Array([0x08, 2]);
+  await far.send(orderOf({}), again(body, UNLISTED), again(twice, body), again(UNLISTED, body));
+  await far.send(orderOf({ entrustNo: "2" }));
+  assertEquals(brief(await until(events, isOrder("2"))), ["connected", "1", "2"]);
+  assertEquals(stream.stats.repeated, 3);
+});
+
+Deno.test("events() yields two pushes that differ in the id, the type or the message as two", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { fundAccounts: ["88001"] });
+  const events = stream.events();
+  const far = await farEnd.next();
+  const { messages, encodeNotify } = await loadEnvelopes();
+  const name = "TradeStockDeliverNotify";
+  const bytes = messages.encode(name, { fundAccount: "88001", stockCode: "00700.HK", entrustNo: "1" });
+  const first = { type: 1, id: "7", time: NOW, payload: { name, bytes } };
+  const others = [
+    { ...first, id: "8" },
+    { ...first, type: 2 },
+    { ...first, payload: { name: "Other", bytes } },
+    { ...first, payload: undefined },
+  ];
+  // A push of a message that nobody knows must not stand for the one that follows.
+  for (const notify of [...others, first, ...others, first]) {
+    await far.send(encodeFrame({ type: "push" }, encodeNotify(notify)));
+  }
+  await far.send(orderOf({ entrustNo: "2" }));
+  const seen = brief(await until(events, isOrder("2")));
+  assertEquals(seen, ["connected", "1", "1", "unknown", "unknown", "1", "2"]);
+  assertEquals(stream.stats.repeated, 5);
+});
+
+Deno.test("events() marks every push that is far ahead, also behind others that were as far or refused", async () => {
+  const far = NOW + 365 * 86_400_000;
+  for (const told of [0, undefined]) {
+    await using farEnd = startPushFarEnd();
+    await using stream = open(farEnd.port, { now: () => NOW, aheadOf: () => told, fundAccounts: ["88001"] });
+    const events = stream.events();
+    const line = await farEnd.next();
+    await line.send(
+      orderOf({ fundAccount: "99009" }, far),
+      orderOf({}, far),
+      orderOf({ entrustNo: "2" }, far + 1),
+      quotePush("00700.HK", 5, far + 2),
+      orderOf({ entrustNo: "3" }, far + 3),
+      orderOf({ entrustNo: "4" }),
+    );
+    const seen = await until(events, isOrder("4"));
+    const marks = seen.flatMap((event) => event.type === "order" ? [event.offMs] : []);
+    assertEquals(marks, [far - NOW, far - NOW + 1, far - NOW + 3, undefined]);
+  }
+});
+
+Deno.test("events() marks a push that is far ahead behind others that each went a little further", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { now: () => NOW, aheadOf: () => 0 });
+  const events = stream.events();
+  const far = await farEnd.next();
+  const minutes = [4, 8, 12];
+  await far.send(...minutes.map((each) => orderOf({ entrustNo: `${each}` }, NOW + each * 60_000)));
+  const seen = await until(events, isOrder("12"));
+  const marks = seen.flatMap((event) => event.type === "order" ? [event.offMs] : []);
+  assertEquals(marks, [undefined, 480_000, 720_000]);
+});
+
+Deno.test("events() marks an old push that arrives first, if an answer contained the broker's time", async () => {
   await using farEnd = startPushFarEnd();
   const old = NOW - 24 * 3_600_000;
   await using stream = open(farEnd.port, { now: () => NOW, aheadOf: () => 1000 });
@@ -368,6 +505,34 @@ Deno.test("events() marks an old push that comes first, where an answer has told
     -24 * 3_600_000 - 1000,
     undefined,
   ]);
+});
+
+Deno.test("events() marks every push with a wrong time until an answer contains the broker's time, even the first", async () => {
+  await using farEnd = startPushFarEnd();
+  const old = NOW - 24 * 3_600_000;
+  let told: number | undefined = undefined;
+  await using stream = open(farEnd.port, { now: () => NOW, aheadOf: () => told });
+  const events = stream.events();
+  const far = await farEnd.next();
+  await far.send(
+    quotePush("00700.HK", 1, old),
+    orderOf({}, old),
+    orderOf({ entrustNo: "2" }, old + 1000),
+    orderOf({ entrustNo: "3" }),
+  );
+  const seen = await until(events, isOrder("3"));
+  assertEquals(brief(seen), ["connected", "1", "1", "gap", "2", "gap", "3"]);
+  const marks = seen.flatMap((event) => "offMs" in event || event.type === "order" ? [event.offMs] : []);
+  assertEquals(marks, [-86_400_000, -86_400_000, -86_399_000, undefined]);
+  const reasons = seen.flatMap((event) => event.type === "gap" ? [event.reason] : []);
+  const reason =
+    "the time of a push is 1440 minutes behind this machine's clock, and no answer has contained the broker's time";
+  assertEquals(reasons, [reason, reason]);
+  // This machine's clock is an hour fast: the answer counts, and not what was supposed before it.
+  told = -3_600_000;
+  await far.send(orderOf({ entrustNo: "4" }, NOW - 3_600_000), orderOf({ entrustNo: "5" }));
+  const later = await until(events, isOrder("5"));
+  assertEquals(later.flatMap((event) => event.type === "order" ? [event.offMs] : []), [undefined, 3_600_000]);
 });
 
 Deno.test("events() marks a push of another time, and says that pushes may be missing", async () => {
@@ -401,7 +566,7 @@ Deno.test("events() gives each reader every event", async () => {
   assertEquals(stream.stats.readers.length, 1);
 });
 
-Deno.test("events() tells start and end of a gap after the subscriptions are back", async () => {
+Deno.test("events() reports start and end of a gap after the subscriptions are restored", async () => {
   await using farEnd = startPushFarEnd();
   let now = 1_000;
   const steps: string[] = [];
@@ -451,7 +616,7 @@ Deno.test("events() tells start and end of a gap after the subscriptions are bac
   assertEquals(stream.stats.connections, 2);
 });
 
-Deno.test("events() tells one gap of two breaks when the subscriptions were not back in between", async () => {
+Deno.test("events() reports one gap for two breaks if the subscriptions were not restored in between", async () => {
   await using farEnd = startPushFarEnd();
   let now = 1_000;
   let isBack = false;
@@ -495,7 +660,7 @@ Deno.test("events() keeps the connection while subscribing again fails", async (
   assertEquals(failed.length, 2);
 });
 
-Deno.test("events() names what is wrong with a header, and connects again", async () => {
+Deno.test("events() reports the fault of a header, and reconnects", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port);
   const events = stream.events();
@@ -521,7 +686,7 @@ Deno.test("events() treats a damaged envelope as a broken connection", async () 
   assertEquals(lost.error.code, "message-damaged");
 });
 
-Deno.test("events() starts its first gap at the opening when nobody listens at first", async () => {
+Deno.test("events() starts its first gap at the opening if the server is not listening yet", async () => {
   const free = startPushFarEnd();
   const { port } = free;
   await free[Symbol.asyncDispose]();
@@ -561,7 +726,7 @@ Deno.test("events() with reconnect false ends at the first loss", async () => {
   assertEquals(farEnd.accepted, 1);
 });
 
-Deno.test("connect gives up on a connection that does not come about", async () => {
+Deno.test("connect stops waiting for a connection that is not established", async () => {
   await using stream = open(1, {
     connectTimeoutMs: 20,
     reconnect: false,
@@ -620,7 +785,7 @@ Deno.test("bytes that never make a whole frame are no sign of life; a frame in t
   assert(sent < part.length, "it was noticed while bytes came");
 });
 
-Deno.test("close() ends the readers after what they have queued, and leaves nothing open", async () => {
+Deno.test("close() ends the readers after their queued events, and leaves nothing open", async () => {
   await using farEnd = startPushFarEnd();
   const stream = open(farEnd.port);
   const events = stream.events();
@@ -636,7 +801,7 @@ Deno.test("close() ends the readers after what they have queued, and leaves noth
   for await (const event of stream.events()) throw new Error(`a closed stream gave "${event.type}"`);
 });
 
-Deno.test("signal closes the stream, during a pause and before it begins as well", async () => {
+Deno.test("signal closes the stream, also during a pause and before the start", async () => {
   const free = startPushFarEnd();
   await free[Symbol.asyncDispose]();
   const abort = new AbortController();
@@ -649,7 +814,7 @@ Deno.test("signal closes the stream, during a pause and before it begins as well
   assertEquals(brief(await until(never.events(), isState("closed"))), ["closed"]);
 });
 
-Deno.test("close() does not wait for a hook that hangs, and tells it to stop", async () => {
+Deno.test("close() does not wait for a hook that hangs, and aborts it", async () => {
   await using farEnd = startPushFarEnd();
   const called = Promise.withResolvers<AbortSignal>();
   const stream = open(farEnd.port, {
@@ -675,6 +840,19 @@ Deno.test("onGap that throws ends the stream with its error", async () => {
   const events = stream.events();
   (await farEnd.next()).hangUp();
   await assertRejects(() => until(events, () => false), TypeError, "oops");
+});
+
+Deno.test("reconnect.perHour bounds the attempts of a stream that breaks again and again", async () => {
+  await using farEnd = startPushFarEnd();
+  await using stream = open(farEnd.port, { now: () => NOW, reconnect: { minMs: 1, maxMs: 1, perHour: 2 } });
+  const events = stream.events();
+  const waits: (number | undefined)[] = [];
+  for (let round = 0; round < 3; round++) {
+    (await farEnd.next()).hangUp();
+    const event = (await until(events, isState("reconnecting"))).at(-1);
+    waits.push(event?.type === "connection" ? event.waitMs : undefined);
+  }
+  assertEquals(waits, [1, 1, 3_600_001]);
 });
 
 Deno.test("a connection that keeps breaking is tried less and less often", async () => {
@@ -741,7 +919,7 @@ Deno.test("a stopped reader loses no order, and the newest quotes, in flat memor
   assertEquals(marks.reduce((sum, { count }) => sum + count, 0), conflated);
 });
 
-Deno.test("a quick reader gets every quote, however fast they come", async () => {
+Deno.test("a fast reader gets every quote, however fast they arrive", async () => {
   await using farEnd = startPushFarEnd();
   await using stream = open(farEnd.port, { conflateAbove: 2_000 });
   const events = stream.events();
@@ -759,7 +937,7 @@ Deno.test("a quick reader gets every quote, however fast they come", async () =>
 });
 
 Deno.test("a flood of quotes leaves everything else its turn", async () => {
-  const sender = await startSender(await quoteFrames(600));
+  const sender = await startSender(await quoteFrames(60_000));
   await using stream = open(sender.port);
   let turns = 0;
   // A timer that begins itself anew gets its turn as soon as there is one, however slow the machine is.

@@ -1,11 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
 import { createClient } from "../../lib/client/client.ts";
 import { account } from "../../lib/operations/account.ts";
-import { postQuietly } from "../../lib/quiet_post.ts";
+import { postQuietly } from "../../lib/transports/net/quiet_post.ts";
 import { PlatformHttp } from "../../lib/transports/direct/platform_http.ts";
 import { gateway } from "../../lib/transports/gateway.ts";
 import type { Settings } from "../../lib/client/settings.ts";
-import { httpFindings } from "../../tasks/commands/bodies/platform_findings.ts";
+import { httpFindings } from "../../tasks/commands/doctor/platform_findings.ts";
 import { KEY, PASSWORD } from "../cli/support.ts";
 
 const STATUSES = [301, 302, 303, 307, 308];

@@ -14,8 +14,9 @@ import {
   readPublicKey,
 } from "../../lib/wire/keys.ts";
 import { likelyReading, pad, type Padding, readings } from "../../lib/wire/padding.ts";
-import { isUnsigned, signBody, verifyBody } from "../../lib/wire/signature.ts";
-import { aesPairs, bytesOf, rsaTriples, seeded, vectors, wireKeys } from "./vectors.ts";
+import { isUnsigned, signBody, verifyBody } from "../../lib/wire/sealing.ts";
+import { randomFrom } from "../../lib/time.ts";
+import { aesPairs, bytesOf, rsaTriples, vectors, wireKeys } from "./vectors.ts";
 
 const PADDINGS: Padding[] = ["pkcs7", "mod_len", "mod_len_over_pkcs7"];
 const developer = readPrivateKey(wireKeys.developerKeyPkcs8Base64);
@@ -83,7 +84,7 @@ Deno.test("readPublicKey() reads SubjectPublicKeyInfo and PKCS#1, in PEM or bare
   }
 });
 
-Deno.test("readPrivateKey() and readPublicKey() say what a wrong text is and show none of it", () => {
+Deno.test("readPrivateKey() and readPublicKey() describe a wrong text without showing it", () => {
   const { privateKey: curve } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { privateKeyPem: locked } = {
     privateKeyPem: forge.pki.encryptRsaPrivateKey(forgePrivate, "never-mind", {
@@ -115,7 +116,7 @@ Deno.test("readPrivateKey() and readPublicKey() say what a wrong text is and sho
   }
 });
 
-Deno.test("a key shows nothing of itself when it is printed or written as JSON", () => {
+Deno.test("a key reveals nothing when it is printed or written as JSON", () => {
   const shown = Deno.inspect(developer, { depth: 9, showHidden: true }) + JSON.stringify(developer);
   const secret = exportPrivateKey(developer).split("\n").slice(1, -2);
   assertEquals(secret.length, 14);
@@ -173,7 +174,7 @@ Deno.test("verifyBody() is false for damaged and for senseless signatures, and n
   assert(!verifyBody(body, new Uint8Array(128).fill(255), developerPublic));
 });
 
-Deno.test("signBody() refuses a key whose signature does not fit the header", () => {
+Deno.test("signBody() rejects a key whose signature does not fit the header", () => {
   const { privateKey, publicKey } = generateKeyPair(2048);
   assertThrows(() => signBody(new Uint8Array(1), privateKey), TypeError, "it has 2048 bits");
   assertThrows(
@@ -195,9 +196,9 @@ Deno.test("decryptSegments() reads the vendor's segments of 100 bytes, and node-
   assertEquals(decryptSegments(new Uint8Array(0), developer).length, 0);
 });
 
-Deno.test("encryptSegments() cuts at 117 bytes or where it is told, and node-forge reads it", () => {
+Deno.test("encryptSegments() splits at 117 bytes or the given length, and node-forge can decrypt it", () => {
   const seed = anySeed();
-  const random = seeded(seed);
+  const random = randomFrom(seed);
   for (
     const [length, segmentLength, segments] of [
       [0, undefined, 0],
@@ -234,7 +235,7 @@ Deno.test("encryptSegments() and decryptSegments() follow the size of the key", 
   }
 });
 
-Deno.test("decryptSegments() throws one typed error for a cut, damaged or foreign segment", () => {
+Deno.test("decryptSegments() throws the same typed error for a truncated, damaged or foreign segment", () => {
   const encrypted = new Uint8Array(encryptSegments(new Uint8Array(200), developerPublic));
   for (const cut of [1, 127, 129, 255]) {
     assertEquals(codeOf(() => decryptSegments(encrypted.subarray(0, cut), developer)), "cipher-segment");
@@ -257,6 +258,32 @@ Deno.test("decryptSegments() throws one typed error for a cut, damaged or foreig
   assertEquals(messages[0], messages[1]);
 });
 
+Deno.test("decryptSegments() decrypts every segment whichever is damaged, and none of a truncated body", () => {
+  let used = 0;
+  const counted = {
+    ...developer,
+    get handle() {
+      used++;
+      return developer.handle;
+    },
+  };
+  const encrypted = new Uint8Array(encryptSegments(new Uint8Array(117 * 4), developerPublic));
+  for (const at of [0, 128, 256, 384]) {
+    used = 0;
+    const damaged = encrypted.slice();
+    damaged.fill(255, at, at + 128);
+    assertThrows(() => decryptSegments(damaged, counted), ProtocolError, "a segment is damaged");
+    assertEquals(used, 4, `damaged at ${at}`);
+  }
+  used = 0;
+  assertThrows(
+    () => decryptSegments(encrypted.subarray(1), counted),
+    ProtocolError,
+    "not a whole number of segments",
+  );
+  assertEquals(used, 0);
+});
+
 Deno.test("SessionCipher makes and reads the vendor's AES bodies, and node-forge agrees", () => {
   using cipher = new SessionCipher(sessionKey);
   for (const { plain, encrypted } of aesPairs) {
@@ -274,7 +301,7 @@ Deno.test("SessionCipher makes and reads the vendor's AES bodies, and node-forge
 
 Deno.test("SessionCipher keeps nothing from one body to the next", () => {
   const seed = anySeed();
-  const random = seeded(seed);
+  const random = randomFrom(seed);
   using cipher = new SessionCipher(sessionKey);
   for (let round = 0; round < 2000; round++) {
     const plain = randomBytes(random, Math.floor(random() * 200));
@@ -286,7 +313,7 @@ Deno.test("SessionCipher keeps nothing from one body to the next", () => {
   }
 });
 
-Deno.test("SessionCipher refuses keys and bodies of wrong lengths", () => {
+Deno.test("SessionCipher rejects keys and bodies of wrong lengths", () => {
   for (const length of [0, 15, 17, 24, 32]) {
     assertEquals(codeOf(() => new SessionCipher(new Uint8Array(length))), "cipher-key");
   }
@@ -296,7 +323,7 @@ Deno.test("SessionCipher refuses keys and bodies of wrong lengths", () => {
   }
 });
 
-Deno.test("readSessionKey() takes Base64 of 16 bytes alone and repeats none of it in its error", () => {
+Deno.test("readSessionKey() accepts only Base64 of 16 bytes and shows none of it in its error", () => {
   assertEquals(readSessionKey(wireKeys.aesKeyBase64), sessionKey);
   for (
     const text of [
@@ -315,7 +342,7 @@ Deno.test("readSessionKey() takes Base64 of 16 bytes alone and repeats none of i
   }
 });
 
-Deno.test("pad() fills up as the table says for m 0, 1, 8 and 15", () => {
+Deno.test("pad() pads as in the table for m 0, 1, 8 and 15", () => {
   const hex = (bytes: Uint8Array, from: number) => Buffer.from(bytes.subarray(from)).toString("hex");
   const table: [m: number, pkcs7: string, modLen: string, over: string][] = [
     [0, "10".repeat(16), "00".repeat(16), "10".repeat(15) + "00"],
@@ -337,7 +364,7 @@ Deno.test("pad() fills up as the table says for m 0, 1, 8 and 15", () => {
 
 Deno.test("readings() has the right length among at most two for every padding and every length to 1023", () => {
   const seed = anySeed();
-  const random = seeded(seed);
+  const random = randomFrom(seed);
   for (const padding of PADDINGS) {
     for (let length = 0; length < 1024; length++) {
       const found = readings(pad(randomBytes(random, length), padding));
@@ -357,7 +384,7 @@ Deno.test("readings() gives both where the last byte means two things", () => {
   assertEquals(readings(pad(new Uint8Array(16).fill(7), "mod_len")), [16]);
 });
 
-Deno.test("readings() refuses what no rule makes", () => {
+Deno.test("readings() rejects endings that follow no rule", () => {
   const ending = (last: number, before: number) => {
     const bytes = new Uint8Array(16).fill(before);
     bytes[15] = last;
@@ -373,7 +400,7 @@ Deno.test("readings() refuses what no rule makes", () => {
 
 Deno.test("likelyReading() is right by the form alone for every length to 1023 over random bodies", () => {
   const seed = anySeed();
-  const random = seeded(seed);
+  const random = randomFrom(seed);
   for (const padding of PADDINGS) {
     for (let length = 0; length < 1024; length++) {
       // Endings that look like a padding of the other kind are what the form cannot tell: one in 2^112 here.

@@ -2,7 +2,8 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { ProtocolError } from "../../lib/errors.ts";
 import { encodeFrame, type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
 import { encodeHeader } from "../../lib/wire/header.ts";
-import { joined, seeded, vectors } from "./vectors.ts";
+import { randomFrom } from "../../lib/time.ts";
+import { joined, vectors } from "./vectors.ts";
 
 /** A frame as a copy, for comparison after its views have died. */
 const copy = ({ type, serial, body }: Frame) => ({ type, serial, body: new Uint8Array(body) });
@@ -71,7 +72,7 @@ Deno.test("FrameDecoder finds the same frames when the stream is cut at any byte
 
 Deno.test("FrameDecoder finds the same frames however the stream is split at random", () => {
   const seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
-  const random = seeded(seed);
+  const random = randomFrom(seed);
   for (let round = 0; round < 40; round++) {
     const largest = 1 + Math.floor(random() * 4000);
     const size = () => 1 + Math.floor(random() * largest);
@@ -109,7 +110,7 @@ Deno.test("FrameDecoder reads a stream through its room when frames straddle the
   assert(decoder.capacity <= 40_000, `capacity ${decoder.capacity}`);
 });
 
-Deno.test("FrameDecoder grows with the bytes that came, not with the length that was claimed, and shrinks", () => {
+Deno.test("FrameDecoder grows with the bytes received, not with the length in the header, and shrinks again", () => {
   const decoder = new FrameDecoder({ bufferLength: 1024 });
   const body = new Uint8Array(3_000_000).fill(7);
   const frame = encodeFrame({ type: "push" }, body);
@@ -123,7 +124,7 @@ Deno.test("FrameDecoder grows with the bytes that came, not with the length that
   assertEquals(decoder.capacity, 1024);
 });
 
-Deno.test("FrameDecoder refuses to hoard frames that nobody takes out", () => {
+Deno.test("FrameDecoder refuses more bytes while whole frames are not read", () => {
   const decoder = new FrameDecoder({ maxBodyLength: 1000, bufferLength: 1024 });
   const frame = encodeFrame({ type: "push" }, new Uint8Array(1000));
   assertThrows(
@@ -131,9 +132,41 @@ Deno.test("FrameDecoder refuses to hoard frames that nobody takes out", () => {
       for (let count = 0; count < 100; count++) decoder.write(frame);
     },
     RangeError,
-    "take the frames out first",
+    "read the frames first",
   );
   assert(decoder.capacity < 20_000);
+});
+
+Deno.test("FrameDecoder accepts no more bytes while a frame of the greatest length waits", () => {
+  const frame = encodeFrame({ type: "push" }, new Uint8Array(1000));
+  const decoder = new FrameDecoder({ maxBodyLength: 1000, bufferLength: frame.length });
+  decoder.write(frame);
+  assertThrows(() => decoder.write(new Uint8Array([0x48])), RangeError, "read the frames first");
+  assertThrows(() => decoder.room(), RangeError, "read the frames first");
+  assertEquals([decoder.capacity, decoder.next()?.body.length], [frame.length, 1000]);
+  decoder.write(new Uint8Array([0x48]));
+});
+
+Deno.test("FrameDecoder keeps one buffer for what fits, doubles it for more, and never far beyond a frame", () => {
+  const beat = encodeFrame({ type: "heartbeat" });
+  const decoder = new FrameDecoder({ bufferLength: 300 });
+  const buffers = new Set<ArrayBufferLike>();
+  for (let round = 0; round < 3; round++) {
+    for (const { body } of decoder.frames(beat)) buffers.add(body.buffer);
+  }
+  assertEquals(buffers.size, 1);
+  const frame = encodeFrame({ type: "push" }, new Uint8Array(1000));
+  decoder.write(frame.subarray(0, 300));
+  assertEquals([decoder.next(), decoder.capacity], [undefined, 300]);
+  decoder.write(frame.subarray(300, 301));
+  assertEquals([decoder.next(), decoder.capacity], [undefined, 600]);
+  decoder.write(frame.subarray(301));
+  assertEquals(decoder.next()?.body.length, 1000);
+  decoder.write(frame.subarray(0, 300));
+  assertEquals(decoder.capacity, 300);
+  const most = new FrameDecoder({ maxBodyLength: 30_000, bufferLength: 25_000 });
+  most.write(encodeFrame({ type: "push" }, new Uint8Array(30_000)).subarray(0, 25_001));
+  assert(most.capacity < 50_000, `capacity ${most.capacity}`);
 });
 
 Deno.test("FrameDecoder gives the frames before a wrong header, then the same typed error each time", () => {
@@ -147,13 +180,13 @@ Deno.test("FrameDecoder gives the frames before a wrong header, then the same ty
   assertThrows(() => decoder.next(), ProtocolError, '48 54 instead of "HS"');
 });
 
-Deno.test("FrameDecoder refuses a wrong stream at its first wrong byte", () => {
+Deno.test("FrameDecoder rejects a wrong stream at its first wrong byte", () => {
   const decoder = new FrameDecoder();
   decoder.write(new Uint8Array([0x58]));
   assertThrows(() => decoder.next(), ProtocolError);
 });
 
-Deno.test("FrameDecoder refuses a huge body before it comes, with its memory as it was", () => {
+Deno.test("FrameDecoder rejects a huge body before it arrives, without allocating memory", () => {
   const header = encodeHeader({ type: "push", bodyLength: 0xffff_ffff });
   const decoder = new FrameDecoder();
   decoder.write(header);
@@ -162,7 +195,7 @@ Deno.test("FrameDecoder refuses a huge body before it comes, with its memory as 
   assertEquals(decoder.capacity, 262_144);
 });
 
-Deno.test("FrameDecoder passes over garbage when told to, and says how much", () => {
+Deno.test("FrameDecoder skips garbage if configured, and reports how much", () => {
   const passed: [number, string | undefined][] = [];
   const decoder = new FrameDecoder({
     resynchronise: true,

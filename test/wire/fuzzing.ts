@@ -9,13 +9,35 @@ import type { FrameType } from "../../lib/dictionaries/header.ts";
 import { ProtocolError } from "../../lib/errors.ts";
 import { encryptSegments, SessionCipher } from "../../lib/wire/cipher.ts";
 import { type Envelopes, loadEnvelopes } from "../../lib/wire/envelope.ts";
-import { wireFaults } from "../../lib/wire/faults.ts";
+import type { WireFault } from "../../lib/wire/faults.ts";
 import { encodeFrame, type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
 import { inspectFrames } from "../../lib/wire/inspect.ts";
 import { readPrivateKey, readPublicKey } from "../../lib/wire/keys.ts";
 import { pad } from "../../lib/wire/padding.ts";
 import { Sealing } from "../../lib/wire/sealing.ts";
-import { bytesOf, seeded, vectors, wireKeys } from "./vectors.ts";
+import { randomFrom } from "../../lib/time.ts";
+import { bytesOf, vectors, wireKeys } from "./vectors.ts";
+
+/** Every fault; the type makes sure that none is missing. */
+export const wireFaults: Readonly<Record<WireFault, true>> = {
+  "frame-flag": true,
+  "frame-type": true,
+  "frame-format": true,
+  "frame-version": true,
+  "frame-compression": true,
+  "frame-too-large": true,
+  "frame-short": true,
+  "signature-missing": true,
+  "signature-bad": true,
+  "cipher-key": true,
+  "cipher-segment": true,
+  "cipher-block": true,
+  "cipher-padding": true,
+  "message-damaged": true,
+  "message-unknown": true,
+  "message-field": true,
+  "answer-unasked": true,
+};
 
 /** What to run. */
 export interface FuzzOptions {
@@ -88,7 +110,7 @@ class Fuzzer implements Disposable {
 
   constructor(seed: number, envelopes: Envelopes) {
     this.#seed = seed;
-    this.#random = seeded(seed);
+    this.#random = randomFrom(seed);
     this.#envelopes = envelopes;
   }
 

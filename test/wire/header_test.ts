@@ -37,7 +37,7 @@ Deno.test("decodeHeader() and encodeHeader() give back the header of every vendo
   }
 });
 
-Deno.test("encodeHeader() leaves zero what it is not given", () => {
+Deno.test("encodeHeader() writes zero for absent fields", () => {
   const bytes = encodeHeader({ type: "heartbeat" });
   assertEquals(bytes.length, 151);
   assertEquals([...bytes.subarray(0, 2)], [0x48, 0x53]);
@@ -66,23 +66,23 @@ for (const [code, at, bytes] of damages) {
   });
 }
 
-Deno.test("decodeHeader() takes a body of exactly 8 MiB, and other limits when they are given", () => {
+Deno.test("decodeHeader() accepts a body of exactly 8 MiB, or another limit if given", () => {
   const header = encodeHeader({ type: "push", version: 2, bodyLength: 8 * 1024 * 1024 });
   assertThrows(() => decodeHeader(header), ProtocolError, "the protocol version 2 is unknown");
   assertEquals(decodeHeader(header, { versions: [0, 2] }).bodyLength, 8_388_608);
   assertThrows(
     () => decodeHeader(header, { versions: [2], maxBodyLength: 8_388_607 }),
     ProtocolError,
-    "a body of 8388608 bytes is longer than the 8388607 that are taken",
+    "a body of 8388608 bytes is longer than the allowed 8388607",
   );
 });
 
-Deno.test("decodeHeader() refuses 150 bytes as too few", () => {
+Deno.test("decodeHeader() rejects 150 bytes as too few", () => {
   const error = assertThrows(() => decodeHeader(new Uint8Array(150)), ProtocolError);
   assertEquals(error.code, "frame-short");
 });
 
-Deno.test("encodeHeader() refuses what does not fit its bytes", () => {
+Deno.test("encodeHeader() rejects values that do not fit their fields", () => {
   const wrong: Partial<HeaderInit>[] = [
     { serial: -1 },
     { serial: 4_294_967_296 },

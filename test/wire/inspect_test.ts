@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
-import { readCaptured } from "../../lib/wire/captured_bytes.ts";
+import { readCaptured } from "../../lib/wire/capture.ts";
 import { encryptSegments } from "../../lib/wire/cipher.ts";
 import { loadEnvelopes } from "../../lib/wire/envelope.ts";
 import { encodeFrame } from "../../lib/wire/framing.ts";

@@ -3,14 +3,15 @@ import type { FrameType } from "../../lib/dictionaries/header.ts";
 import { ProtocolError } from "../../lib/errors.ts";
 import { encryptSegments, SessionCipher } from "../../lib/wire/cipher.ts";
 import { loadEnvelopes } from "../../lib/wire/envelope.ts";
-import { type WireFault, wireFaults } from "../../lib/wire/faults.ts";
+import type { WireFault } from "../../lib/wire/faults.ts";
 import { encodeFrame, type Frame, FrameDecoder } from "../../lib/wire/framing.ts";
 import { generateKeyPair, readPrivateKey, readPublicKey } from "../../lib/wire/keys.ts";
-import { Outstanding } from "../../lib/wire/outstanding.ts";
+import { Outstanding } from "../../lib/transports/direct/link_calls.ts";
 import { pad, type Padding } from "../../lib/wire/padding.ts";
-import { Sealing, type SealingOptions } from "../../lib/wire/sealing.ts";
-import { signBody } from "../../lib/wire/signature.ts";
-import { bytesOf, joined, seeded, type Vector, vectors, wireKeys } from "./vectors.ts";
+import { Sealing, type SealingOptions, signBody } from "../../lib/wire/sealing.ts";
+import { wireFaults } from "./fuzzing.ts";
+import { randomFrom } from "../../lib/time.ts";
+import { bytesOf, joined, type Vector, vectors, wireKeys } from "./vectors.ts";
 
 const developer = readPrivateKey(wireKeys.developerKeyPkcs8Base64);
 const developerPublic = readPublicKey(wireKeys.developerPublicKeySpkiBase64);
@@ -120,7 +121,7 @@ Deno.test("Sealing cuts RSA segments at 117 bytes by default, and at 100 as the 
 
 Deno.test("Sealing reads every padding at every length to 1023, told apart by the signature", () => {
   const seed = anySeed();
-  const random = seeded(seed);
+  const random = randomFrom(seed);
   using client = sealing("client");
   using cipher = new SessionCipher(sessionKey);
   for (let length = 1; length < 1024; length++) {
@@ -158,7 +159,7 @@ Deno.test("Sealing reads bodies whose end looks like the other padding", () => {
 
 Deno.test("Sealing gives back what it was given, whatever the frame, over random bodies", () => {
   const seed = anySeed();
-  const random = seeded(seed);
+  const random = randomFrom(seed);
   using client = sealing("client");
   using server = sealing("server");
   for (let round = 0; round < 300; round++) {
@@ -325,8 +326,8 @@ Deno.test("Outstanding gives each answer to the request that made it, once", () 
   assertEquals(calls.take("b"), "second");
   assertEquals(codeOf(() => calls.take("b")), "answer-unasked");
   assertEquals(codeOf(() => calls.take("0")), "answer-unasked");
-  assertThrows(() => calls.add("a", "again"), TypeError, "an id of its own");
-  assertThrows(() => calls.add("0", "nobody"), TypeError, "an id of its own");
+  assertThrows(() => calls.add("a", "again"), TypeError, "every request needs its own id");
+  assertThrows(() => calls.add("0", "nobody"), TypeError, "every request needs its own id");
   assert(calls.forget("a") && !calls.forget("a"));
   calls.add("c", "third");
   assertEquals([calls.takeAll(), calls.size], [["third"], 0]);

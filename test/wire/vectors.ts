@@ -62,14 +62,3 @@ export function openBody({ frame, encryption }: Vector): Uint8Array {
   const cipher = createDecipheriv("aes-128-ecb", bytesOf(wire.keys.aesKeyBase64), null);
   return new Uint8Array(Buffer.concat([cipher.update(body), cipher.final()]));
 }
-
-/** A small generator of random numbers whose seed a failing test prints. */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = state + 0x6d2b79f5 >>> 0;
-    let mixed = Math.imul(state ^ state >>> 15, state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ mixed >>> 7, mixed | 61);
-    return ((mixed ^ mixed >>> 14) >>> 0) / 4294967296;
-  };
-}

@@ -1,8 +1,9 @@
 /**
- * Funds, holdings and what can be bought and sold.
+ * Computes funds, holdings, and how much can be bought and sold.
  *
- * The account is a cash account: no credit, no short sales. Both mainland markets share one purse of renminbi, so
- * the funds of either show all of it, and the holdings of both in their market value.
+ * The account is a cash account: no credit, no short sales. Both mainland markets share one cash balance in
+ * renminbi. So the funds of either market show the whole balance, and the market value of the holdings in
+ * both.
  *
  * @module
  */
@@ -32,7 +33,7 @@ const ZERO = "0.00";
 const HUNDRED = 100n;
 const CENT_IN_PRICE = 1_000_000n;
 
-/** Makes the handlers of the family. */
+/** Returns the handlers of the `account` family. */
 export function accountHandlers(state: State): Handlers<Names> {
   return {
     "account.funds": ({ market }) => fundsOf(state, bookRules[market].currency),
@@ -106,7 +107,7 @@ function pricedAt(state: State, instrument: Instrument, price: string): bigint {
     : state.tape.price(instrument.symbol, state.now);
 }
 
-/** The most whole lots that cash can pay for with their fees. */
+/** Returns the largest quantity in whole lots that cash can pay for, including fees. */
 function mostToBuy(state: State, instrument: Instrument, price: bigint): bigint {
   const { market, lotSize, multiplier } = instrument;
   const draft = { book: market, instrument, multiplier: BigInt(multiplier), day: state.today[market].day };
@@ -141,7 +142,7 @@ function fundsOf(state: State, currency: AccountCurrency): Funds {
   const cash = state.cash[currency];
   const frozen = state.frozen(currency);
   const available = cash - frozen.all;
-  // What was sold today is not paid out today.
+  // Proceeds of today's sales cannot be withdrawn today.
   const withdrawable = available > proceeds ? available - proceeds : 0n;
   const total = cash + value;
   const power = (of: AccountCurrency) => of === currency ? writeCents(available) : ZERO;
@@ -206,7 +207,10 @@ function holdingOf(state: State, market: Market, symbol: string): Holding {
   };
 }
 
-/** Swap rates keep a margin of two per thousand between both ways; spot rates have none. */
+/**
+ * Returns the exchange rates. Swap rates have a margin of two per thousand between both directions; spot
+ * rates have none.
+ */
 function ratesAt(state: State, spot: boolean): Record<string, Record<string, string>> {
   const { day } = state.today.hk;
   const { USDHKD, CNYHKD } = state.market.currencyRates(day.date);

@@ -1,9 +1,9 @@
 /**
- * Algorithmic orders: their quantity is sent in child orders over time.
+ * Runs algorithmic orders: sends their quantity in child orders over time.
  *
- * All strategies but the iceberg send equal children at equal distances between start and end; `pov` and `tpov`
- * keep their own distance. The iceberg sends the next child when the one before is filled. Children are ordinary
- * orders. What is left when the market closes is done for the day.
+ * Every strategy except the iceberg sends equal children at equal intervals between start and end; `pov` and
+ * `tpov` have their own interval. The iceberg sends the next child when the previous one is filled. Children
+ * are ordinary orders. When the market closes, the rest of the quantity expires.
  *
  * @module
  */
@@ -48,21 +48,21 @@ interface Algo {
   placedAt: number;
   changedAt: number;
   children: LiveOrder[];
-  /** When the next child is due. */
+  /** Time of the next child. */
   nextAt: number;
   endAt: number;
 }
 
 const NUMBER_DIGIT = 7;
-/** Children that a plan has at most. */
+/** Largest number of children of an order. */
 const MOST_CHILDREN = 10n;
-/** Seconds between reports where the settings name none. */
+/** Seconds between reports if the settings do not set them. */
 const DEFAULT_INTERVAL = 60;
 const HONG_KONG_OFFSET = 8 * HOUR_MS;
 
 const ended: readonly AlgoOrderStatus[] = ["filled", "done-for-the-day", "cancelled", "rejected", "expired"];
 
-/** The algorithmic orders of the account. */
+/** Manages the algorithmic orders of the account. */
 export class AlgoDesk {
   readonly #state: State;
   readonly #orders: Algo[] = [];
@@ -72,7 +72,7 @@ export class AlgoDesk {
     this.#state = state;
   }
 
-  /** Places one and returns its number. */
+  /** Places an algorithmic order and returns its number. */
   place(order: PlaceParams): string {
     const state = this.#state;
     const { market, symbol, settings } = order;
@@ -117,7 +117,7 @@ export class AlgoDesk {
     return id;
   }
 
-  /** Changes price, quantity and settings of what is not sent yet. */
+  /** Changes price, quantity and settings of the part that is not sent yet. */
   amend(id: string, terms: { price?: Decimal; quantity?: Decimal; settings?: Settings }): void {
     const order = this.#active(id);
     if (terms.price !== undefined) {
@@ -134,7 +134,7 @@ export class AlgoDesk {
     order.changedAt = this.#state.now;
   }
 
-  /** Cancels what is left, children included. */
+  /** Cancels the rest of an order, including its children. */
   cancel(id: string): void {
     this.#end(this.#active(id), "cancelled");
   }
@@ -156,18 +156,18 @@ export class AlgoDesk {
     if (action !== "suspend") order.nextAt = Math.max(order.nextAt, wholeSecond(this.#state.now) + 1000);
   }
 
-  /** The order that was asked for, whatever its state. */
+  /** Throws if there is no such order. */
   require(id: string): void {
     this.#find(id);
   }
 
-  /** Order numbers of the children. */
+  /** Returns the order numbers of the children. */
   children(id: string, date: string): string[] {
     const order = this.#find(id);
     return order.day.date === date ? order.children.map((child) => child.id) : [];
   }
 
-  /** Rows of a range of days, in order of placement. */
+  /** Returns the orders of a range of days, in order of placement. */
   list(from: string, to: string, only: { market?: Market; symbol?: string }): AlgoOrder[] {
     return this.#orders
       .filter(({ day: { date }, instrument }) =>
@@ -177,7 +177,7 @@ export class AlgoDesk {
       .map((order) => this.#row(order));
   }
 
-  /** Returns the next child that is due up to a horizon. */
+  /** Returns the next child that is due until an instant. */
   nextEvent(horizon: number): { at: number; run: () => void } | undefined {
     let first: { at: number; run: () => void } | undefined;
     for (const order of this.#orders) {
@@ -188,7 +188,7 @@ export class AlgoDesk {
     return first;
   }
 
-  /** Ends what a market's close leaves over. */
+  /** Ends the orders of a market that are unfinished at its close. */
   close(market: Market): void {
     for (const order of this.#orders) {
       if (order.instrument.market === market && !ended.includes(this.#statusOf(order))) {
@@ -240,7 +240,10 @@ export class AlgoDesk {
     }
   }
 
-  /** A market order follows the price, as not every market takes orders without one. */
+  /**
+   * Returns the limit price of a child. For a market order it is the current price, because some markets need
+   * a limit.
+   */
   #childPrice({ orderType, price, instrument: { symbol } }: Algo): Decimal {
     return orderType === "limit" ? price : writePrice(this.#state.tape.price(symbol, this.#state.now));
   }
@@ -298,7 +301,7 @@ export class AlgoDesk {
   }
 }
 
-/** What was sent and is filled or can still be. */
+/** Returns the quantity that was sent and is filled or still open. */
 function sentOf({ children }: Algo): bigint {
   return children.reduce((sum, child) => sum + filledOf(child) + leftOf(child), 0n);
 }
@@ -313,7 +316,7 @@ function settingsRow({ percent, intervalSec, startTime, endTime, ...rest }: Sett
   };
 }
 
-/** From when until when the strategy works; the settings name times of day in Hong Kong. */
+/** Returns the start and end of the strategy. The settings contain times of day in Hong Kong. */
 function spanOf(
   day: BookDay,
   market: Market,
@@ -323,7 +326,7 @@ function spanOf(
   const instant = (time: string | undefined): number | undefined => {
     if (time === undefined || time === "00:00:00") return undefined;
     const at = Date.parse(`${day.date}T${time}Z`) - HONG_KONG_OFFSET;
-    // A New York session runs past Hong Kong's midnight.
+    // A New York session continues after midnight in Hong Kong.
     return market === "us" && at < day.openAt - 12 * HOUR_MS ? at + 24 * HOUR_MS : at;
   };
   const startAt = Math.max(now, day.openAt, instant(settings.startTime) ?? 0);

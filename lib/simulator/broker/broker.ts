@@ -1,13 +1,14 @@
 /**
- * A broker with state: one account with cash, holdings, a past, and orders that live while the clock runs.
+ * The broker's state and operations: one account with cash, holdings, a history, and orders that are
+ * processed while the clock runs.
  *
- * What the lists tie to stands in `history.ts`; when a day ends and is cleared stands in `sessions.ts`. The front
- * doors keep logins and subscriptions themselves; everything else comes here by the operation's name.
+ * `history.ts` describes which lists agree with which; `sessions.ts` says when a day ends and is cleared. The
+ * endpoints handle logins and subscriptions themselves, and call the broker for every other operation.
  *
- * @example An account with ten days behind it
+ * @example An account with ten days of history
  * ```ts
  * import { Broker } from "./broker.ts";
- * import { ManualClock } from "../clock.ts";
+ * import { ManualClock } from "../../time.ts";
  * const clock = new ManualClock(Date.parse("2025-08-15T03:00:00Z"));
  * const broker = new Broker({ seed: 1, clock, days: 10 });
  * if (!Array.isArray(broker.call("account.holdings", { market: "hk" }))) throw new Error("no holdings");
@@ -18,7 +19,7 @@
 import { multiply } from "../../decimal.ts";
 import type { Market } from "../../dictionaries/market.ts";
 import { exampleTariff, type Tariff } from "../../facts/fees.ts";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../time.ts";
 import type { Handlers, OperationName, OrderPush } from "../contract.ts";
 import { SimulatedMarket } from "../market/mod.ts";
 import { accountHandlers } from "./account.ts";
@@ -44,9 +45,9 @@ import {
 } from "./sessions.ts";
 import { State } from "./state.ts";
 
-/** What a broker is made from. */
-export interface BrokerOptions {
-  /** The same seed and clock make the same account. */
+/** Options of a broker. */
+interface BrokerOptions {
+  /** The same seed and clock give the same account. */
   seed: number;
   clock: Clock;
   /** Trading days of history per market. @default 250 */
@@ -57,12 +58,12 @@ export interface BrokerOptions {
   market?: SimulatedMarket;
   /** @default the example tariff */
   tariff?: Tariff;
-  /** Lots (shares in the US, contracts) that one order may have; more is split. @default see `MOST_LOTS` */
+  /** Most lots (shares in the US, contracts) per order; a larger order is split. @default see `MOST_LOTS` */
   mostLots?: Partial<Record<Book, number>>;
 }
 
-/** Single-order maximum in lots. */
-export const MOST_LOTS: Readonly<Record<Book, number>> = {
+/** Most lots of a single order. */
+const MOST_LOTS: Readonly<Record<Book, number>> = {
   hk: 3_000,
   us: 500_000,
   shanghai: 10_000,
@@ -70,20 +71,20 @@ export const MOST_LOTS: Readonly<Record<Book, number>> = {
   futures: 500,
 };
 
-/** Names that the front doors answer themselves: logins, subscriptions, the platform. */
-export type FrontDoorName =
+/** Operations that the endpoints handle themselves: logins, subscriptions, the platform. */
+export type EndpointName =
   | `account.${"login" | "logout" | "keepLogin"}`
   | `orders.${"subscribe" | "unsubscribe"}`
   | `quotes.${"subscribe" | "unsubscribe"}`
   | "futures.resetPassword"
   | Extract<OperationName, `platform.${string}`>;
 
-/** Names that the broker answers. */
-export type BrokerName = Exclude<OperationName, FrontDoorName>;
+/** Operations that the broker handles. */
+type BrokerName = Exclude<OperationName, EndpointName>;
 
-/** A broker. */
+/** A simulated broker. */
 export class Broker {
-  /** The market that its orders meet. */
+  /** The market in which its orders are executed. */
   readonly market: SimulatedMarket;
   readonly #clock: Clock;
   readonly #state: State;
@@ -119,24 +120,27 @@ export class Broker {
   }
 
   /**
-   * Answers one operation, with params that are decoded and checked, by a result in our names.
+   * Executes one operation with decoded and validated parameters. Returns the result with our names.
    *
-   * @throws {Refusal} When the broker says no.
+   * @throws {Refusal} If the broker rejects it.
    */
   call(name: OperationName, params: unknown): unknown {
     this.settle();
     if (!Object.hasOwn(this.#handlers, name)) throw invalid(`operation "${name}" is not the broker's`);
-    // The name was looked up above, and the front door has checked the params of that very operation.
+    // The name was checked above, and the endpoint has validated the parameters of this operation.
     const handler = this.#handlers[name as BrokerName] as (params: unknown) => unknown;
     return handler(params);
   }
 
-  /** Adds a listener for changes of orders and returns what removes it. Listeners see the state after the change. */
+  /**
+   * Adds a listener for order changes. Returns a function that removes it. Listeners see the state after the
+   * change.
+   */
   onOrderPush(listener: (push: OrderPush) => void): () => void {
     return this.#state.listen(listener);
   }
 
-  /** Lets time pass up to now: fills, triggers, expiry, clearing. */
+  /** Processes all events up to now: fills, triggers, expiry, clearing. */
   settle(): void {
     this.#engine.settle(this.#clock.now());
   }
@@ -151,7 +155,7 @@ interface AccountOptions {
   startAt: number;
 }
 
-/** Makes the account's past: every market, and the futures. */
+/** Generates the account's history: every market, and the futures. */
 function makeAccount({ seed, market: simulated, days, fillsPerDay, tariff, startAt }: AccountOptions) {
   const daysOf = (book: Book) => daysBefore(book, dayAt(book, startAt).date, days);
   const hk = daysOf("hk");
@@ -173,7 +177,7 @@ function makeAccount({ seed, market: simulated, days, fillsPerDay, tariff, start
     cash[bookRules[market].currency] += past.cash;
     return { market, past, history: new MarketHistory(past, describe, tariff) };
   });
-  // One entry for each market, which `fromEntries` cannot say.
+  // There is one entry per market; the type of `fromEntries` does not show that.
   const histories = Object.fromEntries(made.map(({ market, history }) => [market, history])) as Record<
     Market,
     MarketHistory
@@ -188,11 +192,14 @@ function makeAccount({ seed, market: simulated, days, fillsPerDay, tariff, start
   return { describe, cash, histories, holdings, futures };
 }
 
-/** Every how many days of Hong Kong dollars are exchanged, and how many US dollars for. */
+/** Number of days between exchanges of Hong Kong dollars for US dollars, and the US dollars of each exchange. */
 const EXCHANGE_EVERY = 60;
 const EXCHANGED_USD = "10000";
 
-/** Exchanges of currency, on days that both sides trade: what leaves one purse comes into the other. */
+/**
+ * Returns the currency exchanges, on days when both sides trade. The amount leaves one balance and enters the
+ * other.
+ */
 function exchangesOf(market: SimulatedMarket, hk: readonly BookDay[], us: readonly BookDay[]) {
   const american = new Set(us.map(({ date }) => date));
   const found: Partial<Record<Market, Map<string, bigint>>> = { hk: new Map(), us: new Map() };

@@ -1,38 +1,40 @@
 /**
- * What the broker checks before it takes an order.
+ * Checks an order before the broker accepts it.
  *
  * @module
  */
 import { compare, type Decimal, round } from "../../decimal.ts";
 import type { Market } from "../../dictionaries/market.ts";
 import type { OrderType } from "../../dictionaries/order_type.ts";
-import { priceLimits } from "../../facts/price_limits.ts";
+import { priceLimits } from "../../facts/price_rules.ts";
 import { Refusal, refusalOfCode } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import { readPrice } from "./money.ts";
 import { type BookDay, HOUR_MS, MINUTE_MS } from "./sessions.ts";
 import type { State } from "./state.ts";
 
-/** The broker's text for an order outside market hours, word for word. */
+/** The broker's exact text for an order outside market hours. */
 export const CLOSED_TEXT = "current time does not allow entrust";
 
 const auctionTypes: readonly OrderType[] = ["auction", "auction-limit"];
-/** Minutes before the open: Hong Kong's order input, extended hours in New York. */
+/**
+ * Minutes before the open in which orders are accepted: order input in Hong Kong, extended hours in New York.
+ */
 const AUCTION_LEAD = 30;
 const EXTENDED_LEAD = 330;
 const EXTENDED_HOURS = 4;
 
-/** Returns a refusal with the broker's code for a wrong parameter. */
+/** Returns a rejection with the broker's code for an invalid parameter. */
 export function invalid(text: string): Refusal {
   return refusalOfCode("invalid-parameter", text);
 }
 
-/** Returns a refusal that has a text alone. */
+/** Returns a rejection that has only a text. */
 export function refused(text: string): Refusal {
   return new Refusal(undefined, text);
 }
 
-/** Finds what an order is for. */
+/** Returns the instrument of an order. */
 export function findInstrument(state: State, market: Market, symbol: string): Instrument {
   const { date } = state.today[market].day;
   const instrument = state.market.instrument(symbol, date);
@@ -45,7 +47,7 @@ export function findInstrument(state: State, market: Market, symbol: string): In
   return instrument;
 }
 
-/** Refuses an order outside the hours in which its market takes one. Lunch breaks count as open. */
+/** Rejects an order outside the hours in which its market accepts it. Lunch breaks count as open. */
 export function checkHours(
   { openAt, closeAt }: BookDay,
   at: number,
@@ -59,7 +61,7 @@ export function checkHours(
   if (at < from || at >= until) throw refused(CLOSED_TEXT);
 }
 
-/** Reads a quantity in whole shares or contracts and checks it against the board lot. */
+/** Parses a quantity in whole shares or contracts and checks it against the board lot. */
 export function checkQuantity(
   value: Decimal,
   { lotSize, symbol, market }: Instrument,
@@ -77,7 +79,7 @@ export function checkQuantity(
     if (quantity >= BigInt(lotSize)) throw invalid(`an odd lot of "${symbol}" is less than ${lotSize}`);
     return quantity;
   }
-  // On the mainland what is left of a lot can be sold, all of it at once.
+  // On the mainland, an odd remainder can be sold, but only all of it at once.
   const isRemainder = isSell && market !== "hk" && sellable !== undefined &&
     rest === sellable % BigInt(lotSize);
   if (rest !== 0n && !isRemainder) {
@@ -86,7 +88,7 @@ export function checkQuantity(
   return quantity;
 }
 
-/** Reads a price and checks it against the price grid, and against the day's limits where there are any. */
+/** Parses a price and checks it against the price grid and the day's price limits, if there are any. */
 export function checkPrice(state: State, { symbol, market, kind }: Instrument, price: Decimal): bigint {
   const { date } = state.today[kind === "future" ? "futures" : market].day;
   const value = readPrice(price);

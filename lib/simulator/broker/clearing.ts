@@ -1,5 +1,5 @@
 /**
- * The end of a day: fees are charged, Hong Kong's fills merged, and the day moves into history.
+ * Clears a day: charges the fees, merges Hong Kong's fills, and moves the day into history.
  *
  * @module
  */
@@ -20,7 +20,7 @@ interface ClearedRow {
   line: JournalEntry;
 }
 
-/** Clears a market's day. Its orders have all ended before. */
+/** Clears a market's day. All of its orders have ended before. */
 export function clearMarket(state: State, market: Market): void {
   const today = state.today[market];
   const { day, orders } = today;
@@ -35,7 +35,7 @@ export function clearMarket(state: State, market: Market): void {
     if (!order.isSell && holding !== undefined) holding.costCents += total;
     rows.push(...market === "hk" ? [mergedRow(order, fees)] : singleRows(order, fees));
   }
-  // A stable sort keeps the fills of one second in the order in which they were made.
+  // A stable sort keeps fills of the same second in the order in which they were made.
   rows.sort((a, b) => a.at - b.at);
   state.histories[market].append(day.date, {
     orders: orders.map((order) => orderRow(factsOf(order))),
@@ -68,7 +68,7 @@ function singleRows(order: LiveOrder, fees: readonly FeeItems[]): ClearedRow[] {
   });
 }
 
-/** All of an order's fills of a day as one row at their mean price. */
+/** Returns all fills of an order on one day as one row with their mean price. */
 function mergedRow(order: LiveOrder, fees: readonly FeeItems[]): ClearedRow {
   const at = order.fills.at(-1)?.at ?? order.placedAt;
   const time = localTime(order.day, at);
@@ -87,7 +87,7 @@ function mergedRow(order: LiveOrder, fees: readonly FeeItems[]): ClearedRow {
   };
 }
 
-/** Options on their last day leave the account: in cash for what they are worth, or for nothing. */
+/** Removes options on their last day from the account: for their value in cash, or for nothing. */
 function expireOptions(state: State, market: Market): JournalEntry[] {
   const { day } = state.today[market];
   const lines: JournalEntry[] = [];

@@ -1,8 +1,9 @@
 /**
- * Conditional orders: they wait for a price, then send an ordinary order, or expire.
+ * Manages conditional orders: they wait for a price and then send an ordinary order, or expire.
  *
- * They are taken at any time and cost nothing until they trigger. A condition is looked for while its market
- * trades. An order that the broker then refuses leaves the conditional order in error, with the text.
+ * They are accepted at any time and cost nothing until they trigger. Conditions are only checked while the
+ * market trades. If the broker then rejects the order, the conditional order gets the status error, with the
+ * broker's text.
  *
  * @module
  */
@@ -24,8 +25,8 @@ import { DAY_MS, localTime } from "./sessions.ts";
 import type { State } from "./state.ts";
 import type { Range } from "./tape.ts";
 
-/** What a conditional order is placed or amended with. */
-export interface ConditionalTerms {
+/** Terms of a conditional order, for placing or amending it. */
+interface ConditionalTerms {
   quantity: Decimal;
   price?: Decimal;
   validDays?: number;
@@ -48,14 +49,14 @@ interface Conditional {
   endsAt: number;
   /** Date of creation, local. */
   date: string;
-  /** Best price since it began, for trailing orders. */
+  /** Best price since it was placed, for trailing orders. */
   best: bigint;
   scannedUntil: number;
-  /** When the condition came true. */
+  /** When its condition became true. */
   next?: number;
 }
 
-/** Tells whether an order type is conditional. */
+/** Returns whether an order type is conditional. */
 export function isConditional(orderType: OrderType | undefined): boolean {
   return orderType !== undefined && conditionalTypes.includes(orderType);
 }
@@ -63,7 +64,7 @@ export function isConditional(orderType: OrderType | undefined): boolean {
 const NUMBER_DIGIT = 8;
 const HUNDRED = readPrice("100");
 
-/** The conditional orders of the account. */
+/** Manages the conditional orders of the account. */
 export class ConditionalDesk {
   readonly #state: State;
   readonly #orders: Conditional[] = [];
@@ -73,7 +74,7 @@ export class ConditionalDesk {
     this.#state = state;
   }
 
-  /** Places one and returns its number. */
+  /** Places a conditional order and returns its number. */
   place(order: OrderTerms & ConditionalTerms): string {
     const state = this.#state;
     const { market, symbol, side, orderType } = order;
@@ -102,7 +103,7 @@ export class ConditionalDesk {
     return id;
   }
 
-  /** Changes what a pending one waits for and sends. */
+  /** Changes the terms of a pending order. */
   amend(id: string, terms: ConditionalTerms): void {
     const order = this.#pending(id);
     const merged = { ...order.terms, ...termsOf(terms) };
@@ -114,12 +115,12 @@ export class ConditionalDesk {
     delete order.next;
   }
 
-  /** Deletes a pending one. */
+  /** Deletes a pending order. */
   cancel(id: string): void {
     this.#end(this.#pending(id), "deleted");
   }
 
-  /** Returns the instant of the next trigger or expiry up to a horizon, and what to do then. */
+  /** Returns the next trigger or expiry until an instant: its time, and a function that executes it. */
   nextEvent(horizon: number): { at: number; run: () => void } | undefined {
     let first: { at: number; run: () => void } | undefined;
     for (const order of this.#orders) {
@@ -136,7 +137,7 @@ export class ConditionalDesk {
     return first;
   }
 
-  /** Those of a market that wait, or were made or ended today; newest last. */
+  /** Returns a market's orders that are pending, or were placed or ended today; newest last. */
   today(market: Market, symbol?: string): ConditionalOrder[] {
     const { day } = this.#state.today[market];
     const dateOf = (at: number | undefined) => at === undefined ? undefined : localTime(day, at).slice(0, 10);
@@ -146,7 +147,7 @@ export class ConditionalDesk {
       .map((order) => this.#row(order));
   }
 
-  /** Those of a market that were made between two local times; newest last. */
+  /** Returns a market's orders that were placed between two local times; newest last. */
   history(
     market: Market,
     { symbol, from, to }: { symbol?: string; from: string; to: string },
@@ -187,7 +188,8 @@ export class ConditionalDesk {
   }
 
   #scan(order: Conditional, until: number): void {
-    // Stock Connect rests on days on which the mainland itself trades.
+    // Use the hours of the broker's own day: Stock Connect is closed on some days on which the mainland
+    // trades.
     const { openAt, closeAt } = this.#state.today[order.instrument.market].day;
     const start = Math.max(order.scannedUntil, openAt);
     const end = Math.min(Math.floor(until / 1000) * 1000, closeAt);
@@ -253,18 +255,19 @@ export class ConditionalDesk {
   }
 }
 
-/** Leaves out what was not given, so that an amendment keeps it. */
+/** Returns the given terms without the undefined ones, so an amendment keeps those. */
 function termsOf({ quantity, price, validDays, triggerValue, trailBy, tradingHours }: ConditionalTerms) {
   const given = { quantity, price, validDays, triggerValue, trailBy, tradingHours };
-  // The same members, without those that are undefined.
+  // The same members without the undefined ones.
   return Object.fromEntries(
     Object.entries(given).filter(([, value]) => value !== undefined),
   ) as unknown as ConditionalTerms;
 }
 
 /**
- * Tells whether the condition came true in a stretch of trading. A take-profit sale waits for a rise, a stop-loss
- * sale for a fall; purchases the other way round. A trailing sale waits for a fall from the best price so far.
+ * Returns whether the condition became true in a period of trading. A take-profit sale waits for a rise, a
+ * stop-loss sale for a fall; purchases work the opposite way. A trailing sale waits for a fall from the best
+ * price so far.
  */
 function holdsIn(order: Conditional, { high, low }: Range): boolean {
   const { orderType, side, terms: { triggerValue = "0", trailBy } } = order;

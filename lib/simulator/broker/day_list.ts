@@ -1,25 +1,25 @@
 /**
- * A long list of rows in order of days, read page by page.
+ * Stores a long list of rows by day, and returns it page by page.
  *
- * The rows of the past are held elsewhere in compact form and written when a page needs them; the days that are
- * cleared later are appended. A row's cursor is its place in the whole list, counted from 1, so the page after a
- * cursor is found without counting, and days by binary search.
+ * The rows of the past are stored elsewhere in compact form and written when a page needs them. Days that are
+ * cleared later are appended. A row's cursor is its position in the whole list, from 1. So the page after a
+ * cursor is found without counting, and days are found by binary search.
  *
  * @module
  */
 
-/** What a page is asked for. */
-export interface PageQuery {
+/** Parameters of a page. */
+interface PageQuery {
   /** First day, `yyyy-MM-dd`. */
   from: string;
   /** Last day. */
   to: string;
-  /** Cursor of the last row of the page before, zero at first. */
+  /** Cursor of the last row of the previous page; zero for the first page. */
   after?: number;
   limit?: number;
 }
 
-/** Rows in order of days. */
+/** Rows sorted by day. */
 export class DayList<Row extends object> {
   readonly #dates: string[];
   readonly #starts: number[];
@@ -28,8 +28,8 @@ export class DayList<Row extends object> {
   readonly #added: Row[] = [];
 
   /**
-   * @param days Date and number of rows of each day that is held elsewhere, in order.
-   * @param write Writes one of those rows; needed where there are any.
+   * @param days Date and number of rows of each day that is stored elsewhere, in order.
+   * @param write Returns one of those rows; required if there are any.
    */
   constructor(days: readonly { date: string; count: number }[] = [], write?: (index: number) => Row) {
     this.#dates = days.map(({ date }) => date);
@@ -43,37 +43,37 @@ export class DayList<Row extends object> {
     this.#write = write;
   }
 
-  /** Rows in all. */
+  /** Number of all rows. */
   get length(): number {
     return this.#held + this.#added.length;
   }
 
-  /** Appends the rows of a day that is later than all others. */
+  /** Appends the rows of a day later than all others. */
   append(date: string, rows: readonly Row[]): void {
     this.#dates.push(date);
     this.#starts.push(this.length);
     for (const row of rows) this.#added.push(row);
   }
 
-  /** Returns a row by its place, counted from 0. */
+  /** Returns a row by its position, from 0. */
   at(index: number): Row {
     const row = index < this.#held ? this.#write?.(index) : this.#added[index - this.#held];
     if (row === undefined) throw new RangeError(`Cannot find row ${index}: the list has ${this.length}`);
     return row;
   }
 
-  /** Returns the places of the rows of some days: the first, and the one after the last. */
+  /** Returns the positions of the rows of some days: the first, and the one after the last. */
   range(from: string, to: string): { start: number; end: number } {
     return { start: this.#startOf(from, false), end: this.#startOf(to, true) };
   }
 
-  /** Returns the rows after a cursor within some days, each with its own cursor. */
+  /** Returns the rows of some days after a cursor, each with its own cursor. */
   page({ from, to, after = 0, limit = 20 }: PageQuery): (Row & { cursor: string })[] {
     const { start, end } = this.range(from, to);
     return this.slice(Math.max(start, after), end, limit);
   }
 
-  /** Returns at most `limit` rows from one place up to another. */
+  /** Returns at most `limit` rows between two positions. */
   slice(start: number, end: number, limit: number): (Row & { cursor: string })[] {
     const rows = [];
     for (let index = start; index < end && rows.length < limit; index++) {
@@ -82,7 +82,7 @@ export class DayList<Row extends object> {
     return rows;
   }
 
-  /** Where the first day not before a date starts, or with `past` the first day after it. */
+  /** Returns where the first day not before a date starts, or with `past` the first day after it. */
   #startOf(date: string, past: boolean): number {
     let [low, high] = [0, this.#dates.length];
     while (low < high) {

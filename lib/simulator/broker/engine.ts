@@ -1,8 +1,13 @@
 /**
- * Lets time pass: fills, triggers, children, expiry and clearing, one after another in order of time.
+ * Processes events in order of time: fills, triggers, children, expiry and clearing.
  *
- * Everything happens at a moment that follows from the market and the orders alone, so it does not matter how
- * often or when anybody asks.
+ * The time of each event depends only on the market and the orders. So it does not matter how often or when
+ * the broker is queried.
+ *
+ * An order that can be executed at once is filled one second after it was accepted, at the last price. A
+ * resting order is filled when the market trades at its limit. Larger quantities are filled in two to four
+ * parts, two seconds apart, as long as the price allows. The simulated market has no trades outside its
+ * regular hours, so an order for extended hours waits for the regular ones.
  *
  * @module
  */
@@ -11,26 +16,25 @@ import { clearMarket } from "./clearing.ts";
 import type { ConditionalDesk } from "./conditional.ts";
 import type { FuturesDesk } from "./futures.ts";
 import { isOpen, type LiveOrder } from "./live_order.ts";
-import { findFill } from "./matching.ts";
 import { cancelOrder, expireOrders, fillOrder, settleFill } from "./orders.ts";
 import { type Book, books, dayAt } from "./sessions.ts";
 import type { State } from "./state.ts";
-import { wholeSecond } from "./tape.ts";
+import { type Range, type Tape, wholeSecond } from "./tape.ts";
 
-/** Something that happens at an instant. */
+/** An event at an instant. */
 interface Event {
   at: number;
   run: () => void;
 }
 
-/** The desks that have orders of their own. */
-export interface Desks {
+/** The desks that manage their own orders. */
+interface Desks {
   conditional: ConditionalDesk;
   algo: AlgoDesk;
   futures: FuturesDesk;
 }
 
-/** Runs the broker's events up to the present. */
+/** Processes the broker's events up to now. */
 export class Engine {
   readonly #state: State;
   readonly #desks: Desks;
@@ -42,8 +46,8 @@ export class Engine {
   }
 
   /**
-   * Works off everything up to an instant. A clock that went back changes nothing, and a listener that asks the
-   * broker something in the middle of it sees the moment that it was told of.
+   * Processes all events up to an instant. If the clock went back, nothing changes. A listener that queries
+   * the broker during the processing sees the state at its event.
    */
   settle(now: number): void {
     if (this.#isRunning) return;
@@ -68,7 +72,7 @@ export class Engine {
     this.#state.now = Math.max(this.#state.now, now);
   }
 
-  /** The next close or clearing of any book. */
+  /** Returns the next close or clearing of any book. */
   #nextFixed(): Event {
     let first: Event | undefined;
     for (const book of books) {
@@ -78,11 +82,14 @@ export class Engine {
         : { at: day.closeAt, run: () => this.#close(book) };
       if (first === undefined || event.at < first.at) first = event;
     }
-    // There is always a book.
+    // There is always at least one book.
     return first ?? { at: Infinity, run: () => {} };
   }
 
-  /** The first event up to a horizon that follows from the market; what was placed first goes first. */
+  /**
+   * Returns the first event until an instant that follows from the market; among equals, the order placed
+   * first.
+   */
   #nextMarket(horizon: number): Event | undefined {
     let first: Event | undefined;
     const consider = (event: Event | undefined) => {
@@ -121,7 +128,7 @@ export class Engine {
     expireOrders(this.#state, book, false);
   }
 
-  /** Clears a day and begins the next. */
+  /** Clears a day and starts the next one. */
   #clear(book: Book): void {
     const today = this.#state.today[book];
     expireOrders(this.#state, book, true);
@@ -131,4 +138,42 @@ export class Engine {
     const day = dayAt(book, today.day.clearingAt);
     Object.assign(today, { day, closed: false, orders: lasting, fills: [], numbered: 0 });
   }
+}
+
+/** Finds the next fill until an instant and stores it in the order. */
+function findFill(order: LiveOrder, tape: Tape, until: number): void {
+  const { readyAt, instrument: { symbol } } = order;
+  const horizon = Math.min(until, order.book === "futures" ? until : order.day.closeAt);
+  if (order.next !== undefined || horizon < readyAt) return;
+  if (order.scannedUntil < readyAt) {
+    order.scannedUntil = readyAt;
+    const price = tape.isOpen(symbol, readyAt) ? tape.price(symbol, readyAt) : undefined;
+    if (price !== undefined && takes(order, price)) {
+      order.next = { at: readyAt, price };
+      return;
+    }
+  }
+  if (order.scannedUntil >= horizon) return;
+  const limit = limitOf(order);
+  const reaches = ({ high, low }: Range) => order.isSell ? high >= limit : low <= limit;
+  const at = tape.find(symbol, order.scannedUntil, horizon, reaches);
+  order.scannedUntil = at ?? horizon;
+  if (at === undefined) return;
+  const price = tape.price(symbol, at);
+  // The limit was traded within the second but not at its end: the order was already in the queue, so use its
+  // limit.
+  order.next = { at, price: takes(order, price) ? price : limit };
+}
+
+/**
+ * Returns the limit of an order. For a purchase without a limit it is the price for which cash was frozen.
+ */
+function limitOf({ isSell, price, frozenPrice }: LiveOrder): bigint {
+  if (price !== 0n) return price;
+  return isSell ? 0n : frozenPrice;
+}
+
+function takes(order: LiveOrder, price: bigint): boolean {
+  const limit = limitOf(order);
+  return order.isSell ? price >= limit : price <= limit;
 }

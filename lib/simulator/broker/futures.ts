@@ -1,8 +1,8 @@
 /**
- * Futures: orders, fills, positions, funds and margin.
+ * Manages futures: orders, fills, positions, funds and margin.
  *
- * The broker's margins are not published; here the initial margin is a tenth of a contract's value and the
- * maintenance margin four fifths of that. There is no night session.
+ * The broker does not publish its margins. Here the initial margin is a tenth of a contract's value, and the
+ * maintenance margin four fifths of the initial margin. There is no night session.
  *
  * @module
  */
@@ -11,8 +11,14 @@ import type { FuturesFunds, FuturesHolding } from "../../operations/futures.ts";
 import type { Handlers } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import { checkPrice, checkQuantity, CLOSED_TEXT, invalid, refused } from "./checks.ts";
-import type { FuturesAccount, Position } from "./futures_account.ts";
-import { futuresRow, numbered, pageOf, points } from "./futures_rows.ts";
+import {
+  type FuturesAccount,
+  futuresRow,
+  numbered,
+  pageOf,
+  points,
+  type Position,
+} from "./futures_account.ts";
 import { filledOf, isOpen, leftOf, type LiveFill, type LiveOrder, makeReady } from "./live_order.ts";
 import { amountOf, meanPrice, writeCents } from "./money.ts";
 import { addOrder, cancelOrder, findOpen } from "./orders.ts";
@@ -33,7 +39,7 @@ type Names =
   | "futures.fillsHistory";
 
 const MARGIN_DIVISOR = 10n;
-/** Rows that the lists of today hold at most. */
+/** Most rows in today's lists. */
 const MOST_ORDERS = 500;
 const MOST_FILLS = 200;
 const ZERO = "0.00";
@@ -50,7 +56,7 @@ export class FuturesDesk {
     this.#account = account;
   }
 
-  /** Handlers of the family. */
+  /** Handlers of the `futures` family. */
   readonly handlers: Handlers<Names> = {
     "futures.funds": () => ({ funds: this.#funds() }),
     "futures.holdings": () => ({ funds: this.#funds(), holdings: this.#holdings() }),
@@ -149,13 +155,13 @@ export class FuturesDesk {
     "futures.fillsHistory": (query) => pageOf(this.#account.fills, query),
   };
 
-  /** Books a fill. */
+  /** Records a fill. */
   fill(order: LiveOrder, { price, quantity }: LiveFill): void {
     const { date } = this.#state.today.futures.day;
     this.#account.trade({ symbol: order.instrument.symbol, date, isSell: order.isSell, price, quantity });
   }
 
-  /** Moves the day into history; orders that are good for longer stay. */
+  /** Moves the day into history. Orders that are valid for longer stay. */
   clear(): void {
     const today = this.#state.today.futures;
     const { date, closeAt } = today.day;
@@ -184,7 +190,7 @@ export class FuturesDesk {
     return amountOf(this.#state.tape.price(symbol, this.#state.now), quantity, multiplier) / MARGIN_DIVISOR;
   }
 
-  /** Margin of positions, and of open orders beyond what they would close. */
+  /** Returns the margin for positions, and for open orders beyond those that close positions. */
   #initialMargin(except?: LiveOrder): bigint {
     let sum = 0n;
     for (const [symbol, { quantity }] of this.#account.positions) {
@@ -199,7 +205,7 @@ export class FuturesDesk {
     return sum;
   }
 
-  /** Contracts of an order that open a position. */
+  /** Returns the number of an order's contracts that open a position. */
   #opens(symbol: string, isSell: boolean, quantity: bigint): bigint {
     const held = this.#account.positions.get(symbol)?.quantity ?? 0n;
     const closes = isSell === held > 0n ? magnitude(held) : 0n;

@@ -1,31 +1,34 @@
 /**
- * The futures account: cash, positions, and what its history consists of.
+ * The futures account: cash, positions, and its generated history.
  *
- * Cash is what was paid in, plus realised profit, minus fees; a position's profit is not in cash until it is
- * closed or settled at the last price of its last trading day. Fees are charged with the fill.
+ * Cash is the deposits plus realised profit minus fees. A position's profit becomes cash when the position is
+ * closed, or when it is settled at the last price of its last trading day. Fees are charged with each fill.
  *
  * @module
  */
-import { feesOf, type Tariff } from "../../facts/fees.ts";
-import { futureContract, futureContracts } from "../../facts/futures.ts";
+import { divide } from "../../decimal.ts";
 import { OrderStatus } from "../../dictionaries/order_status.ts";
+import { futureContract, futureContracts } from "../../facts/contracts.ts";
+import { feesOf, type Tariff } from "../../facts/fees.ts";
 import type { FuturesOrder } from "../../operations/futures.ts";
 import type { SimulatedMarket } from "../market/mod.ts";
 import { FIRST_DATE } from "../market/timeline.ts";
 import { DayList } from "./day_list.ts";
-import { amountOf, readCents, readPrice, writePrice } from "./money.ts";
-import { type BookDay, orderNumber } from "./sessions.ts";
+import { filledCentsOf, filledOf, isOpen, type LiveFill, type LiveOrder } from "./live_order.ts";
+import { amountOf, meanPrice, readCents, readPrice, writePrice } from "./money.ts";
+import { statusText } from "./rows.ts";
+import { type BookDay, localTime, orderNumber } from "./sessions.ts";
 
-/** A position; short is negative. */
+/** A position; a short position is negative. */
 export interface Position {
   quantity: bigint;
-  /** Value at the prices paid, without a sign, cents. */
+  /** Absolute value at the prices paid, cents. */
   costCents: bigint;
   realisedCents: bigint;
 }
 
 /** One trade of a contract. */
-export interface FutureTrade {
+interface FutureTrade {
   symbol: string;
   date: string;
   isSell: boolean;
@@ -33,8 +36,8 @@ export interface FutureTrade {
   quantity: bigint;
 }
 
-/** What was paid in before the first day, cents. */
-export const FUTURES_DEPOSIT = 100_000_000n;
+/** Deposit before the first day, cents. */
+const FUTURES_DEPOSIT = 100_000_000n;
 
 const magnitude = (value: bigint) => value < 0n ? -value : value;
 
@@ -52,7 +55,7 @@ export class FuturesAccount {
     this.#tariff = tariff;
   }
 
-  /** Books a trade: fees, and the profit of what it closes. */
+  /** Records a trade: its fees, and the profit of the contracts that it closes. */
   trade({ symbol, date, isSell, price, quantity }: FutureTrade): void {
     const fills = [{ price: writePrice(price), quantity: String(quantity) }];
     const side = isSell ? "sell" : "buy";
@@ -63,7 +66,7 @@ export class FuturesAccount {
     this.#change(symbol, isSell ? -quantity : quantity, price);
   }
 
-  /** Settles the positions of contracts whose last day has ended. */
+  /** Settles the positions in contracts whose last trading day has ended. */
   settle(date: string, priceOf: (symbol: string) => bigint): void {
     for (const [symbol, { quantity }] of [...this.positions]) {
       const contract = futureContract(symbol);
@@ -94,10 +97,12 @@ export class FuturesAccount {
   }
 }
 
-/** Decimals of an index future's price. */
+/** Number of decimals of an index future's price. */
 const POINTS = 0;
 
-/** Makes the past of the futures account: each day a contract bought and sold, some kept over night. */
+/**
+ * Generates the history of the futures account: one contract bought and sold each day, some kept overnight.
+ */
 export function makeFuturesPast(
   account: FuturesAccount,
   days: readonly BookDay[],
@@ -152,10 +157,75 @@ export function makeFuturesPast(
   });
 }
 
-/** The nearest mini contract that does not end within the next days. */
+/** Returns the nearest mini contract that does not expire within the next days. */
 function frontContract(date: string): string | undefined {
   const soon = new Date(Date.parse(`${date}T00:00:00Z`) + 7 * 86_400_000).toISOString().slice(0, 10);
   return futureContracts(date).find(({ product, lastTradingDay }) =>
     product === "MHI" && lastTradingDay > soon
   )?.symbol;
+}
+
+/** Returns a price in index points. They are whole, but a mean price may have decimals. */
+export function points(price: bigint): string {
+  const text = writePrice(price, 0);
+  return text.includes(".") ? divide(text, "1", 4, "half-up") : text;
+}
+
+const validityTexts: Record<string, string> = {
+  "day": "day",
+  "fill-and-cancel": "fill and cancel rest",
+  "fill-or-cancel": "fill or cancel",
+  "until-expiry": "until expiry",
+};
+
+/** Returns the row of an order, or of one of its fills. */
+export function futuresRow(order: LiveOrder, fill?: LiveFill): FuturesOrder {
+  const { instrument, day, futures, fills, status, price } = order;
+  const last = fill ?? fills.at(-1);
+  const filled = fill?.quantity ?? filledOf(order);
+  const mean = fill?.price ?? meanPrice(filledCentsOf(order), filled, order.multiplier);
+  const [fillDate, fillTime] = last === undefined ? [] : localTime(day, last.at).split(" ");
+  const canChange = fill === undefined && isOpen(order);
+  const orderType = futures?.orderType ?? "limit";
+  return {
+    symbol: instrument.symbol,
+    name: instrument.name,
+    orderId: order.id,
+    side: order.isSell ? "sell" : "buy",
+    orderType,
+    orderTypeText: orderType,
+    price: points(price),
+    quantity: String(order.quantity),
+    fillPrice: points(mean),
+    filledQuantity: String(filled),
+    date: fill === undefined ? day.date : fillDate ?? day.date,
+    orderTime: localTime(day, order.placedAt).slice(11),
+    ...(fillTime === undefined ? {} : { fillTime }),
+    status,
+    statusText: statusText(status),
+    canCancel: canChange,
+    canAmend: canChange,
+    isValid: canChange,
+    validity: futures?.validity ?? "day",
+    validityText: futures?.validUntil?.replaceAll("-", "/") ?? validityTexts[futures?.validity ?? "day"] ??
+      "day",
+    ...(futures?.validUntil === undefined ? {} : { validUntil: futures.validUntil }),
+    session: futures?.session ?? "default",
+  };
+}
+
+/** Numbers today's rows with their cursors. */
+export function numbered(rows: FuturesOrder[]): FuturesOrder[] {
+  return rows.map((row, index) => ({ ...row, cursor: String(index + 1) }));
+}
+
+/** Returns a page of history by page number. */
+export function pageOf(
+  list: DayList<FuturesOrder>,
+  { from, to, page = 1, limit = 20 }: { from: string; to: string; page?: number; limit?: number },
+) {
+  const { start, end } = list.range(from, to);
+  const rows = list.slice(start + (page - 1) * limit, end, limit);
+  const totalPages = Math.max(1, Math.ceil((end - start) / limit));
+  return { rows, page, limit, totalPages, isLast: page >= totalPages };
 }

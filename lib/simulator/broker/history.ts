@@ -1,22 +1,23 @@
 /**
- * The lists of history of one market: orders, fills with their fees, and the fund journal.
+ * The history lists of one market: orders, fills with their fees, and the fund journal.
  *
- * What ties to what, to the cent, for any market and any range of days:
+ * These rules hold to the cent, for any market and any range of days:
  *
- * - A day is in history once it is cleared (`sessions.ts` says when), and then complete.
- * - `fillAmount` is `fillPrice` times `filledQuantity`, for US options times 100, rounded to the cent. Only the
- *   mean price of a merged Hong Kong row can need the rounding.
- * - Hong Kong has one fill row per order and day; the other markets have one per fill. Charges per order stand on
- *   the order's first row of the day, and `fees.total` is the sum of the other members.
+ * - A day is in history, completely, once it is cleared (`sessions.ts` says when).
+ * - `fillAmount` is `fillPrice` times `filledQuantity`, for US options times 100, rounded to the cent. Only
+ *   the mean price of a merged Hong Kong row can need the rounding.
+ * - Hong Kong has one fill row per order and day; the other markets have one row per fill. Charges per order
+ *   are in the order's first row of the day. `fees.total` is the sum of the other members.
  * - The journal has exactly one line per fill row: `buy-securities` with `-(fillAmount + fees.total)` or
- *   `sell-securities` with `fillAmount - fees.total`. So the sum of these two types is the sum of
- *   ∓ amounts - fees over the fill rows of the same days. No other line has one of these types.
+ *   `sell-securities` with `fillAmount - fees.total`. No other line has one of these types. So the sum of
+ *   these two types equals the sum of ∓ amounts - fees over the fill rows of the same days.
  * - Every account starts at zero: the sum of all journal lines, today's included, is the cash of the currency.
- *   Both mainland markets share one cash account; their journals add up.
- * - Bought minus sold quantities of all fill rows, today's included, are the holdings; an option that expires in
- *   the account leaves without a fill and with a journal line of type `option-expiry` or `option-auto-exercise`.
- * - Lines of a day: first those without a fill, then those of the fills, in the order of the fill rows. Times are
- *   local, `yyyy-MM-dd HH:mm:ss`. Rows that look alike in everything but the cursor do occur and are two rows.
+ *   Both mainland markets share one cash account, so their journals add up to it.
+ * - The holdings are the bought minus the sold quantities of all fill rows, including today's. An option that
+ *   expires in the account has no fill; it has a journal line of type `option-expiry` or
+ *   `option-auto-exercise`.
+ * - Lines of a day: first those without a fill, then those of the fills, in the order of the fill rows. Times
+ *   are local, `yyyy-MM-dd HH:mm:ss`. Two different rows may be identical except for their cursors.
  *
  * @module
  */
@@ -32,10 +33,10 @@ import { type Past, pastStatuses } from "./past.ts";
 import { fillRow, journalRow, type OrderFacts, orderRow } from "./rows.ts";
 import { clockText, orderNumber } from "./sessions.ts";
 
-/** Finds what the rows show of a symbol. */
+/** Returns what the rows show about a symbol. */
 export type Describe = (symbol: string) => { name: string; multiplier: bigint; isOption: boolean };
 
-/** Makes a {@linkcode Describe} that remembers. */
+/** Returns a {@linkcode Describe} that caches its results. */
 export function describing(market: SimulatedMarket): Describe {
   const known = new Map<string, ReturnType<Describe>>();
   return (symbol) => {
@@ -61,7 +62,7 @@ export class MarketHistory {
   readonly #past: Past;
   readonly #describe: Describe;
   readonly #tariff: Tariff;
-  /** Where the lines and fills of each day start in the journal. */
+  /** Positions in the journal where the lines and fills of each day start. */
   readonly #starts: { journal: number; movement: number; fill: number }[] = [];
 
   constructor(past: Past, describe: Describe, tariff: Tariff) {
@@ -172,14 +173,14 @@ export class MarketHistory {
   }
 }
 
-/** The journal line of a fill row: the amount net of fees. */
+/** Returns the journal line of a fill row: the amount net of fees. */
 export function tradeLine(isSell: boolean, amount: bigint, fees: bigint, time?: string): JournalEntry {
   return isSell
     ? journalRow("sell-securities", amount - fees, time)
     : journalRow("buy-securities", -amount - fees, time);
 }
 
-/** Works out the fees of an order's fills of one day, fill by fill. */
+/** Computes the fees of an order's fills of one day, fill by fill. */
 export function chargesOf(
   { symbol, market, date, isSell, fills }: {
     symbol: string;
@@ -200,7 +201,7 @@ export function chargesOf(
   }, tariff).perFill;
 }
 
-/** The sum of fee totals, in cents. */
+/** Returns the sum of fee totals, in cents. */
 export function totalOf(fees: readonly FeeItems[]): bigint {
   return fees.reduce((sum, { total }) => sum + readCents(total), 0n);
 }

@@ -1,5 +1,5 @@
 /**
- * An order of the current trading day, and what the lists and pushes show of it.
+ * An order of the current trading day, and how lists and pushes show it.
  *
  * @module
  */
@@ -22,8 +22,8 @@ export interface LiveFill {
   at: number;
 }
 
-/** What a futures order has beyond the others. */
-export interface FuturesTerms {
+/** Terms that only futures orders have. */
+interface FuturesTerms {
   orderType: FuturesOrderType;
   validity: FuturesValidity;
   validUntil?: string;
@@ -39,63 +39,63 @@ export interface LiveOrder {
   isSell: boolean;
   /** Futures keep theirs in {@linkcode LiveOrder.futures}. */
   orderType: OrderType;
-  /** Limit; zero takes any price up to what cash was frozen for. */
+  /** Limit; zero accepts any price up to the one for which cash was frozen. */
   price: bigint;
-  /** Price that a purchase freezes cash at. */
+  /** Price for which a purchase freezes cash. */
   frozenPrice: bigint;
   quantity: bigint;
   /** Day on which it was placed. */
   day: BookDay;
   placedAt: number;
-  /** Works in the hours before and after the market too. */
+  /** Whether it also works in extended hours. */
   extended: boolean;
   status: OrderStatus;
   remark?: string;
   venue?: Order["venue"];
   fills: LiveFill[];
-  /** Parts in which what is left will be filled. */
+  /** Parts in which the rest will be filled. */
   slices: bigint[];
   /** Earliest instant of the next fill, on a whole second. */
   readyAt: number;
-  /** Up to where the market was looked through without finding the next fill. */
+  /** Until when the market was searched without finding the next fill. */
   scannedUntil: number;
-  /** The next fill, when it is known. */
+  /** The next fill, if it is known. */
   next?: { at: number; price: bigint };
   futures?: FuturesTerms;
 }
 
-/** Milliseconds from an order's acceptance to its first fill, and from one fill to the next. */
-export const FIRST_FILL_MS = 1_000;
+/** Milliseconds from an order's acceptance to its first fill. */
+const FIRST_FILL_MS = 1_000;
 /** Milliseconds between the fills of an order. */
 export const NEXT_FILL_MS = 2_000;
 
-/** Quantities of this many lots and less are filled at once, and of so many shares where a lot is one share. */
+/** Quantities of at most this many lots are filled at once, or of this many shares if a lot is one share. */
 const LOTS_AT_ONCE = 4n;
 const SHARES_AT_ONCE = 100n;
 
 const openStatuses: readonly OrderStatus[] = ["accepted", "part-filled"];
 
-/** Tells whether an order can still be filled. */
+/** Returns whether an order can still be filled. */
 export function isOpen({ status }: LiveOrder): boolean {
   return openStatuses.includes(status);
 }
 
-/** Quantity filled so far. */
+/** Returns the quantity filled so far. */
 export function filledOf({ fills }: LiveOrder): bigint {
   return fills.reduce((sum, { quantity }) => sum + quantity, 0n);
 }
 
-/** Amount filled so far, cents. */
+/** Returns the amount filled so far, cents. */
 export function filledCentsOf({ fills, multiplier }: LiveOrder): bigint {
   return fills.reduce((sum, { price, quantity }) => sum + amountOf(price, quantity, multiplier), 0n);
 }
 
-/** Quantity that is left to fill. */
+/** Returns the quantity left to fill. */
 export function leftOf(order: LiveOrder): bigint {
   return isOpen(order) ? order.quantity - filledOf(order) : 0n;
 }
 
-/** Parts what is left of an order; a small one stays whole. */
+/** Splits the rest of an order into parts; a small rest is one part. */
 export function makeReady(order: LiveOrder, at: number, seed: number): void {
   const left = order.quantity - filledOf(order);
   const lot = BigInt(order.instrument.lotSize);
@@ -113,14 +113,14 @@ export function makeReady(order: LiveOrder, at: number, seed: number): void {
   delete order.next;
 }
 
-/** Returns what a row of the lists is written from. */
+/** Returns the values for a row in the lists. */
 export function factsOf(order: LiveOrder): OrderFacts {
   const { book, day, placedAt, fills } = order;
   const last = fills.at(-1);
   return {
     symbol: order.instrument.symbol,
     name: order.instrument.name,
-    // Futures have rows of their own kind, which leave the market out.
+    // Futures have their own kind of rows, without the market.
     market: book === "futures" ? "hk" : book,
     orderId: order.id,
     side: order.isSell ? "sell" : "buy",
@@ -135,21 +135,21 @@ export function factsOf(order: LiveOrder): OrderFacts {
     ...(last === undefined ? {} : { fillTime: localTime(day, last.at).slice(11) }),
     status: order.status,
     canCancel: isOpen(order),
-    // Stock Connect takes no amendments.
+    // Stock Connect does not allow amendments.
     canAmend: isOpen(order) && book !== "shanghai" && book !== "shenzhen",
     ...(order.remark === undefined ? {} : { remark: order.remark }),
     ...(order.venue === undefined ? {} : { venue: order.venue }),
   };
 }
 
-/** What a push tells beyond the order's state. */
+/** Content of a push besides the order's state. */
 export interface UpdateDetails {
   fill?: LiveFill;
   /** Quantity and price before an amendment. */
   original?: { quantity: bigint; price: bigint };
 }
 
-/** Writes what is pushed after a change. */
+/** Returns the push for a change. */
 export function updateOf(order: LiveOrder, at: number, { fill, original }: UpdateDetails = {}): OrderUpdate {
   const filled = filledOf(order);
   const [date, time] = localTime(order.day, at).split(" ");

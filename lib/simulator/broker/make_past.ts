@@ -1,8 +1,8 @@
 /**
- * Makes the past of an account in one market from a seed: orders, fills, fees, movements of cash.
+ * Generates the history of an account in one market from a seed: orders, fills, fees, cash movements.
  *
- * Cash never falls below zero and nothing is sold that is not held: a purchase that cash does not cover is
- * preceded by a deposit on its day. On the mainland only what was held when the day began is sold.
+ * Cash never falls below zero, and nothing is sold that is not held. If cash does not cover a purchase, there
+ * is a deposit earlier on that day. On the mainland only shares held at the start of the day are sold.
  *
  * @module
  */
@@ -12,14 +12,15 @@ import { type FeeInput, feesOf, type Tariff } from "../../facts/fees.ts";
 import { gridOf } from "../market/grid.ts";
 import type { SimulatedMarket } from "../market/mod.ts";
 import { toUnits } from "../market/packing.ts";
-import { hashText, mix, type Stream, stream } from "../market/random.ts";
+import { hashText, mix, type Stream } from "../market/random.ts";
+import { randomFrom } from "../../time.ts";
 import { amountOf, readCents, writePrice } from "./money.ts";
 import { type Holding, Past } from "./past.ts";
 import { type DayPrice, drawPrice, pricesOn, toPrice } from "./past_prices.ts";
 import type { BookDay } from "./sessions.ts";
 
-/** What the past is made from. */
-export interface PastOptions {
+/** Input of the generated history. */
+interface PastOptions {
   market: Market;
   days: readonly BookDay[];
   fillsPerDay: number;
@@ -30,11 +31,13 @@ export interface PastOptions {
   exchanges: ReadonlyMap<string, bigint>;
 }
 
-/** Lots of an order; with these counts the mean of two neighbouring prices always ends. */
+/**
+ * Lots of an order. With these numbers, the mean of two neighbouring prices always has a finite decimal form.
+ */
 const LOTS = [1, 2, 4, 5, 8, 10, 16, 20];
 const SHARES = [1, 5, 10, 20, 25, 40, 50, 80, 100, 200];
 
-/** About the most that an order of the past comes to, in the market's currency. */
+/** Approximate largest amount of an order in history, in the market's currency. */
 const MOST: Record<Market, number> = { hk: 120_000, us: 20_000, shanghai: 90_000, shenzhen: 90_000 };
 
 /** First deposit, in cents; grows with the number of fills. */
@@ -48,7 +51,7 @@ const DEPOSIT: Record<Market, bigint> = {
 const BEFORE_OPEN = 8 * 3600;
 const UNITS_PER_ONE = 10_000;
 
-/** Makes the past of a market. */
+/** Generates the history of a market. */
 export function makePast(options: PastOptions): Past {
   const past = new Past(options.market, options.days, options.fillsPerDay);
   new PastMaker(options, past).make();
@@ -67,7 +70,7 @@ class PastMaker {
   readonly #options: PastOptions;
   readonly #past: Past;
   readonly #places = new Map<string, number>();
-  /** What may still be sold today, where the day's purchases may not. */
+  /** Quantities that may still be sold today, if the day's purchases may not. */
   #sellable = new Map<string, bigint>();
   #held: string[] = [];
 
@@ -78,7 +81,7 @@ class PastMaker {
 
   make(): void {
     const { days, market, seed } = this.#options;
-    const next = stream(mix(seed, hashText(`past:${market}`)));
+    const next = randomFrom(mix(seed, hashText(`past:${market}`)));
     days.forEach((day, index) => this.#makeDay(day, index, next));
   }
 
@@ -102,7 +105,7 @@ class PastMaker {
     }
   }
 
-  /** Chooses what to trade: how much of what, on which side, at which prices. */
+  /** Chooses a trade: quantity, listing, side and prices. */
   #trade(prices: readonly DayPrice[], room: number, next: Stream): Trade {
     const { market } = this.#options;
     const sale = next() < 0.48 ? this.#chooseHeld(prices, next) : undefined;
@@ -120,13 +123,13 @@ class PastMaker {
     const other = toPrice(upper <= price.high ? upper : units);
     const [first, quantity] = [toPrice(units), lots * price.lot];
     if (market === "hk") {
-      // One row per order and day: its price is the mean of what may have been two prices.
+      // One row per order and day: its price may be the mean of two prices.
       const share = BigInt(next() < 0.5 ? 0 : Math.floor(next() * lots));
       return { ...shared, fills: [{ units: first + (other - first) * share / BigInt(lots), quantity }] };
     }
     const kind = next();
     if (kind < 0.2 && room >= 3 && lots >= 3) {
-      // The second and the third are alike in every member, as fills of one second may be.
+      // The second and third fill have identical members, as fills of the same second may have.
       const part = Math.floor(lots / 3);
       const parts = [lots - 2 * part, part, part];
       return {
@@ -163,7 +166,7 @@ class PastMaker {
     return left < held ? left : held;
   }
 
-  /** A call on a stock, bought and sold within the day. */
+  /** Returns a call option trade, bought and sold within the day. */
   #optionTrade(day: BookDay, index: number, isSell: boolean): Trade | undefined {
     const { simulated } = this.#options;
     const underlying = ["AAPL", "MSFT", "AMZN", "GOOGL"][index % 4] ?? "AAPL";
@@ -180,7 +183,7 @@ class PastMaker {
     return { price, isSell, multiplier: 100n, feeMarket: "us-option", fills: [{ units, quantity: 2 }] };
   }
 
-  /** Writes a trade into the books: order, fills, fees, cash, holdings. */
+  /** Records a trade: order, fills, fees, cash, holdings. */
   #book(trade: Trade, at: { day: number; date: string; second: number }, next: Stream): void {
     const past = this.#past;
     const { price: { symbol, instrument, lot, grid }, isSell, fills, multiplier, feeMarket } = trade;
@@ -253,7 +256,7 @@ class PastMaker {
     return place;
   }
 
-  /** Deposits, currency exchanges, fees and rebates that belong to no fill. */
+  /** Records deposits, currency exchanges, fees and rebates that belong to no fill. */
   #moveCash(day: BookDay, index: number): void {
     const { market, fillsPerDay, exchanges, days } = this.#options;
     const move = (type: FundJournalType, cents: bigint, second = BEFORE_OPEN) =>
@@ -265,7 +268,7 @@ class PastMaker {
       this.#cover(fee, index);
       move("market-data-fee-charged", -fee, BEFORE_OPEN + 60);
       move("interest-or-penalty-adjustment", 12_34n, BEFORE_OPEN + 120);
-      // Two rebates of one second are two lines that look alike.
+      // Two rebates in the same second are two identical lines.
       for (let line = 0; line < 2; line++) move("platform-fee-rebate", 15_00n, BEFORE_OPEN + 180);
     }
     const exchanged = exchanges.get(day.date);
@@ -275,7 +278,7 @@ class PastMaker {
     }
   }
 
-  /** Makes sure that a payment can be made. */
+  /** Ensures that cash covers a payment, with a deposit if needed. */
   #cover(cents: bigint, day: number): void {
     if (cents <= this.#past.cash) return;
     const deposit = DEPOSIT[this.#options.market];
@@ -287,9 +290,9 @@ class PastMaker {
 }
 
 /**
- * Changes what is held of a listing; a sale takes its share of the cost.
+ * Changes the holding of a listing. A sale reduces the cost in proportion.
  *
- * @returns Whether nothing is left of it.
+ * @returns Whether nothing is left of the holding.
  */
 export function changeHolding(
   holdings: Map<string, Holding>,
@@ -309,12 +312,14 @@ export function changeHolding(
   return false;
 }
 
-/** The northbound markets, where shares bought today cannot be sold today. */
-export function isMainland(market: string): boolean {
+/** Returns whether a market is a mainland market, where shares bought today cannot be sold today. */
+function isMainland(market: string): boolean {
   return market === "shanghai" || market === "shenzhen";
 }
 
-/** A limit that a mean price stays inside of: the price above it for a purchase, the one below for a sale. */
+/**
+ * Returns a limit that includes a mean price: the grid price above it for a purchase, below it for a sale.
+ */
 function snapUp(price: bigint, { isSell, price: { grid } }: Trade): bigint {
   const below = Number(price / 10_000n);
   const tick = grid.tick(below + 1);
@@ -326,7 +331,7 @@ function tradingSeconds({ segments }: BookDay): number {
   return segments.reduce((sum, { from, to }) => sum + (to - from) / 1000, 0);
 }
 
-/** Turns seconds of trading into the second of the local day. */
+/** Converts seconds of trading time to the second of the local day. */
 function toSecond(day: BookDay, tradingSecond: number): number {
   const midnight = Date.parse(`${day.date}T00:00:00Z`) - day.offset;
   let left = tradingSecond * 1000;

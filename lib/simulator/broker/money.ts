@@ -1,12 +1,12 @@
 /**
- * Exact money of the broker's books: amounts are whole cents, prices whole hundred-millionths, both `bigint`.
- * Decimal texts are made and read at the edge.
+ * Exact arithmetic for the broker's books: amounts are whole cents, prices are whole hundred-millionths, both
+ * `bigint`. Decimal texts are only parsed and written at the interfaces.
  *
  * @module
  */
 import { type Decimal, round } from "../../decimal.ts";
 
-/** Decimals that a price is held with; the mean price of a merged fill needs more than the price grid. */
+/** Number of decimals of a price; the mean price of a merged fill needs more than the price grid has. */
 const PRICE_PLACES = 8;
 
 /** One hundredth of a currency unit, in the units of price times quantity. */
@@ -22,27 +22,27 @@ function writeWhole(value: bigint, places: number, least: number): Decimal {
   return value < 0n ? `-${text}` : text;
 }
 
-/** Reads an amount as cents; parts of a cent are rounded. */
+/** Parses an amount as cents; fractions of a cent are rounded. */
 export function readCents(value: Decimal): bigint {
   return toWhole(value, 2);
 }
 
-/** Writes cents with two decimals. */
+/** Returns cents as text with two decimals. */
 export function writeCents(cents: bigint): Decimal {
   return writeWhole(cents, 2, 2);
 }
 
-/** Reads a price as whole hundred-millionths. */
+/** Parses a price as whole hundred-millionths. */
 export function readPrice(value: Decimal): bigint {
   return toWhole(value, PRICE_PLACES);
 }
 
-/** Writes a price with at least two decimals, or as many as asked. */
+/** Returns a price as text with at least two decimals, or the given number. */
 export function writePrice(price: bigint, least = 2): Decimal {
   return writeWhole(price, PRICE_PLACES, least);
 }
 
-/** Divides, rounding halves away from zero; the divisor is above zero. */
+/** Divides by a positive number, rounding halves away from zero. */
 export function divideHalfUp(value: bigint, by: bigint): bigint {
   const half = value < 0n ? -by : by;
   return (2n * value + half) / (2n * by);
@@ -54,14 +54,14 @@ export function amountOf(price: bigint, quantity: bigint, multiplier = 1n): bigi
 }
 
 /**
- * Returns the mean price of an amount. Where it has no end, it is rounded far below what a cent of the
- * amount could show, so price times quantity gives the amount back.
+ * Returns the mean price for an amount. If its decimal form is infinite, it is rounded so finely that price
+ * times quantity still gives the amount to the cent.
  */
 export function meanPrice(cents: bigint, quantity: bigint, multiplier = 1n): bigint {
   return quantity === 0n ? 0n : divideHalfUp(cents * PRICE_UNITS_PER_CENT, quantity * multiplier);
 }
 
-/** Returns the lesser value. */
+/** Returns the smaller value. */
 export function least(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }

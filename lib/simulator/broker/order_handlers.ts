@@ -1,5 +1,5 @@
 /**
- * The operations on orders, fills, journals and conditional and algorithmic orders, in terms of the desks.
+ * Handles the operations on orders, fills, journals, and conditional and algorithmic orders.
  *
  * @module
  */
@@ -23,17 +23,17 @@ type Names =
   | `conditionalOrders.${"today" | "history"}`
   | `algo.${"place" | "amend" | "cancel" | "cancelChild" | "act" | "list" | "children"}`;
 
-/** Both northbound markets stand for each other where many orders are cancelled. */
+/** Returns the books for cancelling many orders: both northbound markets count as one. */
 function sameMarkets(market: Market): readonly Book[] {
   return market === "shanghai" || market === "shenzhen" ? ["shanghai", "shenzhen"] : [market];
 }
 
-/** Makes the handlers. */
+/** Returns the handlers. */
 export function orderHandlers(
   state: State,
   { conditional, algo }: { conditional: ConditionalDesk; algo: AlgoDesk },
 ): Handlers<Names> {
-  /** Cancels orders one by one and tells which it could not. */
+  /** Cancels orders one by one and returns those that could not be cancelled. */
   const cancelEach = (market: Market, ids: readonly string[]) => {
     const cancelled: string[] = [];
     const failed: { orderId: string; remark: string }[] = [];
@@ -166,7 +166,7 @@ export function orderHandlers(
   };
 }
 
-/** A cursor is the place of the last row of the page before; another text would start all over again. */
+/** Returns the position after a cursor, which is the position of the last row of the previous page. */
 function startAfter(cursor = "0"): number {
   if (!/^\d{1,15}$/.test(cursor)) throw invalid(`"${cursor}" is no cursor of this list`);
   return Number(cursor);

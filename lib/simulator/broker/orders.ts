@@ -1,5 +1,5 @@
 /**
- * Placing, amending and cancelling ordinary orders, and filling and expiring them.
+ * Places, amends and cancels ordinary orders, and fills and expires them.
  *
  * @module
  */
@@ -26,14 +26,14 @@ import { amountOf, least } from "./money.ts";
 import { type Book, bookRules } from "./sessions.ts";
 import type { State } from "./state.ts";
 
-/** What an order is placed with. */
+/** Terms of a new order. */
 export interface OrderTerms {
   market: Market;
   symbol: string;
   side: Side;
   orderType: OrderType;
   quantity: Decimal;
-  /** Left out or zero where any price will do. */
+  /** Absent or zero if any price is acceptable. */
   price?: Decimal;
   extended?: boolean;
   venue?: Order["venue"];
@@ -41,10 +41,12 @@ export interface OrderTerms {
 
 const unpricedTypes: readonly OrderType[] = ["auction", "market", "iceberg-market", "hidden-market"];
 
-/** How far above the last price an unpriced purchase may go. */
+/** Factor by which an unpriced purchase may exceed the last price. */
 const UNPRICED_ROOM = { numerator: 21n, denominator: 20n };
 
-/** Places an order, in several parts above the single-order maximum, and returns the number of the first. */
+/**
+ * Places an order and returns it. Above the single-order maximum it is split, and the first part is returned.
+ */
 export function placeOrder(state: State, terms: OrderTerms): LiveOrder {
   const { market, symbol, side, orderType, extended = false } = terms;
   if (side === "short-open" || side === "short-close") {
@@ -88,7 +90,7 @@ function checkedPrice(
   const isZero = !/[1-9]/.test(price);
   if (isZero && unpricedTypes.includes(orderType)) return 0n;
   const checked = checkPrice(state, instrument, price);
-  // A price that comes with a market order is looked at and left aside.
+  // The price of a market order is checked but not used.
   return unpricedTypes.includes(orderType) ? 0n : checked;
 }
 
@@ -120,7 +122,7 @@ function checkMeans(
   }
 }
 
-/** Adds an order that has passed its checks, and tells of it. */
+/** Adds a checked order and notifies the listeners. */
 export function addOrder(
   state: State,
   init: Omit<LiveOrder, "id" | "placedAt" | "status" | "fills" | "slices" | "readyAt" | "scannedUntil">,
@@ -143,7 +145,7 @@ export function addOrder(
   return order;
 }
 
-/** Notes an order that the exchange did not take, for whoever sent it without waiting for an answer. */
+/** Records an order that the exchange rejected, for a sender that did not wait for an answer. */
 export function addRejected(state: State, terms: OrderTerms, reason: Refusal): LiveOrder | undefined {
   const instrument = state.market.instrument(terms.symbol);
   if (instrument === undefined) return undefined;
@@ -162,7 +164,7 @@ export function addRejected(state: State, terms: OrderTerms, reason: Refusal): L
   }, "rejected");
 }
 
-/** Finds an order of today that can be changed. */
+/** Returns an open order of today. */
 export function findOpen(state: State, id: string, isOf: (book: Book) => boolean): LiveOrder {
   const order = state.byId.get(id);
   if (order === undefined || !isOf(order.book)) throw invalid(`unknown order number "${id}"`);
@@ -170,7 +172,7 @@ export function findOpen(state: State, id: string, isOf: (book: Book) => boolean
   return order;
 }
 
-/** Cancels what is left of an order. */
+/** Cancels the rest of an order. */
 export function cancelOrder(state: State, order: LiveOrder, remark?: string): void {
   order.status = order.fills.length > 0 ? "part-filled-cancelled" : "cancelled";
   if (remark !== undefined) order.remark = remark;
@@ -178,7 +180,7 @@ export function cancelOrder(state: State, order: LiveOrder, remark?: string): vo
   state.push(order);
 }
 
-/** Amends price and quantity; what exceeds the single-order maximum becomes further orders. */
+/** Amends price and quantity; a quantity above the single-order maximum becomes further orders. */
 export function amendOrder(
   state: State,
   order: LiveOrder,
@@ -218,7 +220,7 @@ export function amendOrder(
   }
 }
 
-/** Fills the next part of an order at the price that was found for it. */
+/** Fills the next part of an order at the price already found for it. */
 export function fillOrder(state: State, order: LiveOrder): LiveFill {
   const { next } = order;
   if (next === undefined) throw new RangeError(`Cannot fill order "${order.id}": no fill was found`);
@@ -238,7 +240,7 @@ export function fillOrder(state: State, order: LiveOrder): LiveFill {
   return fill;
 }
 
-/** Books a fill of a market's order: cash without fees, which clearing charges, and what is held. */
+/** Records a fill of a market's order: changes holdings and cash. Clearing charges the fees later. */
 export function settleFill(state: State, order: LiveOrder, { price, quantity }: LiveFill): void {
   const { book, isSell, instrument: { symbol }, multiplier } = order;
   if (book === "futures") return;
@@ -247,7 +249,7 @@ export function settleFill(state: State, order: LiveOrder, { price, quantity }: 
   changeHolding(state.holdings[book], symbol, isSell ? -quantity : quantity, amount);
 }
 
-/** Ends the orders whose time is up; those for extended hours live on until clearing. */
+/** Ends the orders that expire now; orders for extended hours stay open until clearing. */
 export function expireOrders(state: State, book: Book, extendedToo: boolean): void {
   for (const order of state.openOrders(book)) {
     if (order.extended && !extendedToo) continue;
@@ -256,7 +258,7 @@ export function expireOrders(state: State, book: Book, extendedToo: boolean): vo
   }
 }
 
-/** Futures orders can be good for more than a day. */
+/** Returns whether a futures order is valid for more than today. */
 function lastsLonger({ futures, instrument: { future } }: LiveOrder, date: string): boolean {
   if (futures === undefined) return false;
   const last = futures.validity === "until-expiry"

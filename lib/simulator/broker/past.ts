@@ -1,6 +1,6 @@
 /**
- * The past of an account in one market, in compact form: a number or two per member instead of a record per row,
- * so that a million fills fit and start quickly. `history.ts` writes the rows.
+ * Stores the history of an account in one market in compact form: one or two numbers per member instead of a
+ * record per row. So a million fills fit in memory and load quickly. `history.ts` writes the rows.
  *
  * @module
  */
@@ -8,12 +8,12 @@ import type { FundJournalType } from "../../dictionaries/fund_journal_type.ts";
 import type { Market } from "../../dictionaries/market.ts";
 import type { BookDay } from "./sessions.ts";
 
-/** How an order of the past ended. */
+/** Final states of orders in history. */
 export const pastStatuses = ["filled", "part-filled-cancelled", "cancelled", "rejected"] as const;
 
-/** A line of the journal that stands for no fill. */
-export interface Movement {
-  /** Place of the day. */
+/** A journal line without a fill. */
+interface Movement {
+  /** Index of the day. */
   day: number;
   /** Second of the local day. */
   second: number;
@@ -21,18 +21,18 @@ export interface Movement {
   cents: bigint;
 }
 
-/** What is held of a listing. */
+/** A holding of one listing. */
 export interface Holding {
   quantity: bigint;
-  /** Cost of what is held, fees included, in cents. */
+  /** Cost of the holding, including fees, in cents. */
   costCents: bigint;
 }
 
-/** The past of one market. Orders and fills stand in order of time. */
+/** The history of one market. Orders and fills are sorted by time. */
 export class Past {
   readonly market: Market;
   readonly days: readonly BookDay[];
-  /** Symbols that the rows name by their place. */
+  /** Symbols; the rows contain their index. */
   readonly symbols: string[] = [];
   readonly movements: Movement[] = [];
   readonly holdings = new Map<string, Holding>();
@@ -58,10 +58,10 @@ export class Past {
   readonly orderQuantity: Int32Array;
   readonly orderPrice: BigInt64Array;
   readonly orderSecond: Int32Array;
-  /** Place in {@linkcode pastStatuses}. */
+  /** Index in {@linkcode pastStatuses}. */
   readonly orderStatus: Uint8Array;
   readonly orderDay: Int32Array;
-  /** Place in its day, from 1. */
+  /** Position within its day, from 1. */
   readonly orderPlace: Int32Array;
   readonly orderFirstFill: Int32Array;
   readonly orderFillCount: Uint8Array;
@@ -70,7 +70,7 @@ export class Past {
     this.market = market;
     this.days = days;
     const fills = days.length * fillsPerDay;
-    // At most one order without a fill stands beside each one that has any.
+    // For each order with fills there is at most one order without a fill.
     const orders = 2 * fills;
     this.fillCounts = new Int32Array(days.length);
     this.orderCounts = new Int32Array(days.length);
@@ -92,14 +92,14 @@ export class Past {
     this.orderFillCount = new Uint8Array(orders);
   }
 
-  /** Notes a movement of cash; a day's movements stand before its fills. */
+  /** Records a cash movement. A day's movements come before its fills. */
   move(movement: Movement): void {
     this.movements.push(movement);
-    this.movementCounts[movement.day]! += 1; // one place per day
+    this.movementCounts[movement.day]! += 1; // there is one counter per day
     this.cash += movement.cents;
   }
 
-  /** Notes an order and returns its place. */
+  /** Records an order and returns its index. */
   addOrder(order: PastOrder): number {
     const place = this.orders++;
     this.orderSymbol[place] = order.symbol;
@@ -110,11 +110,11 @@ export class Past {
     this.orderStatus[place] = pastStatuses.indexOf(order.status);
     this.orderDay[place] = order.day;
     this.orderFirstFill[place] = this.fills;
-    this.orderPlace[place] = ++this.orderCounts[order.day]!; // one place per day
+    this.orderPlace[place] = ++this.orderCounts[order.day]!; // there is one counter per day
     return place;
   }
 
-  /** Notes the next fill of the order noted last. */
+  /** Records the next fill of the last order. */
   addFill(fill: PastFill): void {
     const place = this.fills++;
     const order = this.orders - 1;
@@ -124,14 +124,14 @@ export class Past {
     this.fillSecond[place] = fill.second;
     this.fillFees[place] = fill.feeCents;
     this.orderFillCount[order]! += 1;
-    this.fillCounts[this.orderDay[order]!]! += 1; // the order was noted before
+    this.fillCounts[this.orderDay[order]!]! += 1; // the order was recorded before
   }
 }
 
 /** An order of the past. */
-export interface PastOrder {
+interface PastOrder {
   day: number;
-  /** Place in {@linkcode Past.symbols}. */
+  /** Index in {@linkcode Past.symbols}. */
   symbol: number;
   isSell: boolean;
   quantity: number;
@@ -141,7 +141,7 @@ export interface PastOrder {
 }
 
 /** A fill of the past. */
-export interface PastFill {
+interface PastFill {
   quantity: number;
   price: bigint;
   second: number;

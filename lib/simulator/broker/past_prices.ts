@@ -1,5 +1,5 @@
 /**
- * What the listings of a market could be traded at on a day of the past.
+ * Returns the prices at which a market's listings could be traded on a past day.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import type { Stream } from "../market/random.ts";
 import { FIRST_DATE } from "../market/timeline.ts";
 import { DAY_MS } from "./sessions.ts";
 
-/** Turns whole units of the market's grid (0.0001) into those of the books. */
+/** Converts whole units of the market's grid (0.0001) to price units of the books. */
 const PRICES_PER_UNIT = 10_000n;
 
 /** One listing's day: prices in whole units of 0.0001. */
@@ -25,12 +25,12 @@ export interface DayPrice {
   grid: Grid;
 }
 
-/** Turns whole units of the market's grid into a price of the books. */
+/** Converts whole units of the market's grid to a price of the books. */
 export function toPrice(units: number): bigint {
   return BigInt(units) * PRICES_PER_UNIT;
 }
 
-/** Before the first day that the market knows, the days after it are read backwards. */
+/** Returns the bar of a date. Before the market's first day, mirrors the days after it. */
 function barOf(market: SimulatedMarket, symbol: string, date: string) {
   const found = market.dayBar(symbol, date);
   if (found !== undefined || date >= FIRST_DATE) return found;
@@ -52,10 +52,13 @@ export function pricesOn(simulated: SimulatedMarket, market: Market, date: strin
   });
 }
 
-/** Draws a price of the day that is on the grid, with the next one up still inside the day where it can be. */
+/**
+ * Returns a random price of the day on the grid; if possible, the next higher grid price is within the day
+ * too.
+ */
 export function drawPrice({ low, high, close, grid }: DayPrice, next: Stream): number {
   const tick = grid.tick(high);
-  // A day that crosses a band of the grid would need two steps; its close is on the grid in any case.
+  // A day that crosses a band of the grid would need two tick sizes; its close is always on the grid.
   if (grid.tick(low) !== tick || low % tick !== 0) return close;
   return low + Math.floor(next() * ((high - low) / tick + 1)) * tick;
 }

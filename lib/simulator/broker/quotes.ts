@@ -1,5 +1,5 @@
 /**
- * Market data: the views of the simulated market under the operations that ask for them.
+ * Handles the market data operations with views of the simulated market.
  *
  * @module
  */
@@ -7,7 +7,7 @@ import type { BarInterval } from "../../dictionaries/bar.ts";
 import { SecurityType } from "../../dictionaries/security_type.ts";
 import type { Decimal } from "../../decimal.ts";
 import { listings } from "../../facts/listings.ts";
-import { doubleText } from "../../wire/double.ts";
+import { doubleText } from "../../wire/numbers.ts";
 import type { Handlers } from "../contract.ts";
 import type { BarQuery, Instrument } from "../market/mod.ts";
 import { invalid, refused } from "./checks.ts";
@@ -24,7 +24,7 @@ type Names =
   | "quotes.optionCodes"
   | "quotes.overnightSymbols";
 
-/** Intervals that the market makes bars of. */
+/** Intervals for which the market has bars. */
 const intervals: readonly BarInterval[] = [
   "day",
   "week",
@@ -42,7 +42,7 @@ const intervals: readonly BarInterval[] = [
 
 const hasBars = (interval: BarInterval): interval is BarQuery["interval"] => intervals.includes(interval);
 
-/** Ticks in one answer at most. */
+/** Most ticks in one answer. */
 const MOST_TICKS = 100;
 
 interface Security {
@@ -50,17 +50,17 @@ interface Security {
   symbol: string;
 }
 
-/** Returns a view of the market with some of its doubles as the decimal texts that an answer has. */
+/** Returns a view of the market in which some doubles are decimal texts, as the answer needs them. */
 function withTexts<View extends object, Name extends keyof View>(
   view: View,
   ...names: Name[]
 ): Omit<View, Name> & Record<Name, Decimal> {
   const texts = Object.fromEntries(names.map((name) => [name, doubleText(Number(view[name]))]));
-  // The same members, each of the names with its text.
+  // The same members, with texts for the given names.
   return { ...view, ...texts } as Omit<View, Name> & Record<Name, Decimal>;
 }
 
-/** Makes the handlers of the family. */
+/** Returns the handlers of the `quotes` family. */
 export function quoteHandlers(state: State): Handlers<Names> {
   const { market } = state;
   const find = ({ symbol }: Security): Instrument => {
@@ -68,7 +68,7 @@ export function quoteHandlers(state: State): Handlers<Names> {
     if (instrument === undefined) throw invalid(`unknown security "${symbol}"`);
     return instrument;
   };
-  /** Answers name a security as the request did, with the kind that it really is. */
+  /** Returns a security with the symbol of the request and its actual kind. */
   const named = (security: Security) => ({
     type: SecurityType.decode(find(security).dataType),
     symbol: security.symbol,

@@ -1,5 +1,5 @@
 /**
- * Rows as the lists show them, and the words that go with their codes.
+ * Writes the rows of the lists, and the texts for their codes.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import type { JournalEntry } from "../../operations/fund_journal.ts";
 import type { Order } from "../../operations/orders.ts";
 import { amountOf, meanPrice, writeCents, writePrice } from "./money.ts";
 
-/** What an order row is written from. */
+/** Values for an order row. */
 export interface OrderFacts {
   symbol: string;
   name: string;
@@ -26,7 +26,7 @@ export interface OrderFacts {
   price: bigint;
   quantity: bigint;
   filled: bigint;
-  /** What was filled, in cents. */
+  /** Filled amount, in cents. */
   filledCents: bigint;
   multiplier: bigint;
   /** `yyyy-MM-dd`. */
@@ -42,8 +42,8 @@ export interface OrderFacts {
   venue?: Order["venue"];
 }
 
-/** What a fill row adds to its order. */
-export interface FillFacts {
+/** Values that only a fill row has. */
+interface FillFacts {
   price: bigint;
   quantity: bigint;
   time: string;
@@ -59,12 +59,12 @@ const statusLabels = labelsOf(OrderStatus);
 const typeLabels = labelsOf(OrderType);
 const journalLabels = labelsOf(FundJournalType);
 
-/** Writes a status in words. */
+/** Returns a status as text. */
 export function statusText(status: OrderStatus): string {
   return statusLabels.get(status) ?? status;
 }
 
-/** Writes an order. */
+/** Returns the row of an order. */
 export function orderRow(order: OrderFacts): Order {
   const { filled, filledCents, multiplier } = order;
   return {
@@ -94,7 +94,7 @@ export function orderRow(order: OrderFacts): Order {
   };
 }
 
-/** Writes a fill. */
+/** Returns the row of a fill. */
 export function fillRow(order: OrderFacts, fill: FillFacts): Fill {
   return {
     ...orderRow(order),
@@ -120,7 +120,7 @@ const GROUPS: Partial<Record<FundJournalType, string>> = {
   "interest-or-penalty-adjustment": "4",
 };
 
-/** Writes a line of the fund journal; without a time for today's. */
+/** Returns a line of the fund journal; today's lines have no time. */
 export function journalRow(type: FundJournalType, cents: bigint, time?: string): JournalEntry {
   return {
     amount: writeCents(cents),

@@ -1,22 +1,23 @@
 /**
- * The broker's days: when a market trades, when its day is cleared, and what belongs to which currency.
+ * Computes the broker's days: when a market trades, when its day is cleared, and which currency it uses.
  *
- * A trading day lasts until it is cleared, some hours after the close. Until then its orders, fills and journal
- * lines stand in the lists of today; clearing works out the fees, merges Hong Kong's fills, and moves everything
- * into the lists of history. After clearing the lists of today are empty until the next day's first order.
+ * A trading day lasts until it is cleared, some hours after the close. Until then its orders, fills and
+ * journal lines are in today's lists. Clearing computes the fees, merges Hong Kong's fills, and moves
+ * everything into the history lists. After that, today's lists are empty until the first order of the next
+ * day.
  *
  * @module
  */
 import { coverage, type Mic, previousSession, type Session, sessionOn } from "../../calendars/mod.ts";
 import type { Market } from "../../dictionaries/market.ts";
 
-/** What orders are kept apart by: the four markets, and the futures account. */
+/** Orders are kept in separate books: one for each of the four markets, and one for the futures account. */
 export type Book = Market | "futures";
 
 /** Currencies of the account. */
 export type AccountCurrency = "HKD" | "USD" | "CNY";
 
-/** All books, in the order in which their events are worked off. */
+/** All books, in the order in which their events are processed. */
 export const books: readonly Book[] = ["hk", "us", "shanghai", "shenzhen", "futures"];
 
 /** All markets, in the same order. */
@@ -29,11 +30,11 @@ const DAY_MS = 24 * HOUR_MS;
 interface BookRules {
   mic: Mic;
   currency: AccountCurrency;
-  /** Minutes before the open from which orders of every kind are taken. */
+  /** Minutes before the open from which all kinds of orders are accepted. */
   leadMinutes: number;
-  /** Hours from the close to clearing; in New York after the extended hours. */
+  /** Hours from the close to clearing, in New York from the end of the extended hours. */
   clearingHours: number;
-  /** Stands at the start of order numbers. */
+  /** First digit of order numbers. */
   digit: number;
 }
 
@@ -52,11 +53,11 @@ export interface BookDay {
   date: string;
   openAt: number;
   closeAt: number;
-  /** When the day is cleared; the next day begins then. */
+  /** When the day is cleared and the next day starts. */
   clearingAt: number;
   /** Local time minus UTC, milliseconds. */
   offset: number;
-  /** Stretches of trading without a break. */
+  /** Periods of trading without a break. */
   segments: readonly { from: number; to: number }[];
 }
 
@@ -98,13 +99,13 @@ export function dayAt(book: Book, at: number): BookDay {
   }
 }
 
-/** Returns up to `count` days before a date, oldest first; fewer where the calendar begins. */
+/** Returns up to `count` days before a date, oldest first; fewer if the calendar starts later. */
 export function daysBefore(book: Book, date: string, count: number): BookDay[] {
   const { mic } = bookRules[book];
   const { from } = coverage(mic);
   const days: BookDay[] = [];
   let before = date;
-  // A fortnight is longer than any holiday, so the walk never leaves the calendar.
+  // No holiday is longer than a fortnight, so the search stays within the calendar.
   const first = new Date(Date.parse(`${from}T00:00:00Z`) + 14 * DAY_MS).toISOString().slice(0, 10);
   while (days.length < count && before > first) {
     const session = previousSession(mic, before);
@@ -114,23 +115,18 @@ export function daysBefore(book: Book, date: string, count: number): BookDay[] {
   return days.reverse();
 }
 
-/** Writes an instant as the local `yyyy-MM-dd HH:mm:ss` of a day. */
+/** Returns an instant as the local time of a day, `yyyy-MM-dd HH:mm:ss`. */
 export function localTime(day: BookDay, at: number): string {
   return new Date(at + day.offset).toISOString().slice(0, 19).replace("T", " ");
 }
 
-/** Writes the seconds of a local day as `HH:mm:ss`. */
+/** Returns seconds of a local day as `HH:mm:ss`. */
 export function clockText(seconds: number): string {
   const two = (value: number) => value < 10 ? `0${value}` : String(value);
   return `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
 }
 
-/** Returns the seconds of the local day at an instant. */
-export function secondOfDay(day: BookDay, at: number): number {
-  return Math.floor((at - (Date.parse(`${day.date}T00:00:00Z`) - day.offset)) / 1000);
-}
-
-/** Makes an order number: book, date and place in the day. */
+/** Returns an order number made of book, date and position in the day. */
 export function orderNumber(book: Book, date: string, place: number): string {
   return `${bookRules[book].digit}${date.slice(2).replaceAll("-", "")}${String(place).padStart(6, "0")}`;
 }

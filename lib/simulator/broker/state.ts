@@ -1,5 +1,5 @@
 /**
- * What the broker knows at this moment: days, cash, holdings, the orders and fills of today, and history.
+ * The broker's current state: days, cash, holdings, today's orders and fills, and history.
  *
  * @module
  */
@@ -31,8 +31,8 @@ import {
 } from "./sessions.ts";
 import { Tape } from "./tape.ts";
 
-/** What is needed to start. */
-export interface StateInit {
+/** Input for the initial state. */
+interface StateInit {
   seed: number;
   market: SimulatedMarket;
   tariff: Tariff;
@@ -40,23 +40,23 @@ export interface StateInit {
   histories: Readonly<Record<Market, MarketHistory>>;
   cash: Record<AccountCurrency, bigint>;
   holdings: Readonly<Record<Market, Map<string, Holding>>>;
-  /** Lots of one order at most. */
+  /** Most lots per order. */
   mostLots: Readonly<Record<Book, number>>;
   startAt: number;
 }
 
 /** One book's current day. */
-export interface Today {
+interface Today {
   day: BookDay;
-  /** Whether the day's orders have expired already. */
+  /** Whether the day's orders have already expired. */
   closed: boolean;
   orders: LiveOrder[];
   fills: { order: LiveOrder; fill: LiveFill }[];
-  /** Orders numbered so far. */
+  /** Number of order numbers used so far. */
   numbered: number;
 }
 
-/** Cents kept back per part of an order, since fees are rounded fill by fill. */
+/** Cents reserved per part of an order, because fees are rounded for each fill. */
 const ROUNDING_RESERVE = 50n;
 
 /** The broker's state. */
@@ -72,12 +72,12 @@ export class State {
   readonly mostLots: Readonly<Record<Book, number>>;
   readonly today: Readonly<Record<Book, Today>>;
   readonly byId = new Map<string, LiveOrder>();
-  /** Fees worked out for so many fills; asked for whenever cash is. */
+  /** Cached fees for a number of fills, because every query of cash needs them. */
   readonly #fees = new WeakMap<LiveOrder, { fills: number; cents: bigint }>();
-  /** What open purchases hold back, for what is left of them. */
+  /** Cached cost that open purchases reserve for their rest. */
   readonly #costs = new WeakMap<LiveOrder, { left: bigint; price: bigint; cents: bigint }>();
   readonly #listeners = new Set<(push: OrderPush) => void>();
-  /** The instant that is being worked on. */
+  /** The instant that is being processed. */
   now: number;
 
   constructor(init: StateInit) {
@@ -95,35 +95,35 @@ export class State {
       const day = dayAt(book, init.startAt);
       return { day, closed: init.startAt >= day.closeAt, orders: [], fills: [], numbered: 0 };
     };
-    // One entry for each book, which `fromEntries` cannot say.
+    // There is one entry per book; the type of `fromEntries` does not show that.
     this.today = Object.fromEntries(books.map((book) => [book, start(book)])) as Record<Book, Today>;
   }
 
-  /** Makes the next order number of a book. */
+  /** Returns the next order number of a book. */
   nextNumber(book: Book): string {
     const today = this.today[book];
     return orderNumber(book, today.day.date, ++today.numbered);
   }
 
-  /** Adds a listener and returns what removes it. */
+  /** Adds a listener and returns a function that removes it. */
   listen(listener: (push: OrderPush) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Tells the listeners of a change that has been made. */
+  /** Notifies the listeners of a completed change. */
   push(order: LiveOrder, details?: UpdateDetails): void {
     const update = updateOf(order, this.now, details);
     const kind = order.book === "futures" ? "future" : "stock";
     for (const listener of this.#listeners) listener({ kind, update, at: this.now });
   }
 
-  /** Orders of a book that can still be filled. */
+  /** Returns the orders of a book that can still be filled. */
   openOrders(book: Book): LiveOrder[] {
     return this.today[book].orders.filter(isOpen);
   }
 
-  /** Fees that clearing will charge for what an order was filled so far, cents. */
+  /** Returns the fees that clearing will charge for an order's fills so far, cents. */
   feesSoFar(order: LiveOrder): bigint {
     const { length } = order.fills;
     if (length === 0) return 0n;
@@ -134,7 +134,7 @@ export class State {
     return cents;
   }
 
-  /** Fees of an order's fills of today; Hong Kong's are charged on one merged row. */
+  /** Returns the fees of an order's fills of today. Hong Kong's are charged on one merged row. */
   charges(order: LiveOrder) {
     const { book, instrument: { symbol }, isSell, day, multiplier } = order;
     if (book === "futures") return [];
@@ -149,7 +149,7 @@ export class State {
     return chargesOf({ symbol, market: book, date: day.date, isSell, fills }, this.describe, this.tariff);
   }
 
-  /** Cash that a purchase of so much would freeze, fees included; cents. */
+  /** Returns the cash that a purchase would freeze, fees included; cents. */
   costOf(
     order: Pick<LiveOrder, "book" | "instrument" | "multiplier" | "day">,
     price: bigint,
@@ -171,11 +171,11 @@ export class State {
     return amount + totalOf(fees) + 4n * ROUNDING_RESERVE;
   }
 
-  /** Cash that an order holds back: what is left of it, and the fees that are not charged yet; cents. */
+  /** Returns the cash that an order reserves: for its rest, and for fees that are not charged yet; cents. */
   heldBy(order: LiveOrder): { order: bigint; fees: bigint } {
     if (order.book === "futures") return { order: 0n, fees: 0n };
     if (order.isSell || !isOpen(order)) return { order: 0n, fees: this.feesSoFar(order) };
-    // What remains is priced like an order of its own, which is never less than its share of the fees.
+    // The rest is priced like a separate order, which never costs less than its share of the fees.
     const left = leftOf(order);
     let cost = this.#costs.get(order);
     if (cost?.left !== left || cost.price !== order.frozenPrice) {
@@ -185,7 +185,7 @@ export class State {
     return { order: cost.cents, fees: this.feesSoFar(order) };
   }
 
-  /** Cash of a currency that orders and uncharged fees hold back, cents. */
+  /** Returns the cash of a currency that orders and uncharged fees reserve, cents. */
   frozen(currency: AccountCurrency, except?: LiveOrder): { byOrders: bigint; all: bigint } {
     let [byOrders, fees] = [0n, 0n];
     for (const book of books) {
@@ -203,12 +203,12 @@ export class State {
     return { byOrders, all: byOrders + fees };
   }
 
-  /** Cash of a currency that can be spent, cents. */
+  /** Returns the available cash of a currency, cents. */
   available(currency: AccountCurrency, except?: LiveOrder): bigint {
     return this.cash[currency] - this.frozen(currency, except).all;
   }
 
-  /** Quantity of a listing that came in or went out today. */
+  /** Returns the quantity of a listing that was bought or sold today. */
   tradedToday(market: Market, symbol: string, isSell: boolean): bigint {
     return this.today[market].fills.reduce(
       (sum, { order, fill }) =>
@@ -217,7 +217,7 @@ export class State {
     );
   }
 
-  /** Quantity of a listing that can be sold now. */
+  /** Returns the quantity of a listing that can be sold now. */
   sellable(market: Market, symbol: string, except?: LiveOrder): bigint {
     const held = this.holdings[market].get(symbol)?.quantity ?? 0n;
     const offered = this.openOrders(market).reduce(

@@ -1,25 +1,25 @@
 /**
- * Looking through the market between two instants for the first moment at which something holds.
+ * Searches the market between two instants for the first second in which a condition holds.
  *
- * Moments are whole seconds and each stretch is looked at as a whole first, so what is found does not depend on
- * how often anybody looks.
+ * Instants are whole seconds, and each period is first checked as a whole. So the result does not depend on
+ * how often the market is searched.
  *
  * @module
  */
 import type { SimulatedMarket } from "../market/mod.ts";
 import { readPrice } from "./money.ts";
 
-/** What was traded in a stretch of time. */
+/** The range of prices traded in a period. */
 export interface Range {
   high: bigint;
   low: bigint;
 }
 
 const SECOND_MS = 1_000;
-/** Stretches remembered at most; many orders of one listing ask for the same ones. */
+/** Most periods to remember; many orders of one listing need the same ones. */
 const MOST_KEPT = 20_000;
 
-/** The market's prices as the books count them. */
+/** The market's prices in the units of the books. */
 export class Tape {
   readonly #market: SimulatedMarket;
   readonly #ranges = new Map<string, Range | undefined>();
@@ -28,17 +28,17 @@ export class Tape {
     this.#market = market;
   }
 
-  /** The last price at an instant. */
+  /** Returns the last price at an instant. */
   price(symbol: string, at: number): bigint {
     return readPrice(this.#market.lastPrice(symbol, at));
   }
 
-  /** Tells whether the listing trades at an instant. */
+  /** Returns whether the listing trades at an instant. */
   isOpen(symbol: string, at: number): boolean {
     return this.#market.isOpen(symbol, at);
   }
 
-  /** What was traded after one instant and up to another. */
+  /** Returns what was traded after one instant and up to another. */
   range(symbol: string, after: number, until: number): Range | undefined {
     const key = `${symbol} ${after} ${until}`;
     if (this.#ranges.has(key)) return this.#ranges.get(key);
@@ -50,10 +50,11 @@ export class Tape {
   }
 
   /**
-   * Returns the first whole second after one instant and up to another in which something holds.
+   * Returns the first whole second after one instant and up to another in which a condition holds.
    *
-   * @param holds Is asked about stretches in order of time, each followed by its parts when it says yes. It may
-   *   remember what it saw in stretches that it declined.
+   * @param holds Called with periods in order of time. If it returns `true`, it is called with the parts of
+   * that period.
+   *   It may remember what it saw in periods for which it returned `false`.
    */
   find(symbol: string, after: number, until: number, holds: (range: Range) => boolean): number | undefined {
     if (until <= after) return undefined;
@@ -65,7 +66,7 @@ export class Tape {
   }
 }
 
-/** Brings an instant down to a whole second. */
+/** Rounds an instant down to a whole second. */
 export function wholeSecond(at: number): number {
   return Math.floor(at / SECOND_MS) * SECOND_MS;
 }

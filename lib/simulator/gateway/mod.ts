@@ -1,87 +1,87 @@
 /**
  * The simulated broker behind the ports of the real gateway: HTTP with JSON, and a TCP push stream.
  *
- * Decisions where the API document is silent:
- * - Without a trade login, trade calls are refused with 1012, after its time with 112; calls keep it alive.
+ * Decisions for points that the API document leaves open:
+ * - Without a trade login, trade calls are rejected with 1012, after its expiry with 112; calls keep it alive.
  * - A wrong trade password is answered with `success: false`, one that cannot be decrypted with 1003.
- * - KL is refused for a security that no topic has subscribed, as the document says that it returns no data then.
- * - Subscriptions belong to the gateway, not to a push connection: they outlive it, unless a fault cuts the stream.
- * - A subscription is pushed at once, then whenever a look at the market differs from the one before.
+ * - KL is rejected for a security without a subscription, because the document says that it returns no data
+ *   then.
+ * - Subscriptions belong to the gateway, not to a push connection: they outlive it, unless a fault cuts the
+ *   stream.
+ * - A subscription is pushed at once, and then whenever the market has changed since the last check.
  * - The push serial counts over all connections.
  *
  * @module
  */
+import { HttpServer } from "../../endpoints/http_server.ts";
 import { isLoopback } from "../../loopback.ts";
-import { Calls } from "../doors/calls.ts";
-import { Control, type ControlView } from "../doors/control.ts";
-import { type Core, type CoreOptions, hostOf, makeCore, repeat, sleepUntil } from "../doors/core.ts";
-import { simulatedCredentials } from "../doors/credentials.ts";
-import { problemAnswer } from "../doors/envelope.ts";
-import type { Fault, FaultKind } from "../doors/faults.ts";
-import { HttpDoor } from "../doors/http_door.ts";
-import { toHongKongIso } from "../doors/movable_clock.ts";
-import { PushBodies } from "../doors/push_bodies.ts";
-import { QuoteFeed } from "../doors/quote_feed.ts";
-import { Subscriptions } from "../doors/subscriptions.ts";
-import { TradeLogin, type TradeLoginState } from "../doors/trade_login.ts";
-import { OperationDoor } from "./operation_door.ts";
-import { PushDoor } from "./push_door.ts";
-import { tradePasswordReader } from "./trade_password.ts";
+import { systemMachine, waitUnlessAborted } from "../../time.ts";
+import { Calls } from "../endpoints/calls.ts";
+import { Control, type ControlView } from "../endpoints/control.ts";
+import { type Core, type CoreOptions, hostOf, makeCore, repeat, toHongKongIso } from "../endpoints/core.ts";
+import { simulatedCredentials, tradePasswordReader } from "../endpoints/credentials.ts";
+import { problemAnswer } from "../../endpoints/gateway_http.ts";
+import type { Fault, FaultKind } from "../endpoints/faults.ts";
+import { PushBodies } from "../endpoints/pushes.ts";
+import { QuoteFeed, Subscriptions } from "../endpoints/subscriptions.ts";
+import { TradeLogin, type TradeLoginState } from "../endpoints/trade_login.ts";
+import { OperationEndpoint } from "./operation_endpoint.ts";
+import { PushEndpoint } from "./push_endpoint.ts";
 
-export { type Fault, type FaultKind, faultKinds, type FaultPush, Faults } from "../doors/faults.ts";
-export { readInstant } from "../doors/control.ts";
+export { type Fault, type FaultKind, faultKinds, type FaultPush, Faults } from "../endpoints/faults.ts";
+export { readInstant } from "../endpoints/control.ts";
 
-/** How the ports of a simulated gateway are made. */
+/** Options of the ports of a simulated gateway. */
 export interface GatewayPortOptions {
   /** @default "127.0.0.1" */
   hostname?: string;
-  /** Further names by which HTTP clients may call, such as that of a container. @default none */
+  /** Further host names that HTTP clients may use, such as that of a container. @default none */
   names?: readonly string[];
-  /** What requests to the control routes must show. @default a random one for each start */
+  /** Token for the control routes. @default a random one for each start */
   controlToken?: string;
   /** 0 takes a free port. @default 0 */
   httpPort?: number;
   /** 0 takes a free port. @default 0 */
   pushPort?: number;
-  /** @default one that follows from the seed */
+  /** @default derived from the seed */
   tradePassword?: string;
-  /** Base64 of 16, 24 or 32 bytes. @default one that follows from the seed */
+  /** Base64 of 16, 24 or 32 bytes. @default derived from the seed */
   tradePasswordKey?: string;
-  /** How long a trade login holds without a trade call, in simulated milliseconds. @default 3 hours */
+  /** How long a trade login is valid without a trade call, in simulated milliseconds. @default 3 hours */
   loginLifeMs?: number;
-  /** Real milliseconds between two looks at the market; 0 for none but those of `round()`. @default 1000 */
+  /** Real milliseconds between two checks of the market; 0 for none except `round()`. @default 1000 */
   pushIntervalMs?: number;
-  /** Bytes that may wait for a slow reader of the push stream before it is cut off. @default 4 MiB */
+  /** Bytes that may wait for a slow reader of the push stream before it is disconnected. @default 4 MiB */
   pushBufferLimit?: number;
   /** Longest body of a request, in bytes. @default 1 MiB */
   bodyLimit?: number;
-  /** Whether KL is refused for securities that are not subscribed. @default true */
+  /** Whether KL is rejected for securities without a subscription. @default true */
   barsNeedSubscription?: boolean;
-  /** Told about mistakes of the simulator itself. @default reports them as uncaught */
+  /** Called with errors of the simulator itself. @default reports them as uncaught */
   onError?: (error: unknown) => void;
 }
 
-/** How a simulated gateway is made, together with the broker behind it. */
+/** Options of a simulated gateway, including the broker behind it. */
 export interface GatewayOptions extends CoreOptions, GatewayPortOptions {}
 
-/** Where a gateway stands. */
-export interface GatewayState {
-  /** Simulated time, ISO 8601 in the time of Hong Kong. */
+/** State of a gateway. */
+interface GatewayState {
+  /** Simulated time, ISO 8601 in Hong Kong time. */
   clock: string;
   tradeLogin: TradeLoginState;
-  /** Whether changes of orders are pushed. */
+  /** Whether order changes are pushed. */
   orderPushes: boolean;
-  /** Topics of securities that are subscribed. */
+  /** Number of subscriptions. */
   subscriptions: number;
   pushConnections: number;
-  /** Readers of the push stream that were cut off because they did not keep up. */
+  /** Number of push readers that were disconnected because they were too slow. */
   pushConnectionsCutOff: number;
-  /** Calls that the broker has taken. */
+  /** Number of calls that the broker has executed. */
   callsTaken: number;
   faults: { armed: Fault[]; struck: Partial<Record<FaultKind, number>> };
 }
 
-/** What a client needs to reach a simulated gateway. */
+/** What a client needs to connect to a simulated gateway. */
 export interface GatewayInfo {
   gatewayUrl: string;
   /** `host:port` */
@@ -89,18 +89,18 @@ export interface GatewayInfo {
   tradePassword: string;
   tradePasswordKey: string;
   seed: number;
-  /** Simulated time of the start, ISO 8601 in the time of Hong Kong. */
+  /** Simulated time of the start, ISO 8601 in Hong Kong time. */
   clock: string;
-  /** What requests to the control routes must show; absent where these are off. */
+  /** Token for the control routes; absent if these are off. */
   controlToken?: string;
 }
 
 /** A running gateway. */
 export interface SimulatedGateway extends AsyncDisposable, Omit<Core, "seed"> {
   readonly info: GatewayInfo;
-  /** Where it stands now. */
+  /** Returns its current state. */
   state(): GatewayState;
-  /** Settles orders and pushes what has changed; the timer does the same. */
+  /** Processes orders and pushes changes, as the timer does. */
   round(): void;
   /** Closes both ports and every connection. */
   close(): Promise<void>;
@@ -110,19 +110,19 @@ const LOGIN_LIFE_MS = 3 * 3_600_000;
 const MIB = 1024 * 1024;
 
 /**
- * Starts a simulated gateway and resolves when both ports are open.
+ * Starts a simulated gateway. Resolves when both ports are open.
  *
- * @throws {TypeError} When the key is not Base64 of 16, 24 or 32 bytes.
- * @throws {Deno.errors.AddrInUse} When a port is taken.
+ * @throws {TypeError} If the key is not Base64 of 16, 24 or 32 bytes.
+ * @throws {Deno.errors.AddrInUse} If a port is in use.
  */
 export function startGateway(options: GatewayOptions): Promise<SimulatedGateway> {
   return openGateway(makeCore(options), options);
 }
 
 /**
- * Opens the gateway's ports in front of a broker that may have other doors.
+ * Opens the gateway's ports for a broker that may have other endpoints.
  *
- * @param view What the control routes show and move; this gateway alone by default.
+ * @param view What the control routes show and change; by default only this gateway.
  */
 export async function openGateway(
   { seed, clock, broker, faults }: Core,
@@ -150,10 +150,10 @@ export async function openGateway(
     subscriptions,
     barsNeedSubscription: options.barsNeedSubscription ?? true,
   });
-  const sleep = (ms: number) => sleepUntil(ms, closing.signal);
-  const operationDoor = new OperationDoor({ calls, faults, login, sleep, onError });
+  const sleep = async (ms: number) => void await waitUnlessAborted(systemMachine, ms, closing.signal);
+  const operationEndpoint = new OperationEndpoint({ calls, faults, login, sleep, onError });
   const onForget = () => subscriptions.clear();
-  const pushDoor = new PushDoor({
+  const pushEndpoint = new PushEndpoint({
     hostname,
     port: options.pushPort ?? 0,
     bufferLimit: pushBufferLimit,
@@ -163,51 +163,51 @@ export async function openGateway(
   const feed = new QuoteFeed({
     broker,
     subscriptions,
-    send: (type, data) => pushDoor.send(type, bodies.market(type, data)),
+    send: (type, data) => pushEndpoint.send(type, bodies.market(type, data)),
   });
   const stopOrderPushes = broker.onOrderPush((push) => {
     if (!subscriptions.orderPushes) return;
     try {
-      pushDoor.send("order", bodies.order(push));
+      pushEndpoint.send("order", bodies.order(push));
     } catch (error) {
-      onError(error); // the order stands, whatever becomes of its push
+      onError(error); // the order is valid even if its push fails
     }
   });
 
   const round = () => {
     broker.settle();
-    // Nobody would see it, and what nobody has seen must not count as sent.
-    if (pushDoor.connections > 0) feed.round();
-    pushDoor.flushHeld();
+    // Without readers, changes must not count as sent.
+    if (pushEndpoint.connections > 0) feed.round();
+    pushEndpoint.flushHeld();
   };
   const state = (): GatewayState => ({
     clock: toHongKongIso(clock.now()),
     tradeLogin: login.state,
     orderPushes: subscriptions.orderPushes,
     subscriptions: subscriptions.size,
-    pushConnections: pushDoor.connections,
-    pushConnectionsCutOff: pushDoor.cutOff,
-    callsTaken: operationDoor.taken,
+    pushConnections: pushEndpoint.connections,
+    pushConnectionsCutOff: pushEndpoint.cutOff,
+    callsTaken: operationEndpoint.taken,
     faults: { armed: faults.armed, struck: faults.counts },
   });
   const control = isLoopback(hostname)
     ? new Control({ faults, clock, view: view ?? { state, round }, token: controlToken })
     : undefined;
 
-  let httpDoor: HttpDoor;
+  let httpServer: HttpServer;
   try {
     const explain = ({ status, reason }: { status: number; reason: string }) =>
       problemAnswer(status, `1010 ${reason}`);
-    httpDoor = new HttpDoor(
+    httpServer = new HttpServer(
       { hostname, names, port: options.httpPort ?? 0, bodyLimit, explain, now: () => clock.now() },
       (request) =>
         control !== undefined && request.path.startsWith("/control/")
           ? control.answer(request)
-          : operationDoor.answer(request),
+          : operationEndpoint.answer(request),
     );
   } catch (error) {
     stopOrderPushes();
-    await pushDoor.close();
+    await pushEndpoint.close();
     throw error;
   }
   const stopTimer = repeat(pushIntervalMs, round, onError);
@@ -217,12 +217,12 @@ export async function openGateway(
     stopTimer();
     stopOrderPushes();
     closing.abort();
-    await (closed ??= Promise.all([httpDoor.close(), pushDoor.close()]));
+    await (closed ??= Promise.all([httpServer.close(), pushEndpoint.close()]));
   };
   const host = hostOf(hostname);
   const info: GatewayInfo = {
-    gatewayUrl: `http://${host}:${httpDoor.port}`,
-    pushAddress: `${host}:${pushDoor.port}`,
+    gatewayUrl: `http://${host}:${httpServer.port}`,
+    pushAddress: `${host}:${pushEndpoint.port}`,
     tradePassword,
     tradePasswordKey,
     seed,

@@ -1,49 +1,50 @@
 /**
- * Stocks, futures and options as one kind of thing: day bars, paths inside the days, and a grid of prices.
+ * Treats stocks, futures and options alike: day bars, price paths within the days, and a price grid.
  *
  * @module
  */
-import { futureContract } from "../../facts/futures.ts";
+import { futureContract, optionMultiplier } from "../../facts/contracts.ts";
 import { type Listing, listing, lotSize, type Market } from "../../facts/listings.ts";
-import { optionMultiplier } from "../../facts/options.ts";
 import type { OptionTerms } from "../../operations/option_code.ts";
+import { randomFrom } from "../../time.ts";
 import { optionValue } from "./black_scholes.ts";
 import { type Grid, gridOf, indexGrid, UNITS } from "./grid.ts";
-import { IndexSeries } from "./index_series.ts";
 import { daysBetween, findOption, pricingOn } from "./option_chain.ts";
 import type { UnitBar } from "./packing.ts";
 import { type DayPath, followPath, LEAST_PER_MINUTE, makePath } from "./path.ts";
-import { bell, hashText, mix, stream } from "./random.ts";
-import { type BarSeries, StockSeries } from "./stock_series.ts";
+import { bell, hashText, mix } from "./random.ts";
+import { type BarSeries, IndexSeries, StockSeries } from "./series.ts";
 import { type Timeline, type TimelineName, timelineOf } from "./timeline.ts";
 import type { Instrument } from "./views.ts";
 
-/** One thing that has prices. */
+/** An instrument with prices. */
 export interface Asset {
   symbol: string;
   timeline: Timeline;
-  /** Place of the last day it trades on; Infinity without an end. */
+  /** Index of the last day on which it trades; Infinity if there is none. */
   lastIndex: number;
-  /** Decimals that its prices are written with at least. */
+  /** Minimum number of decimals of its prices. */
   places: number;
-  /** Shares that trade or contracts held, an assumption; the base of turnover rate and open interest. */
+  /**
+   * Number of tradable shares or open contracts, an assumption; the base of turnover rate and open interest.
+   */
   outstanding: number;
   describe(date: string): Instrument;
   grid(date: string): Grid;
   bar(index: number): UnitBar;
-  /** Makes the path of a day; callers keep it. */
+  /** Generates the path of a day; callers cache it. */
   path(index: number): DayPath;
 }
 
 const TIMELINE: Record<Market, TimelineName> = { hk: "XHKG", us: "XNYS", shanghai: "XSHG", shenzhen: "XSHG" };
 
-/** The stock shares assumed to trade, in days of average volume. */
+/** Assumed number of tradable shares, in days of average volume. */
 const FLOAT_DAYS = 250;
 
-/** A year of carrying a future, as a share of the index. */
+/** Yearly cost of carry of a future, as a share of the index. */
 const FUTURE_CARRY = 0.02;
 
-/** Finds assets by symbol for one seed. */
+/** Finds the assets of one seed by symbol. */
 export class Assets {
   readonly #seed: number;
   readonly #stocks = new Map<string, StockSeries>();
@@ -53,7 +54,7 @@ export class Assets {
     this.#seed = seed;
   }
 
-  /** Returns the asset of a symbol, or `undefined` when the market has none. */
+  /** Returns the asset of a symbol, or `undefined` if the market has none. */
   find(symbol: string): Asset | undefined {
     const row = listing(symbol);
     if (row !== undefined) return this.#stock(row);
@@ -96,7 +97,7 @@ export class Assets {
     return mix(this.#seed, hashText(symbol), index);
   }
 
-  /** The path of an index over the hours of its futures; several contracts of a day share it. */
+  /** Returns the path of an index over the hours of its futures; all contracts of a day share it. */
   #index(name: string) {
     let held = this.#indices.get(name);
     if (held === undefined) {
@@ -116,7 +117,7 @@ export class Assets {
     let path = paths.get(index);
     if (path === undefined) {
       const day = timelineOf("HKFUT").day(index);
-      // Nobody trades the index itself; its path needs some volume to have ticks.
+      // The index itself is not traded, but its path needs some volume to have ticks.
       const bar = { ...series.bar(index), volume: LEAST_PER_MINUTE * day.minutes };
       path = makePath(day, bar, indexGrid, this.#key(`index:${name}`, index));
       if (paths.size >= 64) paths.clear();
@@ -137,7 +138,7 @@ export class Assets {
       return (level: number) => Math.max(UNITS, Math.round(level * factor / UNITS) * UNITS);
     };
     const volumeOn = (index: number) => {
-      const noise = Math.exp(0.2 * bell(stream(this.#key(`volume:${symbol}`, index))));
+      const noise = Math.exp(0.2 * bell(randomFrom(this.#key(`volume:${symbol}`, index))));
       const least = LEAST_PER_MINUTE * timeline.day(index).minutes;
       return Math.round(least + 90_000 * noise * Math.exp(-daysLeft(index) / 15));
     };
@@ -171,7 +172,7 @@ export class Assets {
       const { date } = timeline.day(index);
       const inputs = pricingOn(contract, { date, reference: reference(index), seed: this.#seed });
       const steps = grid(date);
-      // A stock visits a few hundred prices a day and each many times, so each is worked out once.
+      // A stock reaches a few hundred prices a day, each many times, so each option price is computed once.
       const known = new Map<number, number>();
       return (spot: number) => {
         let price = known.get(spot);
@@ -186,7 +187,7 @@ export class Assets {
       const day = timeline.day(index);
       const distance = Math.abs(Math.log(Number(contract.strike) * UNITS / reference(index)));
       const wanted = 30_000 * Math.exp(-12 * distance - daysBetween(day.date, contract.expiry) / 90);
-      const noise = Math.exp(0.3 * bell(stream(this.#key(`volume:${symbol}`, index))));
+      const noise = Math.exp(0.3 * bell(randomFrom(this.#key(`volume:${symbol}`, index))));
       return Math.round(LEAST_PER_MINUTE * day.minutes + Math.max(0, wanted) * noise);
     };
     const kind = contract.optionType === "call" ? "Call" : "Put";
@@ -222,7 +223,7 @@ export class Assets {
   }
 }
 
-/** Returns the close before a day; on the very first day its open, since nothing is known before. */
+/** Returns the close before a day; for the very first day its open, because nothing earlier is known. */
 export function referenceClose(asset: Asset, index: number): number {
   return index <= 0 ? asset.bar(0).open : asset.bar(Math.min(index - 1, asset.lastIndex)).close;
 }

@@ -1,8 +1,8 @@
 /**
- * Bars of every interval, from minutes to years.
+ * Makes bars of every interval, from minutes to years.
  *
- * Bars of several minutes count trading minutes from the open, so one may reach over the lunch break: the third
- * 60-minute bar of Hong Kong is 11:30 to 12:00 and 13:00 to 13:30.
+ * Bars of several minutes count trading minutes from the open, so a bar may span the lunch break: the third
+ * 60-minute bar of Hong Kong covers 11:30 to 12:00 and 13:00 to 13:30.
  *
  * @module
  */
@@ -20,22 +20,25 @@ export type DayInterval = "day" | "week" | "month" | "quarter" | "year";
 /** Intervals within a day. */
 export type MinuteInterval = "1m" | "3m" | "5m" | "15m" | "30m" | "60m" | "120m";
 
-/** What {@linkcode makeBars} is asked for. */
+/** Parameters of {@linkcode makeBars}. */
 export interface BarQuery {
   interval: DayInterval | MinuteInterval;
-  /** The instant of asking, epoch milliseconds: nothing later is shown, the running bar is. */
+  /** The current instant, epoch milliseconds. The running bar is shown, but nothing later. */
   at: number;
   /** Where the query starts, `yyyy-MM-dd`. @default the day of `at` */
   start?: string;
-  /** From the start to older or to newer bars; both include it. @default "older" */
+  /** Whether to return older or newer bars than the start; both include it. @default "older" */
   direction?: "older" | "newer";
-  /** Bars for days and longer, days for minute bars. @default 100, or the interval's most days */
+  /**
+   * Number of bars for intervals of days and longer, number of days for minute bars. @default 100, or the
+   * most days
+   */
   limit?: number;
-  /** Accepted for every value; the held bars look adjusted already. @default "none" */
+  /** Accepted but without effect, because the stored bars seem to be adjusted already. @default "none" */
   adjustment?: "none" | "forward" | "backward";
 }
 
-/** Bars in one answer at most (API document, limits). */
+/** Most bars in one answer (API document, limits). */
 export const MOST_BARS = 1_500;
 
 /** Minutes of each interval within a day. */
@@ -89,7 +92,7 @@ function show(pieces: readonly Piece[], previous: number, multiplier: number): B
   });
 }
 
-/** The part of a day that has happened by an instant, or `undefined` before its open. */
+/** Returns the part of a day up to an instant, or `undefined` before its open. */
 function dayPiece(asset: Asset, days: Days, day: TradingDay, at: number): Piece | undefined {
   const { date, openAt: timestamp, index } = day;
   const { open, high, low, close, volume } = asset.bar(index);
@@ -100,7 +103,7 @@ function dayPiece(asset: Asset, days: Days, day: TradingDay, at: number): Piece 
   return totals === undefined ? undefined : { ...totals, open, date, timestamp };
 }
 
-/** Returns what tells the periods of an interval apart. */
+/** Returns a text that identifies the period of a date. */
 function periodOf(date: string, interval: DayInterval): string {
   if (interval === "day") return date;
   if (interval === "week") {
@@ -140,7 +143,7 @@ function longBars(
   return show(pieces, referenceClose(asset, chosen[0]?.[0]?.index ?? 0), multiplier);
 }
 
-/** The bars of one day up to an instant, oldest first. */
+/** Returns the bars of one day up to an instant, oldest first. */
 function minutePieces(asset: Asset, days: Days, day: TradingDay, at: number, minutes: number): Piece[] {
   const last = minuteAt(day, at);
   if (last < 0) return [];

@@ -1,13 +1,13 @@
 /**
- * Prices and sensitivities of options by the formula of Black and Scholes, without dividends.
+ * Computes prices and sensitivities of options with the Black–Scholes formula, without dividends.
  *
- * Doubles throughout: these are model values of a market, not money of an account. American exercise is not
- * valued separately, which for calls without dividends makes no difference.
+ * The numbers are doubles, because these are model values of a market and not an account's money. Early
+ * exercise is not valued separately; for calls without dividends that makes no difference.
  *
  * @module
  */
 
-/** What an option is priced from. */
+/** Input of an option price. */
 export interface OptionInputs {
   type: "call" | "put";
   /** Price of the underlying. */
@@ -15,14 +15,14 @@ export interface OptionInputs {
   strike: number;
   /** Years to expiry. */
   years: number;
-  /** Volatility a year, 0.3 for 30 percent. */
+  /** Yearly volatility, 0.3 for 30 percent. */
   volatility: number;
-  /** Interest a year, continuous. */
+  /** Yearly interest, continuous. */
   rate: number;
 }
 
-/** How the price answers to its inputs; vega and rho per one percent, theta per day. */
-export interface Greeks {
+/** Sensitivities of the price; vega and rho per one percent, theta per day. */
+interface Greeks {
   delta: number;
   gamma: number;
   vega: number;
@@ -54,8 +54,9 @@ const polynomial = (factors: readonly number[], x: number) =>
   factors.reduce((sum, factor) => sum * x + factor, 0);
 
 /**
- * The normal distribution to double precision (Hart's fraction as given by West, 2005). A coarser formula would let
- * a price fall by a step while the stock rises, and bars would no longer hold their ticks.
+ * Returns the normal distribution in double precision (Hart's fraction as given by West, 2005). With a
+ * coarser formula the option's price could fall by a step while the stock rises, and ticks could lie outside
+ * their bar.
  */
 export function normalCdf(x: number): number {
   const size = Math.abs(x);

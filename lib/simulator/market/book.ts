@@ -1,15 +1,16 @@
 /**
- * The order book and the broker queue around the last price.
+ * Makes the order book and the broker queue around the last price.
  *
- * The last price is the best bid or the best ask, and the levels follow the grid outwards. Sizes change every three
- * seconds while the market trades and stand still when it does not.
+ * The last price is the best bid or the best ask, and further levels follow the grid. Sizes change every
+ * three seconds while the market trades, and not at all outside trading.
  *
  * @module
  */
-import { priceLimits } from "../../facts/price_limits.ts";
+import { priceLimits } from "../../facts/price_rules.ts";
 import { toDecimal, toDouble } from "./grid.ts";
 import { toUnits } from "./packing.ts";
-import { hashText, mix, stream } from "./random.ts";
+import { hashText, mix } from "./random.ts";
+import { randomFrom } from "../../time.ts";
 import type { AssetState } from "./state.ts";
 import type { BookLevel, BookView, BrokersView, BrokerView } from "./views.ts";
 
@@ -17,25 +18,25 @@ import type { BookLevel, BookView, BrokersView, BrokerView } from "./views.ts";
 export interface BookOptions {
   /** Levels on each side. @default 10 */
   levels?: number;
-  /** A depth feed of the United States; its levels name a venue. @default none */
+  /** Depth feed of the United States, whose levels name a venue. @default none */
   feed?: "total-view" | "arca-book";
 }
 
 const REFRESH_MS = 3_000;
 
-/** Venue that a depth feed speaks of. */
+/** Venue of each depth feed. */
 const VENUE = { "total-view": "NSDQ", "arca-book": "ARCA" } as const;
 
-/** Invented brokers: four-digit codes in the form Hong Kong uses, and names nobody has. */
+/** Invented brokers: four-digit codes as in Hong Kong, and fictitious names. */
 const BROKERS = Array.from({ length: 40 }, (_, index) => ({
   broker: String(1100 + index * 37),
   name: `Simulated broker ${index + 1}`,
 }));
 
-/** A stream that stands still outside trading and turns every few seconds inside. */
+/** Returns a random stream that changes every few seconds during trading, and is constant outside it. */
 function streamAt({ asset, day, last }: AssetState, at: number, seed: number, purpose: string) {
   const moment = Math.floor(Math.min(day.closeAt, Math.max(day.openAt, at)) / REFRESH_MS);
-  return stream(mix(seed, hashText(`${purpose}:${asset.symbol}`), moment, last));
+  return randomFrom(mix(seed, hashText(`${purpose}:${asset.symbol}`), moment, last));
 }
 
 function limitsOf({ asset, day, previousClose }: AssetState): { low: number; high: number } {
@@ -46,7 +47,7 @@ function limitsOf({ asset, day, previousClose }: AssetState): { low: number; hig
     : { low: toUnits(limits.low), high: toUnits(limits.high) };
 }
 
-/** Returns the book; a side ends early where the grid or a price limit does. */
+/** Returns the book. A side has fewer levels if the grid or a price limit ends it. */
 export function makeBook(
   state: AssetState,
   { at, seed, levels = 10, feed }: BookOptions & { at: number; seed: number },
@@ -81,10 +82,10 @@ export function makeBook(
   return { priceStep: toDouble(grid.tick(last)), asks, bids };
 }
 
-/** Levels shown in the broker queue. */
+/** Number of levels in the broker queue. */
 const QUEUE_LEVELS = 5;
 
-/** Returns the broker queue of a Hong Kong stock; elsewhere both sides are empty. */
+/** Returns the broker queue of a Hong Kong stock; for other stocks both sides are empty. */
 export function makeBrokers(state: AssetState, at: number, seed: number): BrokersView {
   const { asset, day } = state;
   const { market, kind } = asset.describe(day.date);

@@ -1,20 +1,20 @@
 /**
- * The price grid in whole units: fast enough for every tick, and as exact as the decimal texts it comes from.
+ * Computes with prices on the price grid in whole units: fast enough for every tick, and exact.
  *
- * A price is a whole number of units of 0.0001. Whole numbers of this size are exact in a JavaScript number, so
- * no rounding enters; decimal texts are made at the edge by {@linkcode toDecimal}.
+ * A price is a whole number of units of 0.0001. Whole numbers of this size are exact in a JavaScript number,
+ * so there are no rounding errors. {@linkcode toDecimal} converts them to decimal text for output.
  *
  * @module
  */
 import type { Decimal } from "../../decimal.ts";
 import type { Market } from "../../facts/listings.ts";
-import { type TickBand, tickTable } from "../../facts/ticks.ts";
+import { type TickBand, tickTable } from "../../facts/price_rules.ts";
 import { PRICE_DECIMALS, toUnits } from "./packing.ts";
 
-/** Units in 1.00 of a currency or one index point. */
+/** Number of units in 1.00 of a currency or in one index point. */
 export const UNITS = 10 ** PRICE_DECIMALS;
 
-/** Writes whole units as a decimal with at least `places` decimals: `toDecimal(374500, 2)` is `"37.45"`. */
+/** Returns whole units as a decimal with at least `places` decimals: `toDecimal(374500, 2)` is `"37.45"`. */
 export function toDecimal(units: number, places = 2): Decimal {
   const digits = String(Math.abs(units)).padStart(PRICE_DECIMALS + 1, "0");
   let fraction = digits.slice(-PRICE_DECIMALS);
@@ -23,12 +23,12 @@ export function toDecimal(units: number, places = 2): Decimal {
   return `${units < 0 ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-/** Turns whole units into a double of the market-data wire. */
+/** Converts whole units to a double, as market data has it on the wire. */
 export function toDouble(units: number): number {
   return Number(toDecimal(units));
 }
 
-/** Price steps of one market on one date. */
+/** Price steps (tick sizes) of one market on one date. */
 export class Grid {
   readonly #upTo: number[];
   readonly #ticks: number[];
@@ -38,25 +38,25 @@ export class Grid {
     this.#ticks = bands.map(({ tick }) => toUnits(tick));
   }
 
-  /** Returns the step at a price; edges belong to the band below. */
+  /** Returns the step at a price. A price on the edge belongs to the lower band. */
   tick(price: number): number {
     const index = this.#upTo.findIndex((edge) => price <= edge);
-    // every table has a band, so the last step always exists
+    // every table has a band, so there is always a last step
     return this.#ticks[index === -1 ? this.#ticks.length - 1 : index] ?? 1;
   }
 
-  /** Brings a price to the nearest step, never below one step. */
+  /** Returns the nearest grid price, at least one step. */
   snap(price: number): number {
     const tick = this.tick(price);
     return Math.max(tick, Math.round(price / tick) * tick);
   }
 
-  /** Returns the next price above one that is on the grid. */
+  /** Returns the next higher grid price. */
   up(price: number): number {
     return price + this.tick(price + 1);
   }
 
-  /** Returns the next price below one that is on the grid; 0 when there is none. */
+  /** Returns the next lower grid price; 0 if there is none. */
   down(price: number): number {
     return Math.max(0, price - this.tick(price));
   }

@@ -1,13 +1,14 @@
 /**
  * The simulated market: every price, bar, book and chain follows from a seed and an instant.
  *
- * No clock and no chance of its own. All views are drawn from the same path, so at one instant the quote's last
- * price is the last tick, the end of the time line and the close of the running minute bar.
+ * It has no clock and no randomness of its own. All views are made from the same path. So at one instant the
+ * quote's last price, the last tick, the end of the time line and the close of the running minute bar are
+ * equal.
  *
  * - Before a day's open (from the order input hours on) the quote shows the previous close and no volume.
  * - After the close it shows the day's bar until the next day starts.
- * - After the last held bar, 2025-08-15, a seeded continuation runs on the true trading days.
- * - Where the calendar ends, the market stays at its last close.
+ * - After the last stored bar, 2025-08-15, a generated continuation runs on the real trading days.
+ * - After the end of the calendar, the market stays at its last close.
  *
  * Left out: auctions, extended-hours prints, the futures night session, suspensions, splits.
  *
@@ -15,21 +16,19 @@
  */
 import { type Mic, sessionOn } from "../../calendars/mod.ts";
 import { compare, type Decimal } from "../../decimal.ts";
-import { type FutureContract, futureContracts } from "../../facts/futures.ts";
-import { optionUnderlyings } from "../../facts/options.ts";
+import { type FutureContract, futureContracts, optionUnderlyings } from "../../facts/contracts.ts";
 import { formatOptionCode, type OptionTerms } from "../../operations/option_code.ts";
 import { type Asset, Assets, referenceClose } from "./assets.ts";
 import { type BarQuery, makeBars } from "./bars.ts";
 import type { OptionInputs } from "./black_scholes.ts";
 import { type BookOptions, makeBook, makeBrokers } from "./book.ts";
-import { Cache } from "./cache.ts";
 import { toDecimal, UNITS } from "./grid.ts";
 import { daysBetween, expiriesOn, pricingOn, strikesAt } from "./option_chain.ts";
 import { toUnits } from "./packing.ts";
 import { addTicks, type Tick } from "./path.ts";
 import { latestTicks, makeQuote, makeTimeShare, showTicks } from "./quotes.ts";
 import { type CurrencyRates, currencyRates } from "./rates.ts";
-import { type AssetState, Days } from "./state.ts";
+import { type AssetState, Cache, Days } from "./state.ts";
 import { localTime, minuteAt, timelineOf, type TradingDay } from "./timeline.ts";
 import type {
   BarView,
@@ -48,26 +47,29 @@ export type { CurrencyRates } from "./rates.ts";
 export type * from "./views.ts";
 export { MOST_BARS } from "./bars.ts";
 
-/** What makes one market differ from another. */
-export interface SimulatedMarketOptions {
-  /** A whole number; the held bars are the same for every seed, the ways inside and after them are not. */
+/** Options of a simulated market. */
+interface SimulatedMarketOptions {
+  /** A whole number. The stored bars are the same for every seed; the paths within and after them differ. */
   seed: number;
 }
 
-/** Which options of an expiry are wanted; left out means both. */
-export interface OptionFilter {
+/** Which options of an expiry to return; absent members mean both. */
+interface OptionFilter {
   inOut?: "in-the-money" | "out-of-the-money";
   type?: "call" | "put";
 }
 
 /** Options of {@linkcode SimulatedMarket.isOpen}. */
-export interface OpenOptions {
-  /** Whether auctions (Hong Kong) and hours before and after the market (United States) count. @default false */
+interface OpenOptions {
+  /**
+   * Whether to include auctions (Hong Kong) and pre-market and after-hours trading (United States). @default
+   * false
+   */
   extended?: boolean;
 }
 
-/** The highest and lowest price traded in a stretch of time, and how much was traded. */
-export interface TradedRange {
+/** The highest and lowest price and the volume traded in a period. */
+interface TradedRange {
   high: Decimal;
   low: Decimal;
   last: Decimal;
@@ -84,7 +86,7 @@ const EXTENDED: Record<string, { before: number; after: number }> = {
 
 const CONNECT: Record<string, Mic> = { shanghai: "CONNECT_SH", shenzhen: "CONNECT_SZ" };
 
-/** A market that can be asked about any instant, in any order. */
+/** A market with views for any instant, in any order. */
 export class SimulatedMarket {
   readonly #seed: number;
   readonly #assets: Assets;
@@ -96,7 +98,7 @@ export class SimulatedMarket {
     this.#assets = new Assets(seed);
   }
 
-  /** Returns the asset of a symbol. @throws {RangeError} When the market has none. */
+  /** Returns the asset of a symbol. @throws {RangeError} If the market has none. */
   #asset(symbol: string): Asset {
     return this.#found.get(symbol, () => {
       const asset = this.#assets.find(symbol);
@@ -110,22 +112,22 @@ export class SimulatedMarket {
   }
 
   /**
-   * Returns what is known of a symbol, or `undefined` when nothing trades under it.
+   * Returns an instrument, or `undefined` if the symbol is not traded.
    *
-   * @param date Day of the lot size, `yyyy-MM-dd`. @default the last day known
+   * @param date Day of the lot size, `yyyy-MM-dd`. @default the last known day
    */
   instrument(symbol: string, date = "9999-12-31"): Instrument | undefined {
     const asset = this.#assets.find(symbol);
     return asset?.describe(date);
   }
 
-  /** Returns the price step at a price, on a date. */
+  /** Returns the price step at a price on a date. */
   tickSize(symbol: string, date: string, price: Decimal): Decimal {
     const asset = this.#asset(symbol);
     return toDecimal(asset.grid(date).tick(toUnits(price)), asset.places);
   }
 
-  /** Returns the last traded price, in the instrument's currency; epoch milliseconds. */
+  /** Returns the last traded price at an instant (epoch milliseconds), in the instrument's currency. */
   lastPrice(symbol: string, at: number): Decimal {
     const { asset, last } = this.#state(symbol, at);
     return toDecimal(last, asset.places);
@@ -137,7 +139,7 @@ export class SimulatedMarket {
     return toDecimal(previousClose, asset.places);
   }
 
-  /** Returns the whole bar of a day, or `undefined` when the instrument did not trade. */
+  /** Returns the full bar of a day, or `undefined` if the instrument did not trade. */
   dayBar(symbol: string, date: string): DayBar | undefined {
     const asset = this.#asset(symbol);
     const day = asset.timeline.on(date);
@@ -154,7 +156,7 @@ export class SimulatedMarket {
     };
   }
 
-  /** Returns the quote of an instant. */
+  /** Returns the quote at an instant. */
   quote(symbol: string, at: number): QuoteView {
     const state = this.#state(symbol, at);
     const { option: contract } = state.asset.describe(state.day.date);
@@ -165,7 +167,7 @@ export class SimulatedMarket {
 
   #optionInputs(contract: OptionTerms, { day }: AssetState, at: number): OptionInputs {
     const stock = this.#asset(contract.underlying);
-    // an expired option keeps the stock price of its last moment
+    // an expired option keeps the stock price of its last instant
     const until = Math.min(
       at,
       day.index === this.#asset(formatOptionCode(contract)).lastIndex ? day.closeAt : at,
@@ -175,20 +177,20 @@ export class SimulatedMarket {
     return { ...pricingOn(contract, { date: day.date, reference, seed: this.#seed }), spot };
   }
 
-  /** Returns bars, oldest first; nothing later than `query.at`. */
+  /** Returns bars, oldest first, up to `query.at`. */
   bars(symbol: string, query: BarQuery): BarView[] {
     const asset = this.#asset(symbol);
     const { multiplier } = asset.describe(asset.timeline.day(0).date);
     return makeBars(asset, this.#days, query, Number(multiplier));
   }
 
-  /** Returns the latest ticks, oldest first; before the open those of the day before. */
+  /** Returns the latest ticks, oldest first; before the open those of the previous day. */
   ticks(symbol: string, at: number, limit: number): TickView[] {
     const state = this.#state(symbol, at);
     return showTicks(latestTicks(state, this.#days, at, limit), state.asset);
   }
 
-  /** Returns the order book; outside trading it stands still. */
+  /** Returns the order book; it does not change outside trading. */
   orderBook(symbol: string, at: number, options: BookOptions = {}): BookView {
     return makeBook(this.#state(symbol, at), { ...options, at, seed: this.#seed });
   }
@@ -204,8 +206,8 @@ export class SimulatedMarket {
   }
 
   /**
-   * Returns what was traded after one instant and up to another, or `undefined` when nothing was: for matching
-   * limit orders and triggering conditional ones between two looks at the market.
+   * Returns what was traded after one instant and up to another, or `undefined` if nothing was. Used to match
+   * limit orders and to trigger conditional orders between two checks of the market.
    */
   traded(symbol: string, after: number, until: number): TradedRange | undefined {
     const asset = this.#asset(symbol);
@@ -225,12 +227,14 @@ export class SimulatedMarket {
     return { high: write(high), low: write(low), last: write(price), volume: String(volume) };
   }
 
-  /** Returns the expiries listed for a stock, `yyyy-MM-dd`, nearest first; empty when it has no options. */
+  /** Returns the listed expiries of a stock's options, `yyyy-MM-dd`, nearest first; empty if it has none. */
   optionExpiries(underlying: string, at: number): string[] {
     return optionUnderlyings.includes(underlying) ? expiriesOn(this.#localDate(underlying, at)) : [];
   }
 
-  /** Returns the option codes of an expiry, by strike, calls before puts; empty when it is not listed. */
+  /**
+   * Returns the option codes of an expiry by strike, calls before puts; empty if the expiry is not listed.
+   */
   optionCodes(underlying: string, expiry: string, { inOut, type }: OptionFilter, at: number): string[] {
     if (!this.optionExpiries(underlying, at).includes(expiry)) return [];
     const { previousClose, last } = this.#state(underlying, at);
@@ -252,7 +256,9 @@ export class SimulatedMarket {
     return futureContracts(localTime(timelineOf("HKFUT").day(0), at).slice(0, 10));
   }
 
-  /** Tells whether continuous trading runs, lunch breaks left out; northbound days for mainland stocks. */
+  /**
+   * Returns whether continuous trading is on, without lunch breaks. Mainland stocks use the northbound days.
+   */
   isOpen(symbol: string, at: number, { extended = false }: OpenOptions = {}): boolean {
     const asset = this.#asset(symbol);
     const index = asset.timeline.indexAt(at);
@@ -278,7 +284,10 @@ export class SimulatedMarket {
   }
 }
 
-/** Northbound trading needs Hong Kong open too, and may end with it when weather closes the city. */
+/**
+ * Returns whether northbound trading is open. It needs Hong Kong open too, and ends with it if weather closes
+ * the city.
+ */
 function isLinkOpen(link: Mic, day: TradingDay, at: number): boolean {
   const session = sessionOn(link, day.date);
   if (typeof session === "string" || at < session.openAt || at >= session.closeAt) return false;

@@ -1,30 +1,31 @@
 /**
- * Which options exist, and what they are worth on a day.
+ * Defines which options exist, and what they are worth on a day.
  *
- * Expiries: the next eight Fridays, the third Fridays of six months and the Januaries of two years; where a Friday
- * is a holiday, the Thursday before. Within a day years to expiry and volatility stand still, so an option's price
- * rises or falls with the stock alone and its day bar follows from the stock's.
+ * Expiries are the next eight Fridays, the third Fridays of six months and of January in two years. If a
+ * Friday is a holiday, the expiry is the Thursday before. Within a day, time to expiry and volatility are
+ * constant. So an option's price only follows the stock's price, and its day bar follows from the stock's.
  *
  * @module
  */
 import { sessionOn } from "../../calendars/mod.ts";
 import { type Decimal, multiply, toStep } from "../../decimal.ts";
-import { activeStrikeStep, optionUnderlyings } from "../../facts/options.ts";
+import { activeStrikeStep, optionUnderlyings } from "../../facts/contracts.ts";
 import { type OptionTerms, readOptionCode } from "../../operations/option_code.ts";
 import type { OptionInputs } from "./black_scholes.ts";
 import { toDecimal, UNITS } from "./grid.ts";
 import { toUnits } from "./packing.ts";
-import { bell, hashText, mix, stream } from "./random.ts";
+import { bell, hashText, mix } from "./random.ts";
+import { randomFrom } from "../../time.ts";
 
 const DAY_MS = 86_400_000;
 const WEEKS = 8;
 const MONTHS = 6;
 const LEAP_YEARS = 2;
 
-/** Interest a year that options are priced with. */
-export const OPTION_RATE = 0.045;
+/** Yearly interest for option prices. */
+const OPTION_RATE = 0.045;
 
-/** Usual volatility a year by underlying. */
+/** Usual yearly volatility by underlying. */
 const VOLATILITY: Record<string, number> = { AAPL: 0.28, AMZN: 0.32, GOOGL: 0.3, MSFT: 0.24 };
 
 const iso = (day: number) => new Date(day).toISOString().slice(0, 10);
@@ -35,7 +36,7 @@ export function daysBetween(from: string, to: string): number {
   return Math.round((epoch(to) - epoch(from)) / DAY_MS);
 }
 
-/** Returns the expiry of the week of a Friday: the Friday, or the Thursday when it is a holiday. */
+/** Returns the expiry in the week of a Friday: the Friday, or the Thursday if the Friday is a holiday. */
 function expiryOfFriday(friday: number): string {
   return sessionOn("XNYS", iso(friday)) === "closed" ? iso(friday - DAY_MS) : iso(friday);
 }
@@ -59,7 +60,7 @@ export function expiriesOn(date: string): string[] {
   return [...new Set(fridays.map(expiryOfFriday))].filter((expiry) => expiry >= date).sort();
 }
 
-/** Returns the strikes listed for an expiry at a price of the stock, lowest first. */
+/** Returns the strikes listed for an expiry at a stock price, lowest first. */
 export function strikesAt(spot: Decimal, daysToExpiry: number): Decimal[] {
   const step = activeStrikeStep(spot, daysToExpiry);
   const reach = daysToExpiry <= 62 ? ["0.75", "1.25"] : ["0.5", "1.5"];
@@ -69,7 +70,7 @@ export function strikesAt(spot: Decimal, daysToExpiry: number): Decimal[] {
   return strikes;
 }
 
-/** Reads an option code that this market can trade: a known stock, an expiry day, a strike on the finest step. */
+/** Parses an option code of this market: a known stock, an expiry day, a strike on the finest step. */
 export function findOption(code: string): OptionTerms | undefined {
   const contract = readOptionCode(code);
   if (contract === undefined || !optionUnderlyings.includes(contract.underlying)) return undefined;
@@ -79,7 +80,7 @@ export function findOption(code: string): OptionTerms | undefined {
   return fits && expiryOfFriday(fridayOnOrAfter(day)) === contract.expiry ? contract : undefined;
 }
 
-/** Everything about a day that an option is priced from, but for the stock's price. */
+/** Returns the inputs of an option price on a day, except for the stock's price. */
 export function pricingOn(
   contract: OptionTerms,
   { date, reference, seed }: { date: string; reference: number; seed: number },
@@ -87,7 +88,7 @@ export function pricingOn(
   const { underlying, optionType: type, expiry } = contract;
   const strike = toUnits(contract.strike) / UNITS;
   const usual = VOLATILITY[underlying] ?? 0.3;
-  const mood = 1 + 0.05 * bell(stream(mix(seed, hashText(`volatility:${underlying}:${date}`))));
+  const mood = 1 + 0.05 * bell(randomFrom(mix(seed, hashText(`volatility:${underlying}:${date}`))));
   const distance = Math.log(strike / (reference / UNITS));
   const smile = Math.min(0.3, 0.3 * distance * distance - 0.08 * distance);
   // On the last day almost no time is left, so the close is the intrinsic value.

@@ -1,9 +1,11 @@
 /**
- * The compact form of daily bars: one date list per exchange, one text of small whole numbers per symbol.
+ * Packs daily bars in a compact form: one list of dates per exchange, one text of small whole numbers per
+ * symbol.
  *
- * A row is `open high low close volume`. Prices are whole thousandths, as the source has three decimals: the close counts from the close before,
- * the open from that too, the high from the greater of open and close, the low down from the lesser. Rows are
- * parted by semicolons. The form is about half the size of the table it is made from.
+ * A row is `open high low close volume`. Prices are whole thousandths, because the source has three decimals.
+ * The close and the open are differences from the previous close, the high is the difference above the
+ * greater of open and close, the low the difference below the lesser. Rows are separated by semicolons. The
+ * result is about half the size of the table.
  *
  * @module
  */
@@ -16,8 +18,8 @@ export const PRICE_DECIMALS = 4;
 const UNITS_PER_PACKED = 10;
 
 /** The content of `data/bars.json`. */
-export interface PackedBars {
-  /** Session dates by exchange, space-parted. */
+interface PackedBars {
+  /** Session dates by exchange, separated by spaces. */
   dates: Record<string, string>;
   /** Rows by symbol, in the order of the dates of its exchange. */
   rows: Record<string, string>;
@@ -33,12 +35,14 @@ export interface UnitBar {
 }
 
 /** Returns the name of the date list of a symbol: its suffix, or `US`. Shanghai and Shenzhen share days. */
-export function exchangeOf(symbol: string): "HK" | "US" | "CN" {
+function exchangeOf(symbol: string): "HK" | "US" | "CN" {
   if (symbol.endsWith(".HK")) return "HK";
   return symbol.endsWith(".SH") || symbol.endsWith(".SZ") ? "CN" : "US";
 }
 
-/** Brings a decimal text onto whole units; exact, since no price here has more than four decimals. */
+/**
+ * Converts a decimal text to whole units. This is exact, because no price here has more than four decimals.
+ */
 export function toUnits(price: string): number {
   return Number(round(price, PRICE_DECIMALS, "exact").replace(".", ""));
 }
@@ -93,7 +97,7 @@ export function packBars(table: readonly Record<string, string>[]): PackedBars {
   };
 }
 
-/** Reads the rows of one symbol back, by date. */
+/** Unpacks the rows of one symbol, by date. */
 export function unpackBars(packed: PackedBars, symbol: string): Map<string, UnitBar> {
   const dates = packed.dates[exchangeOf(symbol)]?.split(" ") ?? [];
   let before = 0;

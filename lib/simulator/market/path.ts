@@ -1,14 +1,17 @@
 /**
- * What happens inside a trading day: minutes that add up to the day's bar, and ticks that add up to the minutes.
+ * Generates the prices within a trading day: minutes that add up to the day's bar, and ticks that add up to
+ * the minutes.
  *
- * The path starts at the open, touches the high in one minute and the low in another, ends at the close and wanders
- * between these points. Ticks are made minute by minute when asked for. Prices are whole units of 0.0001.
+ * The path starts at the open, reaches the high in one minute and the low in another, ends at the close, and
+ * moves randomly between these points. Ticks are generated per minute on demand. Prices are whole units of
+ * 0.0001.
  *
  * @module
  */
 import type { Grid } from "./grid.ts";
 import type { UnitBar } from "./packing.ts";
-import { bell, mix, split, splitByWeights, type Stream, stream } from "./random.ts";
+import { bell, mix, split, splitByWeights, type Stream } from "./random.ts";
+import { randomFrom } from "../../time.ts";
 import { minuteStart, type TradingDay } from "./timeline.ts";
 
 /** One trade print. */
@@ -17,7 +20,7 @@ export interface Tick {
   at: number;
   price: number;
   volume: number;
-  /** What took the price there: 1 a buyer, 2 a seller, 0 neither. */
+  /** Who caused the trade: 1 a buyer, 2 a seller, 0 neither. */
   side: 0 | 1 | 2;
 }
 
@@ -28,18 +31,20 @@ export interface DayPath {
   high: Int32Array;
   low: Int32Array;
   close: Int32Array;
-  /** Shares or contracts; a day may have more than 32 bits hold. */
+  /** Shares or contracts, as doubles because a day may exceed 32 bits. */
   volume: Float64Array;
-  /** Returns the ticks of a minute, oldest first; the first is at its very start, the last is its close. */
+  /**
+   * Returns the ticks of a minute, oldest first. The first is at its start, the last has its close as price.
+   */
   ticks(minute: number): Tick[];
 }
 
-/** Shares or contracts that every minute has at least, so that each of its ticks has one. */
+/** Smallest volume of a minute, so that each of its ticks has at least one share or contract. */
 export const LEAST_PER_MINUTE = 10;
 
 const MINUTE_MS = 60_000;
 
-/** Trading is heavy at the open and at the close. */
+/** Splits a day's volume over its minutes, with more at the open and at the close. */
 function splitOverDay(volume: number, minutes: number, next: Stream): Float64Array {
   const weights = Array.from({ length: minutes }, (_, minute) => {
     const place = 2 * minute / Math.max(1, minutes - 1) - 1;
@@ -76,13 +81,13 @@ function pickMinutes(minutes: number, { open, high, low, close }: UnitBar, next:
 }
 
 /**
- * Makes the path of a day.
+ * Generates the path of a day.
  *
  * @param bar The day's bar, on the grid, with at least {@linkcode LEAST_PER_MINUTE} shares a minute.
- * @param key Everything that tells this path from others; the same key gives the same path.
+ * @param key Number that identifies the path; the same key gives the same path.
  */
 export function makePath(day: TradingDay, bar: UnitBar, grid: Grid, key: number): DayPath {
-  const next = stream(key);
+  const next = randomFrom(key);
   const { minutes } = day;
   const [top, bottom] = pickMinutes(minutes, bar, next);
   const points = [{ minute: top, price: bar.high }, { minute: bottom, price: bar.low }]
@@ -102,7 +107,7 @@ export function makePath(day: TradingDay, bar: UnitBar, grid: Grid, key: number)
     low: new Int32Array(minutes),
     close: new Int32Array(minutes),
     volume: splitOverDay(bar.volume, minutes, next),
-    ticks: (minute) => makeTicks(path, minute, grid, stream(mix(key, minute))),
+    ticks: (minute) => makeTicks(path, minute, grid, randomFrom(mix(key, minute))),
   };
   let last = bar.open;
   for (let minute = 0; minute < minutes; minute++) {
@@ -122,7 +127,10 @@ export function makePath(day: TradingDay, bar: UnitBar, grid: Grid, key: number)
   return path;
 }
 
-/** Prints a minute: its open first, its high and low in either order, its close last, other prices between. */
+/**
+ * Generates the ticks of a minute: its open first, its high and low in either order, its close last, others
+ * between.
+ */
 function makeTicks(path: DayPath, minute: number, grid: Grid, next: Stream): Tick[] {
   const [open, high, low, close] = [path.open, path.high, path.low, path.close].map((row) =>
     row[minute] ?? 0
@@ -158,9 +166,9 @@ function sideOf(before: number | undefined, price: number, next: Stream): 0 | 1 
 }
 
 /**
- * Makes the path of something whose price follows another: a future its index, an option its stock.
+ * Returns the path of an instrument whose price follows another: a future its index, an option its stock.
  *
- * @param price Rises or falls with the base price, never both, and lies on the follower's grid.
+ * @param price Only rises, or only falls, with the base price; its result is on the follower's grid.
  */
 export function followPath(
   base: DayPath,
@@ -175,10 +183,10 @@ export function followPath(
     high: highs.map((high, minute) => Math.max(high, lows[minute] ?? high)),
     low: lows.map((low, minute) => Math.min(low, highs[minute] ?? low)),
     close: base.close.map(price),
-    volume: splitOverDay(volume, day.minutes, stream(key)),
+    volume: splitOverDay(volume, day.minutes, randomFrom(key)),
     ticks(minute) {
       const ticks = base.ticks(minute);
-      const next = stream(mix(key, minute));
+      const next = randomFrom(mix(key, minute));
       const volumes = split(this.volume[minute] ?? 0, ticks.length, 1, next);
       const prices = ticks.map((tick) => price(tick.price));
       return ticks.map(({ at }, index) => ({
@@ -191,7 +199,7 @@ export function followPath(
   };
 }
 
-/** What a day has come to by some instant. Turnover is price units times shares. */
+/** Totals of a day up to an instant. Turnover is price units times shares. */
 export interface Totals {
   last: number;
   high: number;
@@ -200,7 +208,7 @@ export interface Totals {
   turnover: number;
 }
 
-/** Adds ticks to totals; `undefined` starts anew. */
+/** Adds ticks to totals; `undefined` starts new totals. */
 export function addTicks(totals: Totals | undefined, ticks: readonly Tick[]): Totals | undefined {
   let sum = totals;
   for (const { price, volume } of ticks) {

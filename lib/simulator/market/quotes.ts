@@ -1,7 +1,8 @@
 /**
- * Quotes, ticks and the line of the day, drawn from one state.
+ * Makes quotes, ticks and the time line of a day from one state.
  *
- * Turnover rate takes 250 days of average volume as the shares that trade: the real numbers are not held.
+ * The turnover rate uses 250 days of average volume as the number of tradable shares, because the real
+ * numbers are not available.
  *
  * @module
  */
@@ -17,19 +18,19 @@ import { type AssetState, type Days, ticksUntil } from "./state.ts";
 import { localMinute, localTime, minuteStart, type TradingDay } from "./timeline.ts";
 import type { OptionView, QuoteView, TickView, TimeShareView } from "./views.ts";
 
-/** Price units times shares as money of the wire. */
+/** Converts price units times shares to money as a double. */
 const money = (turnover: number, multiplier: string) => turnover / UNITS * Number(multiplier);
 
 const sessionOf = (market: Market) => market === "us" ? "regular" : "unset";
 
 const SIDES = ["flat", "buy", "sell"] as const;
 
-/** Writes a local time the way quotes have it, `yyyyMMddHHmmss`. */
+/** Returns a local time in the format of quotes, `yyyyMMddHHmmss`. */
 const quoteTime = (day: TradingDay, at: number) => localTime(day, at).replace(/\D/g, "");
 
 const percent = (part: number, whole: number) => Math.round(10_000 * part / whole) / 100;
 
-/** Returns the ticks up to an instant, newest last; before the open those of the day before. */
+/** Returns the ticks up to an instant, newest last; before the open those of the previous day. */
 export function latestTicks(state: AssetState, days: Days, at: number, limit: number): Tick[] {
   const before = state.minute < 0;
   const index = before ? state.day.index - 1 : state.day.index;
@@ -46,7 +47,7 @@ export function latestTicks(state: AssetState, days: Days, at: number, limit: nu
   return ticks.slice(-limit);
 }
 
-/** Shows ticks in the local time of their market. */
+/** Returns ticks with the local time of their market. */
 export function showTicks(ticks: readonly Tick[], asset: Asset): TickView[] {
   const { timeline } = asset;
   const { multiplier, market } = asset.describe(timeline.day(0).date);
@@ -62,7 +63,7 @@ export function showTicks(ticks: readonly Tick[], asset: Asset): TickView[] {
   }));
 }
 
-/** Makes the quote of an instant; options come with what they are priced from. */
+/** Returns the quote at an instant; for options with their pricing inputs. */
 export function makeQuote(
   state: AssetState,
   { at, days, option }: {
@@ -134,7 +135,7 @@ function showOption(
   };
 }
 
-/** Returns the minutes of the day so far, the running one included. */
+/** Returns the minutes of the day so far, including the running one. */
 export function makeTimeShare(state: AssetState, days: Days, at: number): TimeShareView[] {
   const { asset, day, minute: last, previousClose } = state;
   if (last < 0) return [];

@@ -1,10 +1,11 @@
 /**
- * Repeatable chance: the same seed and the same names give the same numbers, in any order of asking.
+ * Repeatable random numbers: the same seed and the same names give the same numbers, in any order of the
+ * calls.
  *
  * @module
  */
 
-/** A source of numbers from 0 up to 1. */
+/** Returns random numbers, at least 0 and below 1. */
 export type Stream = () => number;
 
 /** Mixes whole numbers into one of 32 bits (the finalizer of MurmurHash3 over a running state). */
@@ -27,29 +28,23 @@ export function hashText(text: string): number {
   return hash >>> 0;
 }
 
-/** Starts a stream (mulberry32). */
-export function stream(seed: number): Stream {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let value = Math.imul(state ^ (state >>> 15), state | 1);
-    value ^= value + Math.imul(value ^ (value >>> 7), value | 61);
-    return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
-/** Draws a bell-shaped number, mean 0, spread 1, never beyond 3.5: four uniform draws added. */
+/**
+ * Returns a bell-shaped random number with mean 0 and spread 1, never beyond 3.5: the sum of four uniform
+ * ones.
+ */
 export function bell(next: Stream): number {
   return (next() + next() + next() + next() - 2) * Math.sqrt(3);
 }
 
-/** Parts a whole number into `count` whole parts of at least `least` each, by random weights. */
+/** Splits a whole number into `count` whole parts of at least `least` each, with random weights. */
 export function split(total: number, count: number, least: number, next: Stream): number[] {
   const weights = Array.from({ length: count }, () => 0.3 + next());
   return splitByWeights(total, weights, least);
 }
 
-/** Parts a whole number by weights, each part at least `least`; what rounding leaves goes to the last part. */
+/**
+ * Splits a whole number by weights, each part at least `least`; the last part gets the rounding remainder.
+ */
 export function splitByWeights(total: number, weights: readonly number[], least: number): number[] {
   const free = total - least * weights.length;
   if (free < 0) throw new RangeError(`Cannot part ${total} into ${weights.length} parts of ${least} or more`);

@@ -1,13 +1,14 @@
 /**
  * Daily exchange rates of the simulated market.
  *
- * The United States dollar stays inside the band of 7.75 to 7.85 Hong Kong dollars that the peg allows. The renminbi
- * swings slowly between 1.06 and 1.10 Hong Kong dollars. The values are made, not quoted.
+ * The US dollar stays within the band of 7.75 to 7.85 Hong Kong dollars that the peg allows. The renminbi
+ * moves slowly between 1.06 and 1.10 Hong Kong dollars. The values are generated, not quoted.
  *
  * @module
  */
 import type { Decimal } from "../../decimal.ts";
-import { bell, hashText, mix, stream } from "./random.ts";
+import { bell, hashText, mix } from "./random.ts";
+import { randomFrom } from "../../time.ts";
 
 /** Hong Kong dollars for one unit of another currency. */
 export interface CurrencyRates {
@@ -19,10 +20,10 @@ const DAY_MS = 86_400_000;
 
 /** Returns the rates of a date (`yyyy-MM-dd`), four decimals each. */
 export function currencyRates(date: string, seed: number): CurrencyRates {
-  const next = stream(mix(seed, hashText(`rates:${date}`)));
+  const next = randomFrom(mix(seed, hashText(`rates:${date}`)));
   const day = Date.parse(`${date}T00:00:00Z`) / DAY_MS;
   if (Number.isNaN(day)) throw new RangeError(`Cannot look up rates of "${date}": no date`);
-  // whole ten-thousandths: the swing in a slow wave, then a small daily step
+  // in whole ten-thousandths: a slow wave plus a small daily step
   const swing = (centre: number, width: number, period: number, step: number) =>
     Math.round(centre + width * Math.sin(2 * Math.PI * (day + seed % 365) / period) + step * bell(next));
   const write = (units: number) => `${Math.floor(units / 10_000)}.${String(units % 10_000).padStart(4, "0")}`;

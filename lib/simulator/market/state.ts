@@ -1,15 +1,14 @@
 /**
- * Where an asset stands at an instant; every view is drawn from this, so the views agree.
+ * Computes an asset's state at an instant. All views are made from it, so they agree.
  *
  * @module
  */
 import { type Asset, referenceClose } from "./assets.ts";
-import { Cache } from "./cache.ts";
 import { addTicks, type DayPath, runningTotals, type Tick, type Totals } from "./path.ts";
 import { minuteAt, type TradingDay } from "./timeline.ts";
 
 /** A day's path with the totals at the end of each minute. */
-export interface FullDay {
+interface FullDay {
   path: DayPath;
   totals: readonly Totals[];
 }
@@ -21,7 +20,7 @@ export interface AssetState {
   day: TradingDay;
   /** The last minute that has begun, counted from 0; -1 before the open. */
   minute: number;
-  /** Close of the day before, price units. */
+  /** Close of the previous day, price units. */
   previousClose: number;
   /** Totals of the day so far; `undefined` before the open. */
   totals: Totals | undefined;
@@ -29,7 +28,7 @@ export interface AssetState {
   last: number;
 }
 
-/** Keeps the days in use; 400 of them cost about ten megabytes. */
+/** Caches the days in use; 400 of them need about ten megabytes. */
 export class Days {
   readonly #days = new Cache<FullDay>(400);
   readonly #turnovers = new Cache<number>(20_000);
@@ -42,7 +41,7 @@ export class Days {
     });
   }
 
-  /** Returns a whole day's turnover, price units times shares. */
+  /** Returns the turnover of a whole day, price units times shares. */
   turnover(asset: Asset, index: number): number {
     return this.#turnovers.get(
       `${asset.symbol} ${index}`,
@@ -50,14 +49,14 @@ export class Days {
     );
   }
 
-  /** Returns the totals of a day through a minute, and within it through an instant. */
+  /** Returns the totals of a day up to an instant in a minute. */
   totals(asset: Asset, index: number, minute: number, at: number): Totals | undefined {
     if (minute < 0) return undefined;
     const { path, totals } = this.full(asset, index);
     return addTicks(totals[minute - 1], ticksUntil(path, minute, at));
   }
 
-  /** Returns where an asset stands; before the first day at the first open. */
+  /** Returns the state of an asset; before the first day its state at the first open. */
   state(asset: Asset, at: number): AssetState {
     const index = Math.max(0, Math.min(asset.timeline.indexAt(at), asset.lastIndex));
     const day = asset.timeline.day(index);
@@ -68,7 +67,34 @@ export class Days {
   }
 }
 
-/** Returns the ticks of a minute up to an instant, that instant included. */
+/** Returns the ticks of a minute up to and including an instant. */
 export function ticksUntil(path: DayPath, minute: number, at: number): Tick[] {
   return path.ticks(minute).filter((tick) => tick.at <= at);
+}
+
+/** A map of limited size. */
+export class Cache<Value> {
+  readonly #entries = new Map<string, Value>();
+  readonly #size: number;
+
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  /** Returns the value of a key; creates it if it is not cached. */
+  get(key: string, make: () => Value): Value {
+    const held = this.#entries.get(key);
+    if (held !== undefined) {
+      this.#entries.delete(key);
+      this.#entries.set(key, held);
+      return held;
+    }
+    const value = make();
+    this.#entries.set(key, value);
+    if (this.#entries.size > this.#size) {
+      const [oldest] = this.#entries.keys();
+      if (oldest !== undefined) this.#entries.delete(oldest);
+    }
+    return value;
+  }
 }

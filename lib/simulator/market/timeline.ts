@@ -1,27 +1,27 @@
 /**
- * The trading days of one market in order, and the minutes of continuous trading in each.
+ * Lists the trading days of one market, and the minutes of continuous trading in each.
  *
- * Time runs from the first held bar to the end of the calendar. Auctions and the night session of futures are
- * left out: a stock day in Hong Kong has 330 minutes, 09:30 to 12:00 and 13:00 to 16:00.
+ * The days run from the first stored bar to the end of the calendar. Auctions and the night session of
+ * futures are left out: a stock day in Hong Kong has 330 minutes, 09:30 to 12:00 and 13:00 to 16:00.
  *
  * @module
  */
 import { coverage, type Mic, type Session, sessionsBetween } from "../../calendars/mod.ts";
 
-/** The first day that the market knows: that of the first held bar. */
+/** The first day of the market: that of the first stored bar. */
 export const FIRST_DATE = "2024-08-16";
 
 const MINUTE_MS = 60_000;
 
-/** A stretch of trading without a break, epoch milliseconds, the end excluded. */
-export interface Segment {
+/** A period of trading without a break, epoch milliseconds, the end excluded. */
+interface Segment {
   from: number;
   to: number;
 }
 
 /** One trading day. */
 export interface TradingDay {
-  /** Place in the order of days, from 0. */
+  /** Index of the day, from 0. */
   index: number;
   /** Local date, `yyyy-MM-dd`. */
   date: string;
@@ -30,17 +30,19 @@ export interface TradingDay {
   minutes: number;
   openAt: number;
   closeAt: number;
-  /** When quotes turn to this day, epoch milliseconds: before that they show the day before. */
+  /** When quotes switch to this day, epoch milliseconds; before that they show the previous day. */
   startsAt: number;
   /** Local time minus UTC, milliseconds. */
   offset: number;
   halfDay: boolean;
 }
 
-/** Whose days these are; `HKFUT` are Hong Kong's index futures, by day. */
+/** Exchange of the days; `HKFUT` stands for the day session of Hong Kong's index futures. */
 export type TimelineName = "XHKG" | "XNYS" | "XSHG" | "HKFUT";
 
-/** How long before the open quotes turn to the new day: the order input or pre-market hours of each market. */
+/**
+ * How long before the open quotes switch to the new day: the order input or pre-market hours of each market.
+ */
 const LEAD_MS: Record<TimelineName, number> = {
   XHKG: 30 * MINUTE_MS,
   XNYS: 330 * MINUTE_MS,
@@ -58,7 +60,7 @@ function futureHours(session: Session): { open: number; close: number } {
 function makeDay(session: Session, index: number, name: TimelineName): TradingDay {
   const stock = { open: minutesOf(session.open), close: minutesOf(session.close) };
   const { open, close } = name === "HKFUT" ? futureHours(session) : stock;
-  // Counted from the open, since a calendar's epoch already knows the time zone and its changes.
+  // Counted from the open, because the calendar's epoch times include the time zone and its changes.
   const at = (minute: number) => session.openAt + (minute - stock.open) * MINUTE_MS;
   const stops = [open, ...session.breaks.flatMap(({ from, to }) => [minutesOf(from), minutesOf(to)]), close];
   const segments: Segment[] = [];
@@ -90,19 +92,19 @@ export class Timeline {
     this.#byDate = new Map(this.days.map((day) => [day.date, day]));
   }
 
-  /** Returns a day by its place. @throws {RangeError} When there is none. */
+  /** Returns a day by its index. @throws {RangeError} If there is none. */
   day(index: number): TradingDay {
     const day = this.days[index];
     if (day === undefined) throw new RangeError(`Cannot find trading day ${index}: outside the calendar`);
     return day;
   }
 
-  /** Returns a day by its date, or `undefined` when the market does not trade. */
+  /** Returns a day by its date, or `undefined` if the market does not trade. */
   on(date: string): TradingDay | undefined {
     return this.#byDate.get(date);
   }
 
-  /** Returns the place of the last day that has started by an instant, or -1 before the first. */
+  /** Returns the index of the last day that has started by an instant, or -1 before the first. */
   indexAt(at: number): number {
     let [low, high] = [0, this.days.length];
     while (low < high) {
@@ -113,7 +115,7 @@ export class Timeline {
     return low - 1;
   }
 
-  /** Returns the place of the last day on or before a date, or -1. */
+  /** Returns the index of the last day on or before a date, or -1. */
   indexOn(date: string): number {
     let [low, high] = [0, this.days.length];
     while (low < high) {
@@ -148,7 +150,10 @@ export function minuteStart(day: TradingDay, minute: number): number {
   throw new RangeError(`Cannot find minute ${minute} of ${day.date}: the day has ${day.minutes}`);
 }
 
-/** Writes an instant in the local time of a day, `yyyy-MM-ddTHH:mm:ss.sssZ` without the meaning of the `Z`. */
+/**
+ * Returns an instant in the local time of a day as `yyyy-MM-ddTHH:mm:ss.sssZ`, where the `Z` does not mean
+ * UTC.
+ */
 const localIso = (day: TradingDay, at: number) => new Date(at + day.offset).toISOString();
 
 /** Returns the local `HH:mm` of an instant. */

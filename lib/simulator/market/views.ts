@@ -1,12 +1,12 @@
 /**
- * What the simulated market shows. Members are those of the API document 2.3 under the names of the operation
- * catalogue, so a front door only adds the security; prices are doubles as on that wire, made from decimal texts, and
- * volumes and epoch milliseconds are whole numbers as texts.
+ * Defines the views of the simulated market. Members have the names of the operation catalogue for those of
+ * the API document 2.3, so an endpoint only adds the security. Prices are doubles as on that wire, made from
+ * decimal texts; volumes and epoch milliseconds are whole numbers as text.
  *
  * @module
  */
 import type { Decimal } from "../../decimal.ts";
-import type { FutureContract } from "../../facts/futures.ts";
+import type { FutureContract } from "../../facts/contracts.ts";
 import type { Market } from "../../facts/listings.ts";
 import type { OptionTerms } from "../../operations/option_code.ts";
 
@@ -21,9 +21,9 @@ export interface Instrument {
   /** `dataType` of the market-data interface. */
   dataType: number;
   currency: "HKD" | "USD" | "CNY";
-  /** Orders come in multiples of this many shares or contracts, on the date asked for. */
+  /** Orders must be multiples of this many shares or contracts on the requested date. */
   lotSize: number;
-  /** What one price unit of one share or contract is worth: 1, 100 for options, 10 or 50 for futures. */
+  /** Value of one price unit of one share or contract: 1, 100 for options, 10 or 50 for futures. */
   multiplier: Decimal;
   /** Present for futures. */
   future?: FutureContract;
@@ -31,8 +31,8 @@ export interface Instrument {
   option?: OptionTerms;
 }
 
-/** Session that a price belongs to: always the regular one in the United States, unset elsewhere. */
-export type SessionView = "regular" | "unset";
+/** Session of a price: always the regular one in the United States, unset elsewhere. */
+type SessionView = "regular" | "unset";
 
 /** A day's bar as decimal texts. */
 export interface DayBar {
@@ -53,13 +53,13 @@ export interface OptionView {
   openInterest: string;
   /** `yyyy-MM-dd`. */
   expiry: string;
-  /** How far the stock has to move until expiry to cover the price, percent of the stock. */
+  /** How far the stock has to move until expiry to cover the price, in percent of the stock price. */
   premium: Decimal;
   intrinsicValue: Decimal;
   timeValue: Decimal;
   /** Calendar days to expiry; `dueDate` on the wire. */
   daysToExpiry: string;
-  /** A year, 0.3 for 30 percent; `iv` on the wire. */
+  /** Yearly, 0.3 for 30 percent; `iv` on the wire. */
   impliedVolatility: Decimal;
   /** Delta times stock price over option price. */
   leverage: Decimal;
@@ -73,15 +73,15 @@ export interface OptionView {
   rho: Decimal;
 }
 
-/** What a future adds to its quote (`futureExData`). */
-export interface FutureView {
+/** Members that only a future's quote has (`futureExData`). */
+interface FutureView {
   /** Last trading day, `yyyy-MM-dd`. */
   expiry: string;
   /** Calendar days until then. */
   daysToExpiry: number;
   /** Money per point. */
   multiplier: Decimal;
-  /** The close of the day before stands in for the settlement price. */
+  /** The close of the previous day is used as the settlement price. */
   previousSettlement: Decimal;
   /** Contracts. */
   openInterest: Decimal;
@@ -99,15 +99,15 @@ export interface QuoteView {
   priceStep: number;
   /** Shares or contracts today. */
   volume: string;
-  /** The same once more, as the wire has it. */
+  /** The same volume again, as the wire has it twice. */
   volumeText: string;
   /** In the instrument's currency. */
   turnover: number;
-  /** Percent of the shares that trade; the number of these is assumed, see `quotes.ts`. */
+  /** Percent of the tradable shares, whose number is assumed, see `quotes.ts`. */
   turnoverRate: number;
   /** High minus low, percent of the previous close. */
   amplitude: number;
-  /** Always 0, since its values are not published. */
+  /** Always 0, because its values are not published. */
   securityStatus: number;
   lotSize: number;
   /** Local time of the last trade, `yyyyMMddHHmmss`; empty before the first day. */
@@ -123,7 +123,7 @@ export interface QuoteView {
 
 /** A bar (`KLine`). */
 export interface BarView {
-  /** Trading date; for a week and longer the last one inside, `yyyy-MM-dd`. */
+  /** Trading date, `yyyy-MM-dd`; for a week and longer the last one in it. */
   date: string;
   /** Local start of a minute bar, `HH:mm`; absent for days and longer. */
   time?: string;
@@ -131,7 +131,7 @@ export interface BarView {
   highPrice: number;
   lowPrice: number;
   closePrice: number;
-  /** Close of the bar before. */
+  /** Close of the previous bar. */
   previousClose: number;
   volume: string;
   turnover: number;
@@ -147,7 +147,7 @@ export interface TickView {
   price: number;
   volume: string;
   turnover: number;
-  /** Always 0, since the values are not published. */
+  /** Always 0, because the values are not published. */
   tickType: number;
   session: SessionView;
   /** Epoch milliseconds. */
@@ -172,12 +172,12 @@ export interface BookView {
   bids: BookLevel[];
 }
 
-/** One place in the broker queue (`Broker`). */
+/** One entry of the broker queue (`Broker`). */
 export interface BrokerView {
   level: number;
-  /** Broker code, or the level's number where `kind` is `level`. */
+  /** Broker code, or the number of the level if `kind` is `level`. */
   broker: string;
-  /** A broker, or the start of a level. */
+  /** Whether the entry is a broker or the start of a level. */
   kind: "broker" | "level";
   name: string;
 }
@@ -193,7 +193,7 @@ export interface TimeShareView {
   /** Local start of the minute, `HH:mm`. */
   time: string;
   price: number;
-  /** Close of the day before. */
+  /** Close of the previous day. */
   previousClose: number;
   /** Mean price of the day so far, weighted by volume. */
   averagePrice: number;

@@ -1,28 +1,30 @@
 /**
- * Who may use the platform: addresses, devices, the login itself.
+ * Checks who may use the platform: addresses, devices, the login itself.
  *
  * @module
  */
 import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
 import { Country } from "../../dictionaries/country.ts";
 import type { Params } from "../../operations/operation.ts";
 import type { platform } from "../../operations/platform.ts";
 import { decryptSegments } from "../../wire/cipher.ts";
 import type { PrivateKey } from "../../wire/keys.ts";
+import type { Clock } from "../../time.ts";
 import { Refusal } from "../contract.ts";
-import type { PlatformCredentials } from "./credentials.ts";
+import type { PlatformCredentials } from "../endpoints/credentials.ts";
 
-/** Who may use the platform. */
-export interface AccessOptions extends PlatformCredentials {
-  /** The platform's private key, under whose public half passwords travel. */
+/** Options of {@linkcode Access}. */
+interface AccessOptions extends PlatformCredentials {
+  /** The platform's private key; passwords are encrypted with its public half. */
   privateKey: PrivateKey;
-  /** Addresses that may call; all of them without a list. */
+  /** Addresses that may call; all of them if left out. */
   allowedIps?: readonly string[] | undefined;
-  /** Device numbers that are bound; devices are not asked for without a list, as in the test environment. */
+  /** Bound device numbers. If left out, devices are not checked, as in the test environment. */
   boundDevices?: readonly string[] | undefined;
 }
 
-/** The gatekeeper. */
+/** Checks addresses, devices and logins. */
 export class Access {
   readonly #options: AccessOptions;
   readonly #devices: ReadonlySet<string> | undefined;
@@ -32,20 +34,20 @@ export class Access {
     this.#devices = options.boundDevices && new Set(options.boundDevices.map(normalDevice));
   }
 
-  /** @throws {Refusal} 1006 when a list of addresses was given and this one is not on it. */
+  /** @throws {Refusal} 1006 if there is a list of addresses without this one. */
   demandAddress(ip: string): void {
     const { allowedIps } = this.#options;
     if (allowedIps === undefined || allowedIps.includes(ip)) return;
     throw new Refusal("1006", "the IP address is not on the whitelist");
   }
 
-  /** @throws {Refusal} 1006 when devices have to be bound and this one is not. */
+  /** @throws {Refusal} 1006 if there is a list of devices without this one. */
   demandDevice(device: string): void {
     if (this.#devices === undefined || this.#devices.has(normalDevice(device))) return;
     throw new Refusal("1006", "the device is not bound");
   }
 
-  /** @throws {Refusal} 1003 when the password cannot be decrypted, 1008 when phone or password are wrong. */
+  /** @throws {Refusal} 1003 if the password cannot be decrypted, 1008 if phone or password are wrong. */
   demandLogin({ country, mobile, password, deviceId }: Params<typeof platform.login>): void {
     const { countryCode, mobile: phone, loginPassword } = this.#options;
     const plain = this.decrypt(password);
@@ -56,7 +58,7 @@ export class Access {
     this.demandDevice(deviceId);
   }
 
-  /** Decrypts a password under the platform's key; nothing when it does not fit. */
+  /** Decrypts a password with the platform's key; returns `undefined` if that fails. */
   readonly decrypt = (encrypted: string): string | undefined => {
     const bytes = Buffer.from(encrypted, "base64");
     if (bytes.length === 0) return undefined;
@@ -65,10 +67,86 @@ export class Access {
         decryptSegments(bytes, this.#options.privateKey),
       );
     } catch {
-      return undefined; // another key, a cut text: all the same to whoever logs in
+      return undefined; // another key or a truncated text: the client learns only that the login failed
     }
   };
 }
 
-/** Device numbers are compared whatever their case and separators: clients write MAC addresses in several ways. */
+/** Normalizes a device number: clients write MAC addresses with different case and separators. */
 const normalDevice = (device: string) => device.toLowerCase().replaceAll(":", "-");
+
+/** State of the newest token. */
+export type TokenState = "none" | "valid" | "expired" | "displaced";
+
+/** Options of {@linkcode Tokens}. */
+interface TokensOptions {
+  seed: number;
+  /** How long a token is valid without a call, in milliseconds. */
+  lifeMs: number;
+  clock: Clock;
+}
+
+interface Entry {
+  until: number;
+  displaced: boolean;
+}
+
+/** The issued tokens. */
+export class Tokens {
+  readonly #options: TokensOptions;
+  readonly #entries = new Map<string, Entry>();
+  #newest: Entry | undefined;
+
+  constructor(options: TokensOptions) {
+    this.#options = options;
+  }
+
+  /** State of the newest token. */
+  get state(): TokenState {
+    return this.#newest === undefined ? "none" : this.#stateOf(this.#newest);
+  }
+
+  /** Issues a new token. It displaces an older valid token; an expired one stays expired. */
+  issue(): string {
+    const { seed, lifeMs, clock } = this.#options;
+    for (const entry of this.#entries.values()) {
+      if (this.#stateOf(entry) === "valid") entry.displaced = true;
+    }
+    const count = this.#entries.size + 1;
+    const token = createHash("sha256").update(`token ${count} of simulator ${seed}`).digest("hex");
+    this.#newest = { until: clock.now() + lifeMs, displaced: false };
+    this.#entries.set(token, this.#newest);
+    return token;
+  }
+
+  /**
+   * Throws if a token is not valid; otherwise extends it, because every call does.
+   *
+   * @throws {Refusal} 1012 without a token, 1013 if a newer login displaced it, 1014 if it has expired or was
+   * never issued.
+   */
+  demand(token: string): void {
+    if (token === "") throw new Refusal("1012", "not logged in");
+    const entry = this.#entries.get(token);
+    const state = entry === undefined ? "expired" : this.#stateOf(entry);
+    if (state === "displaced") throw new Refusal("1013", "displaced by another login");
+    if (entry === undefined || state === "expired") throw new Refusal("1014", "login timeout");
+    const { lifeMs, clock } = this.#options;
+    entry.until = clock.now() + lifeMs;
+  }
+
+  /** Makes the newest token expire now. */
+  expire(): void {
+    if (this.#newest !== undefined) this.#newest.until = -Infinity;
+  }
+
+  /** Ends the newest token as a login elsewhere does. */
+  displace(): void {
+    if (this.#newest !== undefined) this.#newest.displaced = true;
+  }
+
+  #stateOf({ until, displaced }: Entry): "valid" | "expired" | "displaced" {
+    if (displaced) return "displaced";
+    return this.#options.clock.now() < until ? "valid" : "expired";
+  }
+}

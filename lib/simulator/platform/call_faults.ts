@@ -1,17 +1,17 @@
 /**
- * Faults around a call on a socket: before it is taken, and on its answer.
+ * Applies faults to calls on a socket: before a call is executed, and to its answer.
  *
  * @module
  */
 import type { AnyOperation } from "../../operations/operation.ts";
-import type { Fault, FaultKind, Faults } from "../doors/faults.ts";
-import { refusalOf } from "../doors/http_faults.ts";
+import type { Fault, FaultKind, Faults } from "../endpoints/faults.ts";
+import { refusalOf } from "../endpoints/http_faults.ts";
 import type { Refusal } from "../contract.ts";
 import type { FrameSender } from "./frame_sender.ts";
-import type { Tokens } from "./tokens.ts";
+import type { Tokens } from "./access.ts";
 
-/** What the faults of a session can do to it. */
-export interface CallFaultsOptions {
+/** Options of {@linkcode CallFaults}: the effects of faults on a session. */
+interface CallFaultsOptions {
   faults: Faults;
   tokens: Tokens;
   sender: FrameSender;
@@ -19,12 +19,12 @@ export interface CallFaultsOptions {
   sleep: (ms: number) => Promise<void>;
   /** Ends the trade login. */
   expireLogin: () => void;
-  /** Forgets that the session was ever opened. */
+  /** Discards the session, as if it was never opened. */
   forgetSession: () => void;
 }
 
-/** What becomes of a call: it goes on, is refused, or the fault has dealt with it. */
-export type Verdict =
+/** Result for a call: execute it, reject it, or the fault has already handled it. */
+type Verdict =
   | "go-on"
   | "dealt-with"
   | "unreadable"
@@ -41,14 +41,16 @@ export class CallFaults {
     this.#options = options;
   }
 
-  /** What to wait for when a fault delays a call or its answer; nothing otherwise, so that calls keep their order. */
+  /**
+   * Returns a promise if a fault delays a call or its answer; otherwise `undefined`, so calls stay in order.
+   */
   late(operation: AnyOperation, when: "request" | "answer"): Promise<void> | undefined {
     const { faults, sleep } = this.#options;
     const late = faults.strikeCall("delay", operation, (fault) => (fault.when ?? "answer") === when);
     return late && sleep(late.ms!);
   }
 
-  /** Lets faults strike before a call is taken. */
+  /** Applies faults before a call is executed. */
   before(operation: AnyOperation): Verdict {
     const { faults, sender } = this.#options;
     if (faults.strikeCall("lost-request", operation) !== undefined) {
@@ -65,7 +67,7 @@ export class CallFaults {
     return "go-on";
   }
 
-  /** Sends the answer of a call that was taken, or does what a fault wants in its place. */
+  /** Sends the answer of an executed call, or applies a fault instead. */
   answer(operation: AnyOperation, serial: number, body: Uint8Array): void {
     const { faults, sender } = this.#options;
     const strike = (kind: FaultKind): Fault | undefined => faults.strikeCall(kind, operation);

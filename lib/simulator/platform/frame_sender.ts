@@ -1,5 +1,5 @@
 /**
- * Frames of one socket: opened as they come, sealed as they go, and spoilt on the way when a fault says so.
+ * Opens and seals the frames of one socket, and damages outgoing frames if a fault is armed.
  *
  * @module
  */
@@ -8,27 +8,26 @@ import { SESSION_KEY_LENGTH, SessionCipher } from "../../wire/cipher.ts";
 import { encodeFrame, type Frame } from "../../wire/framing.ts";
 import { encodeHeader, HEADER_LENGTH } from "../../wire/header.ts";
 import { BLOCK_LENGTH, pad, type Padding } from "../../wire/padding.ts";
-import { type Opened, type PlainFrame, Sealing, type SealingOptions } from "../../wire/sealing.ts";
-import { signBody } from "../../wire/signature.ts";
-import type { Fault, FaultKind, FaultPush, Faults } from "../doors/faults.ts";
-import { FrameWriter, joinBytes } from "../doors/frame_writer.ts";
+import { type Opened, type PlainFrame, Sealing, type SealingOptions, signBody } from "../../wire/sealing.ts";
+import type { Fault, FaultKind, FaultPush, Faults } from "../endpoints/faults.ts";
+import { FrameWriter, joinBytes } from "../../endpoints/frame_writer.ts";
 
-/** What a sender works with. */
-export interface FrameSenderOptions {
+/** Options of {@linkcode FrameSender}. */
+interface FrameSenderOptions {
   keys: SealingOptions;
   faults: Faults;
-  /** Bytes that may wait for a slow reader before it is cut off. */
+  /** Bytes that may wait for a slow reader before it is disconnected. */
   bufferLimit: number;
 }
 
-/** Finds a fault of a kind that fits the frame that is about to go, and counts it. */
+/** Returns a fault of a kind that matches the outgoing frame, and counts it. */
 type Strike = (kind: FaultKind) => Fault | undefined;
 
 const HUGE_BYTES = 32 * 1024 * 1024;
 const PIECE_BYTES = 40;
 const MERGE_MS = 50;
 
-/** One end of a socket. */
+/** Sends and opens frames at one end of a socket. */
 export class FrameSender implements Disposable {
   readonly #options: FrameSenderOptions;
   readonly #sealing: Sealing;
@@ -50,18 +49,18 @@ export class FrameSender implements Disposable {
     return this.#writer.done;
   }
 
-  /** Whether there is a session key, so that anything but the first answer can be encrypted. */
+  /** Whether there is a session key. Without one, only the first answer can be encrypted. */
   get hasSessionKey(): boolean {
     return this.#sessionKey !== undefined;
   }
 
-  /** Takes the key of a session that begins. */
+  /** Sets the key of a new session. */
   useSessionKey(key: Uint8Array): void {
     this.#sessionKey = key;
     this.#sealing.useSessionKey(key);
   }
 
-  /** Decrypts and verifies a frame. @throws {ProtocolError} When it cannot be taken. */
+  /** Decrypts and verifies a frame. @throws {ProtocolError} If it is invalid. */
   open(frame: Frame): Opened {
     return this.#sealing.open(frame);
   }
@@ -71,7 +70,7 @@ export class FrameSender implements Disposable {
     this.#muted = true;
   }
 
-  /** Sends an answer; a call that was taken has faults of its own to meet. */
+  /** Sends an answer. Faults for the operation `taken` apply to it. */
   answer(serial: number, body: Uint8Array, taken?: AnyOperation): void {
     const { faults } = this.#options;
     const strike: Strike = (kind) =>
@@ -79,21 +78,21 @@ export class FrameSender implements Disposable {
     this.#send({ type: "response", serial, body }, strike);
   }
 
-  /** Sends so many bytes of an answer, half of them without a number, then closes. */
+  /** Sends only `bytes` of an answer, by default half of it, then closes. */
   cutAnswer(serial: number, body: Uint8Array, bytes?: number): void {
     const frame = this.#sealing.seal({ type: "response", serial, body });
     this.#write(frame.subarray(0, bytes ?? frame.length >>> 1));
     this.end();
   }
 
-  /** Sends an answer that is too long for anybody: its length alone is wrong with it. */
+  /** Sends an answer that is too long; only its length is wrong. */
   hugeAnswer(serial: number, bytes: number = HUGE_BYTES): void {
     if (this.#muted) return;
     const header = encodeHeader({ type: "response", serial, bodyLength: bytes });
     this.#writer.sendPieces(joinBytes([header, new Uint8Array(bytes)]), HEADER_LENGTH + bytes);
   }
 
-  /** Sends a push; pushes have serials of their own, from 1 in each session. */
+  /** Sends a push. Pushes have their own serial numbers, from 1 in each session. */
   push(push: FaultPush, body: Uint8Array): void {
     const strike: Strike = (kind) => {
       const armed = this.#options.faults.findPush(kind, push, (fault) => fault.push !== undefined);
@@ -104,7 +103,7 @@ export class FrameSender implements Disposable {
     this.#send({ type: "push", serial: this.#pushSerial, body }, strike);
   }
 
-  /** Sends so many bytes of a push, then closes. */
+  /** Sends only part of a push, then closes. */
   cutPush(body: Uint8Array, bytes: number): void {
     this.#pushSerial += 1;
     this.#write(this.#sealing.seal({ type: "push", serial: this.#pushSerial, body }).subarray(0, bytes));
@@ -147,7 +146,7 @@ export class FrameSender implements Disposable {
     this.#write(frame);
   }
 
-  /** Seals a frame, as it should be or as a fault wants it. */
+  /** Seals a frame, damaged if a fault strikes. */
   #spoil(plain: PlainFrame, strike: Strike): Uint8Array {
     if (strike("wrong-signature") !== undefined) {
       const frame = this.#sealing.seal(plain);
@@ -155,7 +154,7 @@ export class FrameSender implements Disposable {
       frame[141] = frame[141]! ^ 0xff;
       return frame;
     }
-    // What goes out under RSA has no padding of ours.
+    // Frames under RSA do not use this padding.
     if (plain.serial === 0 || this.#sessionKey === undefined) return this.#sealing.seal(plain);
     if (strike("wrong-padding") !== undefined) return this.#sealPadded(plain, badlyPadded(plain.body));
     const other = strike("other-padding");
@@ -181,7 +180,7 @@ export class FrameSender implements Disposable {
     if (this.#held.length > 0) this.#write();
   }
 
-  /** Writes what was held back and the frame in one go. */
+  /** Writes the held bytes and the frame together. */
   #write(frame?: Uint8Array): void {
     if (this.#muted) return;
     clearTimeout(this.#timer);
@@ -191,7 +190,7 @@ export class FrameSender implements Disposable {
   }
 }
 
-/** Whole blocks whose last byte is no length that any rule knows. */
+/** Returns whole blocks whose last byte is not a valid length by any rule. */
 function badlyPadded(body: Uint8Array): Uint8Array {
   const padded = pad(body);
   padded.fill(0x99, padded.length - (BLOCK_LENGTH - body.length % BLOCK_LENGTH));

@@ -1,34 +1,33 @@
 /**
- * The platform's HTTP endpoints: login, server list, exchange rates, the level-2 switch.
+ * Serves the platform's HTTP endpoints: login, server list, exchange rates, the level-2 switch.
  *
  * @see API document 4.7
  * @module
  */
 import { Buffer } from "node:buffer";
+import { type HttpRequest, mediaTypeOf } from "../../endpoints/http_input.ts";
+import type { HttpAnswer } from "../../endpoints/http_server.ts";
 import { operations } from "../../operations/mod.ts";
 import type { AnyOperation, Params } from "../../operations/operation.ts";
 import type { platform } from "../../operations/platform.ts";
 import { encryptSegments } from "../../wire/cipher.ts";
 import type { PublicKey } from "../../wire/keys.ts";
 import { Refusal } from "../contract.ts";
-import type { DoorBroker } from "../doors/calls.ts";
-import type { HttpAnswer } from "../doors/http_door.ts";
-import { Answered, HttpFaults, type HttpFaultsOptions, refusalOf } from "../doors/http_faults.ts";
-import { type HttpRequest, mediaTypeOf } from "../doors/http_input.ts";
-import { decodeParams } from "../doors/params.ts";
-import type { Access } from "./access.ts";
-import type { Tokens } from "./tokens.ts";
+import { decodeParams } from "../endpoints/calls.ts";
+import type { BrokerCalls } from "../endpoints/core.ts";
+import { Answered, HttpFaults, type HttpFaultsOptions, refusalOf } from "../endpoints/http_faults.ts";
+import type { Access, Tokens } from "./access.ts";
 
-/** What the endpoints work with. */
-export interface PlatformHttpOptions extends Omit<HttpFaultsOptions, "expire"> {
-  broker: DoorBroker;
+/** Options of {@linkcode PlatformHttp}. */
+interface PlatformHttpOptions extends Omit<HttpFaultsOptions, "expire"> {
+  broker: BrokerCalls;
   tokens: Tokens;
   access: Access;
-  /** The developer's public key: tokens travel under it. */
+  /** The developer's public key, which encrypts tokens. */
   developerKey: PublicKey;
   /** Addresses of the two servers, `host:port`. */
   servers: () => { tradeServer: string; quoteServer: string };
-  /** Told about mistakes of the simulator. */
+  /** Called with errors of the simulator itself. */
   onError: (error: unknown) => void;
 }
 
@@ -58,12 +57,12 @@ export class PlatformHttp {
     return this.#level2;
   }
 
-  /** How many calls were taken. */
+  /** Number of executed calls. */
   get taken(): number {
     return this.#count;
   }
 
-  /** Answers a request: parameters in the query or in a form, `{data, respCode}` back. */
+  /** Answers a request. Parameters are in the query or in a form; the answer is `{data, respCode}`. */
   async answer(request: HttpRequest): Promise<HttpAnswer> {
     const operation = routes.get(request.path);
     if (operation === undefined) return answerOf(404, "1009", "no such operation");
@@ -121,7 +120,7 @@ export class PlatformHttp {
   }
 
   readonly #own: Readonly<Record<string, (params: unknown) => unknown>> = {
-    // Each handler gets the checked params of its own operation.
+    // Each handler gets the validated parameters of its own operation.
     "platform.login": (params) => this.#login(params as Params<typeof platform.login>),
     "platform.servers": () => this.#options.servers(),
     "platform.claimLevel2": () => {
@@ -142,7 +141,7 @@ export class PlatformHttp {
   }
 }
 
-/** An answer of the platform; the text is for people, clients go by the code. */
+/** Returns an answer of the platform. Clients use the code; the text is for people. */
 export function answerOf(
   status: number,
   respCode: string,

@@ -1,6 +1,6 @@
 /**
- * Keys of the simulated platform and of its developer. They follow from the seed, so two runs of one seed have the
- * same ones, and protect nothing.
+ * Generates the keys of the simulated platform and of its developer from the seed. Two runs with one seed
+ * have the same keys, and the keys protect nothing.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { checkPrimeSync, createHash, createPrivateKey } from "node:crypto";
 import { KEY_BITS, type KeyPair, publicKeyOf } from "../../wire/keys.ts";
 
 /** Both pairs of keys. */
-export interface SimulatedKeys {
+interface SimulatedKeys {
   /** The developer's: signs requests, and decrypts the token and the session key. */
   readonly developer: KeyPair;
   /** The platform's: signs answers and pushes, and decrypts passwords and the first request. */
@@ -17,11 +17,11 @@ export interface SimulatedKeys {
 }
 
 const EXPONENT = 65_537n;
-/** Small primes, to sort out most candidates before the long test. */
+/** Small primes, to exclude most candidates before the long test. */
 const small = smallPrimes(2000);
 const made = new Map<number, SimulatedKeys>();
 
-/** Makes the keys of a seed, once per process: it takes a while. */
+/** Returns the keys of a seed. They are generated once per process, because that is slow. */
 export function simulatedKeys(seed: number): SimulatedKeys {
   const known = made.get(seed);
   if (known !== undefined) return known;
@@ -50,7 +50,10 @@ function makePair(name: string): KeyPair {
   return { privateKey, publicKey: publicKeyOf(privateKey) };
 }
 
-/** The first prime in a row of digests; its two highest bits are set, so that two of them make a full modulus. */
+/**
+ * Returns the first prime in a sequence of digests. Its two highest bits are set, so the modulus has its full
+ * length.
+ */
 function makePrime(name: string): bigint {
   for (let round = 0;; round++) {
     const bytes = createHash("sha512").update(`prime of simulator, ${name}, ${round}`).digest();
@@ -71,7 +74,7 @@ function smallPrimes(below: number): bigint[] {
   return found;
 }
 
-/** The number that makes 1 with `value`, modulo `modulus`. */
+/** Returns the inverse of `value` modulo `modulus`. */
 function inverse(value: bigint, modulus: bigint): bigint {
   let [a, b, x, y] = [value % modulus, modulus, 1n, 0n];
   while (b !== 0n) {

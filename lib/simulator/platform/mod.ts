@@ -1,53 +1,58 @@
 /**
- * The simulated broker behind the platform's doors: HTTP for login and addresses, a trade socket, a market socket.
+ * The simulated broker behind the platform's endpoints: HTTP for login and addresses, a trade socket, a
+ * market socket.
  *
- * Decisions where the API document is silent:
- * - A newer login displaces the token of an older one (1013); one that ran out, or was never handed out, gets 1014.
- * - The newest InitConnect holds the account's one trade connection. The older connection gets no pushes any more;
- *   its next request is answered with 1013, and after that, or at its next heartbeat, it is closed.
- * - The trade login belongs to the session that InitConnect begins, and so do the subscriptions of quotes.
- * - Without a trade login, trade calls are refused with 1012, after its time with 112; calls keep it alive.
- * - InitConnect alone lets changes of orders come, as 6.2 says; TradeUnsubscribe stops them. One that an order causes
- *   at once may come before the answer to that order.
- * - Refusals about the session (token, login, signature, cipher, overload) are system exceptions, number 999; those
- *   about the call have the call's own number. A refusal that is known by its text alone has the code 1008.
- * - Request ids and serials are taken as they come; an answer repeats both. Pushes count serials of their own.
- * - A request that cannot be read gets request id "0"; bytes that are no frames end the connection after that.
- * - Quotes are asked for on the market socket alone, all else on the trade socket; the other one answers 1009.
+ * Decisions for points that the API document leaves open:
+ * - A newer login displaces the token of an older one (1013); an expired or unknown token gets 1014.
+ * - The newest InitConnect gets the account's only trade connection. The older connection gets no more
+ *   pushes; its next request is answered with 1013. After that, or at its next heartbeat, it is closed.
+ * - The trade login and the quote subscriptions belong to the session that InitConnect begins.
+ * - Without a trade login, trade calls are rejected with 1012, after its expiry with 112; calls keep it alive.
+ * - InitConnect is enough to get order changes, as 6.2 says; TradeUnsubscribe stops them. A change that an
+ *   order causes at once may arrive before the answer to that order.
+ * - Rejections about the session (token, login, signature, cipher, overload) are system exceptions, number
+ *   999; those about the call have the call's own number. A rejection that only has a text gets the code
+ *   1008.
+ * - Request ids and serials are not checked; an answer repeats both. Pushes count their own serials.
+ * - A request that cannot be read gets request id "0"; after bytes that are not frames, the connection ends.
+ * - Quotes are available only on the market socket, everything else on the trade socket; the other one
+ *   answers 1009.
  *
  * @module
  */
 import { createHash } from "node:crypto";
+import { HttpServer } from "../../endpoints/http_server.ts";
 import { isLoopback } from "../../loopback.ts";
-import { exportPrivateKey, exportPublicKey } from "../../wire/keys.ts";
 import { loadEnvelopes } from "../../wire/envelope.ts";
+import { exportPrivateKey, exportPublicKey } from "../../wire/keys.ts";
 import type { Padding } from "../../wire/padding.ts";
-import { Control, type ControlView } from "../doors/control.ts";
-import { type Core, type CoreOptions, hostOf, makeCore, repeat, sleepUntil } from "../doors/core.ts";
-import { simulatedCredentials } from "../doors/credentials.ts";
-import type { Fault, FaultKind } from "../doors/faults.ts";
-import { HttpDoor } from "../doors/http_door.ts";
-import { toHongKongIso } from "../doors/movable_clock.ts";
-import { PushBodies } from "../doors/push_bodies.ts";
-import type { TradeLoginState } from "../doors/trade_login.ts";
-import { Access } from "./access.ts";
-import { type PlatformCredentials, platformCredentials } from "./credentials.ts";
+import { systemMachine, waitUnlessAborted } from "../../time.ts";
+import { Control, type ControlView } from "../endpoints/control.ts";
+import { type Core, type CoreOptions, hostOf, makeCore, repeat, toHongKongIso } from "../endpoints/core.ts";
+import {
+  type PlatformCredentials,
+  platformCredentials,
+  simulatedCredentials,
+} from "../endpoints/credentials.ts";
+import type { Fault, FaultKind } from "../endpoints/faults.ts";
+import { PushBodies } from "../endpoints/pushes.ts";
+import type { TradeLoginState } from "../endpoints/trade_login.ts";
+import { Access, Tokens, type TokenState } from "./access.ts";
 import { answerOf, PlatformHttp } from "./http.ts";
 import { simulatedKeys } from "./keys.ts";
 import type { SessionOptions } from "./session.ts";
-import { SocketDoor } from "./socket_door.ts";
-import { Tokens, type TokenState } from "./tokens.ts";
+import { SocketEndpoint } from "./socket_endpoint.ts";
 
-export { socketFaultKinds } from "../doors/faults.ts";
-export type { TokenState } from "./tokens.ts";
+export { socketFaultKinds } from "../endpoints/faults.ts";
+export type { TokenState } from "./access.ts";
 
-/** How the ports of a simulated platform are made. */
+/** Options of the ports of a simulated platform. */
 export interface PlatformPortOptions extends Partial<PlatformCredentials> {
   /** @default "127.0.0.1" */
   hostname?: string;
-  /** Further names by which HTTP clients may call, such as that of a container. @default none */
+  /** Further host names that HTTP clients may use, such as that of a container. @default none */
   names?: readonly string[];
-  /** What requests to the control routes must show. @default a random one for each start */
+  /** Token for the control routes. @default a random one for each start */
   controlToken?: string;
   /** Port of the HTTP endpoints; 0 takes a free one. @default 0 */
   platformPort?: number;
@@ -55,40 +60,40 @@ export interface PlatformPortOptions extends Partial<PlatformCredentials> {
   tradePort?: number;
   /** Port of the market server; 0 takes a free one. @default 0 */
   hqPort?: number;
-  /** @default one that follows from the seed, as at the gateway */
+  /** @default derived from the seed, as at the gateway */
   tradePassword?: string;
-  /** How long a token holds without a call, in simulated milliseconds. @default 3 hours */
+  /** How long a token is valid without a call, in simulated milliseconds. @default 3 hours */
   tokenLifeMs?: number;
-  /** How long a trade login holds without a trade call, in simulated milliseconds. @default 3 hours */
+  /** How long a trade login is valid without a trade call, in simulated milliseconds. @default 3 hours */
   loginLifeMs?: number;
-  /** Seconds between heartbeats, as clients are told. @default 30 */
+  /** Seconds between heartbeats, sent to clients. @default 30 */
   heartbeatIntervalSec?: number;
   /** Real milliseconds without a frame after which a connection is closed. @default three heartbeat intervals */
   silenceLimitMs?: number;
-  /** How bodies are filled up. @default "pkcs7" */
+  /** Padding of bodies. @default "pkcs7" */
   padding?: Padding;
-  /** Addresses that may call; all of them without a list. */
+  /** Addresses that may call; all of them if left out. */
   allowedIps?: readonly string[];
-  /** Device numbers that are bound; devices are not asked for without a list, as in the test environment. */
+  /** Bound device numbers. If left out, devices are not checked, as in the test environment. */
   boundDevices?: readonly string[];
-  /** Real milliseconds between two looks at the market; 0 for none but those of `round()`. @default 1000 */
+  /** Real milliseconds between two checks of the market; 0 for none except `round()`. @default 1000 */
   pushIntervalMs?: number;
-  /** Bytes that may wait for a slow reader before it is cut off. @default 4 MiB */
+  /** Bytes that may wait for a slow reader before it is disconnected. @default 4 MiB */
   pushBufferLimit?: number;
   /** Longest body of a request, in bytes. @default 1 MiB */
   bodyLimit?: number;
-  /** Whether KL is refused for securities that are not subscribed. @default true */
+  /** Whether KL is rejected for securities without a subscription. @default true */
   barsNeedSubscription?: boolean;
-  /** Told about mistakes of the simulator itself. @default reports them as uncaught */
+  /** Called with errors of the simulator itself. @default reports them as uncaught */
   onError?: (error: unknown) => void;
 }
 
-/** How a simulated platform is made, together with the broker behind it. */
+/** Options of a simulated platform, including the broker behind it. */
 export interface PlatformOptions extends CoreOptions, PlatformPortOptions {}
 
-/** What a client needs to reach a simulated platform. All secrets are made up and protect nothing. */
+/** What a client needs to connect to a simulated platform. All secrets are invented and protect nothing. */
 export interface PlatformInfo extends PlatformCredentials {
-  /** Start of the HTTP addresses. */
+  /** Base of the HTTP addresses. */
   authUrl: string;
   /** `host:port` of the trade server. */
   tradeServer: string;
@@ -100,32 +105,32 @@ export interface PlatformInfo extends PlatformCredentials {
   platformPublicKey: string;
   tradePassword: string;
   seed: number;
-  /** Simulated time of the start, ISO 8601 in the time of Hong Kong. */
+  /** Simulated time of the start, ISO 8601 in Hong Kong time. */
   clock: string;
-  /** What requests to the control routes must show; absent where these are off. */
+  /** Token for the control routes; absent if these are off. */
   controlToken?: string;
 }
 
-/** Where a platform stands. */
-export interface PlatformState {
-  /** Simulated time, ISO 8601 in the time of Hong Kong. */
+/** State of a platform. */
+interface PlatformState {
+  /** Simulated time, ISO 8601 in Hong Kong time. */
   clock: string;
-  /** The newest token. */
+  /** State of the newest token. */
   token: TokenState;
-  /** The trade login of the live trade connection. */
+  /** State of the trade login of the live trade connection. */
   tradeLogin: TradeLoginState;
-  /** Whether changes of orders are pushed to the live trade connection. */
+  /** Whether order changes are pushed to the live trade connection. */
   orderPushes: boolean;
-  /** Topics of securities that are subscribed, over all market connections. */
+  /** Number of subscriptions, over all market connections. */
   subscriptions: number;
-  /** Connections, whether InitConnect came or not. */
+  /** Number of connections, with or without InitConnect. */
   tradeConnections: number;
   quoteConnections: number;
-  /** Connections that were closed because nothing came from them. */
+  /** Number of connections that were closed because they were silent. */
   silenced: number;
   /** Whether a client has claimed the level-2 quotes. */
   level2: boolean;
-  /** Calls that were taken, over HTTP and on both sockets; InitConnect is none. */
+  /** Number of executed calls, over HTTP and on both sockets, without InitConnect. */
   callsTaken: number;
   faults: { armed: Fault[]; struck: Partial<Record<FaultKind, number>> };
 }
@@ -133,9 +138,9 @@ export interface PlatformState {
 /** A running platform. */
 export interface SimulatedPlatform extends AsyncDisposable, Omit<Core, "seed"> {
   readonly info: PlatformInfo;
-  /** Where it stands now. */
+  /** Returns its current state. */
   state(): PlatformState;
-  /** Settles orders and pushes what has changed; the timer does the same. */
+  /** Processes orders and pushes changes, as the timer does. */
   round(): void;
   /** Closes all ports and every connection. */
   close(): Promise<void>;
@@ -145,18 +150,18 @@ const HOUR = 3_600_000;
 const MIB = 1024 * 1024;
 
 /**
- * Starts a simulated platform and resolves when its three ports are open.
+ * Starts a simulated platform. Resolves when its three ports are open.
  *
- * @throws {Deno.errors.AddrInUse} When a port is taken.
+ * @throws {Deno.errors.AddrInUse} If a port is in use.
  */
 export function startPlatform(options: PlatformOptions): Promise<SimulatedPlatform> {
   return openPlatform(makeCore(options), options);
 }
 
 /**
- * Opens the platform's ports in front of a broker that may have other doors.
+ * Opens the platform's ports for a broker that may have other endpoints.
  *
- * @param view What the control routes show and move; this platform alone by default.
+ * @param view What the control routes show and change; by default only this platform.
  */
 export async function openPlatform(
   { seed, clock, broker, faults }: Core,
@@ -172,7 +177,7 @@ export async function openPlatform(
   const { names, controlToken = crypto.randomUUID() } = options;
   const startedAt = clock.now();
   const closing = new AbortController();
-  const sleep = (ms: number) => sleepUntil(ms, closing.signal);
+  const sleep = async (ms: number) => void await waitUnlessAborted(systemMachine, ms, closing.signal);
 
   const tokens = new Tokens({ seed, clock, lifeMs: options.tokenLifeMs ?? 3 * HOUR });
   const { allowedIps, boundDevices } = options;
@@ -202,11 +207,11 @@ export async function openPlatform(
 
   const host = hostOf(hostname);
   const opened: { close(): Promise<void> }[] = [];
-  const open = <Door extends { close(): Promise<void> }>(door: Door): Door => {
-    opened.push(door);
-    return door;
+  const open = <Endpoint extends { close(): Promise<void> }>(endpoint: Endpoint): Endpoint => {
+    opened.push(endpoint);
+    return endpoint;
   };
-  const closeDoors = () => Promise.all(opened.map((door) => door.close()));
+  const closeEndpoints = () => Promise.all(opened.map((endpoint) => endpoint.close()));
   const http = new PlatformHttp({
     broker,
     faults,
@@ -215,24 +220,24 @@ export async function openPlatform(
     sleep,
     onError,
     developerKey: developer.publicKey,
-    servers: () => ({ tradeServer: addressOf(tradeDoor), quoteServer: addressOf(quoteDoor) }),
+    servers: () => ({ tradeServer: addressOf(tradeEndpoint), quoteServer: addressOf(quoteEndpoint) }),
   });
   const addressOf = ({ port }: { port: number }) => `${host}:${port}`;
   const round = () => {
     broker.settle();
-    for (const each of [...tradeDoor.live, ...quoteDoor.live]) each.round();
+    for (const each of [...tradeEndpoint.live, ...quoteEndpoint.live]) each.round();
   };
   const state = (): PlatformState => {
-    const [trade] = tradeDoor.live;
+    const [trade] = tradeEndpoint.live;
     return {
       clock: toHongKongIso(clock.now()),
       token: tokens.state,
       tradeLogin: trade?.tradeLogin ?? "out",
       orderPushes: trade?.orderPushes ?? false,
-      subscriptions: quoteDoor.live.reduce((sum, { subscriptions }) => sum + subscriptions, 0),
-      tradeConnections: tradeDoor.connections,
-      quoteConnections: quoteDoor.connections,
-      silenced: tradeDoor.silenced + quoteDoor.silenced,
+      subscriptions: quoteEndpoint.live.reduce((sum, { subscriptions }) => sum + subscriptions, 0),
+      tradeConnections: tradeEndpoint.connections,
+      quoteConnections: quoteEndpoint.connections,
+      silenced: tradeEndpoint.silenced + quoteEndpoint.silenced,
       level2: http.level2,
       callsTaken: taken + http.taken,
       faults: { armed: faults.armed, struck: faults.counts },
@@ -243,16 +248,16 @@ export async function openPlatform(
     : undefined;
 
   const socket = { hostname, bodyLimit, silenceLimitMs, session };
-  let tradeDoor: SocketDoor;
-  let quoteDoor: SocketDoor;
-  let httpDoor: HttpDoor;
+  let tradeEndpoint: SocketEndpoint;
+  let quoteEndpoint: SocketEndpoint;
+  let httpServer: HttpServer;
   try {
-    tradeDoor = open(new SocketDoor({ ...socket, kind: "trade", port: options.tradePort ?? 0 }));
-    quoteDoor = open(new SocketDoor({ ...socket, kind: "quote", port: options.hqPort ?? 0 }));
+    tradeEndpoint = open(new SocketEndpoint({ ...socket, kind: "trade", port: options.tradePort ?? 0 }));
+    quoteEndpoint = open(new SocketEndpoint({ ...socket, kind: "quote", port: options.hqPort ?? 0 }));
     const explain = ({ status, reason }: { status: number; reason: string }) =>
       answerOf(status, "1010", reason);
-    httpDoor = open(
-      new HttpDoor(
+    httpServer = open(
+      new HttpServer(
         { hostname, names, port: options.platformPort ?? 0, bodyLimit, explain, now: () => clock.now() },
         (request) =>
           control !== undefined && request.path.startsWith("/control/")
@@ -261,11 +266,11 @@ export async function openPlatform(
       ),
     );
   } catch (error) {
-    await closeDoors();
+    await closeEndpoints();
     throw error;
   }
   const stopOrderPushes = broker.onOrderPush((push) => {
-    const receivers = tradeDoor.live.filter(({ orderPushes }) => orderPushes);
+    const receivers = tradeEndpoint.live.filter(({ orderPushes }) => orderPushes);
     if (receivers.length === 0) return;
     const body = bodies.order(push);
     for (const each of receivers) each.pushOrder(body);
@@ -277,12 +282,12 @@ export async function openPlatform(
     stopTimer();
     stopOrderPushes();
     closing.abort();
-    await (closed ??= closeDoors());
+    await (closed ??= closeEndpoints());
   };
   const info: PlatformInfo = {
-    authUrl: `http://${host}:${httpDoor.port}`,
-    tradeServer: addressOf(tradeDoor),
-    hqServer: addressOf(quoteDoor),
+    authUrl: `http://${host}:${httpServer.port}`,
+    tradeServer: addressOf(tradeEndpoint),
+    hqServer: addressOf(quoteEndpoint),
     developerPrivateKey: exportPrivateKey(developer.privateKey),
     platformPublicKey: exportPublicKey(platform.publicKey),
     ...login,
@@ -294,7 +299,7 @@ export async function openPlatform(
   return { info, broker, faults, clock, state, round, close, [Symbol.asyncDispose]: close };
 }
 
-/** The credentials among the options. */
+/** Returns the credentials in the options. */
 function given({ countryCode, mobile, loginPassword }: PlatformPortOptions): Partial<PlatformCredentials> {
   return {
     ...countryCode !== undefined && { countryCode },
@@ -303,7 +308,7 @@ function given({ countryCode, mobile, loginPassword }: PlatformPortOptions): Par
   };
 }
 
-/** The key of a session, 16 bytes; it follows from the seed and protects nothing. */
+/** Returns the key of a session, 16 bytes. It is derived from the seed and protects nothing. */
 function sessionKey(seed: number, count: number): Uint8Array<ArrayBuffer> {
   const digest = createHash("sha256").update(`session ${count} of simulator ${seed}`).digest();
   return new Uint8Array(digest).slice(0, 16);

@@ -1,8 +1,9 @@
 /**
- * One socket's conversation: InitConnect, calls and their answers, heartbeats, pushes.
+ * Handles one socket: InitConnect, calls and their answers, heartbeats, pushes.
  *
  * @module
  */
+import { Tasks } from "../../endpoints/connections.ts";
 import { ProtocolError } from "../../errors.ts";
 import type { Params } from "../../operations/operation.ts";
 import type { platform } from "../../operations/platform.ts";
@@ -10,19 +11,16 @@ import type { Envelopes, Payload, Request } from "../../wire/envelope.ts";
 import { wireError } from "../../wire/faults.ts";
 import type { Frame } from "../../wire/framing.ts";
 import type { SealingOptions } from "../../wire/sealing.ts";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../../time.ts";
 import { Refusal } from "../contract.ts";
-import { Calls, type DoorBroker } from "../doors/calls.ts";
-import { Tasks } from "../doors/connections.ts";
-import type { Faults } from "../doors/faults.ts";
-import { spoilPage } from "../doors/page_faults.ts";
-import { decodeParams } from "../doors/params.ts";
-import type { PushBodies } from "../doors/push_bodies.ts";
-import { PushLane } from "../doors/push_lane.ts";
-import { QuoteFeed } from "../doors/quote_feed.ts";
-import { Subscriptions } from "../doors/subscriptions.ts";
-import { TradeLogin, type TradeLoginState } from "../doors/trade_login.ts";
-import type { Access } from "./access.ts";
+import { Calls, decodeParams } from "../endpoints/calls.ts";
+import type { BrokerCalls } from "../endpoints/core.ts";
+import type { Faults } from "../endpoints/faults.ts";
+import { spoilPage } from "../endpoints/page_faults.ts";
+import { type PushBodies, PushLane } from "../endpoints/pushes.ts";
+import { QuoteFeed, Subscriptions } from "../endpoints/subscriptions.ts";
+import { TradeLogin, type TradeLoginState } from "../endpoints/trade_login.ts";
+import type { Access, Tokens } from "./access.ts";
 import { CallFaults } from "./call_faults.ts";
 import { FrameSender } from "./frame_sender.ts";
 import { Refusals } from "./refusals.ts";
@@ -35,11 +33,10 @@ import {
   type SocketOperation,
   writePayload,
 } from "./socket_operations.ts";
-import type { Tokens } from "./tokens.ts";
 
 /** What all sessions of a platform share. */
 export interface SessionOptions {
-  broker: DoorBroker;
+  broker: BrokerCalls;
   faults: Faults;
   clock: Clock;
   tokens: Tokens;
@@ -47,39 +44,39 @@ export interface SessionOptions {
   bodies: PushBodies;
   envelopes: Envelopes;
   keys: SealingOptions;
-  /** Announced to the client. */
+  /** Sent to the client. */
   heartbeatIntervalSec: number;
   tradePassword: string;
   loginLifeMs: number;
   barsNeedSubscription: boolean;
-  /** Bytes that may wait for a slow reader before it is cut off. */
+  /** Bytes that may wait for a slow reader before it is disconnected. */
   bufferLimit: number;
-  /** Makes the key of a session. */
+  /** Returns the key for a session. */
   makeSessionKey: () => Uint8Array<ArrayBuffer>;
   sleep: (ms: number) => Promise<void>;
-  /** Told about every call that the broker has taken. */
+  /** Called for every call that the broker has executed. */
   onTaken: () => void;
-  /** Told about mistakes of the simulator. */
+  /** Called with errors of the simulator itself. */
   onError: (error: unknown) => void;
 }
 
-/** What a fault pretends. */
+/** The error that a fault simulates. */
 const unreadable = wireError("cipher-segment", "Cannot decrypt: a fault says so");
 
-/** Who is told how a session begins. */
-export interface SessionListener {
-  /** InitConnect succeeds, and is about to be answered. */
+/** Listens to the opening of sessions. */
+interface SessionListener {
+  /** Called when InitConnect succeeds, before its answer. */
   opening(session: Session): void;
-  /** It has been answered. */
+  /** Called after its answer. */
   opened(): void;
 }
 
-/** What a session is made from. */
-export interface SessionInit extends SessionOptions {
+/** Input of a session. */
+interface SessionInit extends SessionOptions {
   listener: SessionListener;
 }
 
-/** A socket's conversation. */
+/** One socket of a client. */
 export class Session implements Disposable {
   readonly #kind: SocketKind;
   readonly #options: SessionOptions;
@@ -94,7 +91,7 @@ export class Session implements Disposable {
   readonly #refusals: Refusals;
   readonly #listener: SessionListener;
   #isOpen = false;
-  #isDisplaced = false;
+  #isTakenOver = false;
 
   constructor(conn: Deno.TcpConn, kind: SocketKind, { listener, ...options }: SessionInit) {
     const { broker, faults, keys, bufferLimit, tokens, sleep, clock, bodies } = options;
@@ -137,33 +134,33 @@ export class Session implements Disposable {
     });
   }
 
-  /** Whether InitConnect has been answered, and no later connection has taken its place. */
+  /** Whether InitConnect was answered and no later connection has replaced this one. */
   get isLive(): boolean {
-    return this.#isOpen && !this.#isDisplaced;
+    return this.#isOpen && !this.#isTakenOver;
   }
 
-  /** Where the trade login of this connection stands. */
+  /** State of this connection's trade login. */
   get tradeLogin(): TradeLoginState {
     return this.#login.state;
   }
 
-  /** Topics of securities that this connection has subscribed. */
+  /** Number of this connection's subscriptions. */
   get subscriptions(): number {
     return this.#subscriptions.size;
   }
 
-  /** Whether changes of orders are pushed here. */
+  /** Whether order changes are pushed here. */
   get orderPushes(): boolean {
     return this.isLive && this.#subscriptions.orderPushes;
   }
 
-  /** Resolves when the connection is closed and nothing runs for it any more. */
+  /** Resolves when the connection is closed and none of its tasks is running. */
   async ended(): Promise<void> {
     await this.#sender.done;
     await this.#tasks.ended();
   }
 
-  /** Takes a frame. What it answers goes out later. */
+  /** Handles a frame. Its answer is sent later. */
   take(frame: Frame): void {
     if (frame.type === "heartbeat") return this.#beat();
     const { serial } = frame;
@@ -178,23 +175,23 @@ export class Session implements Disposable {
     this.#tasks.add(this.#answer(request, serial));
   }
 
-  /** Says that the bytes are no frames, and closes: nothing that follows can be read. */
+  /** Reports that the bytes are not frames, and closes, because nothing after them is readable. */
   refuseStream(): void {
     this.#refusals.sendIllegal(0);
     this.#sender.end();
   }
 
-  /** Gives way to another trade connection of the account. */
+  /** Marks this connection as replaced by another trade connection of the account. */
   displace(): void {
-    this.#isDisplaced = true;
+    this.#isTakenOver = true;
   }
 
-  /** Pushes a change of an order. */
+  /** Pushes an order change. */
   pushOrder(body: Uint8Array): void {
     this.#lane.send("order", body);
   }
 
-  /** Pushes what has changed in the subscriptions since the round before. */
+  /** Pushes what has changed in the subscriptions since the previous round. */
   round(): void {
     if (!this.isLive) return;
     this.#feed.round();
@@ -212,7 +209,7 @@ export class Session implements Disposable {
 
   #beat(): void {
     const { faults } = this.#options;
-    if (this.#isDisplaced) return this.#sender.end();
+    if (this.#isTakenOver) return this.#sender.end();
     const fault = faults.strikeAny("silence", ({ operation }) => operation === undefined);
     if (fault === undefined) this.#sender.heartbeat();
     else this.#sender.mute();
@@ -222,7 +219,7 @@ export class Session implements Disposable {
     let operation: SocketOperation | undefined;
     let isSystem = false;
     try {
-      if (this.#isDisplaced) throw new Refusal("1013", "displaced by another connection");
+      if (this.#isTakenOver) throw new Refusal("1013", "displaced by another connection");
       operation = operationOf(request.type, this.#kind);
       const late = this.#faults.late(operation, "request");
       if (late !== undefined) await late;
@@ -246,25 +243,25 @@ export class Session implements Disposable {
     if (operation === openConnection) return await this.#open(request, serial, plain);
     if (!this.#isOpen) throw new Refusal("1004", "socket not initialized");
     const { authType, authParam } = plain;
-    // A trade login may name its device; most clients leave both empty.
+    // A trade login may name its device; most clients leave both fields empty.
     if (authType === "0" && typeof authParam === "string") this.#options.access.demandDevice(authParam);
     const params = this.#calls.read(operation, plain);
     const result = this.#calls.answer(operation, params);
     onTaken();
     const answer = (other: unknown) => this.#calls.answer(operation, other);
-    // A message has no other sign for a list without rows.
+    // A message can only show a list without rows as an empty message.
     const shown = spoilPage(faults, { operation, params, result, answer }) ?? operation.response.decode({});
     await this.#reply(operation, { request, serial, payload: writePayload(messages, operation, shown) });
   }
 
   async #open(request: Request, serial: number, plain: Record<string, unknown>): Promise<void> {
     const { access, envelopes: { messages }, heartbeatIntervalSec, makeSessionKey } = this.#options;
-    // Checked params of this very operation.
+    // The validated parameters of this operation.
     const { deviceId } = decodeParams(openConnection, plain) as Params<typeof platform.openConnection>;
     access.demandDevice(deviceId);
     const key = makeSessionKey();
     const result = { sessionKey: key.toBase64(), heartbeatIntervalSec };
-    // What the session before had, a second InitConnect on one socket ends.
+    // A second InitConnect on a socket ends the login of the previous session.
     this.#login.logout();
     this.#subscriptions.clear();
     this.#listener.opening(this);

@@ -1,5 +1,5 @@
 /**
- * Operations as the sockets carry them: numbers, payloads in, payloads out.
+ * Maps operations to the sockets: type numbers, and encoding and decoding of payloads.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { operations } from "../../operations/mod.ts";
 import type { AnyOperation, SocketMapping } from "../../operations/operation.ts";
 import type { FieldsInfo } from "../../operations/types.ts";
 import type { Payload } from "../../wire/envelope.ts";
-import { isLong } from "../../wire/long.ts";
+import { isLong } from "../../wire/numbers.ts";
 import type { Messages } from "../../wire/messages.ts";
 import { Refusal } from "../contract.ts";
 
-/** Which of the two servers a socket belongs to. */
+/** The server that a socket belongs to. */
 export type SocketKind = "trade" | "quote";
 
 /** An operation that a socket carries. */
@@ -33,9 +33,10 @@ const byNumber: ReadonlyMap<number, SocketOperation> = new Map(
 export const openConnection = carried.find(({ name }) => name === "platform.openConnection")!;
 
 /**
- * Finds the operation of a request number. The trade server knows nothing of quotes, and the other way round.
+ * Returns the operation of a request number. The trade server does not handle quotes, and the market server
+ * nothing else.
  *
- * @throws {Refusal} 1009 when there is none.
+ * @throws {Refusal} 1009 if there is none.
  */
 export function operationOf(number: number, kind: SocketKind): SocketOperation {
   const operation = byNumber.get(number);
@@ -44,26 +45,26 @@ export function operationOf(number: number, kind: SocketKind): SocketOperation {
   return operation;
 }
 
-/** Number of an operation's answers. */
+/** Returns the type number of an operation's answers. */
 export function responseNumberOf({ socket, wire }: SocketOperation): number {
   return Number(ResponseType.encode(socket.responseType ?? socket.requestType ?? wire));
 }
 
-/** Number of answers that are a system exception (API document 7). */
+/** Type number of answers that are system exceptions (API document 7). */
 export const errorNumber: number = Number(ResponseType.encode("Error"));
 
 /**
- * Reads a request's payload, by the wire's names.
+ * Decodes a request's payload, with the wire's names.
  *
- * @throws {Refusal} 1010 when it is another message than the operation's.
- * @throws {ProtocolError} When it is damaged.
+ * @throws {Refusal} 1010 if it is not the operation's message.
+ * @throws {ProtocolError} If it is damaged.
  */
 export function readPayload(
   messages: Messages,
   { socket, request }: SocketOperation,
   payload: Payload | undefined,
 ): Record<string, unknown> {
-  // Some clients send an empty message where there is nothing to say.
+  // Some clients send an empty message instead of none.
   if (socket.request === null) return {};
   if (payload !== undefined && payload.name !== socket.request) {
     throw new Refusal("1010", `illegal request: expected ${socket.request}`);
@@ -72,7 +73,7 @@ export function readPayload(
   const plain = messages.decode(socket.request, bytes);
   const raw = messages.reader(socket.request)(bytes);
   for (const { wire, optional, fallback } of Object.values(request.fields ?? {})) {
-    // A number that is not on the wire is a zero, unless the member may be left out altogether.
+    // A number that is absent on the wire is zero, unless the member is optional.
     if (plain[wire] === undefined && (!optional || fallback !== undefined) && isNumber(raw[wire])) {
       plain[wire] = 0;
     }
@@ -82,7 +83,7 @@ export function readPayload(
 
 const isNumber = (value: unknown) => typeof value === "number" || isLong(value);
 
-/** Writes a result in our names as the payload of an answer; nothing where the code says it all. */
+/** Encodes a result as the payload of an answer; `undefined` if the code is the whole answer. */
 export function writePayload(
   messages: Messages,
   { socket, response }: SocketOperation,
@@ -90,11 +91,11 @@ export function writePayload(
 ): Payload | undefined {
   if (socket.response === null) return undefined;
   const plain = withoutGaps(response.encode(result), response.fields ?? {});
-  // A record is encoded as an object, and every answer of a socket is a record.
+  // `encode` returns an object for a record, and every socket answer is a record.
   return { name: socket.response, bytes: messages.encode(socket.response, plain as Record<string, unknown>) };
 }
 
-/** Leaves out the members that the messages have no field for. */
+/** Removes the members that have no field in the message. */
 function withoutGaps(value: unknown, fields: FieldsInfo): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutGaps(item, fields));
   if (typeof value !== "object" || value === null) return value;

@@ -1,5 +1,7 @@
 /**
- * One of the two connections, kept: opened when it is needed, opened again when it breaks, with pauses that grow.
+ * Manages one of the two connections: opens it when it is needed, and reopens it with growing pauses when it
+ * breaks. Both connections together are one source of pushes: orders arrive over one, market data over the
+ * other.
  *
  * @module
  */
@@ -13,10 +15,11 @@ import {
   RejectedError,
   TransportError,
 } from "../../errors.ts";
-import { backoffMs, HourlyLimit, longestPause, type ReconnectOptions } from "../push_waits.ts";
+import { type Machine, orAborted, waitUnlessAborted } from "../../time.ts";
+import type { PushHandlers, PushLine, PushSource } from "../push/connection.ts";
+import { backoffMs, HourlyLimit, longestPause, type ReconnectOptions } from "../push/reconnect.ts";
 import type { ChannelName, DirectState, EventFeed, TradeLoginState } from "./events.ts";
 import { type Link, type LinkHandlers, type LinkOptions, openLink } from "./link.ts";
-import type { World } from "./options.ts";
 import { isKeyFault, type PlatformSession, type Token } from "./platform_session.ts";
 
 /** Options of {@linkcode Channel}. */
@@ -24,42 +27,42 @@ export interface ChannelOptions {
   name: ChannelName;
   session: PlatformSession;
   feed: EventFeed;
-  world: World;
+  machine: Machine;
   reconnect: ReconnectOptions;
-  /** Before each attempt: what has to be held. */
+  /** Called before each attempt, to acquire what the connection needs. */
   prepare?(): Promise<void>;
-  /** After the first request: what belongs to a connection that is ready. */
+  /** Called after the first request, to complete the setup of the connection. */
   complete?(link: Link, token: Token): Promise<void>;
-  /** The account was logged in elsewhere; also when nobody had asked. */
+  /** Called when the account was logged in elsewhere, even if no call was in progress. */
   onDisplaced(error: DisplacedError): void;
-  /** What became of the trade login, for the states. */
+  /** Returns the state of the trade login. */
   tradeLogin?(): TradeLoginState;
-  /** Everything that a link needs and that does not change. */
-  link: Omit<LinkOptions, "address" | "token" | "handlers" | "signal" | "peer" | "world">;
+  /** The options of a link that do not change. */
+  link: Omit<LinkOptions, "address" | "token" | "handlers" | "signal" | "peer" | "machine">;
 }
 
-/** Listens to a channel over all of its connections. */
-export interface ChannelListener extends Pick<LinkHandlers, "onLife" | "onPush"> {
-  /** A connection is ready. */
+/** Listens to a channel across all of its connections. */
+interface ChannelListener extends Pick<LinkHandlers, "onLife" | "onPush"> {
+  /** Called when a connection is ready. */
   onLink?(link: Link): void;
 }
 
-/** Keeps one connection. */
+/** Keeps one connection open. */
 export class Channel {
   readonly #options: ChannelOptions;
   readonly #closing = new AbortController();
   #link: Link | undefined;
   #opening: Promise<Link> | undefined;
   #listener: ChannelListener = {};
-  /** Failed attempts, and connections that did not last, in a row. */
+  /** Number of failed attempts, and connections that did not last, in a row. */
   #failures = 0;
   #mayOpenAt = -Infinity;
-  /** Trade connections in a row that the other end closed in answer to a heartbeat. */
+  /** Number of trade connections in a row that the other end closed in answer to a heartbeat. */
   #hangUps = 0;
-  /** What stopped it for good. */
+  /** The error that stopped it permanently. */
   #stopped: BrokerError | undefined;
   #started = false;
-  /** A first answer was signed as it should be, so the platform's key is the right one. */
+  /** Whether a first answer had a valid signature, so the platform's key is the right one. */
   #isKeyRight = false;
   readonly #links = new Set<Link>();
   readonly #limit: HourlyLimit;
@@ -69,27 +72,27 @@ export class Channel {
     this.#limit = new HourlyLimit(options.reconnect.perHour);
   }
 
-  /** The connection, while it is ready. */
+  /** The connection, if it is ready. */
   get link(): Link | undefined {
     return this.#link?.isOpen ? this.#link : undefined;
   }
 
-  /** Whether anybody has wanted it yet. */
+  /** Whether the connection was requested yet. */
   get isStarted(): boolean {
     return this.#started;
   }
 
-  /** Takes the place of an earlier listener. */
+  /** Replaces the listener. */
   listen(listener: ChannelListener): void {
     this.#listener = listener;
   }
 
-  /** Resolves to the connection once it is ready; any number of callers wait for the same attempt. */
+  /** Resolves to the connection once it is ready. Any number of callers share one attempt. */
   ready(): Promise<Link> {
     this.#started = true;
     if (this.link !== undefined) return Promise.resolve(this.link);
     if (this.#stopped !== undefined) return Promise.reject(this.#stopped);
-    // Whoever calls is told at once, and does not wait until the next login is due.
+    // Report a rejected login at once instead of waiting until the next login is due.
     const { refusal } = this.#options.session;
     if (refusal !== undefined) return Promise.reject(refusal);
     return this.#readyAgain();
@@ -99,13 +102,13 @@ export class Channel {
     return this.#opening ??= this.#open().finally(() => this.#opening = undefined);
   }
 
-  /** Tells a state. */
+  /** Reports a state. */
   tell(phase: DirectState["phase"], details: Partial<DirectState> = {}): void {
-    const { name, feed, world } = this.#options;
-    feed.tell({ type: "state", channel: name, phase, at: world.now(), ...details });
+    const { name, feed, machine } = this.#options;
+    feed.tell({ type: "state", channel: name, phase, at: machine.now(), ...details });
   }
 
-  /** Says again that it is ready, as something about it has changed. */
+  /** Reports again that it is ready, because the trade login or the heartbeat has changed. */
   tellReady(): void {
     const { tradeLogin } = this.#options;
     this.tell("ready", {
@@ -114,7 +117,7 @@ export class Channel {
     });
   }
 
-  /** Ends it for good because of an error, until somebody allows it again. */
+  /** Stops it permanently with an error, until a person allows another attempt. */
   stop(error: BrokerError): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = error;
@@ -122,16 +125,16 @@ export class Channel {
     if (this.#started) this.tell("stopped", { error });
   }
 
-  /** A person wants to try again. */
+  /** Allows another attempt because a person asked for it. */
   allowAgain(): void {
     if (this.#closing.signal.aborted) return;
     this.#stopped = undefined;
     this.#mayOpenAt = -Infinity;
   }
 
-  /** Ends it. */
+  /** Closes it. */
   async close(): Promise<void> {
-    this.#stopped = new TransportError("Cannot go on: the client is closed", {
+    this.#stopped = new TransportError("Cannot continue: the client is closed", {
       code: "closed",
       transport: "direct",
     });
@@ -158,7 +161,7 @@ export class Channel {
     }
   }
 
-  /** Connects; a token that has run out in the meantime is made anew, once. */
+  /** Connects. If the token has expired in the meantime, gets a new one, once. */
   async #connect(): Promise<Link> {
     const { session } = this.#options;
     const first = session.valid;
@@ -172,7 +175,7 @@ export class Channel {
   }
 
   async #connectWith(token: Token): Promise<Link> {
-    const { name, session, world, link: options, complete, feed } = this.#options;
+    const { name, session, machine, link: options, complete, feed } = this.#options;
     const servers = await session.servers(token);
     this.#closing.signal.throwIfAborted();
     this.tell("connecting");
@@ -182,7 +185,7 @@ export class Channel {
       onLife: () => this.#listener.onLife?.(),
       onPush: (body) => this.#listener.onPush?.(body),
       onFault: (error) => {
-        feed.tell({ type: "fault", channel: name, at: world.now(), error });
+        feed.tell({ type: "fault", channel: name, at: machine.now(), error });
         if (error instanceof DisplacedError) this.#options.onDisplaced(error);
       },
     };
@@ -190,7 +193,7 @@ export class Channel {
     try {
       link = await openLink({
         ...options,
-        world,
+        machine,
         peer,
         handlers,
         address: servers[name],
@@ -198,15 +201,15 @@ export class Channel {
         signal: this.#closing.signal,
       });
     } catch (error) {
-      // The next attempt asks again where the server is.
+      // The next attempt queries the server addresses again.
       if (error instanceof TransportError) session.forgetServers();
       throw this.#isKeyRight ? error : asKeyFault(name, error);
     }
     this.#isKeyRight = true;
     session.touch(token);
     this.#links.add(link);
-    const readyAt = world.monotonic();
-    void link.ended.then((error) => this.#lost(link, error, world.monotonic() - readyAt));
+    const readyAt = machine.monotonic();
+    void link.ended.then((error) => this.#lost(link, error, machine.monotonic() - readyAt));
     if (this.#stopped !== undefined) link.fail(this.#stopped);
     try {
       await complete?.(link, token);
@@ -220,20 +223,9 @@ export class Channel {
 
   /** Waits until an attempt is due. */
   async #pause(): Promise<void> {
-    const { world } = this.#options;
-    const waitMs = this.#mayOpenAt - world.monotonic();
-    const { signal } = this.#closing;
-    if (waitMs > 0) {
-      await new Promise<void>((resolve) => {
-        const done = () => {
-          cancel();
-          signal.removeEventListener("abort", done);
-          resolve();
-        };
-        const cancel = world.timers.after(waitMs, done);
-        signal.addEventListener("abort", done);
-      });
-    }
+    const { machine } = this.#options;
+    const waitMs = this.#mayOpenAt - machine.monotonic();
+    if (waitMs > 0) await waitUnlessAborted(machine, waitMs, this.#closing.signal);
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
@@ -246,18 +238,18 @@ export class Channel {
     this.#plan(error);
   }
 
-  /** Sets the time of the next attempt: at random, so that several programs do not return in step. */
+  /** Plans the next attempt after a random wait, so several programs do not reconnect at the same time. */
   #plan(error: BrokerError): void {
-    const { reconnect, world } = this.#options;
-    const backMs = backoffMs(++this.#failures, world.random(), reconnect);
-    const pauseMs = this.#limit.wait(world.monotonic(), backMs);
+    const { reconnect, machine } = this.#options;
+    const backMs = backoffMs(++this.#failures, machine.random(), reconnect);
+    const pauseMs = this.#limit.wait(machine.monotonic(), backMs);
     const loginMs = error instanceof LoginRefusedError ? error.retryInMs ?? 0 : 0;
     const waitMs = Math.max(pauseMs, loginMs);
-    this.#mayOpenAt = world.monotonic() + waitMs;
+    this.#mayOpenAt = machine.monotonic() + waitMs;
     this.tell("waiting", { attempt: this.#failures, waitMs, error });
   }
 
-  /** A connection has ended: open it again without being asked, as pushes and the trade login hang on it. */
+  /** Reopens a lost connection without a request, because pushes and the trade login depend on it. */
   #lost(link: Link, error: BrokerError, lastedMs: number): void {
     this.#links.delete(link);
     if (this.#link !== link) return;
@@ -265,10 +257,11 @@ export class Channel {
     if (this.#stopped !== undefined) return;
     this.tell("lost", { error });
     const { name, reconnect } = this.#options;
-    // The platform holds one trade connection for each account; a market connection is nobody's place to take.
+    // The platform allows one trade connection per account, and any number of market connections.
     this.#hangUps = link.isHungUp && name === "trade" ? this.#hangUps + 1 : 0;
     if (this.#hangUps >= MOST_HANG_UPS) return this.#options.onDisplaced(hungUp(error));
-    // One that broke soon is a failed attempt: two programs that take turns must slow each other down.
+    // A connection that broke soon counts as a failed attempt: two competing programs must slow each other
+    // down.
     if (lastedMs >= longestPause(reconnect)) this.#failures = 0;
     this.#plan(error);
     void this.#reopen();
@@ -280,36 +273,103 @@ export class Channel {
       try {
         await this.#readyAgain();
       } catch (error) {
-        // What is no error of the broker is a fault of ours, and trying again would only repeat it.
+        // An error that is not the broker's is a bug of ours, and would only repeat itself.
         if (isRefusedForGood(error) || !(error instanceof BrokerError)) return;
       }
     }
   }
 }
 
-/** Whether trying again by itself cannot help: not so for a broker that is busy, or that refuses logins for now. */
+/**
+ * Returns whether an automatic retry is useless. A busy broker, or one that rejects logins for now, may be
+ * retried.
+ */
 function isRefusedForGood(error: unknown): boolean {
   if (error instanceof LoginRefusedError) return error.reason === "password";
   return error instanceof RejectedError && !(error instanceof BusyError);
 }
 
-/** Hang-ups in a row after which somebody else is taken to hold the connection. */
+/** Number of closed connections in a row after which another program is assumed to use the account. */
 const MOST_HANG_UPS = 2;
 
 function hungUp(cause: BrokerError): DisplacedError {
   return new DisplacedError(
-    `Cannot keep the trade connection: it was closed ${MOST_HANG_UPS} times at a heartbeat, ` +
-      "as platforms do with one whose place another program has taken; account.login() takes it back",
+    `Cannot keep the trade connection: the platform closed it ${MOST_HANG_UPS} times at a heartbeat, which ` +
+      "usually means that another program took it over; account.login() takes it back",
     cause.message,
     { code: "hung-up", transport: "direct", cause },
   );
 }
 
-/** A first answer with a wrong signature is another key's; later, with a key that has fitted, it is damage. */
+/**
+ * Returns a key error for a first answer with a wrong signature. Once the key was valid, it is a damaged
+ * message.
+ */
 function asKeyFault(name: ChannelName, cause: unknown): unknown {
   if (!(cause instanceof ProtocolError) || cause.code !== "signature-bad") return cause;
   return new ProtocolError(
     `Cannot open the ${name} connection: its first answer is not signed with this platform key`,
     { code: "platform-key", transport: "direct", cause },
   );
+}
+
+/**
+ * Returns several channels as one push source. A break of any channel is a break of the line, because pushes
+ * may be missing from then on. The pushes of the other channels are still delivered.
+ *
+ * @param always Channels that are opened with the line.
+ * @param used Channels that belong to the line once something else has opened them.
+ */
+export function directSource(always: readonly Channel[], used: readonly Channel[]): PushSource {
+  const channels = [...always, ...used];
+  let onLost: ((error: BrokerError, link?: Link) => void) | undefined;
+
+  const watch = (link: Link) => {
+    void link.ended.then((error) => onLost?.(error, link));
+  };
+
+  return {
+    async open({ onLife, onFrame, onPush }: PushHandlers, signal): Promise<PushLine> {
+      const { promise, resolve } = Promise.withResolvers<BrokerError>();
+      const open = new Set<Link>();
+      let brokenSince: number | undefined;
+      for (const channel of channels) {
+        channel.listen({
+          onLife() {
+            onFrame();
+            onLife();
+          },
+          onPush,
+          onLink(link) {
+            if (open.has(link)) return;
+            open.add(link);
+            watch(link);
+          },
+        });
+      }
+      const wanted = [...always, ...used.filter(({ isStarted }) => isStarted)];
+      const links = await orAborted(Promise.all(wanted.map((channel) => channel.ready())), signal);
+      onLost = (error, link) => {
+        onLost = undefined;
+        brokenSince = link?.lastByteAt;
+        resolve(error);
+      };
+      for (const link of links) {
+        if (open.has(link)) continue;
+        open.add(link);
+        watch(link);
+      }
+      return {
+        run: () => promise,
+        // The connections stay open, because calls use them too.
+        close: () =>
+          onLost?.(new TransportError("Cannot read pushes: the stream is closed", { code: "closed" })),
+        brokenSince: () => brokenSince,
+      };
+    },
+    close() {
+      onLost = undefined;
+      for (const channel of channels) channel.listen({});
+    },
+  };
 }

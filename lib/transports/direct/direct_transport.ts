@@ -1,9 +1,11 @@
 /**
- * The direct way: platform HTTP, a trade socket and a market socket behind the one transport interface.
+ * The direct transport: platform HTTP, a trade socket and a market socket behind the common transport
+ * interface.
  *
  * @see API document 4.7, 4.8, 5, 6.2
  * @module
  */
+import { RequestType } from "../../dictionaries/message_type.ts";
 import {
   DisplacedError,
   LoginExpiredError,
@@ -11,20 +13,25 @@ import {
   TransportError,
   UnmappedError,
 } from "../../errors.ts";
-import { RequestType } from "../../dictionaries/message_type.ts";
 import { account } from "../../operations/account.ts";
 import { findOperation } from "../../operations/mod.ts";
 import { type AnyOperation, encodeParams } from "../../operations/operation.ts";
+import { type Machine, machineWith } from "../../time.ts";
 import { type Envelopes, loadEnvelopes, type Payload } from "../../wire/envelope.ts";
-import { exportPublicKey, publicKeyOf, readPrivateKey, readPublicKey } from "../../wire/keys.ts";
-import { checkSigningKey } from "../../wire/signature.ts";
-import type { PublicKey } from "../../wire/keys.ts";
-import { addressOf } from "../address.ts";
+import {
+  exportPublicKey,
+  type PublicKey,
+  publicKeyOf,
+  readPrivateKey,
+  readPublicKey,
+} from "../../wire/keys.ts";
+import { checkSigningKey } from "../../wire/sealing.ts";
 import { rawContext } from "../envelope.ts";
+import { addressOf } from "../net/address.ts";
 import { type CallContext, undelivered } from "../outcome.ts";
-import { type PushHooks, type PushStream, pushStreamOf } from "../push.ts";
+import { type PushHooks, type PushStream, pushStreamOf } from "../push/stream.ts";
 import type { CallOptions, Transport } from "../transport.ts";
-import { Channel, type ChannelOptions } from "./channel.ts";
+import { Channel, type ChannelOptions, directSource } from "./channel.ts";
 import {
   type ChannelName,
   describeDirectEvent,
@@ -33,33 +40,31 @@ import {
   EventFeed,
 } from "./events.ts";
 import { defaultLeaseFolder, type Lease, leaseName, takeLease } from "./lease.ts";
-import { CallLimits } from "./limits.ts";
 import type { Link } from "./link.ts";
-import { deviceNumber, type DirectOptions, type World, worldOf } from "./options.ts";
-import { Logins, needsLogin, type Way } from "./logins.ts";
-import { checkCode, checkType, encodePayload, responseNumber } from "./payloads.ts";
+import { CallLimits } from "./link_calls.ts";
+import { deviceNumber, type DirectOptions } from "./options.ts";
 import { PlatformHttp } from "./platform_http.ts";
 import { isKeyFault, PlatformSession, type Token } from "./platform_session.ts";
-import { directSource } from "./pushes.ts";
+import { checkCode, checkType, encodePayload, responseNumber } from "./payloads.ts";
 import { SocketCalls } from "./socket_calls.ts";
-import { TradeLogin } from "./trade_login.ts";
+import { Logins, needsLogin, TradeLogin, type Way } from "./trade_login.ts";
 
-/** The transport of the direct way, and what it tells about itself. */
+/** The direct transport, with the states of its connections. */
 export interface DirectTransport extends Transport {
-  /** States of the connections, from the latest on. */
+  /** Yields the states of the connections, starting with the latest. */
   states(): AsyncIterableIterator<DirectState>;
-  /** States, faults and late answers. */
+  /** Yields states, faults and late answers. */
   events(): AsyncIterableIterator<DirectEvent>;
-  /** The latest state of a connection. */
+  /** Returns the latest state of a connection. */
   state(channel: ChannelName): DirectState;
-  /** Both states in one line each, for a person. */
+  /** Returns both states as text, one line each. */
   describe(): string;
 }
 
 const TOKEN_MS = 3 * 60 * 60 * 1000;
 const KEEP_LOGIN_MS = 60_000;
 const RENEW_AT_SERIAL = 0xf000_0000;
-/** Makes the transport. Nothing is sent before the first call. */
+/** Creates the transport. It sends nothing before the first call. */
 export async function createDirectTransport(options: DirectOptions): Promise<DirectTransport> {
   return new Direct(options, await loadEnvelopes());
 }
@@ -70,7 +75,7 @@ class Direct implements DirectTransport {
   readonly #calls: SocketCalls;
   readonly #options: DirectOptions;
   readonly #envelopes: Envelopes;
-  readonly #world: World;
+  readonly #machine: Machine;
   readonly #platformKey: PublicKey;
   readonly #leaseAccount: string;
   readonly #timeoutMs: number;
@@ -84,17 +89,17 @@ class Direct implements DirectTransport {
   #closed: Promise<void> | undefined;
   readonly #closing = new AbortController();
 
-  /** Each account has a developer key of its own; a digest of the public one gives nothing away. */
+  /** Each account has its own developer key; a digest of the public key reveals nothing. */
   readonly account = (): Promise<string> => leaseName(this.#leaseAccount);
 
   constructor(options: DirectOptions, envelopes: Envelopes) {
     this.#options = options;
     this.#envelopes = envelopes;
-    this.#world = worldOf(options);
+    this.#machine = machineWith(options.machine);
     const { url, parameters, caCerts, country, mobile, password, trade = true } = options;
     const privateKey = readPrivateKey(options.privateKey);
     this.#platformKey = readPublicKey(options.platformKey);
-    // The login would be sent before the first frame needs them.
+    // Without this check, the login would be sent before the first frame needs the key.
     checkSigningKey(privateKey);
     checkSigningKey(this.#platformKey);
     this.#leaseAccount = exportPublicKey(publicKeyOf(privateKey));
@@ -119,12 +124,12 @@ class Direct implements DirectTransport {
       },
       signal: this.#closing.signal,
       onLogin: () => this.#tellLogin(),
-      world: this.#world,
+      machine: this.#machine,
     });
     this.#tradeLogin = new TradeLogin({
       password: options.tradePassword,
       keepMs: options.keepLoginMs ?? KEEP_LOGIN_MS,
-      world: this.#world,
+      machine: this.#machine,
       token: () => this.#session.token(),
       send: (link, token, operation, params) => this.#sendByItself(link, token, operation, params),
       onChange: () => {
@@ -143,7 +148,7 @@ class Direct implements DirectTransport {
     this.#calls = new SocketCalls({
       messages: envelopes.messages,
       feed: this.#feed,
-      now: this.#world.now,
+      now: this.#machine.now,
       session: this.#session,
       logins: this.logins,
       onDisplaced: (error) => this.#displaced(error),
@@ -151,7 +156,7 @@ class Direct implements DirectTransport {
     const shared: Omit<ChannelOptions, "name"> = {
       session: this.#session,
       feed: this.#feed,
-      world: this.#world,
+      machine: this.#machine,
       reconnect: options.reconnect ?? {},
       onDisplaced: (error) => this.#displaced(error),
       link: {
@@ -160,7 +165,7 @@ class Direct implements DirectTransport {
         sealing: {
           privateKey,
           publicKey: this.#platformKey,
-          // The document gives the field no value, so it stays empty.
+          // The document gives no value for the field, so it stays empty.
           reserved: 0n,
           ...options.allowUnsigned !== undefined && { allowUnsigned: options.allowUnsigned },
           ...options.padding !== undefined && { padding: options.padding },
@@ -199,9 +204,9 @@ class Direct implements DirectTransport {
         }),
     );
     const channel = this.#channelOf(operation);
-    using limits = new CallLimits(this.#world.timers, options.timeoutMs ?? this.#timeoutMs, options);
+    using limits = new CallLimits(this.#machine, options.timeoutMs ?? this.#timeoutMs, options);
     if (operation.name === account.login.name) {
-      // Parameters have been checked by the client.
+      // The client has validated the parameters.
       return await this.#logIn(channel, (params as { password: string }).password, payload, limits, options);
     }
     const way = this.#openWay(channel, operation) ??
@@ -224,10 +229,13 @@ class Direct implements DirectTransport {
     }
     const requestType = group === "hq" ? `HQ${name}` : name;
     if (!RequestType.has(requestType)) {
-      throw new UnmappedError(`Cannot call "${name}" over the direct transport: its number is not known`, {
-        code: "not-on-socket",
-        transport: this.name,
-      });
+      throw new UnmappedError(
+        `Cannot call "${name}" over the direct transport: its type number is not known`,
+        {
+          code: "not-on-socket",
+          transport: this.name,
+        },
+      );
     }
     const { messages } = this.#envelopes;
     const operation = findOperation(name);
@@ -237,7 +245,7 @@ class Direct implements DirectTransport {
     const payload = message === null || !messages.has(message)
       ? undefined
       : this.#encode(context, () => ({ name: message, bytes: messages.encode(message, params) }));
-    using limits = new CallLimits(this.#world.timers, options.timeoutMs ?? this.#timeoutMs, options);
+    using limits = new CallLimits(this.#machine, options.timeoutMs ?? this.#timeoutMs, options);
     const channel = group === "hq" ? this.#quote : this.#tradeOr(context);
     const way = await limits.guard(context, this.#prepare(context, channel));
     const response = await way.link.request({
@@ -273,7 +281,7 @@ class Direct implements DirectTransport {
   }
 
   state(channel: ChannelName): DirectState {
-    return this.#feed.latest(channel) ?? { type: "state", channel, phase: "idle", at: this.#world.now() };
+    return this.#feed.latest(channel) ?? { type: "state", channel, phase: "idle", at: this.#machine.now() };
   }
 
   describe(): string {
@@ -288,7 +296,7 @@ class Direct implements DirectTransport {
   async #close(): Promise<void> {
     this.#tradeLogin[Symbol.dispose]();
     this.#closing.abort(
-      new TransportError("Cannot go on: the client is closed", { code: "closed", transport: this.name }),
+      new TransportError("Cannot continue: the client is closed", { code: "closed", transport: this.name }),
     );
     await Promise.all([this.#trade?.close(), this.#quote.close()]);
     await this.#releaseLease();
@@ -296,7 +304,7 @@ class Direct implements DirectTransport {
     this.#feed.end();
   }
 
-  /** Both connections go out with the token; one that is open stays so. */
+  /** Reports the platform login for both connections; an open connection stays open. */
   #tellLogin(): void {
     for (const channel of [this.#trade, this.#quote]) {
       if (channel?.isStarted) channel.tell("platform-login");
@@ -315,7 +323,9 @@ class Direct implements DirectTransport {
     );
   }
 
-  /** What does not fit its message was not sent, whatever class says so. */
+  /**
+   * Encodes a request. A request that does not fit its message was not sent, whatever error class was thrown.
+   */
   #encode<T>(context: CallContext, encode: () => T): T {
     try {
       return encode();
@@ -325,7 +335,7 @@ class Direct implements DirectTransport {
     }
   }
 
-  /** The way that is open already, for the calls that need not wait for anything. */
+  /** Returns the open way for a call that has to wait for nothing, or `undefined`. */
   #openWay(channel: Channel, { needs, effect }: AnyOperation): Way | undefined {
     const { link } = channel;
     const token = this.#session.valid;
@@ -335,7 +345,7 @@ class Direct implements DirectTransport {
     return isReady ? { link, token, made: this.#tradeLogin.made } : undefined;
   }
 
-  /** Everything that has to be there before a call: connection, token, trade login, a sign of life. */
+  /** Prepares everything that a call needs: connection, token, trade login, a sign of life. */
   async #prepare(context: CallContext, channel: Channel): Promise<Way> {
     for (let isFirst = true;; isFirst = false) {
       try {
@@ -345,9 +355,11 @@ class Direct implements DirectTransport {
         if (context.operation.effect === "write") await link.confirm();
         return { link, token, made: this.#tradeLogin.made };
       } catch (error) {
-        // A token may run out under the trade login; nothing of this call was sent, so there is no harm in once more.
+        // The token may expire during the trade login. Nothing of this call was sent, so trying again is
+        // safe.
         if (isFirst && error instanceof LoginExpiredError && this.#session.valid === undefined) continue;
-        // A read is tried again after a TransportError, which would help no more than the first time.
+        // Throw the key error as it is: callers retry a read after a TransportError, and a wrong key stays
+        // wrong.
         if (isKeyFault(error) && context.operation.effect !== "write") throw error;
         if (error instanceof TransportError || error instanceof ProtocolError) {
           throw undelivered(context, error.message, error.code ?? "not-connected", error);
@@ -357,7 +369,7 @@ class Direct implements DirectTransport {
     }
   }
 
-  /** Somebody else has the account now. Logging in again would displace them, and they us, without end. */
+  /** Stops after a login takeover. Logging in again would start an endless exchange of takeovers. */
   #displaced(error: DisplacedError): void {
     this.#session.stop(error);
     this.#trade?.stop(error);
@@ -365,7 +377,9 @@ class Direct implements DirectTransport {
     void this.#releaseLease();
   }
 
-  /** A person logs in for trading, and with that allows what a refusal has stopped. */
+  /**
+   * Logs in for trading because a person asked for it. This also allows logins that a rejection has stopped.
+   */
   async #logIn(
     channel: Channel,
     password: string,
@@ -379,9 +393,9 @@ class Direct implements DirectTransport {
     this.#quote.allowAgain();
     const { count: before, tries } = this.#tradeLogin;
     const way = await limits.guard(context, this.#prepare(context, channel));
-    // Made with the connection just now, with this very password.
+    // The connection was just made with this password.
     if (this.#tradeLogin.count > before && this.#tradeLogin.knows(password)) return { success: true };
-    // Refused with the connection just now: this very password is not sent a second time.
+    // The login was just rejected with this password, so it is not sent a second time.
     const { refusal } = this.#tradeLogin;
     if (refusal !== undefined && this.#tradeLogin.tries > tries && this.#tradeLogin.knows(password)) {
       throw refusal;
@@ -399,16 +413,16 @@ class Direct implements DirectTransport {
     try {
       await this.#tradeLogin.ensure(link, token);
     } catch (error) {
-      // A wrong password takes nothing away from the connection; the operations that need it say so themselves.
+      // A wrong password does not affect the connection; operations that need the login report it themselves.
       if (this.#tradeLogin.state !== "refused") throw error;
     }
   }
 
-  /** A call that the transport makes for its own ends. */
+  /** Sends a call for the transport's own purposes. */
   async #sendByItself(link: Link, token: Token, operation: AnyOperation, params: unknown): Promise<unknown> {
     const { messages } = this.#envelopes;
     const payload = encodePayload(operation, params, { messages, platformKey: this.#platformKey });
-    using limits = new CallLimits(this.#world.timers, this.#timeoutMs, {});
+    using limits = new CallLimits(this.#machine, this.#timeoutMs, {});
     return await this.#calls.send(
       { link, token, made: this.#tradeLogin.made },
       { operation, params, payload },
@@ -446,7 +460,7 @@ class Direct implements DirectTransport {
       folder: leaseFolder ?? defaultLeaseFolder(env),
       name: await leaseName(this.#leaseAccount),
       program,
-      now: this.#world.now(),
+      now: this.#machine.now(),
     });
   }
 

@@ -1,5 +1,5 @@
 /**
- * What the direct transport tells about itself: the states of its connections, and what went wrong on them.
+ * Defines the events of the direct transport: the states of its connections, and their faults.
  *
  * @module
  */
@@ -10,11 +10,11 @@ import type { LateAnswer } from "../transport.ts";
 export type ChannelName = "trade" | "quote";
 
 /**
- * How far a connection has come. On the way up: `platform-login` (getting a token), `connecting`, `initializing`
- * (the first request), `trade-login`, `ready`. Then `lost`, `waiting` for the next attempt, `stopped` for good, as
- * after a displaced login, and `closed` by the program itself.
+ * State of a connection. It starts with `platform-login` (getting a token), `connecting`, `initializing` (the
+ * first request), `trade-login` and `ready`. After a break it is `lost`, then `waiting` for the next attempt.
+ * It is `stopped` permanently, for example after a login takeover, and `closed` by the program itself.
  */
-export type DirectPhase =
+type DirectPhase =
   | "idle"
   | "platform-login"
   | "connecting"
@@ -26,44 +26,44 @@ export type DirectPhase =
   | "stopped"
   | "closed";
 
-/** What became of the trade login: made and kept; not asked for; refused; gone, to be made again. */
+/** State of the trade login: made and kept; not requested; rejected; expired and to be renewed. */
 export type TradeLoginState = "made" | "none" | "refused" | "gone";
 
-/** A state of a connection. */
+/** A state of one connection. */
 export interface DirectState {
   type: "state";
   channel: ChannelName;
   phase: DirectPhase;
   /** When it was reached, Unix milliseconds. */
   at: number;
-  /** The trade login; with `ready` on the trade connection. */
+  /** State of the trade login; with `ready` on the trade connection. */
   tradeLogin?: TradeLoginState;
   /** Time between heartbeats; with `ready`. */
   heartbeatMs?: number;
-  /** Number of the coming attempt, counted from 1; with `waiting`. */
+  /** Number of the next attempt, from 1; with `waiting`. */
   attempt?: number;
-  /** Wait before it; with `waiting`. */
+  /** Wait before the next attempt; with `waiting`. */
   waitMs?: number;
-  /** What went wrong; with `lost`, `waiting` and `stopped`. */
+  /** The error; with `lost`, `waiting` and `stopped`. */
   error?: BrokerError;
 }
 
-/** Something came that belongs to no call. */
-export interface DirectFault {
+/** An error that belongs to no call. */
+interface DirectFault {
   type: "fault";
   channel: ChannelName;
   at: number;
   error: BrokerError;
 }
 
-/** An answer came after its call was given up. */
-export interface LateAnswerEvent extends LateAnswer {
+/** An answer that arrived after its call was given up. */
+interface LateAnswerEvent extends LateAnswer {
   type: "late-answer";
   channel: ChannelName;
   at: number;
 }
 
-/** Everything that the direct transport tells about itself, told apart by `type`. */
+/** Any event of the direct transport, distinguished by `type`. */
 export type DirectEvent = DirectState | DirectFault | LateAnswerEvent;
 
 const phases: Readonly<Record<DirectPhase, string>> = {
@@ -79,11 +79,11 @@ const phases: Readonly<Record<DirectPhase, string>> = {
   "closed": "closed",
 };
 
-/** Writes an event in one line, such as `trade: ready, heartbeat every 30 s, trade login made`. */
+/** Formats an event as one line, such as `trade: ready, heartbeat every 30 s, trade login made`. */
 export function describeDirectEvent(event: DirectEvent): string {
   if (event.type === "fault") return `${event.channel}: fault: ${event.error.message}`;
   if (event.type === "late-answer") {
-    const outcome = event.error === undefined ? "it was done" : "it was refused";
+    const outcome = event.error === undefined ? "it succeeded" : "it was rejected";
     return `${event.channel}: ${event.operation} was answered after it was given up: ${outcome}`;
   }
   const parts = [phases[event.phase]];
@@ -94,16 +94,16 @@ export function describeDirectEvent(event: DirectEvent): string {
   return `${event.channel}: ${parts.join(", ")}${error}`;
 }
 
-/** Events that wait for a reader; of one who does not read, the newest. */
+/** Number of events to keep for a reader that does not read; older ones are dropped. */
 const MOST_WAITING = 1000;
 
-/** Hands events to any number of readers, each from the latest states on. */
+/** Passes events to any number of readers. Each reader starts with the latest states. */
 export class EventFeed {
   readonly #readers = new Set<EventQueue>();
   readonly #latest = new Map<ChannelName, DirectState>();
   #ended = false;
 
-  /** The latest state of a connection. */
+  /** Returns the latest state of a connection. */
   latest(channel: ChannelName): DirectState | undefined {
     return this.#latest.get(channel);
   }

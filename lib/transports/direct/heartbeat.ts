@@ -1,28 +1,29 @@
 /**
- * Signs of life on a connection: ours when it is idle, theirs when we need to know.
+ * Keeps a connection alive: sends a heartbeat when it is idle, and asks the other end for one when needed.
  *
  * @see API document 6.2
  * @module
  */
 import { TransportError } from "../../errors.ts";
-import type { ProbeOptions, World } from "./options.ts";
+import type { Machine } from "../../time.ts";
+import type { ProbeOptions } from "./options.ts";
 
-/** What is needed of the connection. */
-export interface HeartbeatHooks {
+/** What a heartbeat needs of the connection. */
+interface HeartbeatHooks {
   /** Sends a heartbeat. */
   send(): void;
-  /** The other end does not answer. */
+  /** Called when the other end does not answer. */
   dead(error: TransportError): void;
 }
 
-/** Ticks of an interval, to count silence in. */
+/** Number of ticks per interval, to measure silence. */
 const TICKS = 4;
-/** Intervals without a sign of life after which a link is dead. */
+/** Number of intervals without a sign of life after which a link is dead. */
 const MOST_SILENT = 3;
 
-/** Beats while a connection is idle, and asks the other end for a beat. Dispose of it with the connection. */
+/** Sends heartbeats while a connection is idle, and can request one. Dispose it with the connection. */
 export class Heartbeat implements Disposable {
-  readonly #world: Pick<World, "monotonic" | "timers">;
+  readonly #machine: Pick<Machine, "monotonic" | "setTimer">;
   readonly #hooks: HeartbeatHooks;
   readonly #probe: Required<ProbeOptions> | undefined;
   #intervalMs = 0;
@@ -37,17 +38,17 @@ export class Heartbeat implements Disposable {
   #disposed = false;
 
   constructor(
-    world: Pick<World, "monotonic" | "timers">,
+    machine: Pick<Machine, "monotonic" | "setTimer">,
     hooks: HeartbeatHooks,
     probe: ProbeOptions | false | undefined,
   ) {
-    this.#world = world;
+    this.#machine = machine;
     this.#hooks = hooks;
     this.#probe = probe === false ? undefined : { idleMs: 5000, waitMs: 2000, ...probe };
-    this.#receivedAt = world.monotonic();
+    this.#receivedAt = machine.monotonic();
   }
 
-  /** Begins to beat; a connection that has ended in the meantime does not. */
+  /** Starts the heartbeats, unless the connection has ended in the meantime. */
   start(intervalMs: number): void {
     if (this.#disposed) return;
     this.#intervalMs = intervalMs;
@@ -56,28 +57,28 @@ export class Heartbeat implements Disposable {
     this.#tick();
   }
 
-  /** Something was sent, of whatever kind. */
+  /** Call this after anything was sent. */
   sent(): void {
-    this.#sentAt = this.#world.monotonic();
+    this.#sentAt = this.#machine.monotonic();
   }
 
-  /** Something came, of whatever kind. */
+  /** Call this after anything was received. */
   received(): void {
-    this.#receivedAt = this.#world.monotonic();
+    this.#receivedAt = this.#machine.monotonic();
     this.#isAlive = true;
     this.#asking?.answered();
   }
 
   /**
-   * Resolves when the other end is known to live. A link that has been silent for a while may be half open: what is
-   * written into it disappears without an error, and a write must not.
+   * Resolves when the other end is known to be alive. A link that was silent for a while may be half open:
+   * data written to it disappears without an error, which must not happen to a write.
    *
-   * @throws {TransportError} When no sign of life comes in time; the connection ends with it.
+   * @throws {TransportError} If no sign of life arrives in time; the connection then ends.
    */
   async confirm(): Promise<void> {
     if (this.#disposed) throw closed();
     if (this.#probe === undefined) return;
-    if (this.#world.monotonic() - this.#receivedAt <= this.#probe.idleMs) return;
+    if (this.#machine.monotonic() - this.#receivedAt <= this.#probe.idleMs) return;
     this.#asking ??= this.#ask(this.#probe.waitMs);
     await this.#asking.promise;
   }
@@ -92,12 +93,12 @@ export class Heartbeat implements Disposable {
 
   #ask(waitMs: number) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    promise.catch(() => {}); // whoever asks has it; the link may end without anybody asking any more
+    promise.catch(() => {}); // the caller awaits it; without a caller its rejection must not be unhandled
     const end = () => {
       this.#asking = undefined;
       this.#cancelAsking();
     };
-    this.#cancelAsking = this.#world.timers.after(waitMs, () => {
+    this.#cancelAsking = this.#machine.setTimer(waitMs, () => {
       end();
       const error = new TransportError(`Cannot use the link: no sign of life within ${waitMs} ms`, {
         code: "dead-link",
@@ -118,7 +119,10 @@ export class Heartbeat implements Disposable {
     };
   }
 
-  /** Silence is counted in ticks: after a long block of the event loop a clock would call the link dead at once. */
+  /**
+   * Counts silence in ticks. With a clock, a long block of the event loop would make the link seem dead at
+   * once.
+   */
   #tick(): void {
     if (this.#disposed) return;
     this.#silentTicks = this.#isAlive ? 0 : this.#silentTicks + 1;
@@ -131,17 +135,17 @@ export class Heartbeat implements Disposable {
           transport: "direct",
         }),
       );
-    } else this.#cancelTick = this.#world.timers.after(this.#intervalMs / TICKS, () => this.#tick());
+    } else this.#cancelTick = this.#machine.setTimer(this.#intervalMs / TICKS, () => this.#tick());
   }
 
   #wait(ms: number): void {
-    this.#cancelBeat = this.#world.timers.after(ms, () => this.#beat());
+    this.#cancelBeat = this.#machine.setTimer(ms, () => this.#beat());
   }
 
   #beat(): void {
     if (this.#disposed) return;
-    const left = this.#sentAt + this.#intervalMs - this.#world.monotonic();
-    // Timers may run a little early; a millisecond is no reason to go to sleep again.
+    const left = this.#sentAt + this.#intervalMs - this.#machine.monotonic();
+    // Timers may fire a little early; do not wait again for a single millisecond.
     if (left > 1) return this.#wait(left);
     this.#hooks.send();
     this.sent();

@@ -1,33 +1,35 @@
 /**
- * The lease of the trade connection: an account has one, so the second program on a machine is stopped before it
- * takes the connection away from the first.
+ * The lease of the trade connection. An account has only one such connection, so the lease stops a second
+ * program on the machine before it takes the connection away from the first.
  *
- * Two files lie in the folder. `trade-….lock` is locked for as long as the program runs; the system takes the lock
- * back when the program ends in whatever way, so that no lease is ever stale and no process id has to be judged.
- * `trade-….json` says who holds it, and can be read at any time. The name comes from the developer's key, of which
- * each account has one, and gives nothing away.
+ * The folder contains two files. `trade-….lock` is locked while the program runs. The system releases the
+ * lock when the program ends for any reason, so no lease is ever stale and no process id has to be checked.
+ * `trade-….json` describes the holder and can be read at any time. The name is a digest of the account's
+ * developer key, and reveals nothing.
  *
  * @module
  */
 import { TransportError } from "../../errors.ts";
+import { openLock, replaceFile } from "../../private_files.ts";
+import { systemMachine, wait } from "../../time.ts";
 
-/** Who holds a lease. */
+/** The holder of a lease. */
 export interface LeaseHolder {
   /** Process id. */
   pid: number;
-  /** What it is, in its own words. */
+  /** Name that the program gives itself. */
   program: string;
-  /** When it took the lease, `2025-08-15T01:30:05.000Z`. */
+  /** When it acquired the lease, `2025-08-15T01:30:05.000Z`. */
   since: string;
 }
 
-/** A lease that is held. */
+/** An acquired lease. */
 export interface Lease extends AsyncDisposable {
   readonly holder: LeaseHolder;
 }
 
-/** Details of {@linkcode takeLease}. */
-export interface LeaseOptions {
+/** Options of {@linkcode takeLease}. */
+interface LeaseOptions {
   folder: string;
   /** Name of the account, as {@linkcode leaseName} makes it. */
   name: string;
@@ -36,35 +38,30 @@ export interface LeaseOptions {
   now: number;
 }
 
-/** Folder of leases when none is named. */
+/** Returns the default folder for leases. */
 export function defaultLeaseFolder(env: (name: string) => string | undefined): string {
   const [state, home] = [env("XDG_STATE_HOME"), env("HOME") ?? env("USERPROFILE")];
   if (state !== undefined && state !== "") return `${state}/hsgate`;
   if (home !== undefined && home !== "") return `${home}/.local/state/hsgate`;
   throw new TypeError(
-    "Cannot find a folder for the lease of the trade connection: name one (option leaseFolder), or false for none",
+    "Cannot find a folder for the lease of the trade connection: set the option leaseFolder, or false for no lease",
   );
 }
 
-/** Name of an account's lease: part of a digest of the developer's public key. */
+/** Returns the name of an account's lease: part of a digest of the developer's public key. */
 export async function leaseName(publicKey: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(publicKey));
   return `trade-${new Uint8Array(digest).toHex().slice(0, 12)}`;
 }
 
 /**
- * Takes the lease, or says who holds it.
+ * Acquires the lease.
  *
- * @throws {TransportError} With code `lease-held`.
+ * @throws {TransportError} With code `lease-held` if another program holds it; the message names the holder.
  */
 export async function takeLease({ folder, name, program, now }: LeaseOptions): Promise<Lease> {
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
-  const lock = await Deno.open(`${folder}/${name}.lock`, {
-    create: true,
-    read: true,
-    write: true,
-    mode: 0o600,
-  });
+  const lock = openLock(`${folder}/${name}.lock`);
   if (!await tryToLock(lock)) {
     lock.close();
     throw new TransportError(
@@ -77,9 +74,7 @@ export async function takeLease({ folder, name, program, now }: LeaseOptions): P
   const holder: LeaseHolder = { pid: Deno.pid, program, since: new Date(now).toISOString() };
   const path = `${folder}/${name}.json`;
   try {
-    // Renamed into its place, so that a reader never sees half of it.
-    await Deno.writeTextFile(`${path}.new`, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
-    await Deno.rename(`${path}.new`, path);
+    replaceFile(path, `${JSON.stringify(holder)}\n`);
   } catch (error) {
     lock.close();
     throw error;
@@ -94,9 +89,14 @@ export async function takeLease({ folder, name, program, now }: LeaseOptions): P
   };
 }
 
-/** Looks at a lock that another program has for good before it counts as held; that program may just be ending. */
+/**
+ * How often an exclusive lock is checked before the lease counts as held, because its holder may just be
+ * ending.
+ */
 const LOOKS = 3;
-/** Most attempts while somebody merely asks who holds the lease, which shares the lock for a moment. */
+/**
+ * Most attempts while the lock is only shared. {@linkcode leaseHolder} shares it for a moment to check it.
+ */
 const MOST_ATTEMPTS = 200;
 
 async function tryToLock(lock: Deno.FsFile): Promise<boolean> {
@@ -104,12 +104,12 @@ async function tryToLock(lock: Deno.FsFile): Promise<boolean> {
     if (await lock.tryLock(true)) return true;
     if (await lock.tryLock(false)) await lock.unlock();
     else held++;
-    await new Promise((resolve) => setTimeout(resolve, 5 + held * 10));
+    await wait(systemMachine, 5 + held * 10);
   }
   return false;
 }
 
-/** Says who holds a lease; nothing when it is free, or was left behind by a program that has ended. */
+/** Returns the holder of a lease, or `undefined` if it is free or its program has ended. */
 export async function leaseHolder(folder: string, name: string): Promise<LeaseHolder | undefined> {
   let lock: Deno.FsFile;
   try {
@@ -126,7 +126,7 @@ export async function leaseHolder(folder: string, name: string): Promise<LeaseHo
   }
 }
 
-/** All leases of a folder that are held, by their names. */
+/** Returns all held leases of a folder, by name. */
 export async function leaseHolders(folder: string): Promise<Map<string, LeaseHolder>> {
   const holders = new Map<string, LeaseHolder>();
   try {
@@ -142,7 +142,10 @@ export async function leaseHolders(folder: string): Promise<Map<string, LeaseHol
   return holders;
 }
 
-/** Writes a holder for a person, such as `process 4711 ("hsgate watch") holds it since 2025-08-15T01:30:05.000Z`. */
+/**
+ * Describes a holder for a message, such as `process 4711 ("hsgate watch") holds it since
+ * 2025-08-15T01:30:05.000Z`.
+ */
 export function describeHolder(holder: LeaseHolder | undefined): string {
   if (holder === undefined || holder.pid === 0) return "another process holds it";
   const { pid, program, since } = holder;

@@ -1,6 +1,6 @@
 /**
- * One connection of the direct way, from its opening to its end: the first request, serial numbers, many calls in
- * flight, heartbeats.
+ * Manages one direct connection from its opening to its end: the first request, serial numbers, several calls
+ * in progress, heartbeats.
  *
  * @see API document 4.8, 6.2
  * @module
@@ -11,30 +11,31 @@ import type { Envelopes, Response } from "../../wire/envelope.ts";
 import { FIRST_ANSWER_SEGMENTS } from "../../wire/cipher.ts";
 import type { Frame } from "../../wire/framing.ts";
 import { Sealing, type SealingOptions } from "../../wire/sealing.ts";
-import type { Address } from "../address.ts";
+import type { Address } from "../net/address.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
-import { closeQuietly, openWithin, readFrames } from "../push_connection.ts";
+import { closeQuietly, openWithin, readFrames } from "../push/connection.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { type LinkCall, LinkCalls, type LinkRequest } from "./link_calls.ts";
-import type { ProbeOptions, World } from "./options.ts";
+import type { Machine } from "../../time.ts";
+import type { ProbeOptions } from "./options.ts";
 import { readInit, requestNumber } from "./payloads.ts";
 
-/** What is told while a link is open. */
+/** Callbacks of an open link. */
 export interface LinkHandlers {
-  /** The socket is open; the first request follows. */
+  /** Called when the socket is open; the first request follows. */
   onConnected?(): void;
-  /** A sign of life: a whole frame came, or a large part of one. */
+  /** Called at a sign of life: a whole frame, or a large part of one. */
   onLife?(): void;
-  /** A push came; its body ends with the call. */
+  /** Called with each push; its body is only valid during the call. */
   onPush?(body: Uint8Array): void;
-  /** Something came that belongs to no call. */
+  /** Called with an error that belongs to no call. */
   onFault?(error: BrokerError): void;
 }
 
 /** Options of {@linkcode openLink}. */
 export interface LinkOptions {
   address: Address;
-  /** Who is at the other end, for messages. */
+  /** Name of the other end for messages. */
   peer: string;
   sealing: SealingOptions;
   envelopes: Envelopes;
@@ -44,30 +45,30 @@ export interface LinkOptions {
   heartbeatMs?: number;
   probe?: ProbeOptions | false;
   renewAtSerial: number;
-  world: World;
+  machine: Machine;
   handlers: LinkHandlers;
   signal: AbortSignal;
 }
 
-/** Until the platform says otherwise. */
+/** Used until the platform sends its own value. */
 const DEFAULT_HEARTBEAT_MS = 90_000;
-/** Bytes of a long answer that show that the platform is there. */
+/** Number of bytes of a long answer that count as a sign of life. */
 const PART_BYTES = 4096;
 const LAST_SERIAL = 0xffff_ffff;
-/** Requests that are signed and written at once; each takes a third of a millisecond to sign. */
+/** Number of requests that are signed and written at once; each takes a third of a millisecond to sign. */
 const BATCH = 8;
 
 /**
- * Opens a connection and makes the first request on it.
+ * Opens a connection and sends the first request on it.
  *
- * @throws {TransportError} No connection, or it broke at once.
- * @throws {RejectedError} The platform refuses, as with a token that has run out.
- * @throws {ProtocolError} The answer does not fit, as with wrong keys.
+ * @throws {TransportError} If there is no connection, or it broke at once.
+ * @throws {RejectedError} If the platform rejects the request, for example because the token has expired.
+ * @throws {ProtocolError} If the answer is invalid, for example because of wrong keys.
  */
 export async function openLink(options: LinkOptions): Promise<Link> {
   const { address, connectTimeoutMs: timeoutMs, signal, handlers } = options;
   const connection = await openWithin(
-    // A direct link writes too, which a push connection never does.
+    // Unlike a push connection, a direct link also writes.
     (to) => Deno.connect({ ...to, transport: "tcp" }),
     address,
     { timeoutMs, signal, transport: "direct" },
@@ -89,7 +90,7 @@ export async function openLink(options: LinkOptions): Promise<Link> {
   }
 }
 
-/** A connection that is open. */
+/** An open connection. */
 export class Link {
   readonly #connection: Deno.TcpConn;
   readonly #options: LinkOptions;
@@ -97,17 +98,17 @@ export class Link {
   readonly #calls = new LinkCalls();
   readonly #heartbeat: Heartbeat;
   readonly #urgent: Uint8Array[] = [];
-  /** Resolves to what ended it. */
+  /** Resolves to the error that ended it. */
   readonly ended: Promise<BrokerError>;
   #serial = 0;
   #writing = false;
   #failure: BrokerError | undefined;
   #heartbeatMs = DEFAULT_HEARTBEAT_MS;
   #lastByteAt: number;
-  /** A heartbeat was sent, and nothing has come since. */
+  /** Whether a heartbeat was sent and nothing has arrived since. */
   #awaitsBeat = false;
   #isHungUp = false;
-  /** An encrypted push has come. */
+  /** Whether an encrypted push has arrived. */
   #hasSealedPush = false;
   #refusedPushes = 0;
   #onInit: ((response: Response) => void) | undefined;
@@ -117,11 +118,11 @@ export class Link {
     this.#connection = connection;
     this.#options = options;
     this.#sealing = new Sealing({ mostSegments: FIRST_ANSWER_SEGMENTS, ...options.sealing });
-    this.#heartbeat = new Heartbeat(options.world, {
+    this.#heartbeat = new Heartbeat(options.machine, {
       send: () => this.#sendHeartbeat(),
       dead: (error) => this.fail(error),
     }, options.probe);
-    this.#lastByteAt = options.world.now();
+    this.#lastByteAt = options.machine.now();
     this.ended = this.#run();
   }
 
@@ -130,40 +131,40 @@ export class Link {
     return this.#failure === undefined;
   }
 
-  /** Time between heartbeats. */
+  /** The time between heartbeats. */
   get heartbeatMs(): number {
     return this.#heartbeatMs;
   }
 
-  /** When the last bytes came, Unix milliseconds. */
+  /** When the last bytes arrived, Unix milliseconds. */
   get lastByteAt(): number {
     return this.#lastByteAt;
   }
 
   /**
-   * Whether the other end closed it in answer to a heartbeat, with no call in flight. Platforms part in this way with
-   * a connection that another one has taken the place of.
+   * Whether the other end closed it in answer to a heartbeat, with no call in progress. Platforms close a
+   * connection this way after another program has taken its place.
    */
   get isHungUp(): boolean {
     return this.#isHungUp;
   }
 
-  /** Pushes in clear that came after encrypted ones and were refused. */
+  /** Number of unencrypted pushes that were rejected because they came after encrypted ones. */
   get refusedPushes(): number {
     return this.#refusedPushes;
   }
 
-  /** Calls in flight. */
+  /** Number of calls in progress. */
   get inFlight(): number {
     return this.#calls.size;
   }
 
-  /** Resolves when the other end has lately given a sign of life, or gives one now. */
+  /** Resolves when the other end has recently given a sign of life, or gives one now. */
   confirm(): Promise<void> {
     return this.#heartbeat.confirm();
   }
 
-  /** Sends a request, and resolves to its answer, whatever that says. */
+  /** Sends a request, and resolves to its answer, even if that is a rejection. */
   request(request: LinkRequest): Promise<Response> {
     if (this.#failure !== undefined) {
       return Promise.reject(
@@ -175,12 +176,12 @@ export class Link {
         ),
       );
     }
-    const answer = this.#calls.add(this.#options.world.randomId(), request);
+    const answer = this.#calls.add(this.#options.machine.id(), request);
     this.#write();
     return answer;
   }
 
-  /** Ends the connection because of an error. */
+  /** Ends the connection with an error. */
   fail(error: BrokerError): void {
     this.#failure ??= error;
     closeQuietly(this.#connection);
@@ -188,18 +189,18 @@ export class Link {
 
   /** Ends the connection. */
   close(): void {
-    this.fail(new TransportError("Cannot go on: the connection was closed", { code: "closed" }));
+    this.fail(new TransportError("Cannot continue: the connection was closed", { code: "closed" }));
   }
 
-  /** Makes the first request and takes the session key out of its answer. */
+  /** Sends the first request and takes the session key from its answer. */
   async initialize(): Promise<void> {
-    const { world, deviceId, envelopes, connectTimeoutMs, token, peer } = this.#options;
+    const { machine, deviceId, envelopes, connectTimeoutMs, token, peer } = this.#options;
     const context: CallContext = { operation: platform.openConnection, transport: "direct" };
     const { promise, resolve, reject } = Promise.withResolvers<number>();
-    this.#initId = world.randomId();
+    this.#initId = machine.id();
     this.#calls.issue(this.#initId);
     this.#onInit = (response) => {
-      // The key has to be there before the next frame is read, so not in a later turn.
+      // Set the key synchronously: it must be there before the next frame is read.
       try {
         const { key, heartbeatMs } = readInit(context, response, envelopes.messages);
         this.#sealing.useSessionKey(key);
@@ -208,17 +209,17 @@ export class Link {
         reject(error);
       }
     };
-    const cancel = world.timers.after(
+    const cancel = machine.setTimer(
       connectTimeoutMs,
       () => reject(unanswered(context, `${peer} did not answer within ${connectTimeoutMs} ms`, "timeout")),
     );
     try {
-      // Parameters encode to an object of wire members.
+      // `encode` returns an object of wire members.
       const plain = platform.openConnection.request.encode({ deviceId }) as Record<string, unknown>;
       const body = envelopes.encodeRequest({
         type: requestNumber(platform.openConnection),
         id: this.#initId,
-        time: world.now(),
+        time: machine.now(),
         payload: { name: "InitConnectReq", bytes: envelopes.messages.encode("InitConnectReq", plain) },
         token,
       });
@@ -239,10 +240,10 @@ export class Link {
   }
 
   async #run(): Promise<BrokerError> {
-    const { peer, handlers, world } = this.#options;
+    const { peer, handlers, machine } = this.#options;
     const read = await readFrames(this.#connection, {
       onLife: () => {
-        this.#lastByteAt = world.now();
+        this.#lastByteAt = machine.now();
         this.#awaitsBeat = false;
         this.#heartbeat.received();
         handlers.onLife?.();
@@ -262,37 +263,40 @@ export class Link {
   #take(frame: Frame): void {
     if (frame.type === "heartbeat") return; // a sign of life, with or without a body
     const { serial } = frame.header;
-    // Before it is opened: each segment under RSA takes a private key's work, and only the first answer is under it.
+    // Check this before decryption: RSA decryption is expensive, and only the first answer uses RSA.
     if (frame.type === "response" && serial === 0 && this.#onInit === undefined) {
       return this.#fault(
-        new ProtocolError("Cannot take an answer under RSA: only the first answer of a connection is", {
-          code: "rsa-late",
-        }),
+        new ProtocolError(
+          "Cannot accept an answer under RSA: only the first answer of a connection uses RSA",
+          {
+            code: "rsa-late",
+          },
+        ),
       );
     }
     if (frame.type === "push" && serial === 0 && this.#hasSealedPush) {
       this.#refusedPushes++;
       return this.#fault(
         new ProtocolError(
-          "Cannot take a push in clear: pushes of this connection were encrypted before; look at your orders",
+          "Cannot accept an unencrypted push: earlier pushes of this connection were encrypted; check your orders",
           { code: "push-clear" },
         ),
       );
     }
     if (frame.type === "request") {
       return this.#fault(
-        new ProtocolError("Cannot take a request: only the platform answers requests", { code: "request" }),
+        new ProtocolError("Cannot accept a request: only the platform answers requests", { code: "request" }),
       );
     }
     const { body } = this.#sealing.open(frame);
-    // Only now is it known to be the platform's.
+    // Only a decrypted push is proven to be the platform's.
     if (frame.type === "push" && serial !== 0) this.#hasSealedPush = true;
     if (frame.type === "push") return this.#options.handlers.onPush?.(body);
     this.#answer(this.#options.envelopes.decodeResponse(body));
   }
 
   #answer(response: Response): void {
-    // Before the key is agreed upon there is one request that a refusal can be about.
+    // Before the key exchange, a rejection can only be about the first request.
     const isInit = response.id === this.#initId || response.code !== "0000";
     if (this.#onInit !== undefined && isInit) return this.#onInit(response);
     try {
@@ -303,20 +307,23 @@ export class Link {
     }
     const { renewAtSerial } = this.#options;
     if (this.#serial >= renewAtSerial && this.#calls.size === 0) {
-      this.fail(new TransportError("Cannot go on: serial numbers come to their end", { code: "renewed" }));
+      this.fail(new TransportError("Cannot continue: serial numbers are exhausted", { code: "renewed" }));
     }
   }
 
-  /** An answer to nobody: in extreme cases the platform does not know what it answers, and writes the id `"0"`. */
+  /**
+   * Handles an answer without a matching call. In rare cases the platform cannot name the request and sends
+   * the id `"0"`.
+   */
   #unasked(response: Response, cause: ProtocolError): void {
     const { id, code, text } = response;
     const about = `${code === "" ? "no code" : `code ${code}`}${
       text === "" ? "" : `, "${text.slice(0, 200)}"`
     }`;
-    // It was answered before, so it says nothing new, and is about none of the calls that wait.
+    // A repeated answer says nothing new, and is about none of the waiting calls.
     if (this.#calls.isIssued(id)) {
       return this.#fault(
-        new ProtocolError(`Cannot take an answer again: id "${id.slice(0, 40)}", ${about}`, {
+        new ProtocolError(`Cannot accept an answer again: id "${id.slice(0, 40)}", ${about}`, {
           code: "answer-repeated",
           transport: "direct",
           cause,
@@ -327,7 +334,7 @@ export class Link {
     const refusal = rejection(nobody, { text, code });
     this.#fault(
       refusal instanceof DisplacedError ? refusal : new ProtocolError(
-        `Cannot tell what an answer is about: id "${id.slice(0, 40)}", ${about}`,
+        `Cannot match an answer to any request: id "${id.slice(0, 40)}", ${about}`,
         { code: code === "" ? "answer-unasked" : code, transport: "direct", cause },
       ),
     );
@@ -357,11 +364,11 @@ export class Link {
     this.#write();
   }
 
-  /** Starts the one writer, unless it runs: frames must not be torn apart by one another. */
+  /** Starts the writer unless it is running. There is only one, so frames are never mixed. */
   #write(): void {
     if (this.#writing) return;
     this.#writing = true;
-    // In a later turn, so that calls made together are written together.
+    // Deferred, so calls that are made together are written together.
     queueMicrotask(() => void this.#writeAll());
   }
 
@@ -382,7 +389,10 @@ export class Link {
     }
   }
 
-  /** Serial numbers are given in the order of writing, and signing happens as late as possible. */
+  /**
+   * Seals the next requests. Serial numbers follow the order of writing, so signing happens as late as
+   * possible.
+   */
   #sealBatch(): Uint8Array[] {
     const frames: Uint8Array[] = [];
     while (frames.length < BATCH) {
@@ -395,14 +405,14 @@ export class Link {
   }
 
   #seal(call: LinkCall): Uint8Array | undefined {
-    const { envelopes, world } = this.#options;
+    const { envelopes, machine } = this.#options;
     const { id, type, payload, token, context } = call;
     if (this.#serial >= LAST_SERIAL) {
-      this.#calls.fail(call, undelivered(context, "serial numbers have come to their end", "serial"));
+      this.#calls.fail(call, undelivered(context, "serial numbers are exhausted", "serial"));
       return undefined;
     }
     try {
-      const request = { type, id, time: world.now(), token, ...payload !== undefined && { payload } };
+      const request = { type, id, time: machine.now(), token, ...payload !== undefined && { payload } };
       const body = envelopes.encodeRequest(request);
       return this.#sealing.seal({ type: "request", serial: ++this.#serial, body });
     } catch (cause) {

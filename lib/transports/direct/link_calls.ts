@@ -1,25 +1,26 @@
 /**
- * The calls of one connection: those that wait to be written, those that wait for their answer, and those that were
- * given up and may be answered all the same.
+ * Tracks the calls of one connection: calls waiting to be sent, calls waiting for their answer, and calls
+ * that were given up but may still be answered. Each call has its limits: a timeout and a signal.
  *
  * @module
  */
 import { type BrokerError, DisplacedError } from "../../errors.ts";
+import type { Machine } from "../../time.ts";
 import type { Payload, Response } from "../../wire/envelope.ts";
-import { Outstanding } from "../../wire/outstanding.ts";
+import { wireError } from "../../wire/faults.ts";
 import { type CallContext, unanswered, undelivered } from "../outcome.ts";
-import type { CallLimits, Ending } from "./limits.ts";
+import type { CallOptions } from "../transport.ts";
 
-/** What is to be sent. */
+/** A request to send. */
 export interface LinkRequest {
-  /** Number of the request. */
+  /** Type number of the request. */
   readonly type: number;
   readonly payload?: Payload;
   /** Session token. A secret. */
   readonly token: string;
   readonly context: CallContext;
   readonly limits: CallLimits;
-  /** Told of an answer that came after the call was given up. */
+  /** Called with an answer that arrived after the call was given up. */
   readonly onLate: (requestId: string, response: Response) => void;
 }
 
@@ -32,30 +33,30 @@ export interface LinkCall extends LinkRequest {
   sent: boolean;
 }
 
-/** Calls that were given up are remembered so that a late answer finds them; the oldest are forgotten first. */
+/** Number of given-up calls to remember, so that a late answer is matched. The oldest are forgotten first. */
 const MOST_GIVEN_UP = 4096;
-/** Ids are remembered beyond their calls, so that an answer that comes again is known as such. */
+/** Number of ids to remember after their calls, so that a repeated answer is recognized. */
 const MOST_ISSUED = 65_536;
 
-/** Keeps the calls of one connection. */
+/** Tracks the calls of one connection. */
 export class LinkCalls {
-  /** Calls that nothing was written of, in the order in which they came. */
+  /** Calls of which nothing was written yet, in order. */
   readonly #unsent: LinkCall[] = [];
   readonly #outstanding = new Outstanding<LinkCall>();
   readonly #givenUp = new Map<string, LinkCall>();
   readonly #issued = new Set<string>();
 
-  /** Calls that wait for an answer, written or not. */
+  /** Number of calls waiting for an answer, written or not. */
   get size(): number {
     return this.#outstanding.size;
   }
 
-  /** Whether calls wait to be written. */
+  /** Whether calls are waiting to be written. */
   get hasUnsent(): boolean {
     return this.#unsent.length > 0;
   }
 
-  /** Takes a call; it ends by its answer, its limits or the end of the connection. */
+  /** Adds a call. It ends with its answer, its limits or the connection. */
   add(id: string, request: LinkRequest): Promise<Response> {
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const call: LinkCall = { ...request, id, resolve, reject, sent: false };
@@ -66,33 +67,33 @@ export class LinkCalls {
     return promise;
   }
 
-  /** Notes an id as one of this connection's own. */
+  /** Records an id as used by this connection. */
   issue(id: string): void {
     this.#issued.add(id);
     if (this.#issued.size > MOST_ISSUED) this.#issued.delete(this.#issued.keys().next().value!);
   }
 
-  /** Whether this connection has given the id to a request, whatever became of that. */
+  /** Returns whether this connection has used the id for a request, whatever its outcome. */
   isIssued(id: string): boolean {
     return this.#issued.has(id);
   }
 
-  /** Hands out the next call that is to be written and still wanted; from here on it counts as sent. */
+  /** Returns the next call to write that is still wanted. From here on it counts as sent. */
   takeUnsent(): LinkCall | undefined {
     const call = this.#unsent.shift();
     if (call !== undefined) call.sent = true;
     return call;
   }
 
-  /** Nothing of this call was written after all. */
+  /** Ends a call of which nothing was written after all. */
   fail(call: LinkCall, error: unknown): void {
     if (this.#outstanding.forget(call.id)) call.reject(error);
   }
 
   /**
-   * Finds the call that an answer belongs to.
+   * Passes an answer to its call.
    *
-   * @throws {ProtocolError} With code `answer-unasked` when nobody asked.
+   * @throws {ProtocolError} With code `answer-unasked` if no call matches.
    */
   answer(response: Response): void {
     const late = this.#givenUp.get(response.id);
@@ -104,8 +105,9 @@ export class LinkCalls {
   }
 
   /**
-   * The call that waits when there is exactly one and it was sent: what an answer to nobody can only be about. Should
-   * its own answer come all the same, that is a late one, and the order id in it is not lost.
+   * Removes and returns the waiting call if there is exactly one and it was sent. An answer without an id can
+   * only be about that call. If the call's own answer still arrives, it counts as late, so an order id in it
+   * is not lost.
    */
   takeOnly(): LinkCall | undefined {
     const only = this.#outstanding.only;
@@ -115,7 +117,7 @@ export class LinkCalls {
     return only;
   }
 
-  /** The connection has ended: every call learns what that means for it. */
+  /** Ends every call, because the connection has ended. */
   end(error: BrokerError): void {
     this.#unsent.length = 0;
     this.#givenUp.clear();
@@ -133,8 +135,8 @@ export class LinkCalls {
       ending === "timeout"
         ? unanswered(call.context, `no answer within ${call.limits.timeoutMs} ms`, "timeout")
         : call.context.operation.effect === "write"
-        ? unanswered(call.context, "it was given up after it was sent", "aborted", call.limits.reason)
-        // A read that its caller gave up is the caller's own business.
+        ? unanswered(call.context, "it was aborted after it was sent", "aborted", call.limits.reason)
+        // An aborted read fails with the caller's reason.
         : call.limits.reason,
     );
   }
@@ -145,7 +147,7 @@ export class LinkCalls {
   }
 }
 
-/** What the end of a connection means for one call. */
+/** Returns the error of a call whose connection has ended. */
 function lost({ context, sent }: LinkCall, error: BrokerError): unknown {
   const isWrite = context.operation.effect === "write";
   if (error instanceof DisplacedError && !(isWrite && sent)) return error;
@@ -153,4 +155,130 @@ function lost({ context, sent }: LinkCall, error: BrokerError): unknown {
   return sent
     ? unanswered(context, reason, "connection-lost", error)
     : undelivered(context, reason, "not-connected", error);
+}
+
+/** Calls that were sent and have no answer yet. */
+export class Outstanding<Call> {
+  readonly #calls = new Map<string, Call>();
+
+  /** Number of calls. */
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  /** The waiting call if there is exactly one. An answer with the id `"0"` can only be about it. */
+  get only(): Call | undefined {
+    return this.#calls.size === 1 ? this.#calls.values().next().value : undefined;
+  }
+
+  /**
+   * Records a call that is about to be sent.
+   *
+   * @throws {TypeError} If its id is in use, or is `"0"`, which the broker uses for answers without a request.
+   */
+  add(id: string, call: Call): void {
+    if (id === "" || id === "0" || this.#calls.has(id)) {
+      throw new TypeError(`Cannot send request "${id}": every request needs its own id`);
+    }
+    this.#calls.set(id, call);
+  }
+
+  /**
+   * Removes and returns the call that an answer belongs to.
+   *
+   * @throws {ProtocolError} With code `answer-unasked` if no such request waits.
+   */
+  take(id: string): Call {
+    const call = this.#calls.get(id);
+    if (call === undefined) {
+      throw wireError("answer-unasked", `Cannot take answer: no request "${id.slice(0, 40)}" waits for one`);
+    }
+    this.#calls.delete(id);
+    return call;
+  }
+
+  /** Removes a call that nobody waits for any more. Returns whether it was there. */
+  forget(id: string): boolean {
+    return this.#calls.delete(id);
+  }
+
+  /** Removes and returns all calls, because the connection has ended. */
+  takeAll(): Call[] {
+    const calls = [...this.#calls.values()];
+    this.#calls.clear();
+    return calls;
+  }
+}
+
+/** Why a call ended before its answer. */
+type Ending = "timeout" | "aborted";
+
+/** The limits of one call, from its start to its answer. Dispose them with the call. */
+export class CallLimits implements Disposable {
+  readonly timeoutMs: number;
+  readonly #signal: AbortSignal | undefined;
+  readonly #cancelTimer: () => void;
+  readonly #onAbort = () => this.#end("aborted");
+  #ending: Ending | undefined;
+  #listener: ((ending: Ending) => void) | undefined;
+
+  constructor(machine: Pick<Machine, "setTimer">, timeoutMs: number, { signal }: CallOptions) {
+    this.timeoutMs = timeoutMs;
+    this.#signal = signal;
+    this.#cancelTimer = machine.setTimer(timeoutMs, () => this.#end("timeout"));
+    signal?.addEventListener("abort", this.#onAbort);
+    if (signal?.aborted) this.#end("aborted");
+  }
+
+  /** Why the call ended, if it has. */
+  get ending(): Ending | undefined {
+    return this.#ending;
+  }
+
+  /** The abort reason that the caller gave. */
+  get reason(): unknown {
+    return this.#signal?.reason;
+  }
+
+  /**
+   * Registers a callback for an early end, and calls it at once if the call has ended. Replaces an earlier
+   * one.
+   */
+  onEnd(listener: (ending: Ending) => void): void {
+    if (this.#ending !== undefined) listener(this.#ending);
+    else this.#listener = listener;
+  }
+
+  /**
+   * Waits for a preparation within the limits. Nothing was sent yet, so the error of an early end says so.
+   */
+  async guard<T>(context: CallContext, preparation: Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    this.onEnd((ending) => reject(this.unsent(context, ending)));
+    preparation.then(resolve, reject);
+    try {
+      return await promise;
+    } finally {
+      this.#listener = undefined;
+    }
+  }
+
+  /** Returns the error of a call that ended before anything was sent. */
+  unsent(context: CallContext, ending: Ending): unknown {
+    return ending === "aborted"
+      ? this.reason
+      : undelivered(context, `no connection within ${this.timeoutMs} ms`, "timeout");
+  }
+
+  [Symbol.dispose](): void {
+    this.#cancelTimer();
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+    this.#listener = undefined;
+  }
+
+  #end(ending: Ending): void {
+    if (this.#ending !== undefined) return;
+    this.#ending = ending;
+    this.#listener?.(ending);
+  }
 }

@@ -1,20 +1,15 @@
 /**
- * What the direct way to the broker needs: an account, two keys, and patience.
+ * Defines the options of the direct transport: the account, two keys, and time limits.
  *
  * @module
  */
 import type { Country } from "../../dictionaries/country.ts";
 import { isLoopback } from "../../loopback.ts";
 import type { Padding } from "../../wire/padding.ts";
-import type { ReconnectOptions } from "../push_waits.ts";
+import type { ReconnectOptions } from "../push/reconnect.ts";
+import type { Machine } from "../../time.ts";
 
-/** Calls back later. */
-export interface Timers {
-  /** Calls back once after some milliseconds; the function that it returns takes that back. */
-  after(ms: number, callback: () => void): () => void;
-}
-
-/** When the other end is asked for a sign of life before a write. */
+/** When to ask the other end for a sign of life before a write. */
 export interface ProbeOptions {
   /** Silence after which a link is no longer trusted with a write. @default {5_000} */
   idleMs?: number;
@@ -24,11 +19,11 @@ export interface ProbeOptions {
 
 /** Options of {@linkcode direct}. */
 export interface DirectOptions {
-  /** Address of the platform, `https://…`; plain HTTP is taken on a loopback address alone. */
+  /** Address of the platform, `https://…`; plain HTTP is accepted only on a loopback address. */
   url: string;
-  /** Address of the trade server, `host:port`; what the platform says by default. */
+  /** Address of the trade server, `host:port`; by default the one that the platform returns. */
   tradeServer?: string;
-  /** Address of the market server, `host:port`; what the platform says by default. */
+  /** Address of the market server, `host:port`; by default the one that the platform returns. */
   quoteServer?: string;
   /** Country of the login phone. */
   country: Extract<Country, "CHN" | "HKG">;
@@ -42,94 +37,62 @@ export interface DirectOptions {
   privateKey: string;
   /** The platform's public key, PEM or Base64; test and production have different ones. */
   platformKey: string;
-  /** Trade password, plain; with it the trade login is made with each connection and kept. A secret. */
+  /** Trade password, plain. If set, each connection makes the trade login and keeps it. A secret. */
   tradePassword?: string;
-  /** How parameters of the platform travel. A query ends up in the logs of proxies. @default {"form"} */
+  /**
+   * How requests to the platform carry their parameters. A query appears in the logs of proxies. @default
+   * {"form"}
+   */
   parameters?: "form" | "query";
-  /** Further certificates to trust, PEM. Checks are always on. */
+  /** Additional certificates to trust, PEM. Certificates are always checked. */
   caCerts?: string[];
   /**
-   * Whether the trade connection is used. Without it there are market data and exchange rates alone, and any number
-   * of programs can have them beside the one that trades.
+   * Whether to use the trade connection. Without it only market data and exchange rates are available. Any
+   * number of programs can use these at the same time as the program that trades.
    *
    * @default true
    */
   trade?: boolean;
   /**
-   * Folder of the lease that keeps a second program of this machine from the account's one trade connection;
-   * `false` for none.
+   * Folder of the lease that keeps a second program of this machine from using the account's only trade
+   * connection; `false` for no lease.
    *
    * @default the folder "hsgate" in XDG_STATE_HOME, or in ~/.local/state
    */
   leaseFolder?: string | false;
-  /** What a second program is told about this one. @default {"hsgate"} */
+  /** Name of this program in the message that a second program gets. @default {"hsgate"} */
   program?: string;
-  /** How long a call waits for its answer unless it says otherwise. @default {10_000} */
+  /** How long a call waits for its answer, unless the call sets its own limit. @default {10_000} */
   timeoutMs?: number;
   /** Longest wait for a connection, and again for its first answer. @default {10_000} */
   connectTimeoutMs?: number;
-  /** Time between heartbeats; what the platform says by default. */
+  /** Time between heartbeats; by default the platform's value. */
   heartbeatMs?: number;
-  /** Time between two requests that keep the trade login; `false` for none. @default {60_000} */
+  /** Time between two requests that keep the trade login alive; `false` for none. @default {60_000} */
   keepLoginMs?: number | false;
-  /** When the other end is asked for a sign of life before a write; `false` for never. */
+  /** When to ask the other end for a sign of life before a write; `false` for never. */
   probe?: ProbeOptions | false;
-  /** When a lost connection is tried again. */
+  /** Options for reconnecting after a loss. */
   reconnect?: ReconnectOptions;
-  /** Take the level-2 quote permission, which another device may have. @default {false} */
+  /** Claim the level-2 quote permission, which another device may have. @default {false} */
   claimLevel2?: boolean;
-  /** How long a token is good for without a call. @default {10_800_000} */
+  /** How long a token is valid without a call. @default {10_800_000} */
   tokenMs?: number;
-  /** Take answers without a signature. @default {false} */
+  /** Accept answers without a signature. @default {false} */
   allowUnsigned?: boolean;
-  /** How bodies are filled up. @default {"pkcs7"} */
+  /** Padding of message bodies. @default {"pkcs7"} */
   padding?: Padding;
-  /** Serial number after which a quiet moment is used for a fresh connection. @default {4_026_531_840} */
+  /** Serial number after which an idle connection is replaced by a new one. @default {4_026_531_840} */
   renewAtSerial?: number;
-  /** The time, Unix milliseconds. @default {Date.now} */
-  now?: () => number;
-  /** A clock that never jumps, milliseconds. @default {performance.now} */
-  monotonic?: () => number;
-  /** Source of jitter, from 0 up to 1. @default {Math.random} */
-  random?: () => number;
-  /** Source of request ids. @default {crypto.randomUUID} */
-  randomId?: () => string;
-  /** Timers. @default {setTimeout} */
-  timers?: Timers;
+  /** Clocks, timers, random numbers and request ids in place of this machine's own; for tests and rehearsals. */
+  machine?: Partial<Machine>;
   /** Reads an environment variable, for the default of `leaseFolder`. @default {Deno.env.get} */
   env?: (name: string) => string | undefined;
 }
 
-/** Where time and chance come from. */
-export interface World {
-  now: () => number;
-  monotonic: () => number;
-  random: () => number;
-  randomId: () => string;
-  timers: Timers;
-}
-
-/** Timers of the runtime. */
-export const systemTimers: Timers = {
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
-/** The world of these options. */
-export function worldOf(options: DirectOptions): World {
-  return {
-    now: options.now ?? Date.now,
-    monotonic: options.monotonic ?? (() => performance.now()),
-    random: options.random ?? Math.random,
-    randomId: options.randomId ?? (() => crypto.randomUUID()),
-    timers: options.timers ?? systemTimers,
-  };
-}
-
 /**
- * Writes a MAC address as the vendor's client does, lower case with hyphens; any other id stays as it is.
+ * Returns a MAC address in the format of the vendor's client, lower case with hyphens. Returns any other id
+ * unchanged.
  */
 export function deviceNumber(id: string): string {
   const digits = id.replaceAll(/[:.\-\s]/g, "").toLowerCase();
@@ -139,7 +102,7 @@ export function deviceNumber(id: string): string {
 /**
  * Checks the address of the platform.
  *
- * @throws {TypeError} When passwords would travel in the open, or it is no address.
+ * @throws {TypeError} If passwords would travel unencrypted, or the text is not an address.
  */
 export function platformUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -148,7 +111,7 @@ export function platformUrl(text: string): string {
   }
   if (url.protocol === "http:" && !isLoopback(url.hostname)) {
     throw new TypeError(
-      `Cannot use "${url.origin}": passwords need https, plain HTTP is taken on loopback alone`,
+      `Cannot use "${url.origin}": passwords need https, plain HTTP is accepted only on loopback`,
     );
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;

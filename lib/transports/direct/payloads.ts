@@ -1,5 +1,5 @@
 /**
- * Between an operation of the catalogue and the messages of the socket.
+ * Converts between operations of the catalogue and messages of the socket.
  *
  * @module
  */
@@ -17,17 +17,17 @@ import { type CallContext, reading, rejection, unreadable } from "../outcome.ts"
 import type { CallOptions } from "../transport.ts";
 import { encryptForPlatform } from "./platform_session.ts";
 
-/** Number of answers that tell of a system exception. */
+/** Type number of answers that report a system exception. */
 const SYSTEM_EXCEPTION = Number(ResponseType.encode("Error"));
-/** Numbers of answers that name no operation, which any operation may be answered with. */
+/** Type numbers of generic answers, which any operation may get. */
 const GENERIC = ["Common", "CommonInt", "CommonString", "CommonBool"].map((name) =>
   Number(ResponseType.encode(name))
 );
 
 /**
- * How the socket carries an operation.
+ * Returns how the socket carries an operation.
  *
- * @throws {UnmappedError} It does not; the text says why.
+ * @throws {UnmappedError} If the socket does not carry it; the text says why.
  */
 export function mappingOf(operation: AnyOperation): SocketMapping {
   const { socket, name } = operation;
@@ -38,23 +38,23 @@ export function mappingOf(operation: AnyOperation): SocketMapping {
   );
 }
 
-/** Number of an operation's request. */
+/** Returns the type number of an operation's request. */
 export function requestNumber(operation: AnyOperation): number {
   const { requestType = operation.wire } = mappingOf(operation);
   return Number(RequestType.encode(requestType));
 }
 
-/** Number of an operation's answers. */
+/** Returns the type number of an operation's answers. */
 export function responseNumber(operation: AnyOperation): number {
   const { responseType, requestType = operation.wire } = mappingOf(operation);
   return Number(ResponseType.encode(responseType ?? requestType));
 }
 
 /**
- * Refuses an answer that carries the id of a call and the number of another operation. A refusal is taken whatever
- * its number: what it says about logins has to be heard.
+ * Rejects an answer with the id of a call but the type number of another operation. Accepts a rejection with
+ * any type number, because it may say that a login has ended.
  *
- * @throws {BrokerError} With code `unexpected-type`; of unknown outcome for a write.
+ * @throws {BrokerError} With code `unexpected-type`; for a write, an `OutcomeUnknownError`.
  */
 export function checkType(context: CallContext, { type }: Response, expected: number): void {
   if (type === expected || GENERIC.includes(type)) return;
@@ -62,14 +62,14 @@ export function checkType(context: CallContext, { type }: Response, expected: nu
 }
 
 /**
- * Parameters as the message has them. A member that the message lacks is left out when that changes nothing, and
- * refused when it would be lost without a word.
+ * Returns the parameters that the message can carry. A member that the message lacks is left out if that
+ * changes nothing; otherwise it is an error.
  *
  * @throws {UnmappedError} Names the member.
  */
 export function plainParams(operation: AnyOperation, params: unknown): Record<string, unknown> {
   const plain = encodeParams(operation, params);
-  // Checked by the client, so an object of our names.
+  // The client has validated the parameters, so they are an object with our names.
   const given = params as Readonly<Record<string, unknown>>;
   for (const [name, { wire, gap, fallback }] of Object.entries(operation.request.fields ?? {})) {
     if (gap === undefined) continue;
@@ -85,10 +85,10 @@ export function plainParams(operation: AnyOperation, params: unknown): Record<st
 }
 
 /**
- * Writes the payload of a request, passwords encrypted for the platform.
+ * Encodes the payload of a request; encrypts passwords for the platform.
  *
- * @throws {UnmappedError} A member cannot be carried.
- * @throws {ProtocolError} A value does not fit the message. Nothing was sent.
+ * @throws {UnmappedError} If the message cannot carry a member.
+ * @throws {ProtocolError} If a value does not fit the message. Nothing was sent.
  */
 export function encodePayload(
   operation: AnyOperation,
@@ -108,14 +108,14 @@ export function encodePayload(
 }
 
 /**
- * Refuses an answer that says no.
+ * Throws if an answer is a rejection.
  *
- * @throws {BrokerError} The class that fits the code.
+ * @throws {BrokerError} Of the class for its code.
  */
 export function checkCode(context: CallContext, { type, code, text, payload }: Response): void {
   const hasResult = payload !== undefined && payload.bytes.length > 0;
   if (type === SYSTEM_EXCEPTION) {
-    // Whatever its code says; a write may have been done before the exception.
+    // Ignore the code: a write may have been executed before the exception.
     const isPlain = code === "" || code === "0000";
     throw rejection(context, {
       text: text === "" ? "system exception" : text,
@@ -129,9 +129,9 @@ export function checkCode(context: CallContext, { type, code, text, payload }: R
 }
 
 /**
- * The answer in our names.
+ * Returns the answer with our names.
  *
- * @throws {BrokerError} The platform said no, or the answer does not fit.
+ * @throws {BrokerError} If the platform rejected the request, or the answer is invalid.
  */
 export function decodeAnswer(
   context: OperationContext,
@@ -145,12 +145,12 @@ export function decodeAnswer(
   const { payload } = response;
   return reading(context, () => {
     if (expected === null) return operation.response.decode({});
-    // An empty list is a payload too; nothing at all would read as "no holdings", "no orders".
+    // An empty list has a payload too. No payload at all would read as "no holdings" or "no orders".
     if (payload === undefined) throw unreadable(context, `it lacks its "${expected}"`, "no-payload");
     if (payload.name !== expected) {
       throw unreadable(context, `it holds "${payload.name}" instead of "${expected}"`, "unexpected-payload");
     }
-    // Read as it is: in a message a member that is absent stands for its default, which a plain object leaves out.
+    // Decoded from the message itself: there an absent member has its default, which a plain object lacks.
     const answer = complete(operation.response.decode(messages.reader(expected)(payload.bytes)));
     if (keepWire !== undefined) rememberWire(operation, answer, messages.decodeAll(expected, payload.bytes));
     return answer;
@@ -158,9 +158,9 @@ export function decodeAnswer(
 }
 
 /**
- * What the answer to the first request brings: the session key, and the time between heartbeats where it is usable.
+ * Reads the answer to the first request: the session key, and the time between heartbeats if it is valid.
  *
- * @throws {BrokerError} The platform refuses, or the answer does not fit.
+ * @throws {BrokerError} If the platform rejects the request, or the answer is invalid.
  */
 export function readInit(
   context: CallContext,

@@ -1,19 +1,19 @@
 /**
- * The platform over HTTP: parameters as a form or as a query, `{data, respCode}` back. No error holds a parameter:
- * they are phones, passwords and tokens.
+ * Sends HTTP requests to the platform: parameters as a form or as a query, `{data, respCode}` as the answer.
+ * No error contains a parameter, because they are phone numbers, passwords and tokens.
  *
  * @see API document 4.7
  * @module
  */
 import { InvalidParamsError } from "../../errors.ts";
 import { mayBeProxied } from "../../loopback.ts";
-import { isTracing } from "../../quiet_post.ts";
+import { isTracing } from "../net/quiet_post.ts";
 import { type CallContext, rejection, unanswered, undelivered, unreadable } from "../outcome.ts";
-import { NotConnectedError, type PostAnswer, postOnce } from "../post_once.ts";
+import { NotConnectedError, type PostAnswer, postOnce } from "../net/post_once.ts";
 import { platformUrl } from "./options.ts";
 
 /** Options of {@linkcode PlatformHttp}. */
-export interface PlatformHttpOptions {
+interface PlatformHttpOptions {
   url: string;
   parameters?: "form" | "query";
   caCerts?: string[];
@@ -29,7 +29,7 @@ export interface PostLimits {
 const FORM = "application/x-www-form-urlencoded";
 const HIDDEN = "[hidden]";
 
-/** Largest answer that is read, in bytes. */
+/** Largest answer in bytes. */
 const MOST_BYTES = 1024 * 1024;
 
 /** Sends requests to the platform. */
@@ -39,7 +39,7 @@ export class PlatformHttp implements Disposable {
   readonly #timeoutMs: number;
   readonly #client: Deno.HttpClient | undefined;
 
-  /** @throws {InvalidParamsError} When parameters in addresses would end up in the traces of the runtime. */
+  /** @throws {InvalidParamsError} If parameters in addresses would be recorded in the runtime's traces. */
   constructor({ url, parameters = "form", caCerts, timeoutMs }: PlatformHttpOptions) {
     if (parameters === "query" && isTracing()) throw tracedQuery();
     this.#base = platformUrl(url);
@@ -51,9 +51,10 @@ export class PlatformHttp implements Disposable {
   /**
    * Posts parameters and resolves to `data`.
    *
-   * @throws {RejectedError} The platform said no; its text is kept, without the parameters in it.
-   * @throws {TransportError} Not delivered, or unanswered.
-   * @throws {ProtocolError} An answer that is no envelope.
+   * @throws {RejectedError} If the platform rejected the request; its text is kept, without the parameters in
+   * it.
+   * @throws {TransportError} If the request was not delivered, or got no answer.
+   * @throws {ProtocolError} If the answer is not an envelope.
    */
   async post(
     context: CallContext,
@@ -75,7 +76,7 @@ export class PlatformHttp implements Disposable {
       if (signal?.aborted) throw signal.reason;
       if (timeout.aborted) throw unanswered(context, `no answer within ${timeoutMs} ms`, "timeout");
       const reason = hide(error instanceof Error ? error.message : String(error));
-      // The error itself stays behind, as the runtime writes the whole address into it.
+      // Do not keep the error itself, because the runtime writes the whole address into it.
       const cause = error instanceof Error ? error.cause : undefined;
       const isConnect = error instanceof NotConnectedError ||
         cause instanceof Error && cause.message.includes("client error (Connect)");
@@ -98,7 +99,7 @@ export class PlatformHttp implements Disposable {
         port: Number(port || 80),
         path: pathname + search,
         body,
-        contentType: FORM,
+        headers: { "content-type": FORM, accept: "application/json" },
         signal,
         maxBytes: MOST_BYTES,
       });
@@ -106,7 +107,7 @@ export class PlatformHttp implements Disposable {
     const response = await fetch(url, {
       method: "POST",
       ...this.#asQuery ? {} : { body, headers: { "content-type": FORM } },
-      // Followed, a redirection would hand the password to whoever it names.
+      // Following a redirect would send the password to the address in it.
       redirect: "manual",
       signal,
       ...this.#client !== undefined && { client: this.#client },
@@ -119,16 +120,19 @@ export class PlatformHttp implements Disposable {
   }
 }
 
-/** Each `fetch` leaves a span with the whole address: with the phone, the password and the token. */
+/**
+ * Returns an error, because each `fetch` records a span with the whole address: phone number, password and
+ * token.
+ */
 function tracedQuery(): InvalidParamsError {
   const expected =
-    '"form", or OTEL_DENO not set: with it every address would be in the traces, password and all';
+    '"form", or OTEL_DENO not set: otherwise the traces would contain every address with its password';
   return new InvalidParamsError("use the direct transport", [
     { path: ["parameterStyle (HSGATE_PARAMETER_STYLE)"], value: "query", expected },
   ], { code: "traced-query" });
 }
 
-/** Makes a function that takes the parameters out of a text, in whatever spelling they travel. */
+/** Returns a function that removes the parameters from a text, in each encoding that is in use. */
 function hiderOf(form: URLSearchParams): (text: string) => string {
   const secrets = [...form].flatMap(([name, value]) => {
     const encoded = new URLSearchParams({ [name]: value }).toString().slice(name.length + 1);
@@ -171,7 +175,7 @@ function openEnvelope(context: CallContext, text: string, hide: (text: string) =
   }
   const { respCode } = envelope;
   if (String(respCode) === "0000") return "data" in envelope ? envelope.data : undefined;
-  // The member with the text is not documented; these are the names that such platforms use.
+  // The member for the text is not documented; similar platforms use these names.
   const members = new Map(Object.entries(envelope));
   const told = ["respMsg", "respDesc", "message", "msg"].map((name) => members.get(name)).find((value) =>
     typeof value === "string"

@@ -1,5 +1,5 @@
 /**
- * The login at the platform: one token for both connections, made once for all who wait.
+ * Manages the platform login: one token for both connections, obtained once for all waiting callers.
  *
  * @see API document 4.7, 5
  * @module
@@ -11,11 +11,11 @@ import { platform } from "../../operations/platform.ts";
 import { Mismatch } from "../../operations/types.ts";
 import { decryptSegments, encryptSegments } from "../../wire/cipher.ts";
 import type { PrivateKey, PublicKey } from "../../wire/keys.ts";
-import { type Address, addressOf } from "../address.ts";
-import { describeMismatch } from "../json.ts";
+import { type Address, addressOf } from "../net/address.ts";
+import { describeMismatch } from "../net/json.ts";
 import { LoginRefusals } from "../login_refusals.ts";
 import { unreadable } from "../outcome.ts";
-import type { World } from "./options.ts";
+import type { Machine } from "../../time.ts";
 import type { PlatformHttp, PostLimits } from "./platform_http.ts";
 
 /** Encrypts a password for the platform: RSA, then Base64. */
@@ -27,38 +27,38 @@ export function encryptForPlatform(password: string, key: PublicKey): string {
 export interface Token {
   /** The token itself. A secret. */
   readonly text: string;
-  /** Counts the logins of this program. */
+  /** Number of this login, counted per program. */
   readonly generation: number;
 }
 
 /** Addresses of the two servers. */
-export interface Servers {
+interface Servers {
   readonly trade: Address;
   readonly quote: Address;
 }
 
 /** Options of {@linkcode PlatformSession}. */
-export interface PlatformSessionOptions {
+interface PlatformSessionOptions {
   http: PlatformHttp;
   login: Omit<Params<typeof platform.login>, "password"> & { password: string };
   privateKey: PrivateKey;
   platformKey: PublicKey;
-  /** How long a token is good for without a call. */
+  /** How long a token is valid without a call. */
   tokenMs: number;
   claimLevel2: boolean;
-  /** Addresses that count before those that the platform says. */
+  /** Addresses that replace those that the platform returns. */
   ownServers: Partial<Servers>;
-  /** Ends what the session asks for by itself. */
+  /** Cancels the session's own requests. */
   signal: AbortSignal;
-  /** A login begins. */
+  /** Called when a login starts. */
   onLogin(): void;
-  world: Pick<World, "monotonic">;
+  machine: Pick<Machine, "monotonic">;
 }
 
-/** A token this close to its end is not used any more, as the request has a way to go. */
+/** A token is no longer used this long before it expires, because the request needs time to arrive. */
 const MARGIN_MS = 30_000;
 
-/** Whether a key of ours is the wrong one. It is so the next time as well, so nothing is tried again. */
+/** Returns whether an error means that a key of ours is wrong. A retry would fail the same way. */
 export function isKeyFault(error: unknown): boolean {
   return error instanceof ProtocolError && (error.code === "token" || error.code === "platform-key");
 }
@@ -68,7 +68,10 @@ export class PlatformSession {
   readonly #options: PlatformSessionOptions;
   #token: Token | undefined;
   #generation = 0;
-  /** Last use of the token, on the clock that never jumps: a wall clock set back would keep a dead token alive. */
+  /**
+   * Last use of the token, on a clock that never jumps. With a wall clock set back, an expired token would
+   * seem valid.
+   */
   #usedAt = 0;
   #madeAt = 0;
   #pending: Promise<Token> | undefined;
@@ -77,27 +80,28 @@ export class PlatformSession {
 
   constructor(options: PlatformSessionOptions) {
     this.#options = options;
-    this.#refusals = new LoginRefusals(options.world.monotonic, "login password");
+    this.#refusals = new LoginRefusals(options.machine.monotonic, "login password");
   }
 
-  /** Why no login is tried now; nothing when there is a token, or one may be asked for. */
+  /** Why no login is allowed now; `undefined` if there is a token, or one may be requested. */
   get refusal(): BrokerError | undefined {
     return this.valid === undefined ? this.#refusals.current : undefined;
   }
 
-  /** The token, if there is one that is still good. */
+  /** The token, if there is a valid one. */
   get valid(): Token | undefined {
-    const { world, tokenMs } = this.#options;
+    const { machine, tokenMs } = this.#options;
     if (this.#refusals.isStopped || this.#token === undefined) return undefined;
-    const idle = world.monotonic() - this.#usedAt;
+    const idle = machine.monotonic() - this.#usedAt;
     return idle < tokenMs - Math.min(MARGIN_MS, tokenMs / 10) ? this.#token : undefined;
   }
 
   /**
-   * Resolves to a token, and logs in for it where that is needed, once for all who wait.
+   * Resolves to a token. Logs in if needed, once for all waiting callers.
    *
-   * @throws {LoginRefusedError} When the platform refuses, now or before: the password for good, or for a while.
-   * @throws {ProtocolError} When the token is encrypted for another key; neither is it asked again then.
+   * @throws {LoginRefusedError} If the platform rejected the login, now or before: permanently for a wrong
+   * password, otherwise for a while.
+   * @throws {ProtocolError} If the token is encrypted for another key; no further login is tried then either.
    */
   token(): Promise<Token> {
     const { valid } = this;
@@ -107,38 +111,38 @@ export class PlatformSession {
     return this.#pending ??= this.#logIn().finally(() => this.#pending = undefined);
   }
 
-  /** A call was answered with this token: its time starts again. */
+  /** Extends the validity of a token, because a call with it was answered. */
   touch({ generation }: Token): void {
-    if (generation === this.#generation) this.#usedAt = this.#options.world.monotonic();
+    if (generation === this.#generation) this.#usedAt = this.#options.machine.monotonic();
   }
 
-  /** How long ago the token was made, milliseconds. */
+  /** Time since the token was made, in milliseconds. */
   get ageMs(): number {
-    return this.#options.world.monotonic() - this.#madeAt;
+    return this.#options.machine.monotonic() - this.#madeAt;
   }
 
-  /** Whether this is the newest token, and no newer one is on its way. */
+  /** Returns whether this is the newest token, and no login is in progress. */
   isNewest({ generation }: Token): boolean {
     return generation === this.#generation && this.#pending === undefined;
   }
 
-  /** The platform does not take this token any more. */
+  /** Discards a token that the platform no longer accepts. */
   invalidate({ generation }: Token): void {
     if (this.#token?.generation === generation) this.#token = undefined;
   }
 
-  /** Nobody logs in any more: the account is somebody else's now, or the password is wrong. */
+  /** Stops all logins: another program has taken over the login, or the password is wrong. */
   stop(refusal: RejectedError): void {
     this.#refusals.stop(refusal);
     this.#token = undefined;
   }
 
-  /** A person wants to try again. */
+  /** Allows another attempt because a person asked for it. */
   allowAgain(): void {
     this.#refusals.allowAgain();
   }
 
-  /** Resolves to the servers; asked for once for each token. */
+  /** Resolves to the server addresses; queries them once per token. */
   servers(token: Token): Promise<Servers> {
     if (this.#servers?.generation !== token.generation) {
       const servers = this.#askServers(token);
@@ -148,12 +152,12 @@ export class PlatformSession {
     return this.#servers!.servers;
   }
 
-  /** The servers may have moved. */
+  /** Discards the server addresses, because they may have changed. */
   forgetServers(): void {
     this.#servers = undefined;
   }
 
-  /** Calls what the platform answers over HTTP; adds nothing to the parameters. */
+  /** Calls an operation of the platform's HTTP interface; adds nothing to the parameters. */
   async call(
     operation: AnyOperation,
     encoded: Readonly<Record<string, unknown>>,
@@ -170,13 +174,13 @@ export class PlatformSession {
   }
 
   async #logIn(): Promise<Token> {
-    const { login, platformKey, world, claimLevel2, signal, onLogin } = this.#options;
+    const { login, platformKey, machine, claimLevel2, signal, onLogin } = this.#options;
     onLogin();
     const password = encryptForPlatform(login.password, platformKey);
     let text: string;
     try {
       const encoded = platform.login.request.encode({ ...login, password });
-      // `encode` of parameters makes an object of wire members, and `call` decodes with the operation's own type.
+      // `encode` returns an object of wire members, and `call` decodes with the operation's own type.
       const answer = await this.call(platform.login, encoded as Record<string, unknown>, { signal }) as {
         token: string;
       };
@@ -188,7 +192,7 @@ export class PlatformSession {
     this.#refusals.succeeded();
     const token = { text, generation: ++this.#generation };
     this.#token = token;
-    this.#usedAt = this.#madeAt = world.monotonic();
+    this.#usedAt = this.#madeAt = machine.monotonic();
     if (claimLevel2) await this.call(platform.claimLevel2, { token: text }, { signal });
     return token;
   }

@@ -1,5 +1,5 @@
 /**
- * Calls on the sockets: sent on an open way, their answers read, and what an answer says beyond its own call.
+ * Sends calls over the sockets, reads their answers, and handles what an answer says about the logins.
  *
  * @module
  */
@@ -11,34 +11,34 @@ import type { OperationContext } from "../envelope.ts";
 import { type CallContext, undelivered } from "../outcome.ts";
 import { type CallOptions, type LateAnswer, tellBrokerTime } from "../transport.ts";
 import type { EventFeed } from "./events.ts";
-import type { CallLimits } from "./limits.ts";
-import { type Logins, needsLogin, type Way } from "./logins.ts";
+import type { CallLimits } from "./link_calls.ts";
+import { type Logins, needsLogin, type Way } from "./trade_login.ts";
 import { decodeAnswer, requestNumber } from "./payloads.ts";
 import type { PlatformSession } from "./platform_session.ts";
 
 /** Options of {@linkcode SocketCalls}. */
-export interface SocketCallsOptions {
+interface SocketCallsOptions {
   messages: Messages;
   feed: EventFeed;
   /** Unix milliseconds. */
   now: () => number;
   session: PlatformSession;
   logins: Logins;
-  /** The account was logged in elsewhere. */
+  /** Called when the account was logged in elsewhere. */
   onDisplaced(error: DisplacedError): void;
 }
 
-/** An operation that is to be sent. */
-export interface SocketCall {
+/** An operation to send. */
+interface SocketCall {
   readonly operation: AnyOperation;
-  /** Its parameters in our names. */
+  /** Its parameters with our names. */
   readonly params: unknown;
   readonly payload: Payload | undefined;
 }
 
 const transport = "direct";
 
-/** Makes the calls of both sockets. */
+/** Sends the calls of both sockets. */
 export class SocketCalls {
   readonly #options: SocketCallsOptions;
 
@@ -46,7 +46,7 @@ export class SocketCalls {
     this.#options = options;
   }
 
-  /** Sends an operation, and resolves to the answer in our names. */
+  /** Sends an operation, and resolves to the answer with our names. */
   async send(
     way: Way,
     { operation, params, payload }: SocketCall,
@@ -85,7 +85,7 @@ export class SocketCalls {
     );
   }
 
-  /** Runs the reading of an answer, and draws the conclusions that concern more than this one call. */
+  /** Runs the decoding of an answer, and updates the logins if the answer says that one has ended. */
   noting<T>(context: CallContext, way: Way, read: () => T): T {
     try {
       const answer = read();
@@ -97,7 +97,7 @@ export class SocketCalls {
       if (error instanceof DisplacedError) this.#options.onDisplaced(error);
       else if (error instanceof LoginExpiredError) this.#options.logins.expired(error, context, way);
       else if (error instanceof RejectedError && error.code === "1004") {
-        // The other end does not know this connection: it takes a new one, and this call was not done.
+        // The other end does not know this connection. Use a new connection; this call was not executed.
         const lost = undelivered(context, error.message, "1004", error);
         if (lost instanceof BrokerError) way.link.fail(lost);
         throw lost;

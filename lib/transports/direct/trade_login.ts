@@ -1,41 +1,45 @@
 /**
- * The trade login on the socket: made with each connection and each token, kept alive, made again when it is gone.
+ * Manages the logins that calls need. The trade login is made for each connection and token, kept alive, and
+ * renewed after it has expired. If the platform login or the trade login is missing, one renewal serves all
+ * waiting calls.
  *
  * @module
  */
-import { type BrokerError, LoginExpiredError, RejectedError } from "../../errors.ts";
+import { type BrokerError, DisplacedError, LoginExpiredError, RejectedError } from "../../errors.ts";
 import { account } from "../../operations/account.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
+import type { Machine } from "../../time.ts";
 import { LoginRefusals, NoSuccessError } from "../login_refusals.ts";
+import type { CallContext } from "../outcome.ts";
+import type { LoginKeeper } from "../transport.ts";
 import type { TradeLoginState } from "./events.ts";
 import type { Link } from "./link.ts";
-import type { World } from "./options.ts";
-import type { Token } from "./platform_session.ts";
+import type { PlatformSession, Token } from "./platform_session.ts";
 
 /** Options of {@linkcode TradeLogin}. */
-export interface TradeLoginOptions {
+interface TradeLoginOptions {
   /** Trade password, plain. */
   password: string | undefined;
-  /** Time between two requests that keep it; `false` for none. */
+  /** Time between two requests that keep the login alive; `false` for none. */
   keepMs: number | false;
-  world: Pick<World, "timers" | "monotonic">;
+  machine: Pick<Machine, "setTimer" | "monotonic">;
   /** Sends one operation on a connection. */
   send(link: Link, token: Token, operation: AnyOperation, params: unknown): Promise<unknown>;
-  /** Resolves to a token that is good. */
+  /** Resolves to a valid token. */
   token(): Promise<Token>;
-  /** Its state has changed. */
+  /** Called when the state has changed. */
   onChange(): void;
 }
 
-/** One login that was made. */
-export interface MadeLogin {
+/** A successful login. */
+interface MadeLogin {
   readonly link: Link;
   readonly generation: number;
-  /** Whether a trade operation has worked under it. */
+  /** Whether a trade operation has succeeded with it. */
   worked: boolean;
 }
 
-/** Keeps the trade login. */
+/** Manages the trade login. */
 export class TradeLogin implements Disposable {
   readonly #options: TradeLoginOptions;
   #password: string | undefined;
@@ -50,10 +54,10 @@ export class TradeLogin implements Disposable {
   constructor(options: TradeLoginOptions) {
     this.#options = options;
     this.#password = options.password;
-    this.#refusals = new LoginRefusals(options.world.monotonic, "trade password");
+    this.#refusals = new LoginRefusals(options.machine.monotonic, "trade password");
   }
 
-  /** Whether it is made by itself. */
+  /** Whether logins are made automatically. */
   get isWanted(): boolean {
     return this.#password !== undefined;
   }
@@ -62,46 +66,47 @@ export class TradeLogin implements Disposable {
     return this.#state;
   }
 
-  /** The login that is there, if any. */
+  /** The current login, if any. */
   get made(): MadeLogin | undefined {
     return this.#made;
   }
 
-  /** Counts the logins that were made by themselves. */
+  /** Number of automatic logins that succeeded. */
   get count(): number {
     return this.#count;
   }
 
-  /** Counts the logins that were sent by themselves, whatever became of them. */
+  /** Number of automatic logins that were sent, whatever their outcome. */
   get tries(): number {
     return this.#tries;
   }
 
-  /** The refusal that keeps a login from being sent by itself now. */
+  /** The rejection that currently prevents an automatic login. */
   get refusal(): BrokerError | undefined {
     return this.#refusals.current;
   }
 
-  /** Tells whether nothing has to be done before a trade operation. */
+  /** Returns whether a trade operation needs no further login. */
   isMade(link: Link, token: Token): boolean {
     return this.#made?.link === link && this.#made.generation === token.generation;
   }
 
-  /** Whether this is the password that it logs in with. */
+  /** Returns whether this is the password for automatic logins. */
   knows(password: string): boolean {
     return this.#password === password;
   }
 
   /**
-   * Logs in where that is wanted and not done, once for all who wait.
+   * Logs in if that is wanted and not done yet, once for all waiting calls.
    *
-   * @throws {LoginRefusedError} The broker refused, now or before: the password for good, or the login for a while.
+   * @throws {LoginRefusedError} If the broker rejected the login, now or before: permanently for a wrong
+   * password, otherwise for a while.
    */
   async ensure(link: Link, token: Token): Promise<void> {
     if (this.#password === undefined || this.isMade(link, token)) return;
     const refusal = this.#refusals.current;
     if (refusal !== undefined) throw refusal;
-    // A login under way on a connection that is gone by now helps nobody.
+    // A login in progress on a closed connection is useless.
     if (this.#pending?.link !== link) {
       const made = this.#logIn(link, token, this.#password);
       const pending = this.#pending = { link, made };
@@ -112,7 +117,7 @@ export class TradeLogin implements Disposable {
     await this.#pending.made;
   }
 
-  /** Somebody logged in by hand: this password is used from now on. */
+  /** Records a manual login: its password is used from now on. */
   remember(password: string, link: Link, token: Token): void {
     this.#password = password;
     this.#refusals.allowAgain();
@@ -121,13 +126,13 @@ export class TradeLogin implements Disposable {
     this.#options.onChange();
   }
 
-  /** Somebody logged out: nothing is made by itself any more. */
+  /** Records a manual logout: no login is made automatically any more. */
   forget(): void {
     this.#password = undefined;
     this.#end("none");
   }
 
-  /** The broker says that it is gone; tells whether it had ever worked. */
+  /** Records that the broker reported the login as expired. Returns whether it had ever worked. */
   expire(made: MadeLogin | undefined): boolean {
     if (made !== undefined && made === this.#made) this.#end("gone");
     return made?.worked ?? false;
@@ -171,12 +176,12 @@ export class TradeLogin implements Disposable {
     this.#options.onChange();
   }
 
-  /** Asks now and then, so that the login does not run out while nobody trades. */
+  /** Sends a request at intervals, so the login does not expire while nobody trades. */
   #keep(link: Link): void {
-    const { keepMs, world } = this.#options;
+    const { keepMs, machine } = this.#options;
     this.#cancelKeeping();
     if (keepMs === false) return;
-    this.#cancelKeeping = world.timers.after(keepMs, () => void this.#ask(link));
+    this.#cancelKeeping = machine.setTimer(keepMs, () => void this.#ask(link));
   }
 
   async #ask(link: Link): Promise<void> {
@@ -188,9 +193,96 @@ export class TradeLogin implements Disposable {
       const answer = await send(link, await token(), account.keepLogin, {}) as { success: boolean };
       if (!answer.success) this.expire(made);
     } catch {
-      // A login that is gone is made again below; of all else, whoever calls next learns from the call itself.
+      // An expired login is renewed below. Any other error will reach the next caller through its own call.
     }
     if (link.isOpen) await token().then((now) => this.ensure(link, now)).catch(() => {});
     if (this.#made?.link === link) this.#keep(link);
+  }
+}
+
+/** The connection and logins with which a call is sent. */
+export interface Way {
+  readonly link: Link;
+  readonly token: Token;
+  /** The trade login with which it is sent, if any. */
+  readonly made: MadeLogin | undefined;
+}
+
+/** Options of {@linkcode Logins}. */
+interface LoginsOptions {
+  session: PlatformSession;
+  tradeLogin: TradeLogin;
+  /** Called when there is a newer token. */
+  onRenewed(): void;
+}
+
+/** If a token younger than this is rejected with "not logged in", the token is not the cause. */
+const YOUNG_MS = 60_000;
+
+/** Returns whether a call needs the trade login. A call that the catalogue does not know may need it. */
+export function needsLogin({ operation }: CallContext): boolean {
+  return !("needs" in operation) || operation.needs === "trade-login";
+}
+
+/**
+ * The logins as the client uses them: made with the calls that need them, renewed when a call reports one as
+ * expired.
+ */
+export class Logins implements LoginKeeper {
+  readonly canLogIn = true;
+  readonly #options: LoginsOptions;
+  #generation = 0;
+  #renewing: Promise<void> | undefined;
+
+  constructor(options: LoginsOptions) {
+    this.#options = options;
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Does nothing: each call ensures its own logins before it sends anything. */
+  ensure(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async renew(generation: number, error: LoginExpiredError): Promise<void> {
+    if (generation !== this.#generation) return;
+    this.#renewing ??= this.#renew(error).finally(() => this.#renewing = undefined);
+    await this.#renewing;
+  }
+
+  /**
+   * Handles a takeover by a login of this program, which also replaces our older token. The call is then sent
+   * again.
+   */
+  whoDisplaced(error: unknown, token: Token): unknown {
+    if (!(error instanceof DisplacedError) || this.#options.session.isNewest(token)) return error;
+    const { text, code, operation, transport } = error;
+    return new LoginExpiredError(
+      `Cannot complete ${operation}: a newer login of this program has replaced the one that it was sent with`,
+      text,
+      { code, operation, transport },
+    );
+  }
+
+  /** Marks the login that has expired. For codes of the trade login, tries the trade login first. */
+  expired({ code }: LoginExpiredError, context: CallContext, { token, made }: Way): void {
+    const { session, tradeLogin } = this.#options;
+    const isTrade = code === "112" || code === "20033" || code === "1012" && needsLogin(context);
+    if (!isTrade) return session.invalidate(token);
+    if (made !== undefined) {
+      if (!tradeLogin.expire(made)) session.invalidate(token);
+    } else if (code === "1012" && session.ageMs > YOUNG_MS) session.invalidate(token);
+  }
+
+  async #renew(error: LoginExpiredError): Promise<void> {
+    const { session, tradeLogin, onRenewed } = this.#options;
+    // The rejection has already marked the expired login. If none is marked, a retry cannot help.
+    if (session.valid !== undefined && !tradeLogin.isWanted) throw error;
+    await session.token();
+    onRenewed();
+    this.#generation++;
   }
 }

@@ -1,0 +1,186 @@
+/**
+ * Manages the folder of an export. Only one export uses it at a time, and each day in it is either complete
+ * or absent.
+ *
+ * A day is written into `.<day>.partial`, synced to the disk, and renamed. If it replaces a folder, that
+ * folder is first renamed to `.<name>.previous`. A folder that is to be removed is first renamed to
+ * `.<name>.dropped`. The next export cleans up after a crash: it restores a previous folder if its place is
+ * empty, and removes all other leftovers. A reading that contradicts a day has its own folder,
+ * `<day>.disputed-1` and so on. The names do not depend on the run, so a repeated run leaves the same
+ * folders.
+ *
+ * @module
+ */
+import { exists, openLock, PRIVATE_FOLDER, syncFolder } from "../../private_files.ts";
+import { DayBookError } from "../types.ts";
+
+const LEFT_OVER = /^\.(\d{4}-\d{2}-\d{2}(?:\.disputed-\d+)?)\.(partial|previous|dropped)$/;
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const LOCK = ".day-book.lock";
+
+/** An open folder of day books. Dispose it to unlock the folder for other exports. */
+export class ExportFolder implements Disposable {
+  readonly #lock: Deno.FsFile;
+
+  private constructor(readonly out: string, lock: Deno.FsFile) {
+    this.#lock = lock;
+  }
+
+  /**
+   * Creates the folder if needed, locks it, and cleans up after a killed run.
+   *
+   * @throws {DayBookError} If another export has locked it, or if a file or folder of the export is a
+   * symbolic link: the export would then write or read elsewhere.
+   */
+  static open(out: string): ExportFolder {
+    makeFolder(out);
+    rejectLinks(out);
+    const lock = openLock(`${out}/${LOCK}`);
+    // The system releases the lock when the process ends, for whatever reason.
+    if (!lock.tryLockSync(true)) {
+      lock.close();
+      throw new DayBookError(
+        `Cannot export into "${out}": another export is writing there; wait for it to end`,
+        {
+          code: "locked",
+        },
+      );
+    }
+    const exportFolder = new ExportFolder(out, lock);
+    try {
+      exportFolder.#recover();
+    } catch (error) {
+      exportFolder[Symbol.dispose]();
+      throw error;
+    }
+    return exportFolder;
+  }
+
+  /** Returns the path of a file or folder in it. */
+  path(name: string): string {
+    return `${this.out}/${name}`;
+  }
+
+  /** Returns the exported days, oldest first. */
+  days(): string[] {
+    return this.#names().filter((name) => DAY.test(name)).sort();
+  }
+
+  /** Returns the names of the readings that contradict a day, oldest first. */
+  beside(day: string): string[] {
+    const start = `${day}.disputed-`;
+    const numbers = this.#names().filter((name) => name.startsWith(start)).map((name) =>
+      Number(name.slice(start.length))
+    );
+    return numbers.filter(Number.isInteger).sort((a, b) => a - b).map((number) => start + number);
+  }
+
+  /** Returns the name for another reading that contradicts a day. */
+  nextBeside(day: string): string {
+    const last = this.beside(day).at(-1)?.split("-").at(-1) ?? "0";
+    return `${day}.disputed-${Number(last) + 1}`;
+  }
+
+  /** Creates the empty folder into which a day is written. Returns its path. */
+  begin(day: string): string {
+    this.discard(day);
+    Deno.mkdirSync(this.#hidden(day, "partial"), { mode: PRIVATE_FOLDER });
+    return this.#hidden(day, "partial");
+  }
+
+  /** Removes the partly written folder of a day. */
+  discard(day: string): void {
+    removeIfThere(this.#hidden(day, "partial"));
+  }
+
+  /** Moves a written day to its final name; calls `onStage` between the steps. */
+  publish(
+    day: string,
+    name: string,
+    onStage: (stage: "set-aside" | "in-place" | "tidied") => void,
+  ): void {
+    const [partial, previous, place] = [
+      this.#hidden(day, "partial"),
+      this.#hidden(name, "previous"),
+      this.path(name),
+    ];
+    syncFolder(partial);
+    if (exists(place)) {
+      Deno.renameSync(place, previous);
+      onStage("set-aside");
+    }
+    Deno.renameSync(partial, place);
+    syncFolder(this.out);
+    onStage("in-place");
+    removeIfThere(previous);
+    onStage("tidied");
+  }
+
+  /** Removes a folder; after a crash it is either complete or gone. */
+  drop(name: string): void {
+    const dropped = this.#hidden(name, "dropped");
+    Deno.renameSync(this.path(name), dropped);
+    syncFolder(this.out);
+    removeIfThere(dropped);
+  }
+
+  /** Unlocks the folder. */
+  [Symbol.dispose](): void {
+    // Unlock explicitly: a child process that is just starting inherits the open file for a moment.
+    this.#lock.unlockSync();
+    this.#lock.close();
+  }
+
+  #hidden(name: string, kind: "partial" | "previous" | "dropped"): string {
+    return `${this.out}/.${name}.${kind}`;
+  }
+
+  #names(): string[] {
+    return [...Deno.readDirSync(this.out)].map(({ name }) => name);
+  }
+
+  #recover(): void {
+    for (const name of this.#names()) {
+      const [, place, kind] = LEFT_OVER.exec(name) ?? [];
+      if (place === undefined) continue;
+      if (kind === "previous" && !exists(this.path(place))) {
+        Deno.renameSync(this.#hidden(place, "previous"), this.path(place));
+      } else removeIfThere(`${this.out}/${name}`);
+    }
+  }
+}
+
+/** Names of all files and folders that an export reads or writes in its folder. */
+const OURS = /^\.?(\d{4}-\d{2}-\d{2}|day-book\.lock|account\.json)/;
+
+/** Throws if a file or folder of the export is a symbolic link. */
+function rejectLinks(out: string): void {
+  for (const { name, isSymlink } of Deno.readDirSync(out)) {
+    if (!isSymlink || !OURS.test(name)) continue;
+    throw new DayBookError(
+      `Cannot export into "${out}": "${name}" is a symbolic link, and an export writes only into its own folder; ` +
+        "remove the link, or move its target here",
+      { code: "link" },
+    );
+  }
+}
+
+/** Creates a folder and its parents, and syncs their names to the disk. */
+function makeFolder(path: string): void {
+  const isNew = !exists(path);
+  Deno.mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
+  for (let above = path; isNew && above !== "." && above !== "/";) {
+    above = above.replace(/\/*[^/]*\/*$/, "") || (above.startsWith("/") ? "/" : ".");
+    try {
+      syncFolder(above);
+    } catch (error) {
+      // A program with permission for only this folder cannot open its parent.
+      if (error instanceof Deno.errors.NotCapable || error instanceof Deno.errors.PermissionDenied) return;
+      throw error;
+    }
+  }
+}
+
+function removeIfThere(path: string): void {
+  if (exists(path)) Deno.removeSync(path, { recursive: true });
+}

@@ -1,0 +1,220 @@
+/**
+ * Reads what an earlier export kept of a day: the day itself, or a reading that contradicts it.
+ *
+ * @module
+ */
+import { parse } from "@std/csv";
+import { plainCells } from "../../csv_text.ts";
+import { exists } from "../../private_files.ts";
+import { readRegularTextSync } from "../../regular_files.ts";
+import { listsOf } from "../reading/lists.ts";
+import type { ListReading } from "../checks/losses.ts";
+import { KEPT_DIFFERENCES, readRows } from "../rows/files.ts";
+import { fileRecord, type Settings, type Summary } from "./summary.ts";
+import {
+  DayBookError,
+  type DayBookFormat,
+  type DayBookList,
+  type DayBookMarket,
+  type Difference,
+  type Origin,
+} from "../types.ts";
+import { otherStem } from "./write_day.ts";
+
+const FOREIGN = "not-a-day-book";
+
+/** A kept reading of a day. */
+export interface KeptDay {
+  /** Name of its folder, such as `2025-08-15`. */
+  name: string;
+  summary: Summary;
+  /** Its `summary.json`, byte for byte. */
+  text: string;
+  /** Files whose digest differs from the one in the summary. */
+  damaged: string[];
+  /** Whether it has every file that the current options ask for. */
+  hasWanted: boolean;
+  /** Whether it has exactly the files that the current options ask for. */
+  isSame: boolean;
+  /** The first differences. */
+  differences: Difference[];
+  /** Returns its lists, read from undamaged files. */
+  readings(): ListReading[];
+  /** @throws {DayBookError} If writing the day with the current options would lose files or markets. */
+  throwIfNarrower(): void;
+}
+
+/**
+ * Reads the folder of a day and compares its files with the digests in its summary. Resolves to `undefined`
+ * if the folder does not exist.
+ *
+ * @throws {DayBookError} If the folder is not a day book.
+ */
+export async function keptDay(path: string, settings: Settings): Promise<KeptDay | undefined> {
+  if (!exists(path)) return undefined;
+  const { summary, text } = readSummary(path);
+  const had = summary.settings;
+  const damaged: string[] = [];
+  for (const [name, { bytes, sha256 }] of Object.entries(summary.files)) {
+    const found = exists(`${path}/${name}`) ? await fileRecord(`${path}/${name}`) : undefined;
+    if (found?.bytes !== bytes || found.sha256 !== sha256) damaged.push(name);
+  }
+  const hasWanted = holds(had, settings);
+  return {
+    name: path.slice(path.lastIndexOf("/") + 1),
+    summary,
+    text,
+    damaged,
+    hasWanted,
+    isSame: hasWanted && holds(settings, had),
+    differences: damaged.includes("differences.csv") ? [] : readDifferences(path, summary),
+    readings: () => readingsOf(path, summary, damaged),
+    throwIfNarrower() {
+      const { markets, formats, wire } = had;
+      const accounts = had.accounts.filter((each) => each === "securities" || hasRows(summary, "futures"));
+      if (holds(settings, { ...had, accounts })) return;
+      const covered = [
+        ...accounts.includes("securities") ? markets : [],
+        ...accounts.includes("futures") ? ["futures"] : [],
+      ];
+      throw new DayBookError(
+        `Cannot export ${summary.day} again: "${path}" contains ${covered.join(", ")} as ${
+          [...formats, ...wire ? ["wire"] : []].join(", ")
+        }, which these options do not cover; export all of it, or choose another folder`,
+        { code: "settings-differ", day: summary.day },
+      );
+    },
+  };
+}
+
+/** Returns whether any list of a market has rows. */
+export function hasRows({ markets }: Summary, market: DayBookMarket): boolean {
+  return Object.values(markets[market]?.lists ?? {}).some(({ rows }) => rows > 0);
+}
+
+/** Returns whether a day with the settings `all` has every file that the settings `some` ask for. */
+function holds(all: Settings, some: Settings): boolean {
+  const covers = (of: (settings: Settings) => readonly string[]) =>
+    of(some).every((each) => of(all).includes(each));
+  return covers(({ markets }) => markets) && covers(({ formats }) => formats) &&
+    covers(({ accounts }) => accounts) && (all.wire || !some.wire);
+}
+
+function readingsOf(path: string, summary: Summary, damaged: readonly string[]): ListReading[] {
+  const { day, markets, settings } = summary;
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const forms: readonly DayBookFormat[] = ["jsonl", "csv"];
+  const reading = (market: DayBookMarket, list: DayBookList, origin: Origin, stem: string): ListReading[] => {
+    // Summaries of older exports lack `cleared`.
+    const { cleared, status } = markets[market] ?? {};
+    const isCleared = cleared ?? status === "final";
+    const form = forms.find((each) =>
+      settings.formats.includes(each) && !damaged.includes(`${stem}.${each}`)
+    );
+    if (form === undefined) return [];
+    const start = `${market}/${day}/${list}/`;
+    return [{
+      name,
+      market,
+      list,
+      origin,
+      isCleared,
+      *rows() {
+        for (const row of readRows(`${path}/${stem}.${form}`, form)) {
+          if (String(row.rowKey).startsWith(start)) yield row;
+        }
+      },
+    }];
+  };
+  // The keys of this record are market names.
+  return (Object.keys(markets) as DayBookMarket[]).flatMap((market) =>
+    listsOf(market).flatMap(({ list }) => {
+      const { lists = {}, otherLists = {} } = markets[market] ?? {};
+      const [chosen, other] = [lists[list], otherLists[list]];
+      return [
+        ...chosen === undefined ? [] : reading(market, list, chosen.origin, list),
+        ...other === undefined ? [] : reading(market, list, other.origin, otherStem(list, other.origin)),
+      ];
+    })
+  );
+}
+
+/** Returns whether a kept day has all requested files, undamaged. */
+export function isWhole({ damaged, hasWanted }: KeptDay): boolean {
+  return damaged.length === 0 && hasWanted;
+}
+
+/**
+ * Reads the summary of a day.
+ *
+ * @throws {DayBookError} If the folder is not a day book.
+ */
+function readSummary(path: string): { summary: Summary; text: string } {
+  const text = readText(path);
+  return { summary: parseSummary(path, text), text };
+}
+
+/** Returns the summary of a day, or `undefined` if the folder is not a day book. */
+export function summaryIn(path: string): Summary | undefined {
+  try {
+    return readSummary(path).summary;
+  } catch (error) {
+    if (error instanceof DayBookError && error.code === FOREIGN) return undefined;
+    throw error;
+  }
+}
+
+function readText(path: string): string {
+  try {
+    return readRegularTextSync(`${path}/summary.json`);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
+      throw foreign(path);
+    }
+    throw error;
+  }
+}
+
+/** A summary of version 1, which has a flag for futures. */
+type OlderSummary = Omit<Summary, "version" | "settings" | "standing" | "contradicts" | "unknownMembers"> & {
+  version: 1;
+  settings: Pick<Settings, "markets" | "formats"> & { futures: boolean };
+};
+
+function parseSummary(path: string, text: string): Summary {
+  try {
+    // An export wrote this; the version number shows that it is not some other file with this name.
+    const summary = JSON.parse(text) as Summary | OlderSummary;
+    if (summary.settings === undefined || summary.files === undefined) throw foreign(path);
+    if (summary.version === 2) return summary;
+    if (summary.version === 1) {
+      const { settings: { markets, formats, futures }, ...rest } = summary;
+      const accounts = ["securities" as const, ...futures ? ["futures" as const] : []];
+      const later = { standing: "day" as const, contradicts: [], unknownMembers: {} };
+      return { ...rest, ...later, version: 2, settings: { markets, accounts, formats, wire: false } };
+    }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw foreign(path);
+}
+
+function foreign(path: string): DayBookError {
+  return new DayBookError(
+    `Cannot export into "${path}": the folder exists but is not a day book, because its summary.json is missing or ` +
+      "damaged; move it away, restore it, or choose another folder",
+    { code: FOREIGN },
+  );
+}
+
+function readDifferences(path: string, { day, differences }: Summary): Difference[] {
+  if (differences === 0 || !exists(`${path}/differences.csv`)) return [];
+  const rows = parse(readRegularTextSync(`${path}/differences.csv`), { skipFirstRow: true });
+  return rows.slice(0, KEPT_DIFFERENCES).map((row) => ({
+    // The columns are the members of a difference; an empty cell is an absent member.
+    ...Object.fromEntries(
+      Object.entries(plainCells(row)).filter(([, cell]) => cell !== ""),
+    ) as unknown as Difference,
+    day,
+  }));
+}

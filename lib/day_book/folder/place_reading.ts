@@ -1,0 +1,287 @@
+/**
+ * Compares a new reading of a day with the earlier readings, decides which one is the day, and moves the new
+ * one into place.
+ *
+ * | The new reading | What happens |
+ * |---|---|
+ * | contains everything that was read before | it becomes the day; disputed readings that it also covers are removed |
+ * | lacks rows or amounts of the day | the day stays, the reading becomes a disputed one, and every loss is listed |
+ * | is only provisional, and the day is final | the day stays; the reading becomes a disputed one if it has more rows |
+ * | equals the original bytes of a damaged day | it becomes the day |
+ *
+ * @module
+ */
+import type { BrokerClock } from "../../client/broker_clock.ts";
+import type { Evidence } from "../checks/evidence.ts";
+import { checksBetween, judgeDay } from "../checks/judge_day.ts";
+import { isWhole, type KeptDay } from "./kept_day.ts";
+import { type ListReading, lostFromAll } from "../checks/losses.ts";
+import { type MarketDay, mayTrade } from "../market_days.ts";
+import type { Part } from "../reading/part.ts";
+import type { DayReading } from "../reading/read_day.ts";
+import type { DifferenceFile } from "../rows/files.ts";
+import type { ExportFolder } from "./export_folder.ts";
+import { isCleared, isDone, type Settings, type Summary } from "./summary.ts";
+import type { DayAction, DayBookMarket, DayStage, Difference } from "../types.ts";
+import { type Draft, draftDay, placed, type Standing, writeSummary, type WrittenDay } from "./write_day.ts";
+
+/** A new reading, and the kept ones. */
+interface PlaceOptions extends DayReading {
+  exportFolder: ExportFolder;
+  /** Folder with the files of the parts. */
+  folder: string;
+  day: string;
+  markets: readonly MarketDay[];
+  settings: Settings;
+  /** Knows the broker's time. */
+  clock: BrokerClock;
+  /** Why the account may not be the one that the folder belongs to; if set, no day becomes final. */
+  doubt: string | undefined;
+  contradictions: DifferenceFile;
+  before: KeptDay | undefined;
+  /** Readings that contradict the day. */
+  beside: readonly KeptDay[];
+  evidence: Evidence;
+  onStage: (stage: DayStage) => void;
+}
+
+/** What the export did with a day. */
+export interface Placed {
+  /** Summary of the day as it is now in its folder. */
+  summary: Summary;
+  /** The first differences. */
+  differences: readonly Difference[];
+  count: number;
+  action: DayAction;
+}
+
+/** Moves a reading into place. Resolves to `undefined` if there is nothing to keep. */
+export async function placeReading(options: PlaceOptions): Promise<Placed | undefined> {
+  const { exportFolder, day, markets, parts, before, beside, contradictions } = options;
+  const isEmpty = parts.every(({ tally }) => tally.rows === 0);
+  if (before === undefined && beside.length === 0 && isEmpty && !markets.some(mayTrade)) {
+    contradictions.close();
+    exportFolder.discard(day);
+    return undefined;
+  }
+  try {
+    return await place(options);
+  } finally {
+    contradictions.close();
+  }
+}
+
+async function place(options: PlaceOptions): Promise<Placed> {
+  const {
+    exportFolder,
+    folder,
+    day,
+    markets,
+    parts,
+    others,
+    before,
+    beside,
+    contradictions,
+    evidence,
+    onStage,
+  } = options;
+  const between = markets.flatMap((market) => checksBetween(market, parts)); // must run before the parts are joined
+  const hasFills = (market: DayBookMarket) =>
+    parts.some((part) => part.market === market && part.spec.list === "fills" && part.tally.rows > 0);
+  const tied = between.filter(({ record: { check, result, market } }) =>
+    check === "journal" && result === "passed" && hasFills(market)
+  );
+  const cleared = markets.filter((each) =>
+    isCleared(each, parts.filter((part) => part.market === each.market))
+  );
+  const reading: NewReading = {
+    parts,
+    others,
+    tied: new Set(tied.map(({ record }) => record.market)),
+    cleared: new Set(cleared.map(({ market }) => market)),
+  };
+  const dayParts = { ...options, between, confirmEmpty: evidence.confirmEmpty };
+  const coversDay = before === undefined || coversKept(reading, before, contradictions);
+  // Judge the reading by itself; a disputed reading only keeps the day from being final.
+  const alone = await judgeDay(dayParts);
+  const isBetter = before !== undefined && isWhole(before) && before.isSame && isDone(before.summary) &&
+    alone.status !== "final";
+  const addsNothing = isBetter && coversDay && isCoveredBy(before, reading, contradictions);
+  // If the day or the new reading covers a disputed reading, that reading is no longer needed.
+  const covered = beside.filter((each) =>
+    (before !== undefined && hasAllOf(before, each)) ||
+    (coversKept(reading, each, contradictions) && each.damaged.length === 0)
+  );
+  const rivals = beside.filter((each) => !covered.includes(each)).map(({ name }) => name);
+
+  contradictions.finish();
+  const draft = await draftDay(dayParts, await judgeDay(dayParts), folder);
+
+  const put = (standing: Standing, name: string, old: KeptDay | undefined): WrittenDay => {
+    const written = placed(draft, standing);
+    if (old !== undefined && isWhole(old) && old.text === written.summaryText) exportFolder.discard(day);
+    else {
+      writeSummary(folder, written);
+      onStage("sealed");
+      exportFolder.publish(day, name, onStage);
+    }
+    return written;
+  };
+  const asDay: Standing = { standing: "day", contradicts: rivals };
+  const text = placed(draft, asDay).summaryText;
+  const isRestored = before !== undefined && before.damaged.length > 0 && before.text === text;
+  if (before === undefined || isRestored || (isWholeOrWider(before) && coversDay && !isBetter)) {
+    const written = put(asDay, day, before);
+    for (const { name } of covered) exportFolder.drop(name);
+    const action = isRestored
+      ? "restored"
+      : rivals.length > 0
+      ? "disputed"
+      : before === undefined
+      ? "written"
+      : before.text === text
+      ? "unchanged"
+      : "replaced";
+    return result(written, action, before === undefined ? [] : damageOf(before, exportFolder, isRestored));
+  }
+  if (addsNothing) {
+    exportFolder.discard(day);
+    for (const { name } of covered) exportFolder.drop(name);
+    const { differencesFound: differences, differences: count } = draft;
+    const action = rivals.length > 0 ? "disputed" : "kept-final";
+    return { summary: seenNow(before.summary, draft), differences, count, action };
+  }
+  const [replaced, ...needless] = covered;
+  const name = replaced?.name ?? exportFolder.nextBeside(day);
+  const written = put({ standing: "disputed", contradicts: [day, ...rivals] }, name, replaced);
+  for (const each of needless) exportFolder.drop(each.name);
+  const summary = { ...seenNow(before.summary, draft), differences: draft.differences };
+  return result({ ...written, summary }, "disputed", damageOf(before, exportFolder, false));
+}
+
+/** Returns the summary of a day that stays, with the results of the new reading. */
+function seenNow(kept: Summary, { checks, incomplete }: Draft): Summary {
+  return { ...kept, checks, incomplete: [...new Set([...kept.incomplete, ...incomplete])] };
+}
+
+/** Returns whether the files are undamaged; files that the current options ask for may be missing. */
+const isWholeOrWider = ({ damaged }: KeptDay) => damaged.length === 0;
+
+function result(
+  { summary, differences }: Pick<WrittenDay, "summary" | "differences">,
+  action: DayAction,
+  damage: readonly Difference[],
+): Placed {
+  const count = summary.differences + damage.length;
+  return { summary, differences: [...damage, ...differences], count, action };
+}
+
+function damageOf(
+  { name, damaged, summary }: KeptDay,
+  exportFolder: ExportFolder,
+  isRestored: boolean,
+): Difference[] {
+  const { day, files } = summary;
+  return damaged.map((file) => {
+    const path = `${exportFolder.path(name)}/${file}`;
+    const what = `"${path}" was changed after the export wrote it`;
+    const todo = isRestored
+      ? "the broker sent the same data again, and the file is restored"
+      : `restore it from a backup, or move "${exportFolder.path(name)}" away and export the day again`;
+    const expected = `sha256 ${files[file]?.sha256}`;
+    return { day, check: "files" as const, expected, actual: "other bytes", message: `${what}: ${todo}` };
+  });
+}
+
+/** A new reading. */
+interface NewReading {
+  parts: readonly Part[];
+  /** The lists that were not chosen. */
+  others: readonly Part[];
+  /** Markets whose journal ties to the fills. */
+  tied: ReadonlySet<DayBookMarket>;
+  /** Markets whose day the broker has cleared. */
+  cleared: ReadonlySet<DayBookMarket>;
+}
+
+const NEW = "the new reading";
+
+/**
+ * Adds a difference for everything that a kept reading has and the new one lacks. Returns whether there is
+ * none.
+ */
+function coversKept(
+  { parts, others, tied }: NewReading,
+  kept: KeptDay,
+  differences: DifferenceFile,
+): boolean {
+  const before = differences.count;
+  const { day } = kept.summary;
+  const now = [...parts, ...others].map((part) => part.reading(NEW, false)); // only the kept rows may change
+  for (const reading of kept.readings()) {
+    const { market, list } = reading;
+    const same = now.filter(isSameList(reading));
+    if (same.length === 0) {
+      const [first] = reading.rows();
+      if (first === undefined) continue;
+      const rows = kept.summary.markets[market]?.lists[list]?.rows ?? 0;
+      const message = `${kept.name} has ${rows} rows, but the new reading did not read the list`;
+      differences.add({
+        day,
+        market,
+        list,
+        check: "rows",
+        expected: `${rows} rows`,
+        actual: "not read",
+        message,
+      });
+      continue;
+    }
+    const options = { isOneReading: false, isTied: tied.has(market) };
+    for (const loss of lostFromAll(reading, same, options)) {
+      differences.add({ day, market, list, check: "rows", ...loss });
+    }
+  }
+  return differences.count === before;
+}
+
+/**
+ * Adds a difference for everything that the new reading has and a kept one lacks. Returns whether there is
+ * none.
+ */
+function isCoveredBy(
+  kept: KeptDay,
+  { parts, others, cleared }: NewReading,
+  differences: DifferenceFile,
+): boolean {
+  const before = differences.count;
+  const readings = kept.readings();
+  for (const part of [...parts, ...others]) {
+    const { day, market, spec: { list } } = part;
+    const now = part.reading(NEW, cleared.has(market));
+    const same = readings.filter(isSameList(now));
+    const nothing = { ...now, name: kept.name, rows: () => [] };
+    const all = same.length === 0 ? [nothing] : same;
+    for (const loss of lostFromAll(now, all, { isOneReading: false, isTied: true })) {
+      differences.add({ day, market, list, check: "rows", ...loss });
+    }
+  }
+  return differences.count === before;
+}
+
+/** Returns whether a day has everything that a disputed reading of it has. */
+function hasAllOf(day: KeptDay, beside: KeptDay): boolean {
+  const now = day.readings();
+  const options = { isOneReading: false, isTied: false };
+  return [day, beside].every(({ damaged }) => damaged.length === 0) &&
+    beside.readings().every((reading) => {
+      const same = now.filter(isSameList(reading));
+      const lost = same.length === 0 ? reading.rows() : lostFromAll(reading, same, options);
+      for (const _ of lost) return false;
+      return true;
+    });
+}
+
+function isSameList({ market, list }: ListReading): (other: ListReading) => boolean {
+  return (other) => other.market === market && other.list === list;
+}

@@ -1,0 +1,216 @@
+/**
+ * Writes and reads the files of a day: rows as CSV (RFC 4180) and as JSON Lines, in blocks, and the
+ * differences that an export finds.
+ *
+ * @module
+ */
+import { parse } from "@std/csv";
+import { csvCell, type CsvOptions, csvRecord, plainText } from "../../csv_text.ts";
+import { PRIVATE_FILE } from "../../private_files.ts";
+import { openRegularSync } from "../../regular_files.ts";
+import type { AnyRow, Column, RowContext } from "./columns.ts";
+import type { DayBookFormat, DayBookMarket, Difference } from "../types.ts";
+
+const BLOCK_BYTES = 64 * 1024;
+/** A UTF-16 unit takes at most three bytes in UTF-8. */
+const BYTES_PER_CHAR = 3;
+const encoder = new TextEncoder();
+/**
+ * Text that is the same in CSV and in JSON: printable ASCII without comma, quote and backslash, and without a
+ * first or last character that {@linkcode csvCell} has to check.
+ */
+const PLAIN = /^(?:[!#-&(-*.-<>?A-[\]-~]|[!#-&(-*.-<>?A-[\]-~][ !#-+\--[\]-~]*[!#-+\--[\]-~])?$/;
+
+/** One row in both formats. */
+interface EncodedRow {
+  csv: string;
+  /** Without the absent members. */
+  jsonl: string;
+}
+
+/**
+ * Returns a function that encodes rows of some columns. It reads and tests each value once for both formats.
+ */
+export function rowEncoder(
+  columns: readonly Column[],
+  options?: CsvOptions,
+): (row: AnyRow, context: RowContext) => EncodedRow {
+  const members = columns.map(({ name }, index) => `${index === 0 ? "{" : ","}${JSON.stringify(name)}:`);
+  const starts = members.map((member) => `${member}"`);
+  const reads = columns.map(({ read }) => read);
+  return (row, context) => {
+    let csv = "";
+    let jsonl = "";
+    for (let index = 0; index < reads.length; index++) {
+      if (index > 0) csv += ",";
+      const value = reads[index]!(row, context);
+      if (value === undefined) continue;
+      if (typeof value === "string" && PLAIN.test(value)) {
+        csv += value;
+        jsonl += starts[index] + value + '"';
+      } else {
+        csv += csvCell(value, options);
+        jsonl += members[index] + JSON.stringify(value);
+      }
+    }
+    return { csv: `${csv}\r\n`, jsonl: `${jsonl}}\n` };
+  };
+}
+
+/**
+ * A text file that is written in blocks. Its content is not safely on the disk before {@linkcode
+ * TextFile.seal}.
+ */
+export class TextFile {
+  readonly #file: Deno.FsFile;
+  readonly #block = new Uint8Array(BLOCK_BYTES);
+  #used = 0;
+  #closed = false;
+
+  /** Creates the file; throws if it exists. */
+  constructor(path: string, options: Deno.OpenOptions = { write: true, createNew: true }) {
+    this.#file = Deno.openSync(path, { mode: PRIVATE_FILE, ...options });
+  }
+
+  /** Opens an existing file to append to it. */
+  static continue(path: string): TextFile {
+    return new TextFile(path, { append: true });
+  }
+
+  /** Appends text. */
+  write(text: string): void {
+    const most = text.length * BYTES_PER_CHAR;
+    if (this.#used + most > BLOCK_BYTES) this.#flush();
+    if (most > BLOCK_BYTES) this.#writeAll(encoder.encode(text));
+    else this.#used += encoder.encodeInto(text, this.#block.subarray(this.#used)).written;
+  }
+
+  /** Appends the content of another file, starting at a byte. */
+  append(path: string, from: number): void {
+    this.#flush();
+    using source = openRegularSync(path);
+    source.seekSync(from, Deno.SeekMode.Start);
+    for (let count; (count = source.readSync(this.#block)) !== null;) {
+      this.#writeAll(this.#block.subarray(0, count));
+    }
+  }
+
+  /** Writes the buffered text and closes the file, without waiting for the disk. */
+  finish(): void {
+    this.#flush();
+    this.close();
+  }
+
+  /** Writes the buffered text, syncs it to the disk, and closes the file. */
+  seal(): void {
+    this.#flush();
+    this.#file.syncSync();
+    this.close();
+  }
+
+  /** Closes the file; buffered text that was not finished or sealed may be lost. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#file.close();
+  }
+
+  #flush(): void {
+    this.#writeAll(this.#block.subarray(0, this.#used));
+    this.#used = 0;
+  }
+
+  #writeAll(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length;) at += this.#file.writeSync(bytes.subarray(at));
+  }
+}
+
+/** Yields the rows of a file that an export wrote. Every value is text; empty ones are left out. */
+export function* readRows(path: string, form: DayBookFormat): Generator<AnyRow> {
+  if (form === "jsonl") {
+    for (const line of records(path, "\n", false)) yield JSON.parse(line) as AnyRow; // a row that an export wrote
+    return;
+  }
+  let names: string[] | undefined;
+  for (const record of records(path, "\r\n", true)) {
+    const [cells = []] = parse(record);
+    if (names === undefined) names = cells;
+    else yield rowOf(names, cells);
+  }
+}
+
+function rowOf(names: readonly string[], cells: readonly string[]): AnyRow {
+  const row: Record<string, string> = {};
+  for (const [index, name] of names.entries()) if (cells[index]) row[name] = plainText(cells[index]);
+  return row;
+}
+
+/** Splits a file at its line ends, except within quotes. */
+function* records(path: string, end: string, quotes: boolean): Generator<string> {
+  using file = openRegularSync(path);
+  const block = new Uint8Array(BLOCK_BYTES);
+  const decoder = new TextDecoder();
+  let [rest, open] = ["", ""];
+  for (let count; (count = file.readSync(block)) !== null;) {
+    const lines = (rest + decoder.decode(block.subarray(0, count), { stream: true })).split(end);
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      open += line;
+      if (quotes && open.split('"').length % 2 === 0) open += end; // a quote is still open
+      else {
+        yield open;
+        open = "";
+      }
+    }
+  }
+}
+
+/** Columns of `differences.csv`. */
+export const differenceColumns = [
+  "check",
+  "market",
+  "list",
+  "rowKey",
+  "expected",
+  "actual",
+  "message",
+] as const satisfies readonly (keyof Difference)[];
+
+/** How many differences stay in memory besides the file. */
+export const KEPT_DIFFERENCES = 1000;
+
+/** Writes differences into their own file, which is created with the first one. */
+export class DifferenceFile {
+  /** The first {@linkcode KEPT_DIFFERENCES} differences. */
+  readonly first: Difference[] = [];
+  count = 0;
+  readonly byMarket = new Map<DayBookMarket, number>();
+  #file: TextFile | undefined;
+
+  constructor(readonly path: string) {}
+
+  /** Counts and writes one difference. */
+  add(difference: Difference): void {
+    const { market } = difference;
+    this.count++;
+    if (market !== undefined) this.byMarket.set(market, (this.byMarket.get(market) ?? 0) + 1);
+    if (this.first.length < KEPT_DIFFERENCES) this.first.push(difference);
+    this.#file ??= new TextFile(this.path);
+    this.#file.write(differenceRecord(difference));
+  }
+
+  /** Writes the buffered text and closes the file. */
+  finish(): void {
+    this.#file?.finish();
+  }
+
+  /** Closes the file; buffered text may be lost. */
+  close(): void {
+    this.#file?.close();
+  }
+}
+
+/** Returns a difference as a line of `differences.csv`. */
+export function differenceRecord(difference: Difference): string {
+  return csvRecord(differenceColumns.map((name) => difference[name]));
+}

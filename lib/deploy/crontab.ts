@@ -1,0 +1,209 @@
+/**
+ * Writes crontab lines that work in every cron and every time zone of the machine.
+ *
+ * @module
+ */
+import type { CompiledRecipe } from "../recipes/compiled.ts";
+import { range, sorted } from "./cron_fields.ts";
+import {
+  catchesUp,
+  checkDeployValues,
+  decidedInside,
+  type Deployment,
+  type DeployOptions,
+  fetchLine,
+  fetchNote,
+  folderOf,
+  missedInWords,
+  recipeFirings,
+  runWords,
+  secretsLeft,
+  secretVariables,
+  trustLeft,
+} from "./deployment.ts";
+import { type Firing, inWholeMinutes } from "./firings.ts";
+import { runsOf, spell, twoDigits } from "./numbers.ts";
+import { shellLine } from "../shell_words.ts";
+
+/** Debian's cron cuts a command at 998 characters. */
+const LONGEST = 998;
+/** Every time zone differs from UTC by a multiple of 15 minutes. */
+const QUARTERS = [0, 15, 30, 45];
+/** With more date patterns than this, the line starts the recipe every day instead. */
+const MOST_DATES = 12;
+
+const head = `# Recipes of hsgate, started by cron.
+#
+# Debian's cron does not support CRON_TZ and uses the time zone of the machine; cronie supports it. These lines need
+# neither: cron fires at the minutes below in every hour, and the "case" uses "date" to check the time at the exchange
+# (package tzdata). This works in every time zone of the machine and across every clock change.
+#
+# A line starts the recipe at every time that could be right: also on holidays, and on full days at the time of
+# half-days. The recipe checks its slots: if there is no new one, or another process has run it, it exits with 0. A slot
+# has only one key, so "hsgate schedule", timers and these lines may run together.
+#
+# The output goes to a log file. Cron sends only failures by mail.`;
+
+/** Returns a user's crontab; `crontab FILE` would replace the existing one. */
+export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptions): Deployment {
+  checkDeployValues(recipes, options);
+  const log = `${folderOf(options.store)}/hsgate.log`;
+  const rows: Deployment["rows"] = [];
+  const blocks = recipes.map((recipe) => {
+    const lines = linesOf(recipe, { ...options, log });
+    const times = recipeFirings(recipe, options.now).map((firing) => describe(inWholeMinutes(firing)));
+    rows.push({ recipe: recipe.name, lines: times, inside: decidedInside(recipe) });
+    return [
+      `# ${recipe.name}: ${times.join("; ")}`,
+      `# The recipe checks: ${decidedInside(recipe)}. Missed slots: ${missedInWords(recipe)}.`,
+      ...secretVariables(recipe).length > 0
+        ? [
+          `# Its secrets, as NAME=value in ${environmentFile(options)}: ${
+            secretVariables(recipe).join(", ")
+          }`,
+        ]
+        : [],
+      ...recipe.class === "write"
+        ? ["# It trades. Its store must be durable: it is how a second start detects the first."]
+        : [],
+      ...lines,
+    ].join("\n");
+  });
+  const variables = [
+    "SHELL=/bin/sh",
+    "NO_COLOR=1",
+    "DENO_NO_UPDATE_CHECK=1",
+    ...options.denoDir === undefined ? [] : [`DENO_DIR=${options.denoDir}`],
+  ];
+  const warning = options.doubt === undefined
+    ? []
+    : [`# WARNING: ${options.store} may not last: ${options.doubt}.`];
+  const text = [[head, ...warning].join("\n"), variables.join("\n"), ...blocks].join("\n\n");
+  return {
+    files: [{ name: "hsgate.crontab", text: `${text}\n` }],
+    rows,
+    next: [
+      `${fetchLine(options, options.denoDir)}${fetchNote}`,
+      ...trustLeft(recipes, options),
+      "(crontab -l; cat hsgate.crontab) | crontab -   # once; first remove earlier hsgate lines",
+      options.config === undefined
+        ? `settings: cron does not use your environment; write them into ${options.dir}/hsgate.yaml, then deploy again`
+        : `settings: cron does not use your environment; settings and the files of secrets are in ${options.config}`,
+      ...secretsLeft(recipes, `${environmentFile(options)} (mode 600)`),
+      `rotate ${log} regularly`,
+    ],
+  };
+}
+
+/** Returns the file with the environment variables of recipes, because cron passes none on. */
+const environmentFile = ({ dir }: DeployOptions): string => `${dir}/hsgate.env`;
+
+function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string }): string[] {
+  const { dir, log, now, denoFlags } = options;
+  const more = secretVariables(recipe).length > 0 ? [`--env-file=${environmentFile(options)}`] : [];
+  const words = runWords(recipe, { ...options, denoFlags: [...denoFlags, ...more] });
+  const run = `cd ${shellLine([dir])} && ${shellLine(words)} >>${shellLine([log])} 2>&1 || ` +
+    `echo "hsgate: ${recipe.name} ended with $?, see "${shellLine([log])}`;
+  const firings = recipeFirings(recipe, now).map(inWholeMinutes);
+  const lines = [...Map.groupBy(firings, ({ zone }) => zone)].map(([zone, group]) => {
+    const { format, patterns } = gateOf(group);
+    const command = `case "$(TZ=${zone} date +${format})" in ${patterns.join("|")}) ${run};; esac`;
+    return `${minutesOf(group)} * * * * ${checked(command, recipe)}`;
+  });
+  // Cron never catches up; after a reboot, a read-only recipe checks for a missed slot.
+  if (catchesUp(recipe)) lines.push(`@reboot ${checked(`sleep 60; ${run}`, recipe)}`);
+  return lines;
+}
+
+/** Returns the command with % escaped, because cron treats a bare % as a line break. @throws {TypeError} If it is too long. */
+function checked(command: string, { name }: CompiledRecipe): string {
+  const line = command.replaceAll("%", "\\%");
+  if (line.length <= LONGEST && !/[\r\n]/.test(line)) return line;
+  throw new TypeError(
+    `Cannot write a crontab line for "${name}": it has ${line.length} characters, and cron accepts ${LONGEST}; ` +
+      "use shorter paths or fewer times",
+  );
+}
+
+/** Returns the minutes of the hour at which the time may be right, in any time zone of the machine. */
+function minutesOf(firings: readonly Firing[]): string {
+  const minutes = firings.flatMap(({ minutes }) =>
+    minutes.flatMap((minute) => QUARTERS.map((quarter) => (minute + quarter) % 60))
+  );
+  return spell(sorted(minutes), {
+    all: range(0, 59),
+    through: "-",
+    stepped: (step) => `*/${step}`,
+    of: String,
+  });
+}
+
+/** Returns the format for `date`, and the patterns of its output at which the recipe starts. */
+function gateOf(firings: readonly Firing[]): { format: string; patterns: string[] } {
+  const datesOf = ({ months, daysOfMonth }: Firing) => {
+    if (months === undefined && daysOfMonth === undefined) return ["????"];
+    const all = (months?.map(twoDigits) ?? ["??"]).flatMap((month) =>
+      (daysOfMonth?.map(twoDigits) ?? ["??"]).map((day) => month + day)
+    );
+    return all.length > MOST_DATES ? ["????"] : all;
+  };
+  const isDated = firings.some((firing) => datesOf(firing)[0] !== "????");
+  const patterns = firings.flatMap((firing) =>
+    timePatterns(firing).flatMap((time) =>
+      isDated ? datesOf(firing).map((date) => `${date}-${classOf(firing.days, 7)}-${time}`) : [
+        `${classOf(firing.days, 7)}-${time}`,
+      ]
+    )
+  );
+  return { format: isDated ? "%m%d-%u-%H%M" : "%u-%H%M", patterns: [...new Set(patterns)] };
+}
+
+/** Returns times such as `1645`. For more than two minutes, returns whole hours: an extra start does no harm. */
+function timePatterns({ hours, minutes }: Firing): string[] {
+  if (minutes.length <= 2) {
+    return minutes.flatMap((minute) => hourPatterns(hours).map((hour) => hour + twoDigits(minute)));
+  }
+  return hourPatterns(hours).map((hour) => `${hour}??`);
+}
+
+function hourPatterns(hours: readonly number[]): string[] {
+  if (hours.length === 24) return ["??"];
+  return [...Map.groupBy(hours, (hour) => Math.floor(hour / 10))].map(([tens, group]) =>
+    `${tens}${classOf(group.map((hour) => hour % 10), 10)}`
+  );
+}
+
+/** Returns a set of digits as a shell pattern. */
+function classOf(digits: readonly number[], all: number): string {
+  if (digits.length === all) return "?";
+  if (digits.length === 1) return String(digits[0]);
+  const runs = runsOf(digits).map(([first, last]) => first === last ? `${first}` : `${first}-${last}`);
+  return `[${runs.join("")}]`;
+}
+
+const dayNames = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/** Returns times for people, such as `Mon-Fri 12:45 Asia/Hong_Kong`. */
+function describe({ zone, days, daysOfMonth, months, hours, minutes, second }: Firing): string {
+  const names = days.length === 7
+    ? "daily"
+    : runsOf(days).map(([first, last]) =>
+      first === last ? dayNames[first - 1] : `${dayNames[first - 1]}-${dayNames[last - 1]}`
+    ).join(",");
+  const dates = daysOfMonth === undefined && months === undefined
+    ? ""
+    : ` (days ${daysOfMonth?.join(",") ?? "all"} of months ${months?.join(",") ?? "all"})`;
+  const seconds = second === 0 ? "" : `:${twoDigits(second)}`;
+  const time = hours.length === 1 && minutes.length === 1
+    ? `${twoDigits(hours[0]!)}:${twoDigits(minutes[0]!)}${seconds}`
+    : `${spellHours(hours)}h at minute ${spellMinutes(minutes)}`;
+  return `${names}${dates} ${time} ${zone}`;
+}
+
+const spellHours = (hours: readonly number[]) =>
+  runsOf(hours).map(([first, last]) =>
+    first === last ? twoDigits(first) : `${twoDigits(first)}-${twoDigits(last)}`
+  )
+    .join(",");
+const spellMinutes = (minutes: readonly number[]) =>
+  spell(minutes, { all: range(0, 59), through: "-", stepped: (step) => `*/${step}`, of: twoDigits });

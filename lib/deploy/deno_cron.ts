@@ -1,0 +1,108 @@
+/**
+ * Writes a program for `Deno.cron`: it ticks once a minute, and the runner runs what is due.
+ *
+ * @module
+ */
+import { shellLine } from "../shell_words.ts";
+import type { CompiledRecipe } from "../recipes/compiled.ts";
+import {
+  checkDeployValues,
+  decidedInside,
+  type Deployment,
+  type DeployOptions,
+  recipeFirings,
+  trustLeft,
+} from "./deployment.ts";
+
+/** Further options for the program. */
+export interface DenoCronOptions extends DeployOptions {
+  /** Import path of the module with `startTicking`. */
+  tickModule: string;
+  /** The only timeline that may trade; required for recipes that write. */
+  timeline?: string;
+}
+
+/**
+ * Returns the program.
+ *
+ * @throws {TypeError} If a recipe writes and no timeline is given, because each preview branch would trade.
+ */
+export function denoCron(recipes: readonly CompiledRecipe[], options: DenoCronOptions): Deployment {
+  checkDeployValues(recipes, options);
+  const writers = recipes.filter(({ class: kind }) => kind === "write").map(({ name }) => name);
+  if (writers.length > 0 && options.timeline === undefined) {
+    throw new TypeError(
+      `Cannot deploy "${
+        writers.join('", "')
+      }" to Deno.cron: it trades, and Deno.cron runs on every timeline, ` +
+        "including previews; name the one that may trade, such as --timeline production",
+    );
+  }
+  for (const recipe of recipes) recipeFirings(recipe, options.now); // throws for a schedule that one tick a minute cannot follow
+  return {
+    files: [{ name: "hsgate_cron.ts", text: programOf(recipes, options, writers) }],
+    rows: recipes.map((recipe) => ({
+      recipe: recipe.name,
+      lines: ["every minute"],
+      inside: `the time, ${decidedInside(recipe)}`,
+    })),
+    next: [
+      ...trustLeft(recipes, options),
+      shellLine(["deno", "run", "--unstable-cron", ...options.denoFlags, "hsgate_cron.ts"]),
+      ...writers.length > 0
+        ? [`set ${shellLine([`HSGATE_TIMELINE=${options.timeline}`])} only where it may trade`]
+        : [],
+    ],
+  };
+}
+
+function programOf(
+  recipes: readonly CompiledRecipe[],
+  { tickModule, timeline, dir, store, config, denoFlags, doubt, fileOf }: DenoCronOptions,
+  writers: readonly string[],
+): string {
+  const warning = doubt === undefined ? "" : `\n * WARNING: the store may not last: ${doubt}.\n *`;
+  const note = writers.length === 0 ? "" : `
+ * It trades (${
+    writers.join(", ")
+  }), so it does nothing unless HSGATE_TIMELINE is "${timeline}": Deno.cron runs on every
+ * timeline, and a preview branch would trade too.
+ *`;
+  const settings = {
+    recipes: recipes.map(fileOf),
+    store,
+    dir,
+    ...config !== undefined && { config },
+    ...writers.length > 0 && { timeline },
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `  ${name}: ${spellValue(value)},`).join(
+    "\n",
+  );
+  return `/**
+ * Runs recipes of hsgate with Deno.cron. Each minute the runner lists new slots, applies the misfire policy to late
+ * ones, and runs what is due. A slot has only one key, so a scheduler or a timer may run together with this program.
+ *${warning}${note}
+ * The store is a file and must outlive the process. hsgate rejects recipes that trade on a platform that deletes the
+ * disk with the process, such as Deno Deploy. Runs that take longer than a tick continue while the process lives.
+ *
+ * deno run --unstable-cron ${denoFlags.join(" ")} hsgate_cron.ts
+ *
+ * @module
+ */
+import { startTicking } from ${JSON.stringify(tickModule)};
+
+const ticking = startTicking({
+${lines}
+});
+
+// Ticks do not overlap, and a failed tick is not retried: the next one runs what is left.
+Deno.cron("hsgate tick", "* * * * *", async () => {
+  await ticking.tick();
+});
+`;
+}
+
+const spellValue = (value: string | readonly string[] | undefined): string =>
+  Array.isArray(value)
+    ? `[\n${value.map((each) => `    ${JSON.stringify(each)},`).join("\n")}\n  ]`
+    : JSON.stringify(value);

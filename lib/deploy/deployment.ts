@@ -1,0 +1,215 @@
+/**
+ * Contains what all kinds of deployment share: options, result, command lines and notes.
+ *
+ * @module
+ */
+import type { CompiledRecipe } from "../recipes/compiled.ts";
+import { powersOf } from "../recipes/powers.ts";
+import { type Firing, firingsOf } from "./firings.ts";
+import { shellLine } from "../shell_words.ts";
+
+/** Paths on the machine that runs the recipes; all are absolute. */
+export interface DeployOptions {
+  /** The Deno program. */
+  deno: string;
+  /** Flags of `deno run` before the program: permissions, configuration. */
+  denoFlags: readonly string[];
+  /** Path of `hsgate.ts`. */
+  program: string;
+  /** Working folder: contains the settings, and recipes write their files there. */
+  dir: string;
+  /** Path of the store. */
+  store: string;
+  /** Settings file; each command names it, so it needs no trust. Absent if there is none. */
+  config?: string;
+  /** Returns the path of a recipe's file on the target machine. */
+  fileOf(recipe: CompiledRecipe): string;
+  /** Epoch milliseconds; session times are read around it. */
+  now: number;
+  /** Folder of Deno's cache, if it is not the default one. */
+  denoDir?: string;
+  /** Why the store may not outlive the process; the files contain it as a warning. */
+  doubt?: string;
+}
+
+/** A file to write. */
+export interface DeployFile {
+  name: string;
+  text: string;
+}
+
+/** Description of one recipe of a deployment, for people. */
+export interface DeployRow {
+  recipe: string;
+  /** Its start times, in the notation of the target system. */
+  lines: string[];
+  /** What the recipe itself checks after its start. */
+  inside: string;
+}
+
+/** Result of a deployment. */
+export interface Deployment {
+  files: DeployFile[];
+  rows: DeployRow[];
+  /** Remaining manual steps, one command or sentence each. */
+  next: string[];
+}
+
+/**
+ * Rejects values that would end the line, the comment or the setting in which they are written: the rest of the value
+ * would then run as a command.
+ *
+ * @throws {TypeError} If a value is rejected; the message names it.
+ */
+export function checkDeployValues(recipes: readonly CompiledRecipe[], options: DeployOptions): void {
+  const values: [name: string, value: unknown][] = [
+    ...Object.entries(options).flatMap(([name, value]): [string, unknown][] =>
+      Array.isArray(value) ? value.map((each): [string, unknown] => [name, each]) : [[name, value]]
+    ),
+    ...recipes.flatMap((recipe): [string, unknown][] => [
+      ["name of a recipe", recipe.name],
+      ["file of a recipe", options.fileOf(recipe)],
+      ...secretVariables(recipe).map((variable): [string, unknown] => ["variable of a secret", variable]),
+    ]),
+  ];
+  for (const [name, value] of values) {
+    if (typeof value !== "string" || !/\p{Cc}|[\u2028\u2029]|\*\/|\\$/u.test(value)) continue;
+    throw new TypeError(
+      `Cannot deploy: the ${name} is ${JSON.stringify(value)}; expected a single line without "*/" and ` +
+        "without a backslash at its end",
+    );
+  }
+}
+
+/** Returns the times at which to start a recipe. @throws {TypeError} If no other system can follow its schedule. */
+export function recipeFirings(recipe: CompiledRecipe, now: number): Firing[] {
+  try {
+    return recipe.schedules.flatMap((schedule) => firingsOf(schedule, now));
+  } catch (error) {
+    if (!(error instanceof TypeError) || !error.message.startsWith("Cannot start it")) throw error;
+    throw new TypeError(error.message.replace("Cannot start it", `Cannot start "${recipe.name}"`));
+  }
+}
+
+/** Returns the command line that runs the latest slot of a recipe. */
+export function runWords(recipe: CompiledRecipe, options: DeployOptions): string[] {
+  const { store } = options;
+  // Waits for another run as long as a start is not late.
+  const wait = String(Math.max(60, Math.ceil(recipe.misfire.graceMs / 1000)));
+  return [
+    ...denoWords(options),
+    "run",
+    options.fileOf(recipe),
+    "--store",
+    store,
+    "--if-new",
+    "--wait",
+    wait,
+    ...configWords(options),
+  ];
+}
+
+/** Returns the command line that runs the scheduler for these recipes. */
+export function scheduleWords(recipes: readonly CompiledRecipe[], options: DeployOptions): string[] {
+  return [
+    ...denoWords(options),
+    "schedule",
+    ...recipes.map(options.fileOf),
+    "--store",
+    options.store,
+    ...configWords(options),
+  ];
+}
+
+const configWords = ({ config }: DeployOptions): string[] => config === undefined ? [] : ["--config", config];
+
+/** Returns the first words of each command line. */
+function denoWords({ deno, denoFlags, program }: DeployOptions): string[] {
+  return [deno, "run", ...denoFlags, program];
+}
+
+/**
+ * Returns the command that downloads the packages of the program, so that the first start needs no access to the
+ * registry.
+ *
+ * @param denoDir Folder of Deno's cache. @default the default one
+ */
+export function fetchLine({ deno, denoFlags, program }: DeployOptions, denoDir?: string): string {
+  const config = denoFlags.indexOf("--config");
+  const configured = config < 0 ? [] : denoFlags.slice(config, config + 2);
+  const words = [deno, "install", "--quiet", "--frozen", ...configured, "--entrypoint", program];
+  return shellLine(denoDir === undefined ? words : ["env", `DENO_DIR=${denoDir}`, ...words]);
+}
+
+/** Comment after that command. */
+export const fetchNote = "   # once: downloads the packages, so that no start waits for them";
+
+/** Returns what a recipe checks after its start, because no other system can. */
+export function decidedInside(recipe: CompiledRecipe): string {
+  const parts: string[] = [];
+  for (const schedule of recipe.schedules) {
+    if (schedule.form === "calendar") {
+      parts.push("holidays");
+      if (schedule.halfDays !== "skip") parts.push("half-days");
+      if (schedule.days !== "every-session") parts.push(schedule.days.replaceAll("-", " "));
+    } else if (schedule.form === "cron" && schedule.onlyIn !== undefined) parts.push("holidays");
+    else if (schedule.form === "every") {
+      if (schedule.while !== undefined) parts.push("holidays", "the session times");
+      if (schedule.jitterMs > 0) parts.push("jitter");
+    }
+  }
+  if (recipe.window !== undefined) parts.push("the window");
+  return [...new Set([...parts, "whether the slot has already run"])].join(", ");
+}
+
+/** Returns the handling of missed slots, as the text of a comment. */
+export function missedInWords({ misfire: { action, graceMs }, class: kind }: CompiledRecipe): string {
+  const grace = `${Math.round(graceMs / 60_000)} min`;
+  if (kind === "write") return `it writes, so a start more than ${grace} late does nothing`;
+  if (action === "skip") return `a start more than ${grace} late does nothing`;
+  if (action === "ask") return `a start more than ${grace} late waits for approval`;
+  return 'a late start runs the latest slot; run earlier missed slots with "hsgate backfill"';
+}
+
+/** Returns whether a late start may run a missed slot. */
+export const catchesUp = ({ class: kind, misfire: { action } }: CompiledRecipe): boolean =>
+  kind !== "write" && action !== "skip";
+
+/** Returns the environment variables that contain the secrets of a recipe. */
+export function secretVariables({ secrets = {}, secretNames = [] }: CompiledRecipe): string[] {
+  const names = new Set([...Object.keys(secrets), ...secretNames]);
+  return [...names].flatMap((name) => {
+    const origin = secrets[name];
+    if (origin === undefined) return [`HSGATE_SECRET_${name.toUpperCase().replaceAll("-", "_")}`];
+    return "env" in origin ? [origin.env] : [];
+  });
+}
+
+/** Returns the manual step for the secrets of recipes, or nothing. */
+export function secretsLeft(recipes: readonly CompiledRecipe[], file: string): string[] {
+  const names = [...new Set(recipes.flatMap(secretVariables))];
+  return names.length === 0 ? [] : [`secrets of recipes, as NAME=value in ${file}: ${names.join(", ")}`];
+}
+
+/** Returns the recipes that must be trusted before they run. */
+export const needTrust = (recipes: readonly CompiledRecipe[]): CompiledRecipe[] =>
+  recipes.filter((recipe) => powersOf(recipe).some(({ needsTrust }) => needsTrust));
+
+/**
+ * Returns the command that trusts the recipes, or nothing.
+ *
+ * @param as Words before the command, such as `sudo -u hsgate`.
+ */
+export function trustLeft(
+  recipes: readonly CompiledRecipe[],
+  options: DeployOptions,
+  as: readonly string[] = [],
+): string[] {
+  const files = needTrust(recipes).map(options.fileOf);
+  if (files.length === 0) return [];
+  const line = shellLine([...as, ...denoWords(options), "trust", ...files, "--yes"]);
+  return [`${line}   # once, and after each edit: trusts the recipes in their current form`];
+}
+
+/** Returns the folder of a file. */
+export const folderOf = (path: string): string => path.replace(/\/[^/]*$/, "") || "/";

@@ -1,0 +1,290 @@
+/**
+ * Writes Kubernetes manifests: a CronJob for each recipe, or one Deployment of the scheduler. Their volume allows only
+ * one pod at a time.
+ *
+ * @module
+ */
+import type { CompiledRecipe } from "../recipes/compiled.ts";
+import { range, sorted } from "./cron_fields.ts";
+import {
+  checkDeployValues,
+  decidedInside,
+  type Deployment,
+  type DeployOptions,
+  folderOf,
+  missedInWords,
+  needTrust,
+  recipeFirings,
+  runWords,
+  scheduleWords,
+  secretsLeft,
+} from "./deployment.ts";
+import { type Firing, inWholeMinutes } from "./firings.ts";
+import { spell } from "./numbers.ts";
+
+/** Further options for manifests. */
+export interface KubernetesOptions extends DeployOptions {
+  /** Image with Deno, the program and the recipes. */
+  image: string;
+  /** A CronJob for each recipe, or one Deployment of the scheduler. */
+  as: "jobs" | "scheduler";
+}
+
+/** The controller adds eleven characters to the name of a CronJob, and a name may have at most 63. */
+const LONGEST_NAME = 52;
+/** Extra time for the image, the volume and the wait for the account. */
+const SPARE_SEC = 300;
+
+/** Returns the manifests as one file for `kubectl apply -f`. */
+export function kubernetes(recipes: readonly CompiledRecipe[], options: KubernetesOptions): Deployment {
+  checkDeployValues(recipes, options);
+  if (!/^[\w./:@-]+$/.test(options.image)) {
+    throw new TypeError(
+      `Cannot deploy: --image is ${JSON.stringify(options.image)}; expected one such as "hsgate:latest"`,
+    );
+  }
+  const rows: Deployment["rows"] = [];
+  const parts = options.as === "scheduler"
+    ? [schedulerOf(recipes, options, rows)]
+    : recipes.flatMap((recipe) => cronJobsOf(recipe, options, rows));
+  const text = [head(options), volume, ...parts].join("---\n");
+  return {
+    files: [{ name: "hsgate.yaml", text }],
+    rows,
+    next: [
+      "write HSGATE_GATEWAY_URL=, HSGATE_TRADE_PASSWORD= and the other settings of the recipes into hsgate.env",
+      ...secretsLeft(recipes, "that file too"),
+      ...needTrust(recipes).length > 0
+        ? [
+          `trust the recipes while you build the image (see docs/deploy.md): it must contain ${
+            trustFile(options)
+          }`,
+        ]
+        : [],
+      "kubectl create secret generic hsgate-settings --from-env-file=hsgate.env",
+      "kubectl apply --dry-run=server -f hsgate.yaml && kubectl apply -f hsgate.yaml",
+    ],
+  };
+}
+
+/** Returns the path of the record of trusted recipes, which is part of the image. */
+const trustFile = ({ dir }: DeployOptions): string => `${dir.replace(/\/+$/, "")}/trust.json`;
+
+const head = ({ image, as }: KubernetesOptions) =>
+  `# Recipes of hsgate in Kubernetes.
+#
+# The image (${image}) must contain Deno, the program, its packages and the recipes, at the paths of the arguments below.
+# Settings and secrets come from the Secret "hsgate-settings"; create it from a file outside the image:
+#   kubectl create secret generic hsgate-settings --from-env-file=hsgate.env
+#
+# The store is SQLite on a volume that only one pod at a time may use (ReadWriteOncePod, Kubernetes 1.29). Never put it
+# on a network file system, an emptyDir or the container's own layer: it is how a second start detects the first.
+${
+    as === "scheduler"
+      ? `# There is one replica, and the old pod ends before the new one starts.
+`
+      : `# Each pod waits until the previous one ends. To use the scheduler instead: "hsgate deploy --to kubernetes --as scheduler".
+# Never use both: the scheduler keeps the volume, and the pods of the jobs would wait forever.
+`
+  }`;
+
+const volume = `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: hsgate-store
+  labels:
+    app.kubernetes.io/name: hsgate
+spec:
+  accessModes: [ReadWriteOncePod]
+  resources:
+    requests:
+      storage: 1Gi
+`;
+
+function cronJobsOf(
+  recipe: CompiledRecipe,
+  options: KubernetesOptions,
+  rows: Deployment["rows"],
+): string[] {
+  const times = cronTimesOf(recipeFirings(recipe, options.now));
+  rows.push({
+    recipe: recipe.name,
+    lines: times.map(({ cron, zone }) => `${cron} ${zone}`),
+    inside: decidedInside(recipe),
+  });
+  const startSec = Math.max(Math.ceil(recipe.misfire.graceMs / 1000), 60);
+  const jitterMs = Math.max(0, ...recipe.schedules.map((each) => each.form === "every" ? each.jitterMs : 0));
+  const limitSec = Math.ceil((recipe.timeoutMs + recipe.misfire.graceMs + jitterMs) / 1000) + SPARE_SEC;
+  return times.map(({ cron, zone }, index) => {
+    const name = `hsgate-${recipe.name}${times.length === 1 ? "" : `-${index + 1}`}`;
+    // The recipe's name is also a label, so it must not end with "-".
+    if (name.length > LONGEST_NAME || recipe.name.endsWith("-")) {
+      throw new TypeError(
+        `Cannot name a CronJob "${name}" with the label "${recipe.name}": Kubernetes allows ${LONGEST_NAME} ` +
+          "characters, and both must end with a letter or a digit; rename the recipe",
+      );
+    }
+    return `# ${recipe.name}: starts at every time that could be right. The recipe checks: ${
+      decidedInside(recipe)
+    }.
+# Missed slots: ${missedInWords(recipe)}.
+${
+      recipe.class === "write"
+        ? "# It trades: never run it on two different stores, such as in two clusters.\n"
+        : ""
+    }apiVersion: batch/v1
+kind: CronJob
+metadata:
+  name: ${name}
+  labels:
+    app.kubernetes.io/name: hsgate
+    hsgate/recipe: ${JSON.stringify(recipe.name)}
+spec:
+  schedule: ${JSON.stringify(cron)}
+  timeZone: ${zone === "UTC" ? "Etc/UTC" : zone}
+  concurrencyPolicy: Forbid
+  startingDeadlineSeconds: ${startSec}
+  successfulJobsHistoryLimit: 3
+  failedJobsHistoryLimit: 3
+  jobTemplate:
+    spec:
+      # Only the recipe itself decides about retries.
+      backoffLimit: 0
+      activeDeadlineSeconds: ${limitSec}
+      template:
+        metadata:
+          labels:
+            app.kubernetes.io/name: hsgate
+            hsgate/recipe: ${JSON.stringify(recipe.name)}
+        spec:
+          restartPolicy: Never
+${podSpec(runWords(recipe, options), options, 10)}`;
+  });
+}
+
+function schedulerOf(
+  recipes: readonly CompiledRecipe[],
+  options: KubernetesOptions,
+  rows: Deployment["rows"],
+): string {
+  for (const recipe of recipes) {
+    rows.push({ recipe: recipe.name, lines: ["the scheduler"], inside: "everything" });
+  }
+  return `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: hsgate-schedule
+  labels:
+    app.kubernetes.io/name: hsgate
+spec:
+  replicas: 1
+  strategy:
+    type: Recreate
+  selector:
+    matchLabels:
+      app.kubernetes.io/name: hsgate
+      app.kubernetes.io/component: scheduler
+  template:
+    metadata:
+      labels:
+        app.kubernetes.io/name: hsgate
+        app.kubernetes.io/component: scheduler
+    spec:
+${podSpec(scheduleWords(recipes, options), options, 6)}`;
+}
+
+function podSpec(words: readonly string[], options: KubernetesOptions, indent: number): string {
+  const [program = "", ...args] = [...words, "--out", folderOf(options.store), "--json"];
+  const data = folderOf(options.store);
+  const lines = `# The runner waits up to 25 s for a write in progress.
+terminationGracePeriodSeconds: 30
+automountServiceAccountToken: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  seccompProfile:
+    type: RuntimeDefault
+containers:
+  - name: hsgate
+    image: ${JSON.stringify(options.image)}
+    workingDir: ${JSON.stringify(options.dir)}
+    command: [${JSON.stringify(program)}]
+    args:
+${args.map((word) => `      - ${JSON.stringify(word)}`).join("\n")}
+    env:
+      - name: HOME
+        value: ${JSON.stringify(data)}
+      - name: HSGATE_TRUST_FILE
+        value: ${JSON.stringify(trustFile(options))}
+      - name: DENO_NO_UPDATE_CHECK
+        value: "1"
+      - name: NO_COLOR
+        value: "1"
+    envFrom:
+      - secretRef:
+          name: hsgate-settings
+    resources:
+      requests:
+        cpu: 100m
+        memory: 256Mi
+      limits:
+        memory: 512Mi
+    securityContext:
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true
+      capabilities:
+        drop: [ALL]
+    volumeMounts:
+      - name: store
+        mountPath: ${JSON.stringify(data)}
+      # Only for temporary files, not for the store.
+      - name: tmp
+        mountPath: /tmp
+volumes:
+  - name: store
+    persistentVolumeClaim:
+      claimName: hsgate-store
+  - name: tmp
+    emptyDir: {}
+`;
+  const space = " ".repeat(indent);
+  return lines.replace(/^(?=.)/gm, space);
+}
+
+/** A cron pattern and its time zone. */
+interface ZonedCron {
+  cron: string;
+  zone: string;
+}
+
+/** Returns cron patterns for these times; times with the same minutes share a pattern. */
+function cronTimesOf(firings: readonly Firing[]): ZonedCron[] {
+  const groups = Map.groupBy(
+    firings.map(inWholeMinutes),
+    ({ zone, days, months, daysOfMonth, minutes }) =>
+      JSON.stringify([zone, days, months, daysOfMonth, minutes]),
+  );
+  return [...groups.values()].map((group) => {
+    const { zone, days, months, daysOfMonth, minutes } = group[0]!; // a group has one at least
+    const hours = sorted(group.flatMap(({ hours }) => hours));
+    const weekdays = days.length === 7 ? undefined : sorted(days.map((day) => day % 7));
+    const fields = [
+      field(minutes, 0, 59),
+      field(hours, 0, 23),
+      field(daysOfMonth, 1, 31),
+      field(months, 1, 12),
+      field(weekdays, 0, 6),
+    ];
+    return { cron: fields.join(" "), zone };
+  });
+}
+
+const field = (values: readonly number[] | undefined, first: number, last: number): string =>
+  values === undefined ? "*" : spell(values, {
+    all: range(first, last),
+    through: "-",
+    stepped: (step) => `*/${step}`,
+    of: String,
+  });

@@ -1,0 +1,11 @@
+/**
+ * Writes the texts of files that start recipes from a crontab, systemd, Kubernetes or Deno.cron. Does no input or output.
+ *
+ * @module
+ */
+export { crontab } from "./crontab.ts";
+export { denoCron, type DenoCronOptions } from "./deno_cron.ts";
+export type { DeployFile, Deployment, DeployOptions, DeployRow } from "./deployment.ts";
+export { type Firing, firingsOf } from "./firings.ts";
+export { kubernetes, type KubernetesOptions } from "./kubernetes.ts";
+export { systemd, type SystemdOptions } from "./systemd.ts";

@@ -1,0 +1,249 @@
+/**
+ * Writes systemd units: a service and a timer for each recipe, and a service for the scheduler.
+ *
+ * @module
+ */
+import type { CompiledRecipe } from "../recipes/compiled.ts";
+import { range } from "./cron_fields.ts";
+import {
+  catchesUp,
+  checkDeployValues,
+  decidedInside,
+  type DeployFile,
+  type Deployment,
+  type DeployOptions,
+  fetchLine,
+  fetchNote,
+  folderOf,
+  missedInWords,
+  recipeFirings,
+  runWords,
+  scheduleWords,
+  secretsLeft,
+  trustLeft,
+} from "./deployment.ts";
+import type { Firing } from "./firings.ts";
+import { runsOf, spell, twoDigits } from "./numbers.ts";
+import { shellLine } from "../shell_words.ts";
+
+/** Further options for units. */
+export interface SystemdOptions extends DeployOptions {
+  /** Whether to write user units instead of system units. */
+  forUser: boolean;
+  /** User that runs the system services. */
+  runAs: string;
+}
+
+/** Longer than the 25 s that the runner waits for a write in progress. */
+const STOP_SEC = 30;
+/** Extra time for the start of the program and the wait for the account. */
+const SPARE_SEC = 120;
+
+/** Returns the units. */
+export function systemd(recipes: readonly CompiledRecipe[], options: SystemdOptions): Deployment {
+  checkDeployValues(recipes, options);
+  if (!/^[A-Za-z_][\w.-]{0,31}$/.test(options.runAs)) {
+    throw new TypeError(
+      `Cannot deploy: --run-as is ${JSON.stringify(options.runAs)}; expected the name of a user`,
+    );
+  }
+  const rows: Deployment["rows"] = [];
+  const files: DeployFile[] = recipes.flatMap((recipe) => {
+    const times = recipeFirings(recipe, options.now).map(onCalendar);
+    rows.push({ recipe: recipe.name, lines: times, inside: decidedInside(recipe) });
+    const name = `hsgate-${recipe.name}`;
+    return [
+      { name: `${name}.service`, text: serviceOf(recipe, options) },
+      { name: `${name}.timer`, text: timerOf(recipe, times) },
+    ];
+  });
+  files.push({ name: "hsgate-schedule.service", text: schedulerOf(recipes, options) });
+  return { files, rows, next: nextOf(recipes, options) };
+}
+
+function nextOf(
+  recipes: readonly CompiledRecipe[],
+  { forUser, runAs, ...options }: SystemdOptions,
+): string[] {
+  const ctl = forUser ? "systemctl --user" : "sudo systemctl";
+  const folder = forUser ? "~/.config/systemd/user" : "/etc/systemd/system";
+  return [
+    ...forUser ? [] : [
+      `sudo useradd --system --home-dir ${shellLine([options.dir])} ${runAs}   # once; it must own ${
+        shellLine([folderOf(options.store)])
+      }`,
+    ],
+    ...forUser ? [`${fetchLine(options, options.denoDir)}${fetchNote}`] : fetchAs(runAs, options),
+    ...forUser ? trustLeft(recipes, options) : trustLeft(recipes, options, ["sudo", "-u", runAs, "-H"]),
+    `${forUser ? "mkdir -p" : "sudo mkdir -p"} ${folder} && ${
+      forUser ? "cp" : "sudo cp"
+    } hsgate-*.service hsgate-*.timer ${folder}/`,
+    `${ctl} daemon-reload`,
+    `${ctl} enable --now ${recipes.map(({ name }) => `hsgate-${name}.timer`).join(" ")}`,
+    `or use the scheduler instead of the timers: ${ctl} enable --now hsgate-schedule.service`,
+    ...forUser ? ["loginctl enable-linger   # keeps the services running after you log out"] : [],
+    `secrets: ${environmentFile(forUser).replace("%h", "~")}, mode 600, or LoadCredential= as the units show`,
+    ...secretsLeft(recipes, "that file"),
+  ];
+}
+
+const environmentFile = (forUser: boolean) => forUser ? "%h/.config/hsgate/env" : "/etc/hsgate/env";
+
+/** Returns times for `OnCalendar=`, such as `Mon..Fri *-*-* 16:45:00 Asia/Hong_Kong`. */
+function onCalendar({ zone, days, months, daysOfMonth, hours, minutes, second }: Firing): string {
+  const weekdays = days.length === 7 ? [] : [
+    runsOf(days).map(([first, last]) =>
+      first === last ? dayNames[first - 1] : `${dayNames[first - 1]}..${dayNames[last - 1]}`
+    ).join(","),
+  ];
+  const date = `*-${list(months, range(1, 12))}-${list(daysOfMonth, range(1, 31))}`;
+  const time = `${list(hours, range(0, 23))}:${list(minutes, range(0, 59))}:${twoDigits(second)}`;
+  return [...weekdays, date, time, zone].join(" ");
+}
+
+const dayNames = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+const list = (values: readonly number[] | undefined, all: readonly number[]) =>
+  values === undefined ? "*" : spell(values, {
+    all,
+    through: "..",
+    stepped: (step) => `${twoDigits(all[0]!)}/${step}`, // a field is never empty
+    of: twoDigits,
+  });
+
+function timerOf(recipe: CompiledRecipe, times: readonly string[]): string {
+  const persistent = catchesUp(recipe);
+  return `# Starts "${recipe.name}" at every time that could be right in the time zone of the exchange, including half-days.
+# The recipe checks: ${decidedInside(recipe)}.
+# Missed slots: ${missedInWords(recipe)}.
+[Unit]
+Description=Timer of hsgate recipe ${recipe.name}
+
+[Timer]
+${times.map((time) => `OnCalendar=${time}`).join("\n")}
+AccuracySec=1s
+# The recipe adds its own jitter, which is the same for every way to start it.
+RandomizedDelaySec=0
+# ${
+    persistent
+      ? "After a downtime the timer starts this recipe once, because it only reads."
+      : "A late start does not catch up missed slots."
+  }
+Persistent=${persistent}
+
+[Install]
+WantedBy=timers.target
+`;
+}
+
+function serviceOf(recipe: CompiledRecipe, options: SystemdOptions): string {
+  const limitSec = Math.ceil((recipe.timeoutMs + recipe.misfire.graceMs + jitterOf(recipe)) / 1000) +
+    SPARE_SEC;
+  const note = recipe.class === "write"
+    ? "\n# It trades. Its store must be durable: it is how a second start detects the first."
+    : "";
+  return `# Runs the latest slot of "${recipe.name}" once, even if another system starts it too.${note}
+[Unit]
+Description=hsgate: ${recipe.name}
+${network(options)}
+[Service]
+Type=oneshot
+ExecStart=${commandLine(runWords(recipe, options))}
+# A stopped run becomes due again; the next start continues it.
+SuccessExitStatus=130
+TimeoutStartSec=${limitSec}
+${common(options)}`;
+}
+
+/** Returns the dependency on the network; user units cannot use that target. */
+const network = ({ forUser }: SystemdOptions): string =>
+  forUser ? "" : "Wants=network-online.target\nAfter=network-online.target\n";
+
+const jitterOf = ({ schedules }: CompiledRecipe): number =>
+  Math.max(0, ...schedules.map((each) => each.form === "every" ? each.jitterMs : 0));
+
+function schedulerOf(recipes: readonly CompiledRecipe[], options: SystemdOptions): string {
+  return `# The scheduler runs all recipes instead of the timers. It also records missed slots and applies the misfire policy of
+# each recipe. Timers and scheduler may run together, because a slot has only one key.
+[Unit]
+Description=hsgate: scheduler
+${network(options)}
+[Service]
+Type=exec
+ExecStart=${commandLine(scheduleWords(recipes, options))}
+Restart=on-failure
+RestartSec=10
+# A restart does not repair a wrong recipe or setting.
+RestartPreventExitStatus=2
+${common(options)}
+[Install]
+WantedBy=${options.forUser ? "default.target" : "multi-user.target"}
+`;
+}
+
+/** Returns words as a command line of a unit, with % and $ escaped. */
+function commandLine(words: readonly string[]): string {
+  return words.map((word) => quoted(word.replaceAll("$", () => "$$"))).join(" ");
+}
+
+function quoted(text: string): string {
+  const escaped = text.replaceAll("%", "%%").replaceAll("\\", "\\\\").replaceAll('"', '\\"');
+  return /[\s'"\\;]/.test(escaped) ? `"${escaped}"` : escaped;
+}
+
+function common(options: SystemdOptions): string {
+  const { dir, store, denoDir, forUser, runAs, doubt } = options;
+  const writable = [...new Set([dir, folderOf(store), ...denoDir === undefined ? [] : [denoDir]])];
+  const warning = doubt === undefined ? "" : `# WARNING: ${store} may not last: ${doubt}.\n`;
+  return `${warning}WorkingDirectory=${dir.replaceAll("%", "%%")}
+KillSignal=SIGTERM
+KillMode=mixed
+TimeoutStopSec=${STOP_SEC}
+UMask=0077
+Environment=NO_COLOR=1 DENO_NO_UPDATE_CHECK=1
+${denoDir === undefined ? cache(forUser) : `Environment=${quoted(`DENO_DIR=${denoDir}`)}`}
+# Settings and secrets: lines NAME=value, readable only by the owner. From systemd 250 on, a separate file for each
+# secret is better:
+#   LoadCredential=trade-password:/etc/hsgate/trade-password
+#   Environment=HSGATE_TRADE_PASSWORD_FILE=%d/trade-password
+EnvironmentFile=-${environmentFile(forUser)}
+NoNewPrivileges=true
+LockPersonality=true
+RestrictRealtime=true
+RestrictSUIDSGID=true
+${
+    forUser
+      ? "# In user units, ProtectSystem= and similar settings need user namespaces, which many machines forbid.\n"
+      : `User=${runAs}
+ProtectSystem=strict
+ReadWritePaths=${writable.map(quoted).join(" ")}
+ProtectHome=read-only
+PrivateTmp=true
+PrivateDevices=true
+ProtectKernelTunables=true
+ProtectKernelModules=true
+ProtectKernelLogs=true
+ProtectControlGroups=true
+ProtectClock=true
+ProtectHostname=true
+RestrictNamespaces=true
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
+SystemCallArchitectures=native
+CapabilityBoundingSet=
+# MemoryDenyWriteExecute= would break the JavaScript engine.
+`
+  }`;
+}
+
+/** Folder of Deno's cache for system services; a user has one already. */
+const CACHE = "/var/cache/hsgate";
+const cache = (forUser: boolean): string =>
+  forUser ? "# Deno uses your own cache." : `CacheDirectory=hsgate\nEnvironment=DENO_DIR=${CACHE}`;
+
+/** Returns commands that download the packages into the cache of the units, as their user. */
+function fetchAs(runAs: string, options: Omit<SystemdOptions, "forUser" | "runAs">): string[] {
+  const { denoDir = CACHE } = options;
+  return [
+    `sudo install -d -o ${runAs} ${shellLine([denoDir])}`,
+    `sudo -u ${runAs} ${fetchLine(options, denoDir)}${fetchNote}`,
+  ];
+}

@@ -1,0 +1,125 @@
+/**
+ * Writes frames to one connection from a bounded queue.
+ *
+ * @module
+ */
+import { closeQuietly, isGone, writeAll } from "./connections.ts";
+import { systemMachine, wait } from "../time.ts";
+
+/** Bytes that are written at once when several frames wait. */
+const BATCH = 64 * 1024;
+/** Between two pieces of a frame that is to arrive in several reads. */
+const PAUSE_MS = 2;
+
+interface Waiting {
+  bytes: Uint8Array;
+  /** Written in pieces of so many bytes, with a pause after each. */
+  pieceLength?: number;
+}
+
+/** Queues frames for a connection. When its reader is too slow, the connection is closed: the server does not wait. */
+export class FrameWriter {
+  readonly #conn: Deno.TcpConn;
+  readonly #limit: number;
+  readonly #queue: Waiting[] = [];
+  #queued = 0;
+  #ending = false;
+  #wake: (() => void) | undefined;
+  /** Resolves when the connection is closed and nothing is written any more. */
+  readonly done: Promise<void>;
+
+  /** @param limit Bytes that may wait for the reader. */
+  constructor(conn: Deno.TcpConn, limit: number) {
+    this.#conn = conn;
+    this.#limit = limit;
+    this.done = this.#write();
+  }
+
+  /** Queues a frame. Returns `false` when the reader was too slow and its connection is now closed. */
+  send(bytes: Uint8Array): boolean {
+    if (this.#ending) return true;
+    if (this.#queued + bytes.length > this.#limit) {
+      this.close();
+      return false;
+    }
+    this.#add({ bytes });
+    return true;
+  }
+
+  /** Queues a frame of any length, which is then written in pieces of so many bytes. */
+  sendPieces(bytes: Uint8Array, pieceLength: number): void {
+    if (!this.#ending) this.#add({ bytes, pieceLength });
+  }
+
+  /** Closes once everything that waits is written. */
+  end(): void {
+    this.#ending = true;
+    this.#wake?.();
+  }
+
+  /** Closes at once. */
+  close(): void {
+    this.#ending = true;
+    this.#queue.length = 0;
+    closeQuietly(this.#conn);
+    this.#wake?.();
+  }
+
+  #add(waiting: Waiting): void {
+    this.#queue.push(waiting);
+    this.#queued += waiting.bytes.length;
+    this.#wake?.();
+  }
+
+  async #write(): Promise<void> {
+    try {
+      while (true) {
+        const next = this.#queue[0];
+        if (next?.pieceLength !== undefined) {
+          this.#queue.shift();
+          await writePieces(this.#conn, next.bytes, next.pieceLength);
+          this.#queued -= next.bytes.length;
+        } else if (next !== undefined) {
+          const bytes = this.#take();
+          await writeAll(this.#conn, bytes);
+          this.#queued -= bytes.length;
+        } else if (this.#ending) break;
+        else await new Promise<void>((resolve) => this.#wake = resolve);
+      }
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    } finally {
+      this.close();
+    }
+  }
+
+  #take(): Uint8Array {
+    const batch: Uint8Array[] = [];
+    let length = 0;
+    for (let next; (next = this.#queue[0]) !== undefined && next.pieceLength === undefined;) {
+      if (batch.length > 0 && length + next.bytes.length > BATCH) break;
+      this.#queue.shift();
+      batch.push(next.bytes);
+      length += next.bytes.length;
+    }
+    return batch.length === 1 ? batch[0]! : joinBytes(batch);
+  }
+}
+
+/** Puts bytes one after the other. */
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}
+
+async function writePieces(conn: Deno.TcpConn, bytes: Uint8Array, length: number): Promise<void> {
+  for (let at = 0; at < bytes.length; at += length) {
+    await writeAll(conn, bytes.subarray(at, at + length));
+    await wait(systemMachine, PAUSE_MS);
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * The HTTP interface of the gateway: the path of each operation, and the envelope of each answer (API document 2.1).
+ *
+ * @module
+ */
+import type { HttpAnswer } from "./http_server.ts";
+import { gatewayOperations, operations } from "../operations/mod.ts";
+import { type AnyOperation, gatewayPath } from "../operations/operation.ts";
+
+/** The path accepts the bare name and two longer ones (API document 4). */
+const suffixes = ["", "Request", "RequestMsgType"];
+
+/** Every path, with its operation. */
+export const routes: ReadonlyMap<string, AnyOperation> = new Map(
+  gatewayOperations.flatMap((operation) =>
+    suffixes.map((suffix) => [`${gatewayPath(operation)}${suffix}`, operation] as const)
+  ),
+);
+
+/** Named special cases of an operation, told apart by the members that they always send. */
+const variants = Map.groupBy(
+  [...operations.values()].filter(({ variantOf }) => variantOf !== undefined),
+  ({ variantOf }) => variantOf!,
+);
+
+/** Finds the operation that a request stands for: the one of its path, or a named special case of it. */
+export function pickOperation(route: AnyOperation, wire: unknown): AnyOperation {
+  return (variants.get(route.name) ?? []).find(({ constants = {} }) =>
+    Object.entries(constants).every(([name, value]) => sameJson(memberOf(wire, name), value))
+  ) ?? route;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
+  // An own member of an object, whose type nobody knows yet.
+  return (value as Record<string, unknown>)[name];
+}
+
+const sameJson = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+
+const encoder = new TextEncoder();
+
+/** Returns an answer with a result: `{ok, err, data}`. */
+export function okAnswer(data: unknown): HttpAnswer {
+  return answer(200, { ok: true, err: "", data: data ?? null });
+}
+
+/** Returns an answer that refuses a request. */
+export function problemAnswer(status: number, err: string): HttpAnswer {
+  return answer(status, { ok: false, err, data: null });
+}
+
+function answer(status: number, body: { ok: boolean; err: string; data: unknown }): HttpAnswer {
+  return { status, body: encoder.encode(JSON.stringify(body)) };
+}

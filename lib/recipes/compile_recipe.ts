@@ -1,0 +1,339 @@
+/**
+ * Compiles the text of a recipe into the form that the runner runs.
+ *
+ * @module
+ */
+import type { Issue } from "../errors.ts";
+import { holdsToken, namesSecret, secretAddress } from "./open_addresses.ts";
+import { classOf, findSlow, findUnsafe, micOf, withDefaults } from "./recipe_rules.ts";
+import type {
+  CompiledNotice,
+  CompiledRecipe,
+  CompiledStep,
+  KnownRecipe,
+  NoticeChannel,
+  RecipeConnection,
+  SessionSpan,
+} from "./compiled.ts";
+import { compileStep, secretProblem, type StepResult, type StepSurroundings } from "./compile_step.ts";
+import { fileUrl } from "./file_url.ts";
+import { sha256 } from "../sha256.ts";
+import { notifyWays } from "./kinds/notify.ts";
+import { readSpan } from "./session_times.ts";
+import { tooLarge } from "../regular_files.ts";
+import { MOST_BYTES } from "./read_text.ts";
+
+import { RecipeError, type RecipeIssue } from "./recipe_error.ts";
+import { bindParams, type ReadParam, readParam } from "./recipe_params.ts";
+import { findExcess } from "./recipe_limits.ts";
+import { recipeSchema, type RecipeSource, type StepSource } from "./recipe_schema.ts";
+import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "./recipe_text.ts";
+import { compileSchedules } from "./schedule.ts";
+import { checkSchema, expected, type Found } from "./schema_issues.ts";
+import { secretOf } from "./templates.ts";
+import { ANY, type Type } from "./value_types.ts";
+
+/** Options of the compiler. */
+export interface CompileOptions {
+  /**
+   * The time, Unix milliseconds. If given, the calendars of a recipe that writes must cover the next 60 days.
+   */
+  now?: () => number;
+  /** Parameters to use instead of the defaults. */
+  params?: Readonly<Record<string, unknown>>;
+  /**
+   * Returns the effect of another recipe, for the step `run`. Without it, only the runner rejects one that writes.
+   */
+  findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
+  /** Stops loading TypeScript steps and recipes; they are then reported as not loaded. */
+  signal?: AbortSignal;
+  /**
+   * Returns whether TypeScript may be loaded for a recipe: its own file, or custom steps next to it. If not, a custom
+   * step is compiled without reading it and cannot run, and a TypeScript recipe throws {@linkcode UnreadCodeError}.
+   *
+   * @param file The recipe's file.
+   * @default always
+   */
+  mayRunCode?: (file: string) => boolean | Promise<boolean>;
+}
+
+/** A recipe's file. */
+export interface RecipeFile {
+  text: string;
+  fileName: string;
+  /** Export of a TypeScript file. */
+  value?: unknown;
+}
+
+/** Compiles a file whose text is given. */
+export async function compileText(file: RecipeFile, options: CompileOptions): Promise<CompiledRecipe> {
+  const { fileName, text } = file;
+  if (text.length > MOST_BYTES) {
+    throw new RecipeError(fileName, [{ line: 1, column: 1, path: [], message: tooLarge(MOST_BYTES) }]);
+  }
+  const read: RecipeText = file.value === undefined
+    ? readRecipeText(text)
+    : { value: file.value, placeOf: placesInCode(text), issues: [] };
+  const issues: RecipeIssue[] = read.issues.map((issue) => ({ path: [], ...issue }));
+  // For a JSON file, the JSON error is clearer than that of the YAML parser.
+  const strict = fileName.endsWith(".json") ? jsonProblem(text) : undefined;
+  if (strict !== undefined) throw new RecipeError(fileName, [{ path: [], ...strict }]);
+  if (read.value === undefined) throw new RecipeError(fileName, issues);
+  const { recipe, found } = await compileValue(read.value, file, options);
+  issues.push(...found.map(({ path, message, isName, within }) => ({
+    ...read.placeOf(path, isName, within),
+    path,
+    message: path.length === 0 ? message : `${path.join(".")}: ${message}`,
+  })));
+  if (issues.length > 0 || recipe === undefined) {
+    // Sort by position, because people correct a file from top to bottom.
+    throw new RecipeError(fileName, issues.toSorted((a, b) => a.line - b.line || a.column - b.column));
+  }
+  return recipe;
+}
+
+async function compileValue(
+  value: unknown,
+  { text, fileName }: RecipeFile,
+  options: CompileOptions,
+): Promise<{ recipe?: CompiledRecipe; found: Found[] }> {
+  const excess = findExcess(value);
+  if (excess !== undefined) return { found: [excess] };
+  const found = checkSchema(recipeSchema, value);
+  // Continue with the valid parts, so that all mistakes are reported at once.
+  const isFine = (...at: Issue["path"]) =>
+    !found.some(({ path, isName }) =>
+      !isName && at.every((step, index) => path[index] === step || index >= path.length)
+    );
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return { found };
+  // Read only valid members.
+  const source = value as RecipeSource;
+  const late: Found[] = [];
+  const params = isFine("params") ? readParams(source, late) : {};
+  const { schedules, found: wrongSchedules } = await compileSchedules(source.schedule, isFine);
+  late.push(...wrongSchedules);
+  const window = isFine("window") ? readWindow(source, late) : undefined;
+  const folder = folderOf(fileName);
+  const list = Array.isArray(source.steps) ? source.steps : [];
+  const connect = isFine("connect") ? connectionOf(source.connect) : undefined;
+  const around: Omit<StepSurroundings, "earlier" | "outputs"> = {
+    all: list.flatMap((each) => typeof each?.id === "string" ? [each.id] : []),
+    params: {
+      ...Object.fromEntries(Object.keys(source.params ?? {}).map((name) => [name, undefined])),
+      ...given(params, options.params),
+    },
+    secrets: Object.keys(source.secrets ?? {}),
+    sessions: schedules.some((each) => micOf(each) !== undefined) || schedules.length === 0 ||
+        source.window !== undefined || !isFine("schedule")
+      ? "some"
+      : "none",
+    isNotice: false,
+    connect,
+    folder,
+    ...options.findRecipe !== undefined && { findRecipe: options.findRecipe },
+    ...options.signal !== undefined && { signal: options.signal },
+    withoutCode: options.mayRunCode !== undefined && !await options.mayRunCode(fileName),
+  };
+  const steps: NonNullable<StepResult["step"]>[] = [];
+  const earlier: string[] = [];
+  const outputs: Record<string, Type> = {};
+  for (const [index, step] of list.entries()) {
+    if (!isFine("steps", index)) continue;
+    if (earlier.includes(step.id)) {
+      late.push(expected(["steps", index, "id"], `another id: "${step.id}" is taken by an earlier step`));
+    }
+    const { step: compiled, found: wrong } = await compileStep(step, { ...around, earlier, outputs });
+    late.push(...wrong.map((issue) => ({ ...issue, path: ["steps", index, ...issue.path] })));
+    if (compiled !== undefined) steps.push(compiled);
+    outputs[step.id] = compiled?.output ?? ANY;
+    earlier.push(step.id);
+  }
+  const pinged = isFine("ping") ? pingOf(source.ping) : undefined;
+  const message = pinged !== undefined && "secret" in pinged
+    ? secretProblem(pinged.secret, around.secrets)
+    : undefined;
+  if (message !== undefined) late.push({ path: ["ping"], message });
+  const notices = isFine("notify")
+    ? await compileNotices(source, { ...around, earlier, outputs, isNotice: true }, late)
+    : [];
+  const recipeClass = classOf(steps);
+  const sound = {
+    ...source,
+    steps: list,
+    ...!isFine("misfire") && { misfire: undefined },
+    ...!isFine("overlap") && { overlap: undefined },
+  };
+  late.push(...await findSlow({ source: sound, schedules, steps }));
+  late.push(...findUnsafe({ source: sound, recipeClass, schedules, window, steps, now: options.now?.() }));
+  if (found.length + late.length > 0) return { found: [...found, ...late] };
+  const defaults = Object.fromEntries(Object.entries(params).map(([name, { value }]) => [name, value]));
+  const secretNames = new Set([...steps, ...notices].flatMap(({ secretNames }) => [...secretNames]));
+  if (pinged !== undefined && "secret" in pinged) secretNames.add(pinged.secret);
+  const recipe: CompiledRecipe = {
+    name: source.name,
+    ...source.description !== undefined && { description: source.description },
+    file: fileName,
+    sha256: await sha256(text),
+    class: recipeClass,
+    schedules,
+    ...withDefaults(source, recipeClass, schedules),
+    ...window !== undefined && { window },
+    needsAccount: steps.some(({ needsAccount }) => needsAccount === true),
+    params: defaults,
+    paramTypes: Object.fromEntries(
+      Object.entries(params).map(([name, { value: _, ...type }]) => [name, type]),
+    ),
+    steps: steps.map(plainStep),
+    secretNames: [...secretNames].sort(),
+    ...source.secrets !== undefined && { secrets: source.secrets },
+    ...connect !== undefined && { connect },
+    ...pinged !== undefined && { ping: pinged },
+    ...notices.length > 0 && { notify: notices.map(({ secretNames: _, ...notice }) => notice) },
+  };
+  return {
+    recipe: options.params === undefined ? recipe : { ...recipe, params: bindParams(recipe, options.params) },
+    found: [],
+  };
+}
+
+/** Removes the parts of a step that only the compiler needs. */
+function plainStep(
+  { secretNames: _secrets, keepAlive: _keepAlive, mostEveryMs: _mostEveryMs, ...step }: NonNullable<
+    StepResult["step"]
+  >,
+): CompiledStep {
+  return step;
+}
+
+function readParams(source: RecipeSource, late: Found[]): Record<string, ReadParam> {
+  const params: Record<string, ReadParam> = {};
+  for (const [name, given] of Object.entries(source.params ?? {})) {
+    const read = readParam(given);
+    if ("expected" in read) {
+      late.push(expected(["params", name, "default"], read.expected));
+      continue;
+    }
+    if (read.required && source.schedule !== undefined) {
+      late.push(
+        expected(
+          ["params", name],
+          "a default, as nobody gives parameters to a recipe that runs on a schedule",
+        ),
+      );
+    }
+    // YAML reads numeric passwords as numbers.
+    const mayBeSecret = read.type === "text" ||
+      read.type === "integer" && /(pin|pass(word|wd|code)|pwd)$/i.test(name);
+    if (mayBeSecret && namesSecret(name)) {
+      const secret = name.replaceAll(/([a-z\d])([A-Z])/g, "$1-$2").replaceAll("_", "-").toLowerCase();
+      late.push(
+        expected(
+          ["params", name],
+          `no secret: parameters are stored and shown; write secrets: { ${secret}: { env: NAME } } and "\${secret:${secret}}"`,
+        ),
+      );
+    } else if (typeof read.value === "string" && holdsToken(read.value)) {
+      late.push(expected(["params", name], secretAddress(name)));
+    }
+    params[name] = read;
+  }
+  return params;
+}
+
+/** Returns the parameters with the values of one run. */
+function given(
+  params: Readonly<Record<string, ReadParam>>,
+  own: CompileOptions["params"] = {},
+): Record<string, ReadParam> {
+  return Object.fromEntries(
+    Object.entries(params).map((
+      [name, each],
+    ) => [name, Object.hasOwn(own, name) ? { ...each, value: own[name] } : each]),
+  );
+}
+
+function readWindow({ window }: RecipeSource, late: Found[]): SessionSpan | undefined {
+  if (window === undefined) return undefined;
+  const span = readSpan(window);
+  if (!("expected" in span)) return span;
+  late.push(expected(["window"], span.expected));
+  return undefined;
+}
+
+type Notice = CompiledNotice & { secretNames: ReadonlySet<string> };
+
+async function compileNotices(
+  { notify = [] }: RecipeSource,
+  around: StepSurroundings,
+  late: Found[],
+): Promise<Notice[]> {
+  const notices: Notice[] = [];
+  for (const [index, { on, uses = "notify", with: given, fallback }] of notify.entries()) {
+    const compile = async (source: Pick<StepSource, "uses" | "with">, at: Found["path"]) => {
+      const { step, found } = await compileStep({ id: `notify-${index + 1}`, ...source }, around);
+      late.push(...found.map((issue) => ({ ...issue, path: [...at, ...issue.path] })));
+      if (source.uses === "run") {
+        late.push(expected([...at, "uses"], "a step that sends a message: a notice cannot run a recipe"));
+      }
+      if (step?.effect === "write") late.push(expected([...at, "uses"], "a step that does not write"));
+      return step;
+    };
+    const step = await compile({ uses, with: given }, ["notify", index]);
+    if (step === undefined) continue;
+    const at = ["notify", index, "fallback"];
+    const second = fallback && { uses: fallback.uses ?? "notify", with: fallback.with };
+    const secondStep = second && await compile(second, at);
+    const channels = [
+      ...await channelsOf({ uses, with: given, step }, around, false),
+      ...second && secondStep ? await channelsOf({ ...second, step: secondStep }, around, true) : [],
+    ];
+    const secretNames = new Set([...step.secretNames, ...secondStep?.secretNames ?? []]);
+    notices.push({ on, uses: step.uses, with: given, step: plainStep(step), channels, secretNames });
+  }
+  return notices;
+}
+
+/** Returns a separate step for each channel of a `notify` step, so that one failure does not affect the others. */
+async function channelsOf(
+  { uses, with: given, step }: {
+    uses: string;
+    with?: Readonly<Record<string, unknown>>;
+    step: NonNullable<StepResult["step"]>;
+  },
+  around: StepSurroundings,
+  isFallback: boolean,
+): Promise<NoticeChannel[]> {
+  const named = uses === "notify" ? notifyWays.filter((way) => given?.[way] !== undefined) : [];
+  if (named.length < 2) return [{ name: named[0] ?? step.uses, isFallback, step: plainStep(step) }];
+  const channels: NoticeChannel[] = [];
+  for (const way of named) {
+    const others = notifyWays.filter((each) => each !== way);
+    const own = Object.entries(given ?? {}).filter(([name]) => !others.some((other) => other === name));
+    const { step: part } = await compileStep(
+      { id: step.id, uses, with: Object.fromEntries(own) },
+      around,
+    );
+    // Mistakes of a part were already reported for the whole step.
+    if (part !== undefined) channels.push({ name: way, isFallback, step: plainStep(part) });
+  }
+  return channels;
+}
+
+function pingOf(ping: string | undefined): CompiledRecipe["ping"] {
+  const secret = secretOf(ping);
+  if (secret !== undefined) return { secret };
+  return ping === undefined ? undefined : { url: ping };
+}
+
+function connectionOf(source: RecipeSource["connect"]): RecipeConnection | undefined {
+  if (source === undefined) return undefined;
+  if (typeof source === "string") return { to: source };
+  if ("simulator" in source) return { to: "simulator", ...source.simulator };
+  return { to: "gateway", ...source.gateway !== undefined && { url: source.gateway } };
+}
+
+/** Returns the folder of a file; `undefined` for a text without a file. */
+function folderOf(fileName: string): URL | undefined {
+  if (fileName.startsWith("file:")) return new URL(".", fileName);
+  return new URL(".", fileUrl(fileName));
+}

@@ -1,0 +1,419 @@
+/**
+ * Compiles and checks the steps of a recipe before they run.
+ *
+ * @module
+ */
+import { didYouMean } from "../client/nearest.ts";
+import { InvalidParamsError } from "../errors.ts";
+import { nestedAsOfNow } from "./as_of_now.ts";
+import type { CompiledStep, KnownRecipe, RecipeConnection, StepContext, StepScope } from "./compiled.ts";
+import { durationOf } from "./durations.ts";
+import { Budget } from "./expression_budget.ts";
+import type { Expression } from "./expressions.ts";
+import { bindParams, type ReadParam } from "./recipe_params.ts";
+import type { StepSource } from "./recipe_schema.ts";
+import { expected, type Found, valueAt } from "./schema_issues.ts";
+import { findMaker, type TypeOf } from "./step_source.ts";
+import { isHole, readTemplate, secretOf, type Template } from "./templates.ts";
+import {
+  ANY,
+  describe,
+  describeWhole,
+  FLAG,
+  mayBe,
+  mayTake,
+  recordOf,
+  type Type,
+  typeAt,
+  typeOfParam,
+  typeOfValue,
+} from "./value_types.ts";
+
+/** Context of a step in its recipe. */
+export interface StepSurroundings {
+  /** Ids of the steps before it. */
+  earlier: readonly string[];
+  /** Ids of all steps. */
+  all: readonly string[];
+  /** The recipe's parameters by name; `undefined` for an invalid one. */
+  params: Readonly<Record<string, ReadParam | undefined>>;
+  /** Names of the recipe's secrets. */
+  secrets: readonly string[];
+  /** Output types of the earlier steps, by id. */
+  outputs: Readonly<Record<string, Type>>;
+  /** Whether the recipe's slots have a session. */
+  sessions: "some" | "none";
+  /** The step sends a notice about a finished run. An expression without a value becomes an empty text, so the notice is still sent. */
+  isNotice: boolean;
+  /** The recipe's connection. */
+  connect: RecipeConnection | undefined;
+  /** The recipe's folder. */
+  folder: URL | undefined;
+  /** Stops loading steps from files. */
+  signal?: AbortSignal;
+  /** The code of custom steps is not read or run. */
+  withoutCode?: boolean;
+  /** Returns the effect of another recipe; absent if that is unknown. */
+  findRecipe?: (name: string) => Promise<KnownRecipe | undefined>;
+}
+
+/** Result of compiling a step: the step, if possible, and its mistakes. */
+export interface StepResult {
+  step?: CompiledStep & { keepAlive?: boolean; mostEveryMs?: number; secretNames: ReadonlySet<string> };
+  found: Found[];
+}
+
+const mayDiffer = (value: unknown) => typeof value === "string" && /\$\{(\{|secret:)/.test(value);
+
+/** Compiles a step. Paths of mistakes start at the step. */
+export async function compileStep(source: StepSource, around: StepSurroundings): Promise<StepResult> {
+  const { id, uses, with: given = {} } = source;
+  const { template, found } = await readTemplate(given, ["with"]);
+  const condition = await compileCondition(source.if, found);
+  const needs = needsOf(source, around, found);
+  for (const { path, expression } of template.expressions) {
+    checkNames(expression, { id, path: ["with", ...path], around, needs, found });
+  }
+  if (condition !== undefined) checkNames(condition, { id, path: ["if"], around, needs, found });
+  for (const { path, name } of template.secrets) {
+    const message = secretProblem(name, around.secrets);
+    if (message !== undefined) found.push({ path: ["with", ...path], message });
+  }
+  const types = typesOf(template, around, found);
+  if (condition !== undefined) checkCondition(condition, around, found);
+  const maker = await findMaker(uses, around);
+  if ("message" in maker) return { found: [...found, maker] };
+  for (const path of maker.secretParams) {
+    const value = valueAt(given, path);
+    if (value !== undefined && secretOf(value) === undefined) {
+      found.push(
+        expected(["with", ...path], 'a reference such as "${secret:name}": a recipe holds no secrets'),
+      );
+    }
+  }
+  const settled = template.settle(valuesOf(around.params));
+  const wrongAlready = new Set(found.map(({ path }) => JSON.stringify(path)));
+  for (const issue of settled.found) {
+    const key = JSON.stringify(issue.path);
+    if (!wrongAlready.has(key)) found.push(issue);
+    types.delete(JSON.stringify(issue.path.slice(1)));
+  }
+  // The source is a map, and a filled map is one.
+  const early = settled.given as Record<string, unknown>;
+  const typeOf: TypeOf = (path) => types.get(JSON.stringify(path)) ?? typeOfValue(valueAt(early, path));
+  const wrong = [
+    ...maker.check(early, mayDiffer),
+    ...checkHoles(types, maker.params, early),
+    ...maker.checkTypes?.(early, typeOf) ?? [],
+  ];
+  // Invalid parameters would break the code that reads them.
+  const isSound = wrong.length === 0;
+  const missing = around.sessions === "none" && isSound ? maker.needsSession?.(early) : undefined;
+  if (missing !== undefined) {
+    const message = `${missing.instead}: no schedule of this recipe follows an exchange`;
+    found.push(expected(["with", ...missing.path], message));
+  }
+  found.push(...wrong.map((issue) => atSource(issue, template, early)));
+  const known = await otherRecipe(source, { around, early, types }, found);
+  const { effect } = maker;
+  const reaches = [...maker.reaches?.(given) ?? [], ...maker.reaches?.(early) ?? []].filter((
+    each,
+    index,
+    all,
+  ) => all.findIndex(({ kind, name }) => kind === each.kind && name === each.name) === index);
+  const asOfNow = known?.steps === undefined
+    ? isSound ? maker.asOfNow?.(given) : undefined
+    : nestedAsOfNow(String(given.recipe), known.steps);
+  if (source.fresh && effect !== "read" && effect !== "write") {
+    found.push(
+      expected(["fresh"], "not fresh: only a step that reads can be run again when a run is resumed"),
+    );
+  }
+  const mostEveryMs = isSound ? maker.mostEveryMs?.(early) : undefined;
+  const fill = async (context: StepContext) => {
+    const leaveEmpty = (error: unknown) => {
+      context.log("warn", `left empty: ${error instanceof Error ? error.message : String(error)}`);
+      return "";
+    };
+    const filling = {
+      budget: new Budget(`step "${id}"`),
+      ...around.isNotice && { onError: leaveEmpty },
+    };
+    // The source is a map, and a filled map is one.
+    return await template.fill(context, context.secret, filling) as Record<string, unknown>;
+  };
+  const step: StepResult["step"] = {
+    id,
+    uses: maker.name,
+    effect,
+    needs: [...needs],
+    needsAccount: known?.needsAccount ?? maker.needsAccount(given),
+    output: known?.steps === undefined ? maker.output : outputsOf(known.steps),
+    ...asOfNow !== undefined && { asOfNow },
+    fresh: source.fresh ?? false,
+    reads: readsOf(template, condition),
+    written: given,
+    secretNames: new Set(template.secrets.map(({ name }) => name)),
+    ...maker.keepAlive && { keepAlive: true },
+    ...maker.files !== undefined && { files: maker.files },
+    ...maker.code !== undefined && { code: maker.code },
+    ...reaches.length > 0 && { reaches },
+    ...uses === "run" && { runs: known ?? "any" as const },
+    ...mostEveryMs !== undefined && { mostEveryMs },
+    ...source.timeout !== undefined && { timeoutMs: durationOf(source.timeout) },
+    ...source.retry !== undefined && {
+      retry: { attempts: source.retry.attempts, waitMs: durationOf(source.retry.wait ?? "5s") },
+    },
+    ...condition !== undefined && { condition: (scope: StepScope) => truthOf(condition, scope, id) },
+    run: async (context) => {
+      try {
+        return await maker.run(await fill(context), context, typeOf);
+      } catch (error) {
+        throw withoutSecrets(error, { id, secrets: template.secrets });
+      }
+    },
+    ...maker.plan !== undefined &&
+      { plan: async (context) => await maker.plan!(await fill(context), context) },
+  };
+  return { step, found };
+}
+
+/** Types of parameters that are a single expression, by path. */
+type Holes = ReadonlyMap<string, Type>;
+
+/** Infers the type of each expression; an expression that can never have a valid value is a mistake. */
+function typesOf(
+  { expressions }: Template,
+  around: StepSurroundings,
+  found: Found[],
+): Map<string, Type> {
+  const types = new Map<string, Type>();
+  for (const { path, expression, whole } of expressions) {
+    const type = typeOfExpression(expression, ["with", ...path], { around, found });
+    if (whole) types.set(JSON.stringify(path), type);
+  }
+  return types;
+}
+
+function typeOfExpression(
+  expression: Expression,
+  path: Found["path"],
+  { around, found }: { around: StepSurroundings; found: Found[] },
+): Type {
+  const { outputs, sessions, isNotice } = around;
+  const params = Object.fromEntries(
+    Object.entries(around.params).map((
+      [name, each],
+    ) => [name, each === undefined ? ANY : typeOfParam(each, each.value)]),
+  );
+  const { type, problems } = expression.typed({ params, outputs, sessions, isNotice });
+  const { source: part } = expression;
+  found.push(...problems.map(({ message, offset }) => ({ path, message, within: { part, offset } })));
+  return type;
+}
+
+function checkCondition(condition: Expression, around: StepSurroundings, found: Found[]): void {
+  const before = found.length;
+  const type = typeOfExpression(condition, ["if"], { around, found });
+  if (found.length === before && !mayBe(type, FLAG)) {
+    found.push(expected(["if"], `true or false, and ${condition.source} is ${describe(type)}`));
+  }
+}
+
+/** Returns the parameters whose value is known before the run. */
+function valuesOf(params: StepSurroundings["params"]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(params).map(([name, each]) => [name, each?.value]));
+}
+
+function checkHoles(types: Holes, params: Type, early: unknown): Found[] {
+  return [...types].flatMap(([key, type]) => {
+    const path: Found["path"] = JSON.parse(key); // written by `typesOf`
+    const wanted = mayDiffer(valueAt(early, path)) ? typeAt(params, path) : undefined;
+    return wanted === undefined || mayTake(wanted, type) ? [] : [expected(path, misfit(wanted, type))];
+  });
+}
+
+function misfit(wanted: Type, given: Type): string {
+  const [least, most] = [describe, describeWhole].map((show) => [show(wanted), show(given)] as const);
+  const [take, has] = least![0] === least![1] ? most! : least!;
+  return `${take}, and the expression is ${has}`;
+}
+
+/** Adds the value to a mistake if an expression takes it from the recipe's parameters. */
+function atSource({ path, message, ...rest }: Found, { expressions }: Template, early: unknown): Found {
+  const from = expressions.find((each) => each.path.every((step, index) => step === path[index]));
+  if (from === undefined || !from.expression.isFixed) return { ...rest, path: ["with", ...path], message };
+  const value = valueAt(early, path);
+  const within = path.slice(from.path.length).map((step) => `.${step}`).join("");
+  const name = from.whole ? `${from.expression.source}${within}` : "it";
+  const shown = mayDiffer(value) ? "" : `, and ${name} is ${JSON.stringify(value)}`;
+  return { path: ["with", ...from.path], message: `${message}${shown}` };
+}
+
+/** Returns what is wrong with the name of a secret; `undefined` if the recipe declares it. */
+export function secretProblem(name: string, secrets: readonly string[]): string | undefined {
+  if (secrets.includes(name)) return undefined;
+  const near = didYouMean(name, secrets);
+  return `there is no secret "${name}"${
+    near || `: secrets: { ${name}: { env: NAME } } says where it comes from`
+  }`;
+}
+
+function outputsOf(steps: readonly CompiledStep[]): Type {
+  return recordOf(Object.fromEntries(steps.map(({ id, output = ANY }) => [id, output])));
+}
+
+function readsOf({ expressions }: Template, condition: Expression | undefined): string[] {
+  const all = [
+    ...expressions.map(({ expression }) => expression),
+    ...condition === undefined ? [] : [condition],
+  ];
+  return [...new Set(all.flatMap(({ outputs }) => [...outputs]))];
+}
+
+/** Shows an invalid value in the message, unless it contains a secret. */
+function withoutSecrets(
+  error: unknown,
+  { id, secrets }: { id: string; secrets: Template["secrets"] },
+): unknown {
+  if (!(error instanceof InvalidParamsError) || secrets.length === 0) return error;
+  const issues = error.issues.map((issue) => {
+    const isNear = secrets.some(({ path }) =>
+      path.every((step, index) => index >= issue.path.length || issue.path[index] === step)
+    );
+    return isNear ? { ...issue, value: "[secret]" } : issue;
+  });
+  const { code, operation, transport } = error;
+  return new InvalidParamsError(`run step "${id}"`, issues, { code, operation, transport });
+}
+
+/** Checks the recipe that a `run` step names. A recipe that writes is rejected, because it needs its own slot. */
+async function otherRecipe(
+  { uses }: StepSource,
+  { around, early, types }: { around: StepSurroundings; early: Record<string, unknown>; types: Holes },
+  found: Found[],
+): Promise<KnownRecipe | undefined> {
+  const { findRecipe } = around;
+  const name = early.recipe;
+  if (uses !== "run" || findRecipe === undefined || typeof name !== "string" || mayDiffer(name)) {
+    return undefined;
+  }
+  try {
+    const known = await findRecipe(name);
+    if (known === undefined) {
+      found.push(expected(["with", "recipe"], "the name of a recipe in the same folder"));
+    }
+    if (known?.class === "write") {
+      found.push(
+        expected(["with", "recipe"], "a recipe that does not write: a recipe that writes needs its own slot"),
+      );
+    }
+    if (known !== undefined) {
+      found.push(...checkGiven(known, early.params, types));
+      const [own, its] = [around.connect, known.connect].map((each) => each?.to === "simulator");
+      if (own !== its) {
+        const meant = its
+          ? `"${name}" is meant for the simulator, and this recipe is not`
+          : `this recipe is meant for the simulator, and "${name}" is not`;
+        found.push({ path: ["with", "recipe"], message: `${meant}: give both the same connect` });
+      }
+    }
+    return known;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    found.push({ path: ["with", "recipe"], message: error.message });
+    return undefined;
+  }
+}
+
+/** Checks the parameters for another recipe. */
+function checkGiven(
+  { name = "", params = {}, paramTypes }: KnownRecipe,
+  given: unknown,
+  types: Holes,
+): Found[] {
+  if (paramTypes === undefined || typeof given === "string") return [];
+  const path = ["with", "params"];
+  const found = [...types].flatMap(([key, type]) => {
+    const [member, own, ...deeper]: Found["path"] = JSON.parse(key); // written by `typesOf`
+    const wanted = member === "params" && deeper.length === 0 ? paramTypes[String(own)] : undefined;
+    return wanted === undefined || mayTake(typeOfParam(wanted), type) ? [] : [
+      expected([...path, String(own)], misfit(typeOfParam(wanted), type)),
+    ];
+  });
+  try {
+    bindParams({ name, params, paramTypes }, Object(given ?? {}));
+  } catch (error) {
+    if (!(error instanceof InvalidParamsError)) throw error;
+    for (const issue of error.issues) {
+      if (mayDiffer(valueAt(given, issue.path))) continue;
+      const isName = /^no such/.test(issue.expected);
+      const at = valueAt(given, issue.path) === undefined ? path : [...path, ...issue.path];
+      found.push(
+        isName
+          ? { path: at, message: issue.expected, isName }
+          : expected(at, at === path ? `"${issue.path[0]}", ${issue.expected}` : issue.expected),
+      );
+    }
+  }
+  return found;
+}
+
+async function compileCondition(source: StepSource["if"], found: Found[]): Promise<Expression | undefined> {
+  if (source === undefined) return undefined;
+  const text = String(source).trim();
+  const expression = isHole(text) ? text.slice(3, -2).trim() : text;
+  const { compileExpression } = await import("./expressions.ts"); // as for templates
+  const compiled = compileExpression(expression);
+  if ("evaluate" in compiled) return compiled;
+  const { problem: message, offset } = compiled;
+  const within = offset === undefined ? {} : { within: { part: expression, offset } };
+  found.push({ path: ["if"], message, ...within });
+  return undefined;
+}
+
+function truthOf(condition: Expression, scope: StepScope, id: string): boolean {
+  const value = condition.evaluate(scope, new Budget(`step "${id}"`));
+  if (typeof value === "boolean") return value;
+  throw new TypeError(`Cannot tell whether to run step "${id}": "${condition.source}" is not true or false`);
+}
+
+function needsOf({ id, needs = [] }: StepSource, around: StepSurroundings, found: Found[]): Set<string> {
+  const named = typeof needs === "string" ? [needs] : needs;
+  for (const [index, need] of named.entries()) {
+    const path = typeof needs === "string" ? ["needs"] : ["needs", index];
+    const problem = stepProblem(need, around, id);
+    if (problem !== undefined) found.push({ path, message: problem });
+  }
+  return new Set(named);
+}
+
+function stepProblem(name: string, { earlier, all }: StepSurroundings, id?: string): string | undefined {
+  if (earlier.includes(name)) return undefined;
+  if (name === id) return `step "${name}" cannot depend on itself`;
+  if (all.includes(name)) return `step "${name}" comes later: move it before this one`;
+  return `there is no step "${name}"${didYouMean(name, earlier)}`;
+}
+
+interface NameCheck {
+  id: string;
+  path: Found["path"];
+  around: StepSurroundings;
+  /** Steps whose outputs are read must come first. */
+  needs: Set<string>;
+  found: Found[];
+}
+
+function checkNames({ outputs, params }: Expression, { id, path, around, needs, found }: NameCheck): void {
+  for (const name of outputs) {
+    const problem = stepProblem(name, around, id);
+    if (problem === undefined) needs.add(name);
+    else found.push({ path, message: problem });
+  }
+  for (const name of params) {
+    if (!Object.hasOwn(around.params, name)) {
+      const near = didYouMean(name, Object.keys(around.params));
+      found.push({ path, message: `there is no parameter "${name}"${near}` });
+    }
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * How much work the expressions of a step may be. CEL always ends, and a few nested `all` over a list of a thousand
+ * would all the same hold the process for hours: no other run would go on, and no lease would be renewed.
+ *
+ * @module
+ */
+import type { ASTNode } from "@marcbachmann/cel-js";
+import { type LinearPattern, linearPattern } from "./linear_pattern.ts";
+
+/** Steps of evaluation for all expressions of one step of a recipe: about a second. */
+const MOST_STEPS = 5_000_000;
+/** Longest text that an expression may make, characters. */
+const MOST_TEXT = 1_000_000;
+
+/** What thousands of loops throw: one error without a trace of its own. */
+const SPENT = new Error("the budget is spent");
+
+/** Work that is left. */
+export class Budget {
+  /** Whose expressions these are, such as `step "funds"`. */
+  readonly owner: string | undefined;
+  readonly #steps: number;
+  #left: number;
+  #problem: string | undefined;
+
+  constructor(owner?: string, steps: number = MOST_STEPS) {
+    this.owner = owner;
+    this.#left = this.#steps = steps;
+  }
+
+  /** Why nothing more is evaluated; nothing while there is work left. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Takes so many steps off. Throws once nothing is left, and at every later call. */
+  spend(steps: number): void {
+    this.#left -= steps;
+    if (this.#left >= 0 && this.#problem === undefined) return;
+    this.refuse(
+      `it takes more than ${this.#steps} steps of evaluation: take a smaller list, or a step of your own`,
+    );
+  }
+
+  /** Ends the evaluation for another reason. */
+  refuse(problem: string): never {
+    this.#problem ??= problem;
+    throw SPENT;
+  }
+
+  /** Takes off what a value costs to compare or to write out, and refuses one that shares its parts too often. */
+  spendOn(value: unknown, sizes: WeakMap<object, number> = new WeakMap()): void {
+    this.spend(sizeOf(value, sizes) >> 2);
+  }
+}
+
+/** Values in a value, its long texts counted by their length; what it holds twice is counted twice. */
+function sizeOf(value: unknown, sizes: WeakMap<object, number>): number {
+  if (typeof value === "string") return 1 + (value.length >> 4);
+  if (typeof value !== "object" || value === null) return 1;
+  const before = sizes.get(value);
+  if (before !== undefined) return before;
+  const members: unknown[] = Array.isArray(value)
+    ? value
+    : value instanceof Map
+    ? [...value.keys(), ...value.values()]
+    : Object.values(value);
+  let size = 1;
+  for (const member of members) size += sizeOf(member, sizes);
+  size = Math.min(size, 2 ** 30); // so that the sum stays whole, and is more than any budget
+  sizes.set(value, size);
+  return size;
+}
+
+type Evaluate = (evaluator: Evaluator, node: unknown, context: unknown) => unknown;
+interface Evaluator {
+  run(node: unknown, context: unknown): unknown;
+}
+/** A node with its own way to its value, which the package leaves out of its types. */
+type Evaluated = ASTNode & { evaluate: Evaluate };
+
+/** The budget of the evaluation that is under way; expressions are worked out one at a time, without waiting. */
+export interface Meter {
+  budget: Budget;
+  sizes: WeakMap<object, number>;
+}
+
+/** Makes each node of a checked expression take its cost off the meter's budget. */
+export function meterNodes(root: ASTNode, meter: Meter): void {
+  const visit = (node: ASTNode, isCompared: boolean) => {
+    const comparesAll = node.op === "==" || node.op === "!=" || node.op === "in";
+    for (const child of childrenOf(node.args)) visit(child, comparesAll);
+    meterNode(node as Evaluated, { meter, isCompared });
+  };
+  visit(root, false);
+}
+
+function meterNode(node: Evaluated, { meter, isCompared }: { meter: Meter; isCompared: boolean }): void {
+  // A node chooses its way at its first evaluation and writes that into the member, which stays ours.
+  let way: Evaluate = node.op === "rcall" && node.args[0] === "matches"
+    ? matchesOf(node, meter)
+    : node.evaluate;
+  const isCall = node.op === "call" || node.op === "rcall";
+  const before = 1 + (isCall ? costOf(node) : 0);
+  const makes = isCall || node.op === "+";
+  const counted: Evaluate = function (evaluator, self, context) {
+    const { budget, sizes } = meter;
+    budget.spend(before);
+    const value = way.call(node, evaluator, self, context);
+    if (typeof value === "string") {
+      if (makes && value.length > MOST_TEXT) {
+        budget.refuse(`it makes a text of more than ${MOST_TEXT} characters`);
+      }
+      budget.spend(value.length >> 4);
+    } else if (typeof value === "object" && value !== null) {
+      if (isCompared) budget.spendOn(value, sizes);
+      else if (makes && Array.isArray(value)) budget.spend(value.length >> 2);
+    }
+    return value;
+  };
+  Object.defineProperty(node, "evaluate", { get: () => counted, set: (next: Evaluate) => way = next });
+}
+
+/** What a call costs beside its parts: reading a time in a zone is slow, and so is arithmetic with long decimals. */
+function costOf(node: ASTNode & { op: "call" | "rcall" }): number {
+  const [name] = node.args;
+  if (node.op === "rcall" && /^get/.test(name) && node.args[2].length > 0) return 1_000;
+  return name.startsWith("decimal") ? 20 : 5;
+}
+
+/** `matches` without the engine's own expressions, which may never end. */
+function matchesOf(node: ASTNode & { op: "rcall" }, meter: Meter): Evaluate {
+  const [, receiver, [pattern]] = node.args;
+  const patterns = new Map<string, LinearPattern>();
+  return (evaluator, _node, context) => {
+    const text = evaluator.run(receiver, context);
+    const source = evaluator.run(pattern, context);
+    if (typeof text !== "string" || typeof source !== "string") {
+      throw new TypeError("matches() takes a text and a pattern");
+    }
+    let read = patterns.get(source);
+    if (read === undefined) {
+      meter.budget.spend(100 + source.length);
+      read = readPattern(source);
+      if (patterns.size < 100) patterns.set(source, read);
+    }
+    meter.budget.spend(Math.ceil(text.length * read.size / 8));
+    return read.test(text);
+  };
+}
+
+function readPattern(source: string): LinearPattern {
+  try {
+    return linearPattern(source);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new SyntaxError(`cannot read the pattern ${JSON.stringify(source.slice(0, 80))}: ${error.message}`);
+  }
+}
+
+/** What is wrong with a pattern that is written out, and where; others are read at the run. */
+export function wrongPattern(root: ASTNode): { problem: string; offset: number } | undefined {
+  if (root.op === "rcall" && root.args[0] === "matches") {
+    const pattern = root.args[2][0];
+    if (pattern?.op === "value" && typeof pattern.args === "string") {
+      try {
+        readPattern(pattern.args);
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error;
+        return { problem: error.message, offset: pattern.start };
+      }
+    }
+  }
+  for (const child of childrenOf(root.args)) {
+    const wrong = wrongPattern(child);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+}
+
+/** The nodes below a node: whatever has an operator; the rest are names and literals. */
+export function* childrenOf(args: unknown): Generator<ASTNode> {
+  for (const each of Array.isArray(args) ? args : [args]) {
+    if (Array.isArray(each)) yield* childrenOf(each);
+    else if (typeof each === "object" && each !== null && "op" in each) yield each as ASTNode;
+  }
+}

@@ -1,0 +1,343 @@
+/**
+ * Expressions of recipes: CEL, a language that always ends, reaches nothing outside its scope, and has no clock.
+ *
+ * @module
+ */
+import { type ASTNode, Environment, ParseError } from "@marcbachmann/cel-js";
+import { add, compare, divide, multiply, round, subtract } from "../decimal.ts";
+import { didYouMean } from "../client/nearest.ts";
+import type { StepScope } from "./compiled.ts";
+import { Budget, childrenOf, type Meter, meterNodes, wrongPattern } from "./expression_budget.ts";
+import { infer, type Inferred, Overloads } from "./infer.ts";
+import { DATE, FLAG, INSTANT, NULL, oneOf, recordOf, TEXT, type Type } from "./value_types.ts";
+
+/** An expression that was checked. */
+export interface Expression {
+  source: string;
+  /** Ids of the steps whose outputs it reads. */
+  outputs: ReadonlySet<string>;
+  /** Names of the parameters that it reads. */
+  params: ReadonlySet<string>;
+  /** It reads parameters only, so that it has a value before the run. */
+  isFixed: boolean;
+  /** Works out what it is, and what in it can never work out. */
+  typed(known: Known): Inferred;
+  /**
+   * Its value; throws `ExpressionError` when it has none, or when it takes more work than is left.
+   *
+   * @param budget What all expressions of a step share. @default one of its own
+   */
+  evaluate(scope: StepScope, budget?: Budget): unknown;
+}
+
+/** What is known around an expression before the run. */
+interface Known {
+  params: Readonly<Record<string, Type>>;
+  /** What the earlier steps answer with, by their ids. */
+  outputs: Readonly<Record<string, Type>>;
+  /** Whether a slot of the recipe has a session. */
+  sessions: "some" | "none";
+  /** It belongs to a notice, which is sent when the run is over. */
+  isNotice: boolean;
+}
+
+/** An expression has no value: a member is missing, types do not go together, or it is too much work. */
+export class ExpressionError extends Error {
+  override readonly name: string = "ExpressionError";
+}
+
+/** What expressions see. */
+const variables = {
+  recipe: "string",
+  runKey: "string",
+  scheduleId: "dyn",
+  slot: "string",
+  session: "dyn",
+  previousSession: "dyn",
+  params: "map",
+  outputs: "map",
+  outcome: "dyn",
+} as const;
+
+/** What expressions see of the end of a run. */
+const outcome = {
+  state: TEXT,
+  reason: TEXT,
+  failedStep: TEXT,
+  error: TEXT,
+} satisfies Record<keyof NonNullable<StepScope["outcome"]>, Type>;
+
+const session = recordOf(
+  { date: DATE, open: INSTANT, close: INSTANT, halfDay: FLAG } satisfies Record<
+    keyof NonNullable<StepScope["session"]>,
+    Type
+  >,
+);
+
+/** Returns what each variable is. */
+function variableTypes({ params, outputs, sessions, isNotice }: Known): Readonly<Record<string, Type>> {
+  const ofSlot = sessions === "none" ? NULL : oneOf([session, NULL]);
+  return {
+    recipe: TEXT,
+    runKey: TEXT,
+    scheduleId: oneOf([TEXT, NULL]),
+    slot: INSTANT,
+    session: ofSlot,
+    previousSession: ofSlot,
+    params: recordOf(params),
+    outputs: recordOf(outputs),
+    outcome: isNotice ? recordOf(outcome) : NULL,
+  } satisfies Record<keyof typeof variables, Type>;
+}
+
+/** Longest decimal text that expressions calculate with, and most places that they round to. */
+const MOST_DIGITS = 1_000;
+const MOST_PLACES = 100;
+
+const environment = makeEnvironment();
+/** Made of an environment of its own, as it adds variables. */
+const overloads = new Overloads(makeEnvironment());
+
+function makeEnvironment(): Environment {
+  const made = new Environment({
+    homogeneousAggregateLiterals: false,
+    limits: { maxDepth: 60, maxAstNodes: 2000 },
+  });
+  for (const [name, type] of Object.entries(variables)) made.registerVariable(name, type);
+  // Numbers of recipes and answers are doubles, and `params.sessions + 1` must not fail for it.
+  const arithmetic = {
+    "+": (a: number, b: number) => a + b,
+    "-": (a: number, b: number) => a - b,
+    "*": (a: number, b: number) => a * b,
+    "/": (a: number, b: number) => a / b,
+  };
+  for (const [sign, apply] of Object.entries(arithmetic)) {
+    for (const pair of [`double ${sign} int`, `int ${sign} double`]) {
+      made.registerOperator(pair, (a: number | bigint, b: number | bigint) => apply(Number(a), Number(b)));
+    }
+  }
+  // Money is decimal text and stays so.
+  const binary = [
+    ["decimalAdd(string, string): string", add],
+    ["decimalSubtract(string, string): string", subtract],
+    ["decimalMultiply(string, string): string", multiply],
+  ] as const;
+  for (const [signature, apply] of binary) {
+    made.registerFunction(signature, (a: string, b: string) => apply(short(a), short(b)));
+  }
+  made.registerFunction(
+    "decimalCompare(string, string): int",
+    (a: string, b: string) => BigInt(compare(short(a), short(b))),
+  );
+  made.registerFunction(
+    "decimalDivide(string, string, int): string",
+    (a: string, b: string, places: bigint) => divide(short(a), short(b), placesOf(places), "half-up"),
+  );
+  made.registerFunction(
+    "decimalRound(string, int): string",
+    (value: string, places: bigint) => round(short(value), placesOf(places), "half-up"),
+  );
+  // From a given day, never from today.
+  made.registerFunction(
+    "daysBefore(string, int): string",
+    (date: string, days: bigint) =>
+      Temporal.PlainDate.from(date.slice(0, 10)).subtract({ days: Number(days) }).toString(),
+  );
+  return made;
+}
+
+function short(decimal: string): string {
+  if (decimal.length <= MOST_DIGITS) return decimal;
+  throw new RangeError(`a decimal has ${decimal.length} characters: expected at most ${MOST_DIGITS}`);
+}
+
+function placesOf(places: bigint): number {
+  if (places >= 0n && places <= MOST_PLACES) return Number(places);
+  throw new RangeError(`expected 0 to ${MOST_PLACES} places, and ${places} are asked for`);
+}
+
+/** What is wrong with an expression. */
+export interface ExpressionProblem {
+  problem: string;
+  /** Characters from the start of the expression to the place. */
+  offset?: number;
+}
+
+/** Checks an expression: its syntax, its types, and the names that it uses. */
+export function compileExpression(source: string): Expression | ExpressionProblem {
+  let parsed;
+  try {
+    parsed = environment.parse(source);
+  } catch (error) {
+    if (error instanceof ParseError) return explainSyntax(error, source);
+    throw error;
+  }
+  const outputs = new Set<string>();
+  const params = new Set<string>();
+  const names = new Set<string>();
+  const wrong = collect(parsed.ast, { outputs, params, names });
+  if (wrong !== undefined) return { problem: wrong };
+  const { valid, error } = parsed.check();
+  if (!valid) {
+    const offset = error?.range?.start;
+    return {
+      problem: explain(error?.message ?? "it cannot be read"),
+      ...offset !== undefined && { offset },
+    };
+  }
+  const pattern = wrongPattern(parsed.ast);
+  if (pattern !== undefined) return pattern;
+  const meter: Meter = { budget: new Budget(), sizes: new WeakMap() };
+  meterNodes(parsed.ast, meter);
+  return {
+    source,
+    outputs,
+    params,
+    isFixed: Object.keys(variables).every((name) => name === "params" || !names.has(name)),
+    typed: (known) => infer({ input: source, ast: parsed.ast }, variableTypes(known), overloads),
+    evaluate(scope, budget = new Budget()) {
+      const what = `"${source}"${budget.owner === undefined ? "" : ` of ${budget.owner}`}`;
+      meter.budget = budget;
+      meter.sizes = new WeakMap();
+      try {
+        const value = parsed(scopeFor(scope, outputs));
+        // `a || b` passes over an error in one of them, that of a spent budget too.
+        if (budget.problem === undefined) {
+          budget.spendOn(value, meter.sizes); // before it is copied: a value may hold another a million times
+          return plainOf(value);
+        }
+      } catch (error) {
+        if (budget.problem === undefined) {
+          const reason = error instanceof Error ? explain(error.message) : String(error);
+          throw new ExpressionError(`Cannot work out ${what}: ${reason}`, { cause: error });
+        }
+      }
+      throw new ExpressionError(`Cannot work out ${what}: ${budget.problem}`);
+    },
+  };
+}
+
+/** Absent members are null, which an expression can ask for, and of the outputs only those that it names. */
+function scopeFor(scope: StepScope, outputs: ReadonlySet<string>): Record<string, unknown> {
+  const chosen = Object.keys(scope.outputs).filter((id) => outputs.has(id)).map((
+    id,
+  ) => [id, scope.outputs[id]]);
+  const { recipe, runKey, slot, params } = scope;
+  return {
+    recipe,
+    runKey,
+    slot,
+    params,
+    scheduleId: scope.scheduleId ?? null,
+    session: scope.session ?? null,
+    previousSession: scope.previousSession ?? null,
+    outcome: scope.outcome ?? null,
+    outputs: Object.fromEntries(chosen),
+  };
+}
+
+/** Whole numbers of the language are 64 bits wide; JSON holds the small ones as numbers and the others as text. */
+function plainOf(value: unknown): unknown {
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
+  if (Array.isArray(value)) return value.map(plainOf);
+  if (value instanceof Map) return plainOf(Object.fromEntries(value));
+  if (value instanceof Date) return value.toISOString();
+  if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plainOf(each)]));
+  }
+  return value;
+}
+
+/** Names that the reader of expressions has for signs. */
+const signs: Readonly<Record<string, string>> = {
+  RPAREN: '")"',
+  RBRACKET: '"]"',
+  RBRACE: '"}"',
+  COLON: '":"',
+  COMMA: '","',
+  IDENTIFIER: "a name",
+};
+
+/** What the reader of expressions could not read, in words. */
+function explainSyntax(error: ParseError, source: string): ExpressionProblem {
+  const [first = ""] = error.message.split("\n");
+  const [, wanted, got] = /^Expected (\w+), got (\w+)$/.exec(first) ?? [];
+  const isUnexpected = /^Unexpected (?:token|character):/.test(first);
+  const { start: offset, end } = error.range ?? { start: 0, end: 0 };
+  const given = source.slice(offset, Math.max(end, offset + 1));
+  const rest = given === "" ? "it ends there" : `there is ${JSON.stringify(given)}`;
+  const reason = source === ""
+    ? "it is empty"
+    : first === "Unterminated string"
+    ? "a text has no closing quote"
+    : wanted !== undefined
+    ? `expected ${signs[wanted] ?? wanted.toLowerCase()}, and ${got === "EOF" ? "it ends there" : rest}`
+    : isUnexpected && given === ""
+    ? "it ends where a value should follow"
+    : isUnexpected
+    ? `${JSON.stringify(given)} cannot stand there`
+    : explain(error.message);
+  return { problem: `cannot read the expression ${JSON.stringify(source)}: ${reason}`, offset };
+}
+
+const clockNames = new Set(["now", "today", "clock", "time", "date"]);
+
+function explain(message: string): string {
+  const [first = ""] = message.split("\n");
+  const [, name, call] = /^(?:Unknown variable: (\w+)|found no matching overload for '(\w+)\()/.exec(first) ??
+    [];
+  if (name !== undefined && !clockNames.has(name)) {
+    return `there is no "${name}"${
+      didYouMean(name, Object.keys(variables)) || `; there are ${Object.keys(variables).join(", ")}`
+    }`;
+  }
+  if (clockNames.has(name ?? call ?? "")) {
+    return `recipes do not see the clock ("${
+      name ?? call
+    }"): use slot, session or previousSession, which are the same however late a run is`;
+  }
+  return first;
+}
+
+/** Collects which outputs and parameters are read; says so when it cannot be told before the run. */
+function collect(
+  node: ASTNode,
+  into: { outputs: Set<string>; params: Set<string>; names: Set<string> },
+): string | undefined {
+  if (node.op === "id" && (node.args === "outputs" || node.args === "params")) {
+    return `name the member of "${node.args}" that is meant, such as ${node.args}["name"]`;
+  }
+  const dashed = node.op === "-" ? dashedName(node.args) : undefined;
+  if (dashed !== undefined) return `write ${dashed}, as a hyphen outside quotes subtracts`;
+  if (node.op === "id") into.names.add(node.args);
+  const member = memberOf(node);
+  if (member !== undefined) {
+    into[member.of].add(member.name);
+    into.names.add(member.of);
+    return undefined;
+  }
+  for (const child of childrenOf(node.args)) {
+    const wrong = collect(child, into);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+}
+
+/** A name with a hyphen that was read as a subtraction: `outputs.day-book.ok`. */
+function dashedName([left, right]: readonly [ASTNode, ASTNode]): string | undefined {
+  const member = memberOf(left);
+  let first = right;
+  while (first.op === "." || first.op === "[]") first = first.args[0];
+  if (member === undefined || first.op !== "id" || first.args in variables) return undefined;
+  return `${member.of}["${member.name}-${first.args}"]`;
+}
+
+function memberOf(node: ASTNode): { of: "outputs" | "params"; name: string } | undefined {
+  if (node.op !== "." && node.op !== "[]") return undefined;
+  const [target, name] = node.args;
+  if (target.op !== "id" || (target.args !== "outputs" && target.args !== "params")) return undefined;
+  if (typeof name === "string") return { of: target.args, name };
+  return name.op === "value" && typeof name.args === "string"
+    ? { of: target.args, name: name.args }
+    : undefined;
+}

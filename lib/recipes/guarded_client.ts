@@ -1,0 +1,268 @@
+/**
+ * Wraps the client of a step: checks each write before it is sent, and records its outcome. The recorded outcomes
+ * decide how the step ends, even if the step catches its errors.
+ *
+ * @module
+ */
+import type { Client } from "../client/client.ts";
+import { BrokerError, OutcomeUnknownError, ProtocolError } from "../errors.ts";
+import { catalogue, findOperation } from "../operations/mod.ts";
+import type { AnyOperation } from "../operations/operation.ts";
+import { provingLists, whereToLook } from "../operations/proof.ts";
+import type { CallOptions, Transport } from "../transports/transport.ts";
+
+/** A write that a step sent. */
+interface SentWrite {
+  operation: string;
+  /** It only cancels orders. */
+  cancels: boolean;
+  /** `refused` if the broker rejected the write, `open` while there is no answer. */
+  outcome: "open" | "ok" | "refused" | "unknown";
+  /** Operations that list what the write created or changed. */
+  lists: readonly string[];
+  /** What to check, in words. */
+  where: string;
+}
+
+/** Options of {@linkcode WriteGuard}. */
+interface WriteGuardOptions {
+  /** Throws if the step may not write now. @default never throws */
+  check?: () => void | Promise<void>;
+  /** Called just before a write is sent. If it throws, the write is not sent. */
+  onSend?: (write: SentWrite) => void | Promise<void>;
+  /** Called with each error of a call, even if the step catches it; not called for pages of lists. */
+  onError?: (error: unknown) => void;
+}
+
+/**
+ * Returns whether a failed write may have been executed. Only hsgate's own error classes prove that it was not; any
+ * other error may come after the write was sent.
+ */
+export function mayHaveHappened(error: unknown): boolean {
+  if (!(error instanceof BrokerError)) return true;
+  return error instanceof OutcomeUnknownError || error instanceof ProtocolError;
+}
+
+/** Error code of a step whose process ended without a result. */
+export const ENDED_UNTOLD = "own-step-ended";
+
+/** Properties of a write that the guard checks. */
+type GuardedWrite = Pick<AnyOperation, "name" | "provenBy" | "cancels">;
+
+/**
+ * Checks the writes of one attempt of a step, and records their outcomes. While the outcome of a write is unknown, it
+ * rejects every other write until the step reports that outcome with {@linkcode WriteGuard.prove}. Exception: a
+ * cancellation may follow a cancellation.
+ */
+export class WriteGuard {
+  readonly #options: WriteGuardOptions;
+  readonly #byError = new Map<unknown, SentWrite>();
+  #closed = false;
+  /** Sent writes, in order. */
+  readonly sent: SentWrite[] = [];
+
+  constructor(options: WriteGuardOptions = {}) {
+    this.#options = options;
+  }
+
+  /** Writes with an unknown outcome. */
+  get open(): SentWrite[] {
+    return this.sent.filter(({ outcome }) => outcome === "open" || outcome === "unknown");
+  }
+
+  /** Whether the outcome of any write is unknown. */
+  get isOpen(): boolean {
+    return this.open.length > 0;
+  }
+
+  /** The error for a step that ended with an unresolved write; `undefined` if all outcomes are known. */
+  get unresolvedError(): OutcomeUnknownError | undefined {
+    const [first] = this.open;
+    if (first === undefined) return undefined;
+    const places = [...new Set(this.open.map(({ where }) => where))];
+    return new OutcomeUnknownError(
+      `Cannot tell what the step wrote: it ended, and it had sent ${tellSent(this.sent)}; ${
+        places.join("; ")
+      }`,
+      { code: "write-open", operation: first.operation, lists: this.open.flatMap(({ lists }) => lists) },
+    );
+  }
+
+  /** Ends the attempt: the step can send nothing more. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /**
+   * Records the outcome of an unresolved write, as the broker's lists show it.
+   *
+   * @param error The error of the write.
+   */
+  prove(error: unknown, outcome: "ok" | "refused"): void {
+    const write = this.#byError.get(error);
+    if (write?.outcome === "unknown") write.outcome = outcome;
+  }
+
+  /** Returns a client whose writes are checked and recorded. Reads, logins and pushes pass through. */
+  guard(client: Client): Client {
+    const noting = async <T>(work: Promise<T>): Promise<T> => {
+      try {
+        return await work;
+      } catch (error) {
+        this.#options.onError?.(error);
+        throw error;
+      }
+    };
+    const call = (operation: AnyOperation, params: unknown, options: CallOptions = {}) =>
+      noting(
+        operation.effect === "write"
+          ? this.#write(client, operation, { params, options })
+          : client.call(operation, params, options),
+      );
+    const families = Object.entries(catalogue).map(([name, family]) => {
+      // The name comes from the client; each method takes parameters and options.
+      const own = client[name as keyof typeof catalogue] as Readonly<
+        Record<string, (...args: unknown[]) => Promise<unknown>>
+      >;
+      const guarded = Object.entries<AnyOperation>(family).filter(([, { paging }]) => paging === undefined)
+        .map(([key, operation]) => [
+          key,
+          operation.effect === "write"
+            ? (params: unknown = {}, options: CallOptions = {}) => call(operation, params, options)
+            : (...args: unknown[]) => noting(own[key]!(...args)),
+        ]);
+      return [name, { ...own, ...Object.fromEntries(guarded) }];
+    });
+    const raw: Client["raw"] = (group, name, params, options) =>
+      this.#raw(`${group}/${name}`, () => client.raw(group, name, params, options));
+    const transport = this.#guardTransport(client.transport);
+    // The keys of the client, each with a function of the same parameters and answers.
+    return { ...client, ...Object.fromEntries(families), transport, raw, call } as Client;
+  }
+
+  /** Guards the transport too, because a step could use it to bypass the client. */
+  #guardTransport(inner: Transport): Transport {
+    const { openPushes, push, logins, account, name } = inner;
+    return {
+      name,
+      call: async (operation, params, options) =>
+        operation.effect === "write"
+          ? await this.#keep(
+            await this.#begin(operation, params),
+            () => inner.call(operation, params, options),
+          )
+          : await inner.call(operation, params, options),
+      raw: (group, path, params, options) =>
+        this.#raw(`${group}/${path}`, () => inner.raw(group, path, params, options)),
+      ...push !== undefined && { push },
+      ...account !== undefined && { account: () => account.call(inner) },
+      ...openPushes !== undefined && { openPushes: (hooks) => openPushes.call(inner, hooks) },
+      ...logins !== undefined && { logins },
+      [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
+    };
+  }
+
+  async #check(operation: GuardedWrite): Promise<void> {
+    this.#refuse(operation);
+    await this.#options.check?.();
+  }
+
+  /** Throws if the step is over, or if one of its writes is unresolved. */
+  #refuse({ name, cancels }: GuardedWrite): void {
+    if (this.#closed) throw new BrokerError("Cannot write now: the step is over", { code: "step-over" });
+    const unknown = this.sent.filter((write) => write.outcome === "unknown");
+    if (unknown.some((write) => !(cancels && write.cancels))) {
+      const sent = [...new Set(unknown.map(({ operation }) => operation))].join(", ");
+      const places = [...new Set(unknown.map(({ where }) => where))].join("; ");
+      throw new BrokerError(
+        `Cannot send ${name} now: the outcome of ${sent} is unknown, and it may have been executed; ${places}; ` +
+          "the step must check there and report the outcome with proven(error, outcome); then it may write again",
+        { code: "write-open", operation: name },
+      );
+    }
+  }
+
+  /** Guards an unknown call as a write, because its effect is unknown. */
+  async #raw(path: string, send: () => Promise<unknown>): Promise<unknown> {
+    const { provenBy, cancels } = findOperation(path.slice(path.lastIndexOf("/") + 1)) ?? {};
+    const write = { name: path, ...provenBy && { provenBy }, ...cancels && { cancels } };
+    return await this.#keep(await this.#begin(write), send);
+  }
+
+  async #write(
+    client: Client,
+    operation: AnyOperation,
+    { params, options }: { params: unknown; options: CallOptions },
+  ): Promise<unknown> {
+    await this.#check(operation); // no login either
+    let write: SentWrite | undefined;
+    const beforeWrite = async () => {
+      await options.beforeWrite?.();
+      write = await this.#begin(operation, params);
+    };
+    return await this.#keep(() => write, () => client.call(operation, params, { ...options, beforeWrite }));
+  }
+
+  /** Checks a write, and records that it is about to be sent. */
+  async #begin(operation: GuardedWrite, params?: unknown): Promise<SentWrite> {
+    await this.#check(operation);
+    const write: SentWrite = {
+      operation: operation.name,
+      cancels: operation.cancels ?? false,
+      outcome: "open",
+      lists: provingLists(operation, params),
+      where: whereToLook(operation, params),
+    };
+    await this.#options.onSend?.(write);
+    // The step, or another write of it, may have ended in the meantime.
+    this.#refuse(operation);
+    this.sent.push(write);
+    return write;
+  }
+
+  /** Sends a write and records its outcome. */
+  async #keep<T>(begun: SentWrite | (() => SentWrite | undefined), send: () => Promise<T>): Promise<T> {
+    const writeOf = () => typeof begun === "function" ? begun() : begun;
+    try {
+      const value = await send();
+      const write = writeOf();
+      if (write !== undefined) write.outcome = "ok";
+      return value;
+    } catch (error) {
+      const write = writeOf();
+      if (write !== undefined) {
+        write.outcome = mayHaveHappened(error) ? "unknown" : "refused";
+        this.#byError.set(error, write);
+      }
+      throw error;
+    }
+  }
+}
+
+/** Returns a guard for a step without the effect "write": it rejects each write before it is sent. */
+export function refusingGuard(
+  { id, effect }: { id: string; effect: string },
+  options: Pick<WriteGuardOptions, "onError"> = {},
+): WriteGuard {
+  return new WriteGuard({
+    ...options,
+    check() {
+      throw new BrokerError(
+        `Cannot write in step "${id}": its effect is "${effect}"; to write, declare the effect "write"`,
+        { code: "not-a-write-step" },
+      );
+    },
+  });
+}
+
+const words: Readonly<Record<SentWrite["outcome"], string>> = {
+  open: "without an answer yet",
+  ok: "done",
+  refused: "not done",
+  unknown: "with an unknown outcome",
+};
+
+/** Lists the sent writes: `orders.place (done), orders.place (without an answer yet)`. */
+export function tellSent(sent: readonly SentWrite[]): string {
+  return sent.map(({ operation, outcome }) => `${operation} (${words[outcome]})`).join(", ");
+}

@@ -1,0 +1,151 @@
+/**
+ * An archive of bars that goes on where it stopped: one file per security, interval and year.
+ *
+ * @module
+ */
+import { safeName } from "../../confined_paths.ts";
+import type { Client } from "../../client/client.ts";
+import { barDayLimits, type BarInterval } from "../../dictionaries/bar.ts";
+import type { Bar } from "../../operations/quotes.ts";
+import { quotes } from "../../operations/quotes.ts";
+import type { SecurityType } from "../../dictionaries/security_type.ts";
+import { readIfThere, writeWhole, type WrittenFile } from "./files.ts";
+
+/** Most bars of a day or longer that one request may ask for (API document, section 8). */
+const MOST_BARS = 1500;
+
+/** What is archived, and where. */
+interface ArchiveOptions {
+  client: Client;
+  security: { type: SecurityType; symbol: string };
+  interval: BarInterval;
+  /** Day to begin at where nothing is there yet. */
+  from: string;
+  /** Last day that is wanted. */
+  to: string;
+  /** Returns a path in the folder of the archive. @throws {TypeError} When it would leave that folder. */
+  pathOf(...parts: string[]): string;
+  signal: AbortSignal;
+}
+
+/** What became of one security. */
+interface ArchivedBars {
+  symbol: string;
+  interval: BarInterval;
+  /** Day that the requests began at: the last one that was there, as it may have been unfinished. */
+  resumedAt: string;
+  requests: number;
+  /** Bars that were not there before, or have changed. */
+  added: number;
+  /** Last day that is there now; absent when there is none. */
+  lastDay?: string;
+  files: WrittenFile[];
+}
+
+/** Reads from the last day that is there up to the last one wanted, each request within its limit. */
+export async function archiveBars(options: ArchiveOptions): Promise<ArchivedBars> {
+  const { client, security, interval, from, to, signal } = options;
+  const name = await safeName(security.symbol);
+  const pathOf = (...parts: string[]) => options.pathOf(name, interval, ...parts);
+  const last = await lastDay(pathOf);
+  const resumedAt = last ?? from;
+  const result: ArchivedBars = {
+    symbol: security.symbol,
+    interval,
+    resumedAt,
+    requests: 0,
+    added: 0,
+    files: [],
+  };
+  const limit = barDayLimits[interval] ?? MOST_BARS;
+  for (let start = resumedAt; start <= to;) {
+    signal.throwIfAborted();
+    const { bars } = await client.call(
+      quotes.bars,
+      { security, start, direction: "newer", interval, limit },
+      { signal },
+    );
+    result.requests++;
+    const fresh = bars.filter(({ date }) => date !== undefined && date >= start && date <= to);
+    if (fresh.length === 0) break;
+    // Whatever came is kept at once, so that a run that is stopped goes on from there.
+    await keep(pathOf, fresh, result);
+    const reached = fresh.at(-1)!.date!;
+    result.lastDay = reached;
+    if (bars.at(-1)?.date !== reached) break; // the rest lies beyond the last day
+    start = dayAfter(reached);
+  }
+  result.lastDay ??= last;
+  return result;
+}
+
+const dayAfter = (day: string) => Temporal.PlainDate.from(day).add({ days: 1 }).toString();
+const keyOf = ({ date, time }: Bar) => `${date} ${time ?? ""}`;
+
+/** Path of a file of one security and interval. */
+type PathOf = (...parts: string[]) => string;
+
+async function keep(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars): Promise<void> {
+  for (const [year, ofYear] of Map.groupBy(bars, ({ date }) => date!.slice(0, 4))) {
+    const path = pathOf(`${year}.jsonl`);
+    const text = await readIfThere(path) ?? "";
+    const { before, lines: known } = splitAt(text, ofYear.map(keyOf).reduce((a, b) => a < b ? a : b));
+    let changed = 0;
+    for (const bar of ofYear) {
+      const line = JSON.stringify(bar);
+      if (known.get(keyOf(bar)) !== line) changed++;
+      known.set(keyOf(bar), line);
+    }
+    if (changed === 0 && text !== "") continue;
+    result.added += changed;
+    const lines = [...known].sort(([a], [b]) => a < b ? -1 : 1).map(([, line]) => `${line}\n`);
+    const file = await writeWhole(path, before + lines.join(""));
+    result.files = [...result.files.filter((each) => each.path !== path), file];
+  }
+}
+
+/**
+ * Cuts a file before the first bar of a key or a later one. The file stands in the order of keys and grows through the
+ * year, so that what comes before stays text that nobody reads.
+ */
+function splitAt(text: string, key: string): { before: string; lines: Map<string, string> } {
+  const later: [string, string][] = [];
+  let end = text.length;
+  for (const { bar, start } of barsBackwards(text)) {
+    if (keyOf(bar) < key) break;
+    later.push([keyOf(bar), JSON.stringify(bar)]);
+    end = start;
+  }
+  const before = text.slice(0, end);
+  return {
+    before: before === "" || before.endsWith("\n") ? before : `${before}\n`,
+    lines: new Map(later.reverse()),
+  };
+}
+
+/** Reads the lines of a file from the last to the first, each with its place. */
+function* barsBackwards(text: string): Generator<{ bar: Bar; start: number }> {
+  for (let end = text.length; end > 0;) {
+    const start = text.lastIndexOf("\n", end - 2) + 1;
+    const line = text.slice(start, end).trim();
+    // The archive holds what this file has written.
+    if (line !== "") yield { bar: JSON.parse(line) as Bar, start };
+    end = start;
+  }
+}
+
+async function lastDay(pathOf: PathOf): Promise<string | undefined> {
+  const years: string[] = [];
+  try {
+    for await (const { name } of Deno.readDir(pathOf())) {
+      if (/^\d{4}\.jsonl$/.test(name)) years.push(name);
+    }
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+  const newest = years.sort().at(-1);
+  if (newest === undefined) return undefined;
+  const [last] = barsBackwards(await readIfThere(pathOf(newest)) ?? "");
+  return last?.bar.date;
+}

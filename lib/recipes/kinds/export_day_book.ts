@@ -1,0 +1,226 @@
+/**
+ * The step `export-day-book`: fills with fees, orders and the fund journal of trading days.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { type Session, sessionsBetween } from "../../calendars/mod.ts";
+import { calendarOfMarket, dateIn } from "../../day_book/market_days.ts";
+import {
+  type DayBookEvent,
+  type DayBookList,
+  type DayBookMarket,
+  type DayBookResult,
+  type DayResult,
+  type Difference,
+  exportDayBook,
+} from "../../day_book/mod.ts";
+import type { Summary } from "../../day_book/folder/summary.ts";
+import type { StepContext } from "../compiled.ts";
+import { day, exactCsv, folder, markets, writesInto } from "./fields.ts";
+import { sha256 } from "../../sha256.ts";
+import { pathIn } from "./files.ts";
+import { stepKind } from "./kind.ts";
+
+const MOST_SESSIONS = 250;
+
+const params = z.strictObject({
+  markets: markets.optional().meta({
+    description: "Markets of the securities accounts; not needed for futures only",
+  }),
+  accounts: z.array(z.enum(["securities", "futures"])).min(1).default(["securities", "futures"])
+    .meta({ description: "What is covered; without a futures account: [securities]" }),
+  sessions: z.int().min(1).max(MOST_SESSIONS, `a whole number from 1 to ${MOST_SESSIONS}`).optional()
+    .meta({ description: "The last trading days that have begun; or from and to" }),
+  from: day.optional(),
+  to: day.optional(),
+  out: folder.default("out/day-books"),
+  formats: z.array(z.enum(["csv", "jsonl"])).min(1).default(["csv", "jsonl"]),
+  wire: z.boolean().default(false).meta({
+    description: "Rows as the broker sent them, in files beside ours",
+  }),
+  exactCsv,
+  owner: z.string().min(1).optional()
+    .meta({ description: "Name of the account that the folder belongs to; only a digest of it is kept" }),
+});
+
+const namesOf = <Name extends string>(names: Readonly<Record<Name, true>>) =>
+  z.enum(Object.keys(names) as [Name, ...Name[]]); // every name is a key, and there is one
+
+const status = namesOf<DayResult["status"]>({ final: true, provisional: true });
+const lists = z.partialRecord(
+  namesOf<DayBookList>({
+    fills: true,
+    orders: true,
+    fund_journal: true,
+    futures_fills: true,
+    futures_orders: true,
+  }),
+  z.number(),
+);
+const dayBookMarket = namesOf<DayBookMarket>({
+  hk: true,
+  us: true,
+  shanghai: true,
+  shenzhen: true,
+  futures: true,
+});
+
+const output: z.ZodType<DayBookResult> = z.strictObject({
+  out: z.string(),
+  days: z.array(z.strictObject({
+    day: z.string(),
+    status,
+    action: namesOf<DayResult["action"]>({
+      "written": true,
+      "replaced": true,
+      "unchanged": true,
+      "kept": true,
+      "kept-final": true,
+      "disputed": true,
+      "restored": true,
+    }),
+    path: z.string(),
+    beside: z.array(z.string()),
+    rows: lists,
+    markets: z.partialRecord(
+      dayBookMarket,
+      z.strictObject({ status, rows: lists, differences: z.number(), notCheckable: z.number() }),
+    ),
+    differences: z.number(),
+    provisionalBecause: z.array(z.string()),
+    incomplete: z.array(z.string()),
+  })),
+  rows: z.number(),
+  differences: z.array(z.strictObject({
+    day: z.string(),
+    market: dayBookMarket.optional(),
+    list: lists.keyType.optional(),
+    check: z.custom<Difference["check"]>((value) => typeof value === "string"),
+    rowKey: z.string().optional(),
+    expected: z.string(),
+    actual: z.string(),
+    message: z.string(),
+  })),
+  differenceCount: z.number(),
+  notBegun: z.array(z.string()),
+  ok: z.boolean(),
+});
+
+/** Exports day books. Final days are kept, provisional ones are read again until their fees are there. */
+export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>({
+  name: "export-day-book",
+  summary: "Writes the fills with fees, orders and fund journal of trading days, and checks that they add up",
+  effect: "read",
+  needsAccount: () => true,
+  reaches: writesInto,
+  params,
+  output,
+  check({ markets, accounts, sessions, from, to }, wrong) {
+    // What is left out has its default only when the step runs.
+    if (markets === undefined && (accounts ?? ["securities"]).includes("securities")) {
+      wrong(["markets"], "some of hk, us, shanghai, shenzhen");
+    }
+    const named = from !== undefined || to !== undefined;
+    if (sessions === undefined && (from === undefined || to === undefined)) {
+      wrong(from === undefined ? ["from"] : ["to"], "a date, or sessions: 5 for the last five trading days");
+    }
+    if (sessions !== undefined && named) wrong(["from"], "either sessions, or from and to");
+    if (from !== undefined && to !== undefined && to < from) wrong(["to"], "a date that is not before from");
+  },
+  async run({ markets = [], accounts, sessions, from, to, out, formats, wire, exactCsv, owner }, context) {
+    const range = sessions === undefined
+      // Without a count both ends are there, which `check` has seen to.
+      ? { from: from!, to: to! }
+      // A run of a past slot exports what its own day saw, whenever it is done.
+      : lastSessions(
+        [...markets, ...accounts.includes("futures") && markets.length === 0 ? ["futures" as const] : []],
+        sessions,
+        Date.parse(context.slot),
+      );
+    const days: DayResult[] = [];
+    const result = await exportDayBook(await context.client(), {
+      markets,
+      accounts,
+      formats,
+      wire,
+      exactCsv,
+      ...owner !== undefined && { owner },
+      ...range,
+      out: pathIn(context, out),
+      now: context.now,
+      signal: context.signal,
+      onProgress(event) {
+        if (event.type === "day-done" && event.result !== undefined) days.push(event.result);
+        tell(event, context);
+      },
+    }).catch(async (error) => {
+      // Days before the one that it stopped at are whole, and stay.
+      if (!context.signal.aborted) await nameArtifacts(days, context);
+      throw error;
+    });
+    await nameArtifacts(days, context);
+    return result;
+  },
+});
+
+function tell(event: DayBookEvent, { progress, log }: StepContext): void {
+  if (event.type === "clock-differs" || event.type === "clock-unknown") return log("warn", event.message);
+  const place = event.type === "day-started"
+    ? { text: event.day, done: event.index, total: event.days }
+    : event.type === "day-done"
+    ? { text: event.day, done: event.index + 1, total: event.days }
+    : event.type === "rows"
+    ? { text: `${event.day}, ${event.market} ${event.list.replaceAll("_", " ")}` }
+    : { text: "day book" };
+  progress({ ...place, detail: event });
+}
+
+/** Names every file of the days; size and hash of each are those that were taken while it was written. */
+async function nameArtifacts(days: readonly DayResult[], context: StepContext): Promise<void> {
+  const readings = days.flatMap(({ day: businessDay, path, beside, status }) => [
+    { businessDay, dataset: "day-book", path, final: status === "final" },
+    ...beside.map((each) => ({ businessDay, dataset: "day-book-disputed", path: each, final: false })),
+  ]);
+  for (const { businessDay, dataset, path, final } of readings) {
+    const bytes = await Deno.readFile(`${path}/summary.json`);
+    // Just written or looked at by the export.
+    const { files } = JSON.parse(new TextDecoder().decode(bytes)) as Summary;
+    const summary = { bytes: bytes.length, sha256: await sha256(bytes) };
+    for (const [name, record] of Object.entries({ ...files, "summary.json": summary })) {
+      await context.artifact({
+        dataset: `${dataset}/${name}`,
+        businessDay,
+        path: `${path}/${name}`,
+        ...record,
+        final,
+      });
+      // Whoever takes it in may read all of it; between files others come to their turn, such as a lease.
+      await Deno.stat(path);
+    }
+  }
+}
+
+/**
+ * Returns the first and the last of the last trading days of some markets together: days on which at least one of
+ * them has opened.
+ *
+ * @throws {CalendarUnknownError} When a calendar does not reach so far.
+ */
+export function lastSessions(
+  markets: readonly DayBookMarket[],
+  count: number,
+  now: number,
+): { from: string; to: string } {
+  const days = new Set<string>();
+  for (const market of markets) {
+    const today = Temporal.PlainDate.from(dateIn(market, now));
+    // Two weeks cover the longest holidays, and every week has at least one session outside them.
+    const first = today.subtract({ days: 14 + count * 3 });
+    const sessions = sessionsBetween(calendarOfMarket[market], first.toString(), today.toString());
+    const begun = sessions.filter(({ openAt }: Session) => openAt <= now).slice(-count);
+    for (const { date } of begun) days.add(date);
+  }
+  const last = [...days].sort().slice(-count);
+  return { from: last[0]!, to: last.at(-1)! };
+}

@@ -1,0 +1,83 @@
+/**
+ * Files that steps leave: whole or not there at all, and named to whoever keeps the store.
+ *
+ * @module
+ */
+import { sha256 } from "../../sha256.ts";
+import { PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
+import { confined, isInside } from "../../confined_paths.ts";
+import { type CsvOptions, csvRecord } from "../../csv_text.ts";
+import type { StepContext } from "../compiled.ts";
+
+/**
+ * Returns a path under the folder of the run. A dry run has a folder of its own: there an absolute path becomes
+ * one below that folder.
+ *
+ * @throws {TypeError} When the path leaves the folder of the run. Nothing was written.
+ */
+export function pathIn(
+  { out, keepWithin }: Pick<StepContext, "out" | "keepWithin">,
+  ...parts: string[]
+): string {
+  const joined = parts.join("/");
+  const isElsewhere = keepWithin && joined.startsWith("/") && !isInside(out, joined);
+  return confined(out, isElsewhere ? `.${joined}` : joined);
+}
+
+/** A file that was written. */
+export interface WrittenFile {
+  path: string;
+  bytes: number;
+  sha256: string;
+}
+
+/** Replaces a file, or makes it with its folder. A crash leaves the old file or the new one. */
+export async function writeWhole(
+  path: string,
+  content: string | Uint8Array<ArrayBuffer>,
+): Promise<WrittenFile> {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  const folder = path.replace(/\/?[^/]*$/, "");
+  if (folder !== "") await Deno.mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+  replaceFile(path, bytes);
+  return { path, bytes: bytes.length, sha256: await sha256(bytes) };
+}
+
+/** Rows as JSON lines. */
+export function jsonLines(rows: readonly unknown[]): string {
+  return rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+}
+
+/** Rows as CSV (RFC 4180): members of members get names such as `fees.total`. */
+export function csvText(
+  rows: readonly Readonly<Record<string, unknown>>[],
+  { columns, exact }: CsvOptions & { columns?: readonly string[] } = {},
+): string {
+  const flat = rows.map((row) => flatten(row));
+  const names = columns ?? [...new Set(flat.flatMap((row) => Object.keys(row)))];
+  const lines = [names, ...flat.map((row) => names.map((name) => row[name] ?? ""))];
+  return lines.map((line) => csvRecord(line, { exact })).join("");
+}
+
+function flatten(row: Readonly<Record<string, unknown>>, prefix = ""): Record<string, string> {
+  const out: Record<string, string> = {};
+  for (const [key, value] of Object.entries(row)) {
+    const isPlain = typeof value === "object" && value !== null && !Array.isArray(value);
+    // An object that is no list has members by name.
+    if (isPlain) Object.assign(out, flatten(value as Record<string, unknown>, `${prefix}${key}.`));
+    else if (value !== undefined && value !== null) {
+      out[prefix + key] = typeof value === "string" ? value : JSON.stringify(value);
+    }
+  }
+  return out;
+}
+
+/** Reads a file's text; nothing when there is none. */
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await Deno.readTextFile(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,249 @@
+/**
+ * The step `notify`: tells somebody, by webhook, chat or mail.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { BrokerError } from "../../errors.ts";
+import { postQuietly, refusalOf } from "../../transports/net/quiet_post.ts";
+import { shownLine, shownText } from "../../shown_text.ts";
+import { orAborted } from "../../time.ts";
+import type { StepContext } from "../compiled.ts";
+import { holdsToken, leadsHere, secretAddress } from "../open_addresses.ts";
+import { secretOf } from "../templates.ts";
+import { sha256 } from "../../sha256.ts";
+import { stepKind } from "./kind.ts";
+
+const address = z.string().regex(/^https?:\/\/\S+$/, 'an address such as "https://…", or "${secret:name}"');
+const mailAddress = z.string().regex(/^[^\s@<>]+@[^\s@<>]+$/, "a mail address");
+
+const params = z.strictObject({
+  text: z.string().optional().meta({
+    description: "What is told; what became of the run by default, and where it is empty",
+  }),
+  webhook: address.optional().meta({
+    description:
+      "Gets a JSON object: text, recipe, runKey, slot, session, outcome, data; ${secret:name} where the address holds a token",
+  }),
+  chat: z.strictObject({
+    url: address,
+    style: z.enum(["slack", "discord", "lark", "dingtalk", "wecom"]).default("slack"),
+  }).optional().meta({ description: "Webhook of a chat; its address only as ${secret:name}" }),
+  mail: z.strictObject({
+    to: z.union([mailAddress, z.array(mailAddress).min(1)]),
+    from: mailAddress,
+    subject: z.string().optional(),
+    host: z.string().min(1),
+    port: z.int().min(1).max(65535).default(587),
+    tls: z.enum(["required", "implicit", "none"]).default("required"),
+    user: z.string().optional(),
+    password: z.string().optional().meta({ description: "Only as ${secret:name}" }),
+  }).optional(),
+  data: z.unknown().optional().meta({ description: "Sent along with a webhook" }),
+});
+type Params = z.infer<typeof params>;
+
+/** Mail server and message. */
+type Mail = NonNullable<Params["mail"]>;
+
+const TIMEOUT_MS = 10_000;
+const MAIL_TIMEOUT_MS = 15_000;
+
+/** Ways by which the step sends. */
+export const notifyWays = ["webhook", "chat", "mail"] as const;
+type Way = typeof notifyWays[number];
+
+const output = z.strictObject({ ok: z.boolean(), sent: z.array(z.string()) });
+
+/** Sends once to each place that is named, with a key by which a receiver can tell a repetition. */
+export const notify = stepKind<Params, z.infer<typeof output>>({
+  name: "notify",
+  summary: "Sends a message by webhook, chat or mail",
+  effect: "local",
+  needsAccount: () => false,
+  params,
+  output,
+  secretParams: [["mail", "password"]],
+  reaches({ webhook, chat, mail }) {
+    const hosts = [webhook, memberOf(chat, "url"), memberOf(mail, "host")];
+    return hosts.flatMap((host) => host === undefined ? [] : [{ kind: "host" as const, name: String(host) }]);
+  },
+  checkWritten({ webhook, chat }, wrong) {
+    if (typeof webhook === "string" && holdsToken(webhook)) wrong(["webhook"], secretAddress("webhook"));
+    const url = memberOf(chat, "url");
+    // The webhook of every chat is a token as a whole.
+    const isOpen = typeof url === "string" && secretOf(url) === undefined && !leadsHere(url);
+    if (isOpen) wrong(["chat", "url"], secretAddress("chat"));
+  },
+  check(given, wrong) {
+    if (notifyWays.every((way) => given[way] === undefined)) {
+      wrong([], `one or more of ${notifyWays.join(", ")}`);
+    }
+  },
+  async run(given, context) {
+    // A broker's words may be among it.
+    const text = shownText(context.testText ?? (given.text || outcomeText(context)));
+    const { recipe, runKey, slot, session, outcome } = context;
+    const { webhook, chat, mail, data } = given;
+    const sends: [Way, () => Promise<void>][] = [];
+    if (webhook !== undefined) {
+      const body = { text, recipe, runKey, slot, session, outcome, data };
+      sends.push(["webhook", () => post("webhook", webhook, body, context)]);
+    }
+    if (chat !== undefined) {
+      sends.push(["chat", () => post("chat", chat.url, chatBodies[chat.style](text), context)]);
+    }
+    if (mail !== undefined) {
+      sends.push(["mail", async () => {
+        const message = { subject: shownLine(mail.subject ?? subjectOf(text)), text, key: context.stepKey };
+        await sendMail(mail, message, context.signal);
+      }]);
+    }
+    // One that hangs or fails keeps none of the others waiting.
+    const settled = await Promise.allSettled(sends.map(([, send]) => send()));
+    const sent = sends.flatMap(([way], index) => settled[index]!.status === "fulfilled" ? [way] : []);
+    throwFailures(settled, sent);
+    return { ok: true, sent };
+  },
+  plan: (given, context) =>
+    Promise.resolve({
+      tell: given.text || outcomeText(context),
+      by: notifyWays.filter((way) => given[way] !== undefined),
+    }),
+});
+
+function memberOf(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.entries(value).find(([key]) => key === name)?.[1];
+}
+
+/** @throws {BrokerError} Naming each way that failed, and those that were sent all the same. */
+function throwFailures(settled: readonly PromiseSettledResult<void>[], sent: readonly Way[]): void {
+  const errors: unknown[] = settled.flatMap((each) => each.status === "rejected" ? [each.reason] : []);
+  const [first] = errors;
+  if (first === undefined) return;
+  if (errors.length === 1 && sent.length === 0) throw first;
+  const reasons = errors.map((error) => error instanceof Error ? error.message : String(error));
+  const others = sent.length === 0 ? "" : `; sent by ${sent.join(" and ")}`;
+  throw new BrokerError(`${reasons.join("; ")}${others}`, { code: "notify", cause: first });
+}
+
+/** What the makers of each chat want a text message to look like. */
+const chatBodies: Readonly<Record<NonNullable<Params["chat"]>["style"], (text: string) => unknown>> = {
+  slack: (text) => ({ text }),
+  // No text of a broker calls everybody of a channel.
+  discord: (text) => ({ content: text.slice(0, 2000), allowed_mentions: { parse: [] } }),
+  lark: (text) => ({ msg_type: "text", content: { text } }),
+  dingtalk: (text) => ({ msgtype: "text", text: { content: text } }),
+  wecom: (text) => ({ msgtype: "text", text: { content: text } }),
+};
+
+const subjectOf = (text: string) => text.split("\n")[0]!.slice(0, 120);
+
+function outcomeText({ recipe, slot, session, outcome }: StepContext): string {
+  const state = outcome === undefined ? "has something to tell" : `is ${outcome.state}`;
+  // Members that do not apply are empty.
+  const reason = outcome?.error || outcome?.reason;
+  const step = outcome?.failedStep ? ` at step "${outcome.failedStep}"` : "";
+  return `${recipe} ${state}${step} (${session?.date ?? slot})${reason ? `: ${reason}` : ""}`;
+}
+
+async function post(
+  way: string,
+  url: string,
+  body: unknown,
+  { stepKey, signal }: StepContext,
+): Promise<void> {
+  // The address may hold a token in its path, so only its host is ever shown.
+  const host = URL.canParse(url) ? new URL(url).host : "an address that cannot be read";
+  const refused = refusalOf(url);
+  if (refused !== undefined) {
+    throw new BrokerError(`Cannot notify by ${way}: ${host}: ${refused}`, { code: "plain-http" });
+  }
+  let status: number;
+  try {
+    status = await postQuietly(url, {
+      headers: { "content-type": "application/json", "idempotency-key": stepKey },
+      body: JSON.stringify(body),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    });
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    const reason = error instanceof DOMException ? "it took too long" : "it cannot be reached";
+    throw new BrokerError(`Cannot notify by ${way}: ${host}: ${reason}`, { code: "notify" });
+  }
+  if (status < 200 || status > 299) {
+    throw new BrokerError(`Cannot notify by ${way}: ${host} answered ${status}`, { code: "notify" });
+  }
+}
+
+/** The part of nodemailer that is used here; the package has no types of its own. */
+interface Mailer {
+  createTransport(options: {
+    host: string;
+    port: number;
+    secure: boolean;
+    requireTLS: boolean;
+    ignoreTLS: boolean;
+    auth?: { user: string; pass: string };
+    connectionTimeout: number;
+    socketTimeout: number;
+    disableFileAccess: true;
+    disableUrlAccess: true;
+  }): {
+    sendMail(
+      mail: { from: string; to: string | string[]; subject: string; text: string; messageId: string },
+    ): Promise<unknown>;
+    close(): void;
+  };
+}
+
+/**
+ * Sends a mail; its message id follows from the key, so that a mailbox can tell a repetition.
+ *
+ * @throws {BrokerError} When the server did not take it within 15 seconds. An abort of the signal rejects with its
+ * reason.
+ */
+async function sendMail(
+  mail: Mail,
+  { subject, text, key }: { subject: string; text: string; key: string },
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  const { host, port, tls, user, password, from, to } = mail;
+  // A mail client, which few recipes need.
+  const { default: mailer }: { default: Mailer } = await import("nodemailer");
+  const transport = mailer.createTransport({
+    host,
+    port,
+    secure: tls === "implicit",
+    requireTLS: tls === "required",
+    ignoreTLS: tls === "none",
+    ...user !== undefined && password !== undefined && { auth: { user, pass: password } },
+    connectionTimeout: MAIL_TIMEOUT_MS,
+    socketTimeout: MAIL_TIMEOUT_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  const messageId = `<${(await sha256(key)).slice(0, 32)}@hsgate>`;
+  // A server that sends a byte now and then would never be silent for long enough.
+  const late = AbortSignal.timeout(MAIL_TIMEOUT_MS);
+  try {
+    const sending = transport.sendMail({ from, to, subject, text, messageId });
+    await orAborted(sending, AbortSignal.any([signal, late]));
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    // The server's own words may repeat the address or the user.
+    const why = late.aborted
+      ? "ETIMEDOUT"
+      : error instanceof Error && "code" in error
+      ? error.code
+      : undefined;
+    const code = why === undefined ? "" : ` (${String(why)})`;
+    throw new BrokerError(`Cannot notify by mail: the server "${host}" did not take it${code}`, {
+      code: "notify",
+    });
+  } finally {
+    transport.close();
+  }
+}

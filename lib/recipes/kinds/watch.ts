@@ -1,0 +1,212 @@
+/**
+ * The step `watch`: records pushes to files for a part of the day.
+ *
+ * @module
+ */
+import type { SecurityType } from "../../dictionaries/security_type.ts";
+import { exists, PRIVATE_FILE, PRIVATE_FOLDER } from "../../private_files.ts";
+import { needRegular } from "../../regular_files.ts";
+import * as z from "zod";
+import { PushTopic } from "../../dictionaries/push.ts";
+import { BrokerError } from "../../errors.ts";
+import type { TransportEvent } from "../../transports/push/events.ts";
+import { type AsOfNow, refusePast } from "../as_of_now.ts";
+import type { StepContext } from "../compiled.ts";
+import { durationOf } from "../durations.ts";
+import { someTime } from "../recipe_schema.ts";
+import { folder, security, securityFrom, writesInto } from "./fields.ts";
+import { sha256 } from "../../sha256.ts";
+import { pathIn } from "./files.ts";
+import { stepKind } from "./kind.ts";
+import { tradedMs } from "./trading_hours.ts";
+import { instantOf, pause, sessionMoment } from "./times.ts";
+
+const params = z.strictObject({
+  securities: z.array(security).max(200).default([]),
+  // A code table is never empty.
+  topics: z.array(z.enum(PushTopic.names as [PushTopic, ...PushTopic[]])).min(1).default(["quote"]),
+  orders: z.boolean().default(true).meta({ description: "Whether changes of orders are recorded too" }),
+  for: someTime.optional().meta({ description: "How long; or until" }),
+  until: sessionMoment.optional().meta({ description: "A moment of the session of this run" }),
+  out: folder.default("out/pushes"),
+});
+type Params = z.infer<typeof params>;
+
+const output = z.strictObject({
+  /** No push is known to be missing. */
+  ok: z.boolean(),
+  day: z.string(),
+  /** Pushes of each kind. */
+  counts: z.record(z.string(), z.number()),
+  /** Breaks of the connection: pushes may be missing between these instants. */
+  gaps: z.array(z.strictObject({
+    from: z.string(),
+    to: z.string(),
+    reason: z.string(),
+    /** Nothing came, and the securities were hardly trading: nothing is known to be missing. */
+    quiet: z.literal(true).optional(),
+  })),
+  /** Ticks that were thrown away because the disk was too slow. */
+  dropped: z.number(),
+  files: z.array(z.string()),
+});
+/** What was recorded. */
+export type Recorded = z.infer<typeof output>;
+
+/** Pushes come as things happen. What they are about may trade through the recipe's midnight. */
+const pushes: AsOfNow = { reads: "pushes", exchanges: [] };
+
+/** Records until the end that is named; a run that goes on adds to the files that are there. */
+export const watch = stepKind<Params, Recorded>({
+  name: "watch",
+  summary: "Records pushes (quotes, books, ticks, changes of orders) to files for a part of the day",
+  effect: "read",
+  needsAccount: ({ orders }) => orders,
+  asOfNow: () => pushes,
+  reaches: writesInto,
+  params,
+  output,
+  check(given, wrong) {
+    if ((given.for === undefined) === (given.until === undefined)) wrong([], "either for or until");
+    if (given.securities?.length === 0 && !given.orders) wrong(["securities"], "securities, or orders: true");
+  },
+  async run(given, context) {
+    const day = context.day.date;
+    const result: Recorded = { ok: true, day, counts: {}, gaps: [], dropped: 0, files: [] };
+    refusePast(pushes, context);
+    const waitMs = endOf(given, day, context) - context.now();
+    if (waitMs <= 0) {
+      throw new BrokerError(`Cannot record the pushes of ${day}: they have passed`, { code: "past" });
+    }
+    const ending = new AbortController();
+    const signal = AbortSignal.any([ending.signal, context.signal]);
+    // A stop of the run rejects the wait as well; the loop below ends by the same signal.
+    const timer = pause({ ...context, signal }, waitMs).then(() => ending.abort(), () => {});
+    const files = new PushFiles((name) => pathIn(context, given.out, day, name));
+    files.pathOf("gap"); // a wrong folder is told before anything is recorded
+    try {
+      const client = await context.client();
+      const events = client.watch({
+        securities: given.securities.map(securityFrom),
+        topics: given.topics,
+        orders: given.orders,
+        signal,
+      });
+      const types = given.securities.map((each) => securityFrom(each).type);
+      for await (const event of events) await record(event, { files, result, context, types });
+    } finally {
+      ending.abort();
+      await timer;
+      result.files = await files.close();
+    }
+    context.signal.throwIfAborted();
+    await nameArtifacts(result, context);
+    result.ok = result.gaps.every(({ quiet }) => quiet) && result.dropped === 0;
+    return result;
+  },
+  // It goes on for a part of the day, which nobody wants of a dry run.
+  plan: ({ topics, securities, orders, for: length, until }) =>
+    Promise.resolve({
+      record: topics,
+      securities,
+      orders,
+      ...until === undefined ? { for: length } : { until },
+    }),
+});
+
+function endOf(given: Params, day: string, context: StepContext): number {
+  if (given.until === undefined) return context.now() + durationOf(given.for ?? "0s");
+  return instantOf(given.until, day, "Cannot watch until");
+}
+
+interface Recording {
+  files: PushFiles;
+  result: Recorded;
+  context: StepContext;
+  /** Kinds of the securities. */
+  types: readonly SecurityType[];
+}
+
+async function record(event: TransportEvent, { files, result, context, types }: Recording): Promise<void> {
+  const at = Temporal.Instant.fromEpochMilliseconds(context.now()).toString();
+  switch (event.type) {
+    case "connection":
+      context.log("info", `push connection ${event.state}`);
+      return;
+    case "conflated":
+      return;
+    case "dropped":
+      result.dropped += event.count;
+      return;
+    case "gap": {
+      const [from, to] = [event.from, event.to].map((ms) =>
+        Temporal.Instant.fromEpochMilliseconds(ms).toString()
+      );
+      // A quiet market and a dead connection look the same; while the exchanges trade it is taken for the second.
+      const quiet = event.silent && tradedMs(types, event.from, event.to) < (event.to - event.from) / 2;
+      context.log("warn", `pushes may be missing from ${from} to ${to}: ${event.reason}`);
+      result.gaps.push({ from: from!, to: to!, reason: event.reason, ...quiet && { quiet } });
+      await files.add("gap", { at, from, to, reason: event.reason });
+      return;
+    }
+    default: {
+      result.counts[event.type] = (result.counts[event.type] ?? 0) + 1;
+      const row = event.type === "unknown"
+        ? { at, notifyType: event.notifyType, payloadType: event.payloadType }
+        : { at, sentAt: event.sentAt, ...event.data };
+      await files.add(event.type, row);
+    }
+  }
+}
+
+async function nameArtifacts(result: Recorded, context: StepContext): Promise<void> {
+  for (const path of result.files) {
+    const bytes = await Deno.readFile(path);
+    const dataset = `pushes/${path.replace(/^.*\//, "").replace(/\.jsonl$/, "")}`;
+    await context.artifact({
+      dataset,
+      businessDay: result.day,
+      path,
+      bytes: bytes.length,
+      sha256: await sha256(bytes),
+      final: true,
+    });
+  }
+}
+
+/** One file for each kind of push; lines are whole also when the process dies. */
+class PushFiles {
+  readonly #locate: (name: string) => string;
+  readonly #open = new Map<string, { file: Deno.FsFile; path: string }>();
+
+  constructor(locate: (name: string) => string) {
+    this.#locate = locate;
+  }
+
+  async add(type: string, row: unknown): Promise<void> {
+    let file = this.#open.get(type)?.file;
+    if (file === undefined) {
+      const path = this.pathOf(type);
+      await Deno.mkdir(path.replace(/\/?[^/]*$/, ""), { recursive: true, mode: PRIVATE_FOLDER });
+      if (exists(path)) needRegular(path, await Deno.stat(path));
+      file = await Deno.open(path, { append: true, create: true, mode: PRIVATE_FILE });
+      this.#open.set(type, { file, path });
+    }
+    const bytes = new TextEncoder().encode(`${JSON.stringify(row)}\n`);
+    for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
+  }
+
+  /** Closes the files and returns their paths. */
+  async close(): Promise<string[]> {
+    for (const { file } of this.#open.values()) {
+      await file.sync();
+      file.close();
+    }
+    return [...this.#open.values()].map(({ path }) => path).sort();
+  }
+
+  /** Returns the path of the file for one kind of push. @throws {TypeError} When it would leave the folder. */
+  pathOf(type: string): string {
+    return this.#locate(`${type}.jsonl`);
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Texts that come line by line.
+ *
+ * @module
+ */
+
+/** A line, or as much of it as is kept. */
+export interface Line {
+  text: string;
+  isCut: boolean;
+}
+
+/** How lines are read. */
+interface LineOptions {
+  /** Characters that are kept of a line, from the first part of it that came. @default all */
+  most?: (start: string) => number;
+  /** Ends the reading, whatever is still to come. */
+  signal?: AbortSignal;
+}
+
+/** The lines of a stream of text. What is too long is passed over as it comes, and takes no memory. */
+export async function* linesOf(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { most = () => Infinity, signal }: LineOptions = {},
+): AsyncGenerator<Line, void, void> {
+  const reader = stream.getReader();
+  const stop = () => void reader.cancel().catch(() => {});
+  signal?.addEventListener("abort", stop);
+  if (signal?.aborted) stop();
+  const decoder = new TextDecoder();
+  let parts: string[] = [];
+  let [size, isCut] = [0, false];
+  const keep = (part: string) => {
+    if (part === "") return;
+    const room = most(parts[0] ?? part) - size;
+    isCut ||= part.length > room;
+    if (room <= 0) return;
+    parts.push(part.slice(0, room));
+    size += Math.min(part.length, room);
+  };
+  const take = (): Line => {
+    const line = { text: parts.join(""), isCut };
+    [parts, size, isCut] = [[], 0, false];
+    return line;
+  };
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      const text = decoder.decode(value, { stream: true });
+      let start = 0;
+      for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
+        keep(text.slice(start, end));
+        yield take();
+        start = end + 1;
+      }
+      keep(text.slice(start));
+    }
+    keep(decoder.decode());
+    if (size > 0 || isCut) yield take();
+  } finally {
+    signal?.removeEventListener("abort", stop);
+    stop();
+  }
+}

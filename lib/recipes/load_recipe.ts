@@ -1,0 +1,109 @@
+/**
+ * Recipes from files, and what they know of each other.
+ *
+ * @module
+ */
+import { BrokerError } from "../errors.ts";
+import { type CompileOptions, compileText, type RecipeFile } from "./compile_recipe.ts";
+import type { CompiledRecipe, KnownRecipe } from "./compiled.ts";
+import { fileUrl } from "./file_url.ts";
+import { OwnStepError } from "./own_code.ts";
+import { readRegular } from "../regular_files.ts";
+import { MOST_BYTES, readText } from "./read_text.ts";
+import { RecipeError, UnreadCodeError } from "./recipe_error.ts";
+import { recipesOfFolder } from "./recipe_folder.ts";
+
+/**
+ * Reads and compiles a file; recipes of the same folder are known to its steps.
+ *
+ * @param text YAML or JSON in place of what the file holds.
+ */
+export async function loadFile(
+  path: string,
+  options: CompileOptions,
+  text?: string,
+): Promise<CompiledRecipe> {
+  const file = text === undefined ? await readFile(path, options) : { text, fileName: path };
+  const findRecipe = options.findRecipe ?? neighbours(path, options, [path]);
+  return await compileText(file, { ...options, findRecipe });
+}
+
+/** Reads a recipe's file; one in TypeScript runs in a process that may reach nothing, for its default export. */
+async function readFile(
+  path: string,
+  { signal, mayRunCode }: Pick<CompileOptions, "signal" | "mayRunCode"> = {},
+): Promise<RecipeFile> {
+  const text = await readText(path);
+  if (!path.endsWith(".ts")) return { text, fileName: path };
+  if (mayRunCode !== undefined && !await mayRunCode(path)) throw new UnreadCodeError(path);
+  const refuse = (message: string) => new RecipeError(path, [{ line: 1, column: 1, path: [], message }]);
+  const { readExport } = await import("./own_step.ts");
+  try {
+    const value = await readExport(fileUrl(path), { signal });
+    if (value !== null) return { text, fileName: path, value };
+  } catch (error) {
+    if (!(error instanceof OwnStepError)) throw error;
+    throw refuse(`it cannot be loaded: ${error.message.replace(/^Cannot use step "[^"]*": /, "")}`);
+  }
+  throw refuse("expected a default export: export default defineRecipe({ … })");
+}
+
+/** Looks for other recipes in the same folder, by their names; a circle of recipes is refused. */
+function neighbours(
+  path: string,
+  options: CompileOptions,
+  stack: readonly string[],
+): NonNullable<CompileOptions["findRecipe"]> {
+  const folder = path.includes("/") ? path.replace(/[^/]*$/, "") : "./";
+  return async (name) => {
+    for (const { path: found, isOutside } of await recipesOfFolder(folder)) {
+      const other = path.includes("/") ? found : found.slice(folder.length);
+      if (isOutside) continue;
+      if (!(await mayHaveName(other, name))) continue;
+      if (stack.includes(other)) throw new RangeError(ringText(name, [...stack, other]));
+      try {
+        const findRecipe = neighbours(other, options, [...stack, other]);
+        return await compileText(await readFile(other, options), {
+          ...options,
+          params: undefined,
+          findRecipe,
+        });
+      } catch (error) {
+        if (error instanceof UnreadCodeError) return unread(name, other);
+        const ring = error instanceof RecipeError
+          ? error.issues.find(({ message }) => message.includes(RING))
+          : undefined;
+        if (ring !== undefined) throw new RangeError(ring.message.slice(ring.message.indexOf(RING)));
+        if (error instanceof BrokerError) {
+          throw new RangeError(`recipe "${name}" is wrong itself: check "${other}"`);
+        }
+        throw error;
+      }
+    }
+    return undefined;
+  };
+}
+
+/** What is known of a recipe in TypeScript that is not run yet. */
+function unread(name: string, file: string): KnownRecipe {
+  return { name, file, class: "read", needsAccount: true };
+}
+
+const RING = "recipes run each other in a ring";
+
+function ringText(name: string, stack: readonly string[]): string {
+  const ring = stack.slice(stack.indexOf(stack.at(-1)!)).map((path) => path.replace(/^.*\//, ""));
+  if (ring.length === 2) return `recipe "${name}" would run itself`;
+  return `${RING}: ${ring.join(" -> ")}; take out one of these "run" steps`;
+}
+
+/** Tells whether a file may hold the recipe of a name: a look at the text passes over the others, uncompiled. */
+export async function mayHaveName(path: string, name: string): Promise<boolean> {
+  // A file that cannot be read has no name; `check` of the folder reports it.
+  const bytes = await readRegular(path, MOST_BYTES).catch(() => undefined);
+  if (!(bytes instanceof Uint8Array)) return false;
+  const text = new TextDecoder().decode(bytes);
+  return new RegExp(`(^|[\\s{,"'])name["']?\\s*:\\s*["']?${RegExp.escape(name)}["']?\\s*(,|}|#|$)`, "m").test(
+    text,
+  );
+}

@@ -1,0 +1,608 @@
+/**
+ * Code that is not the toolkit's: which files belong to it, and the process that it runs in.
+ *
+ * The process has a configuration of ours, so that no `deno.json`, `package.json` or `.npmrc` of the folder counts,
+ * nothing is downloaded and nothing is installed. It has bounds on memory and output, and it is ended with every
+ * process that it has started, also when the program that started it was killed.
+ *
+ * @module
+ */
+import { BrokerError } from "../errors.ts";
+import type { StepPermissions } from "./define_step.ts";
+import { linesOf } from "./lines.ts";
+import { fileUrl } from "./file_url.ts";
+import { stepEnvironment } from "./own_step_env.ts";
+import { readRegular } from "../regular_files.ts";
+import { sha256 } from "../sha256.ts";
+
+/** A file of code could not be started, is not what it should be, or has broken one of its bounds. */
+export class OwnStepError extends BrokerError {
+  override readonly name: string = "OwnStepError";
+}
+
+/** Bounds of code that is not the toolkit's; docs/recipes.md lists them. */
+export const codeLimits = {
+  /** MiB of JavaScript values. */
+  heapMiB: 512,
+  /** MiB of everything, where the system has `ulimit`. */
+  memoryMiB: 2048,
+  /** How long loading may take, and seconds of all cores together, where the system has `ulimit`. */
+  loadMs: 30_000,
+  loadCpuSeconds: 120,
+  /** Characters of a printed line. */
+  line: 8_192,
+  /** Lines that are logged, and their characters together. */
+  lines: 10_000,
+  printed: 4 * 1024 * 1024,
+  /** Characters of a message, such as the output of a step. */
+  message: 16 * 1024 * 1024,
+  /** Files, and bytes of each. */
+  files: 200,
+  fileBytes: 1024 * 1024,
+} as const;
+
+/** Lines that are kept to say why a process ended. */
+const KEPT_LINES = 200;
+/** Names the process and all that it has started, in their environment. */
+const MARKER = "HSGATE_STEP";
+/** Folders of processes begin so; they are swept when they are older than this and nobody holds their lock. */
+const FOLDER = "hsgate-step-";
+const SWEPT_AFTER_MS = 60_000;
+/** Those of older versions have no lock. */
+const SWEPT_UNLOCKED_AFTER_MS = 24 * 3_600_000;
+/** How long the output of a process that has ended is read on, when somebody else has taken it over. */
+const DRAIN_MS = 1_000;
+
+/** Files of code: the first one and all that it imports from its folder. */
+export interface CodeFiles {
+  /** Paths. */
+  files: readonly string[];
+  /** Addresses of the same files, as they are imported. */
+  modules: readonly string[];
+  /** SHA-256 over their names and contents, in hex. */
+  sha256: string;
+}
+
+const nameOf = (file: URL) => decodeURIComponent(file.pathname).replace(/^.*\//, "");
+
+/** Why a file is not loaded when the program is to end. */
+export const STOPPED = "it was stopped while it was loaded";
+
+/** Says why a file cannot be used; a recipe's file says it in words of its own. */
+export function refuseCode(file: URL, reason: string): OwnStepError {
+  if (reason.includes("Blocked by null entry")) {
+    reason =
+      "it loads a file that was not checked: only files that an import names with a fixed text are checked, " +
+      `and are trusted with the step (${reason})`;
+  }
+  if (reason.startsWith("The lockfile is out of date")) {
+    reason = "it loads a package that is not one of hsgate's own";
+  }
+  return new OwnStepError(`Cannot use step "${nameOf(file)}": ${reason}`, { code: "own-step" });
+}
+
+/**
+ * Finds all files of code without running any. Code may import what is in its folder, the toolkit, and modules of
+ * `node:`.
+ *
+ * @throws {OwnStepError} When it imports anything else, or too much.
+ */
+export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Promise<CodeFiles> {
+  const root = await Deno.realPath(folder).then((path) => `${path.replace(/\/$/, "")}/`);
+  await realFile(file, file, root);
+  const modules = await graphOf(file, signal);
+  const files = new Set<string>();
+  // By the name of the import and not by the file: imports of a link start from where the link is.
+  const seen = new Set<string>();
+  const queue = [file.href];
+  for (let specifier = queue.shift(); specifier !== undefined; specifier = queue.shift()) {
+    if (seen.has(specifier)) continue;
+    seen.add(specifier);
+    files.add(await realFile(file, new URL(specifier), root));
+    if (/\.c[jt]s$/.test(nameOf(new URL(specifier)))) {
+      throw refuseCode(
+        file,
+        `"${
+          nameOf(new URL(specifier))
+        }" is CommonJS, whose "require" loads files that nobody has checked; write it as ` +
+          "a module with import and export",
+      );
+    }
+    if (seen.size > codeLimits.files) {
+      throw refuseCode(file, `it imports more than ${codeLimits.files} files`);
+    }
+    const module = modules.get(specifier);
+    if (module?.error !== undefined) throw refuseCode(file, firstLine(module.error));
+    for (const { specifier: written, code, type } of module?.dependencies ?? []) {
+      const target = code ?? type;
+      const found = target?.specifier;
+      if (target?.error !== undefined) throw refuseCode(file, firstLine(target.error));
+      if (found === "node:module") {
+        throw refuseCode(
+          file,
+          `"${
+            nameOf(new URL(specifier))
+          }" imports "node:module", which loads files that nobody has checked; use import`,
+        );
+      }
+      if (found === undefined || /^node:/.test(found) || isToolkit(found)) continue;
+      if (!found.startsWith("file:")) {
+        throw refuseCode(
+          file,
+          `"${
+            nameOf(new URL(specifier))
+          }" imports "${written}": only files of its folder, "hsgate/recipes" and ` +
+            "the toolkit's other modules can be imported",
+        );
+      }
+      queue.push(found);
+    }
+  }
+  const sorted = [...files].sort();
+  return { files: sorted, modules: [...seen], sha256: await digestOfCode(sorted, file) };
+}
+
+/** Refuses files that are no longer what they were when they were checked. @throws {OwnStepError} */
+export async function checkUnchanged(file: URL, { files, sha256: before }: CodeFiles): Promise<void> {
+  const now = await digestOfCode(files, file).catch(() => undefined);
+  if (now === before) return;
+  throw refuseCode(
+    file,
+    `it, or a file that it imports, was changed after it was checked, so it was not run: run "hsgate check", and ` +
+      "start what runs it again unless it reads changed recipes by itself",
+  );
+}
+
+/** SHA-256 over the names and contents of files of code, in hex. @throws {OwnStepError} When one cannot be read. */
+export async function digestOfCode(files: readonly string[], file: URL): Promise<string> {
+  const parts: string[] = [];
+  for (const path of files) {
+    const bytes = await readRegular(path, codeLimits.fileBytes);
+    if (!(bytes instanceof Uint8Array)) {
+      throw refuseCode(file, `"${path.replace(/^.*\//, "")}": ${bytes.refused}`);
+    }
+    parts.push(`${path} ${await sha256(bytes)}`);
+  }
+  return await sha256(parts.join("\n"));
+}
+
+/** The path of a file by its links. @throws {OwnStepError} When it is outside a folder, or not a regular file. */
+async function realFile(file: URL, module: URL, root: string): Promise<string> {
+  const name = decodeURIComponent(module.pathname);
+  let path: string;
+  try {
+    path = await Deno.realPath(module);
+    if (!(await Deno.stat(path)).isFile) throw refuseCode(file, `"${name}" is not a regular file`);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    throw refuseCode(
+      file,
+      module.href === file.href ? "there is no such file" : `there is no file "${name}"`,
+    );
+  }
+  if (path.startsWith(root)) return path;
+  throw refuseCode(file, `it imports "${name}", which is outside the folder of the recipe`);
+}
+
+const toolkit = new URL("../../", import.meta.url);
+
+/** Whether a module is code of the toolkit, which is what it is wherever it is imported from. */
+function isToolkit(specifier: string): boolean {
+  return specifier === new URL("mod.ts", toolkit).href ||
+    (specifier.startsWith(new URL("lib/", toolkit).href) && specifier.endsWith(".ts"));
+}
+
+/** A module as `deno info` has it. */
+interface Module {
+  specifier: string;
+  error?: string;
+  dependencies?: { specifier: string; code?: Resolved; type?: Resolved }[];
+}
+
+interface Resolved {
+  specifier?: string;
+  error?: string;
+}
+
+/** Asks Deno which modules a file imports; it reads them and runs none. */
+async function graphOf(file: URL, signal?: AbortSignal): Promise<ReadonlyMap<string, Module>> {
+  await using folder = await ownFolder();
+  const limit = AbortSignal.any([
+    AbortSignal.timeout(codeLimits.loadMs),
+    ...signal === undefined ? [] : [signal],
+  ]);
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", "--quiet", ...offline, ...configFlags(folder.path), file.href],
+    cwd: folder.path,
+    clearEnv: true,
+    env: environment({}),
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+    signal: limit,
+  });
+  const { stdout, stderr } = await child.output();
+  if (signal?.aborted) throw refuseCode(file, STOPPED);
+  const text = new TextDecoder().decode(stdout);
+  try {
+    const { modules }: { modules: Module[] } = JSON.parse(text); // Deno writes nothing else
+    return new Map(modules.map((module) => [module.specifier, module]));
+  } catch {
+    const reason = new TextDecoder().decode(stderr).split("\n").find((line) => line.trim() !== "");
+    throw refuseCode(file, `its imports cannot be read: ${reason ?? "Deno says nothing about them"}`);
+  }
+}
+
+const firstLine = (text: string) => text.split("\n")[0]!.trim();
+
+/** Remote modules, packages and lock files are left alone. */
+const offline = ["--no-remote", "--no-npm", "--no-lock"];
+
+function environment(permissions: StepPermissions): Record<string, string> {
+  return {
+    ...stepEnvironment(ownEnvironment(), permissions),
+    // No file of the folder says what its imports mean, and none is installed from.
+    DENO_NO_PACKAGE_JSON: "1",
+    // The runtime itself asks nobody for a newer version.
+    DENO_NO_UPDATE_CHECK: "1",
+  };
+}
+
+/** What this process may see of its own environment: other processes get theirs from it. */
+function ownEnvironment(): Record<string, string> {
+  return Deno.permissions.querySync({ name: "env" }).state === "granted" ? Deno.env.toObject() : {};
+}
+
+/**
+ * A folder for one process, with the configuration that its imports are resolved with.
+ *
+ * @param modules All files that the process may load beside the toolkit's; any while nothing is run.
+ */
+async function ownFolder(modules?: readonly string[]): Promise<AsyncDisposable & { path: string }> {
+  const path = await Deno.makeTempDir({ prefix: FOLDER });
+  // Locked as long as this process lives: others tell by it that the folder is in use.
+  const lock = await Deno.open(`${path}/lock`, { write: true, create: true });
+  const remove = async () => {
+    lock.close();
+    await Deno.remove(path, { recursive: true }).catch(unlessGone);
+  };
+  try {
+    await lock.lock(true);
+    await (swept ??= sweepFolders(path));
+    const main = fileUrl(`${path}/main.ts`).href;
+    await Deno.writeTextFile(`${path}/deno.json`, JSON.stringify({ nodeModulesDir: "none", lock: false }));
+    await Deno.writeTextFile(`${path}/${LOCKED_PACKAGES}`, await lockText());
+    // A file of its own: for files that the imports of a configuration name, Deno goes by the configuration beside them.
+    await Deno.writeTextFile(`${path}/imports.json`, await importsText(modules && [...modules, main]));
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return { path, [Symbol.asyncDispose]: remove };
+}
+
+const LOCKED_PACKAGES = "packages.lock";
+
+let locked: Promise<string> | undefined;
+
+/** Returns the toolkit's lock file without its root dependencies: the packages that code may load, with their hashes. */
+function lockText(): Promise<string> {
+  return locked ??= (async () => {
+    if (toolkit.protocol !== "file:") return "";
+    const { workspace: _, ...packages } = JSON.parse(await Deno.readTextFile(new URL("deno.lock", toolkit)));
+    return JSON.stringify(packages);
+  })();
+}
+
+const configFlags = (folder: string) => [
+  ...["--config", `${folder}/deno.json`],
+  ...["--import-map", `${folder}/imports.json`],
+];
+
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof Deno.errors.NotFound)) throw error;
+}
+
+let swept: Promise<void> | undefined;
+
+/**
+ * Removes folders that killed programs of this user left behind; once in a process. Anybody may make such a folder
+ * beside ours, with a lock that nobody can open without waiting.
+ */
+async function sweepFolders(own: string): Promise<void> {
+  const parent = own.slice(0, own.lastIndexOf(FOLDER));
+  try {
+    const { uid } = await Deno.lstat(own);
+    for await (const { name, isDirectory } of Deno.readDir(parent)) {
+      if (isDirectory && name.startsWith(FOLDER)) await sweep(`${parent}${name}`, uid).catch(() => {});
+    }
+  } catch {
+    // A folder that cannot be listed is swept by nobody.
+  }
+}
+
+async function sweep(path: string, own: number | null): Promise<void> {
+  const { mtime, uid } = await Deno.lstat(path);
+  const age = Date.now() - (mtime?.getTime() ?? Infinity);
+  if (age < SWEPT_AFTER_MS || uid !== own) return;
+  const isLock = await Deno.lstat(`${path}/lock`).then(({ isFile }) => isFile, () => true);
+  if (!isLock) return;
+  using lock = await Deno.open(`${path}/lock`, { write: true }).catch(unlessGone);
+  const isUnused = lock === undefined ? age > SWEPT_UNLOCKED_AFTER_MS : await lock.tryLock(true);
+  if (isUnused) await Deno.remove(path, { recursive: true });
+}
+
+/**
+ * The names of the toolkit's modules for everybody, and those of its packages for itself.
+ *
+ * @param modules Addresses of the only other files that can be loaded, also by workers and under names that are made at
+ * run time.
+ */
+async function importsText(modules?: readonly string[]): Promise<string> {
+  const names: Record<string, string> = toolkit.protocol === "file:"
+    ? JSON.parse(await Deno.readTextFile(new URL("deno.json", toolkit))).imports
+    : { "hsgate": "./mod.ts", "hsgate/recipes": "./lib/recipes/mod.ts" };
+  const resolved = Object.entries(names).map(([name, target]) =>
+    [name, target.startsWith("./") ? new URL(target, toolkit).href : target] as const
+  );
+  const isOwn = (name: string) => /^hsgate(\/|$)/.test(name);
+  const loaded = [
+    ...modules ?? [],
+    ...["mod.ts", "lib/", "proto/"].map((name) => new URL(name, toolkit).href),
+  ];
+  return JSON.stringify({
+    imports: {
+      ...Object.fromEntries(resolved.filter(([name]) => isOwn(name))),
+      // The longest name counts; null refuses what begins with it.
+      ...modules !== undefined && { "file:///": null, "node:module": null },
+      ...modules !== undefined && Object.fromEntries(loaded.map((each) => [each, each])),
+    },
+    scopes: { [toolkit.href]: Object.fromEntries(resolved.filter(([name]) => !isOwn(name))) },
+  });
+}
+
+/** A process that runs code. */
+interface CodeProcess extends AsyncDisposable {
+  /** Lines that begin with a mark; the others are printed. */
+  messages: AsyncIterable<string>;
+  send(line: string): void;
+  /** Why it ended, from what it printed. */
+  reason(): Promise<string>;
+}
+
+/** How a process is started. */
+interface CodeOptions {
+  /** Its files; the process loads no others. */
+  code: CodeFiles;
+  permissions: StepPermissions;
+  /** The module that it starts with. */
+  main: string;
+  /** Begins each message. */
+  mark: string;
+  /** Ends the process, and all that it has started. */
+  signal?: AbortSignal;
+  /** Seconds that it may compute, of all cores together. @default no bound */
+  cpuSeconds?: number;
+  /** Takes what the code prints, the first ten thousand lines. @default nobody does */
+  onPrinted?: (line: string) => void;
+}
+
+/**
+ * Starts a process for the code of a file. Disposing of it ends its whole process group.
+ *
+ * @throws {OwnStepError} When it does not start.
+ */
+export async function startCode(file: URL, options: CodeOptions): Promise<CodeProcess> {
+  const { signal, mark, onPrinted = () => {} } = options;
+  const folder = await ownFolder(options.code.modules);
+  const id = crypto.randomUUID();
+  let child: Deno.ChildProcess;
+  try {
+    child = await spawn(file, { folder: folder.path, id }, options);
+  } catch (error) {
+    await folder[Symbol.asyncDispose]();
+    throw refuseCode(file, `its process does not start: ${error instanceof Error ? error.message : error}`);
+  }
+  const kill = () => endGroup(child);
+  signal?.addEventListener("abort", kill);
+  if (signal?.aborted) kill(); // while it was being started
+  const printer = new Printer(onPrinted);
+  const drained = new AbortController();
+  const printed = (async () => {
+    for await (
+      const { text, isCut } of linesOf(child.stderr, { most: () => codeLimits.line, signal: drained.signal })
+    ) {
+      printer.take(text, isCut);
+    }
+  })();
+  // A process that has left the group may hold the output open; nobody waits long for it.
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const ended = child.status.then(async () => {
+    kill();
+    timer = setTimeout(() => drained.abort(), DRAIN_MS);
+    await printed;
+  });
+  const messages = messagesOf(child.stdout, { file, mark, printer, signal: drained.signal });
+  const writer = child.stdin.getWriter();
+  return {
+    messages,
+    send: (line) => void writer.write(new TextEncoder().encode(`${line}\n`)).catch(() => {}),
+    async reason() {
+      await ended;
+      // What it printed before is no reason.
+      return (await child.status).success
+        ? "it ended its own process before it had returned, as Deno.exit() does"
+        : printer.reason();
+    },
+    async [Symbol.asyncDispose]() {
+      signal?.removeEventListener("abort", kill);
+      kill();
+      await writer.close().catch(() => {});
+      await ended;
+      clearTimeout(timer);
+      await messages.return();
+      await child.stdout.cancel().catch(() => {}); // unless somebody has begun to read it
+      // What may start no program has started none.
+      if ((options.permissions.run ?? []).length > 0) endMarked(id);
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Ends a process and all of its group, to which whatever it has started belongs. */
+function endGroup(child: Deno.ChildProcess): void {
+  for (const end of [() => Deno.kill(-child.pid, "SIGKILL"), () => child.kill("SIGKILL")]) {
+    try {
+      end();
+    } catch {
+      // It has ended, or groups are not known here, and the process itself is ended next.
+    }
+  }
+}
+
+/** Ends processes that have left the group, by the mark in their environment; Linux alone shows it. */
+function endMarked(id: string): void {
+  if (Deno.build.os !== "linux") return;
+  const own = `\0${MARKER}=${id}\0`;
+  const findMarked = () =>
+    Array.from(Deno.readDirSync("/proc")).map(({ name }) => Number(name)).filter((pid) => {
+      if (!Number.isInteger(pid)) return false;
+      try {
+        const bytes = Deno.readFileSync(`/proc/${pid}/environ`);
+        return `\0${new TextDecoder().decode(bytes)}\0`.includes(own);
+      } catch {
+        return false; // it has ended, or is somebody else's
+      }
+    });
+  try {
+    // One that is starting another may be ended before the other is seen.
+    for (let rounds = 10; rounds > 0; rounds--) {
+      const marked = findMarked();
+      if (marked.length === 0) return;
+      for (const pid of marked) endProcess(pid);
+    }
+  } catch {
+    // A program that may not read this folder leaves them.
+  }
+}
+
+function endProcess(pid: number): void {
+  try {
+    Deno.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+/**
+ * Starts the code's process with its bounds, and beside it a shell that looks every second whether the program that
+ * started it is still there. If not, it was killed: the shell ends the code, what that has started, and its folder.
+ * On Linux it goes by the parent of the code's process, since a number may belong to another program by then.
+ */
+const SHELL = `ulimit -c 0; ulimit -d "$1" 2>/dev/null; [ "$2" = 0 ] || ulimit -t "$2" 2>/dev/null
+(
+  exec </dev/null >/dev/null 2>&1
+  while if read -r _ _ _ parent _ <"/proc/$$/stat"; then [ "$parent" = "$3" ]; else kill -0 "$3"; fi; do
+    sleep 1 || exit
+  done
+  rm -rf "$4"
+  read -r self _ </proc/self/stat
+  for file in $(grep -ls "${MARKER}=$5" /proc/[0-9]*/environ); do
+    pid=\${file#/proc/}
+    pid=\${pid%/environ}
+    [ "$pid" = "$self" ] || kill -s KILL "$pid"
+  done
+  kill -s KILL -- "-$$"
+) &
+shift 5
+exec "$@"`;
+
+async function spawn(
+  file: URL,
+  { folder, id }: { folder: string; id: string },
+  { permissions, main, cpuSeconds = 0 }: CodeOptions,
+): Promise<Deno.ChildProcess> {
+  await Deno.writeTextFile(`${folder}/main.ts`, main);
+  const { heapMiB, memoryMiB } = codeLimits;
+  const isLocal = toolkit.protocol === "file:";
+  const words = [
+    Deno.execPath(),
+    "run",
+    "--quiet",
+    "--no-prompt",
+    "--no-check",
+    "--cached-only",
+    // Packages that are not the toolkit's own do not load, also if Deno has them in its cache.
+    ...isLocal ? ["--no-remote", `--lock=${folder}/${LOCKED_PACKAGES}`, "--frozen"] : ["--no-lock"],
+    `--v8-flags=--max-old-space-size=${heapMiB}`,
+    ...configFlags(folder),
+    ...Object.entries(permissions).filter(([, names]) => names.length > 0)
+      .map(([kind, names]) => `--allow-${kind}=${names.join(",")}`),
+    `${folder}/main.ts`,
+  ];
+  // Buffers are no part of the heap, so that the system has to count them.
+  const shell = "/bin/sh";
+  const hasShell = await Deno.stat(shell).then(() => true, () => false);
+  const bounds = [memoryMiB * 1024, cpuSeconds, Deno.pid, folder, id].map(String);
+  const [command, ...args] = hasShell ? [shell, "-c", SHELL, "hsgate", ...bounds, ...words] : words;
+  return new Deno.Command(command!, {
+    args,
+    cwd: new URL(".", file),
+    clearEnv: true,
+    env: { ...environment(permissions), [MARKER]: id },
+    detached: true, // a process group of its own
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+}
+
+/** What code prints: a part is handed on, and a little is kept to say why it ended. */
+class Printer {
+  readonly #onPrinted: (line: string) => void;
+  readonly #kept: string[] = [];
+  #lines = 0;
+  #size = 0;
+
+  constructor(onPrinted: (line: string) => void) {
+    this.#onPrinted = onPrinted;
+  }
+
+  take(line: string, isCut: boolean): void {
+    const text = `${line.trimEnd()}${isCut ? " … (cut: the line is longer)" : ""}`;
+    if (text === "") return;
+    if (this.#kept.length < KEPT_LINES) this.#kept.push(text);
+    if (this.#lines > codeLimits.lines) return;
+    this.#size += text.length;
+    this.#lines = this.#size > codeLimits.printed ? codeLimits.lines + 1 : this.#lines + 1;
+    this.#onPrinted(
+      this.#lines > codeLimits.lines ? "it prints more than is logged: the rest is left out" : text,
+    );
+  }
+
+  reason(): string {
+    if (this.#kept.some((line) => /JavaScript out of memory|Array buffer allocation failed/.test(line))) {
+      const { heapMiB, memoryMiB } = codeLimits;
+      return `it ran out of memory: it may have ${heapMiB} MiB of values, and ${memoryMiB} MiB in all`;
+    }
+    return (this.#kept.find((line) => /error/i.test(line)) ?? this.#kept[0] ?? "it ended without an answer")
+      .trim()
+      .replace(/^error: /, "");
+  }
+}
+
+/** Reads messages; what the code wrote to stdout by itself is printed. */
+async function* messagesOf(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { file, mark, printer, signal }: { file: URL; mark: string; printer: Printer; signal: AbortSignal },
+): AsyncGenerator<string, void, void> {
+  // The first part of a line may end within the mark.
+  const most = (start: string) =>
+    start.startsWith(mark) || mark.startsWith(start) ? codeLimits.message : codeLimits.line;
+  for await (const { text, isCut } of linesOf(stream, { most, signal })) {
+    if (!text.startsWith(mark)) printer.take(text, isCut);
+    else if (isCut) {
+      throw refuseCode(file, `it answers with more than ${codeLimits.message / 1024 / 1024} MiB`);
+    } else yield text.slice(mark.length);
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * What a recipe may do beside calculating: the programs, files, variables, hosts and write operations that it names.
+ *
+ * @module
+ */
+import type { CompiledRecipe, CompiledStep, KnownRecipe } from "./compiled.ts";
+import type { StepPermissions } from "./define_step.ts";
+
+/** Kinds of powers, the gravest first, with what each means. */
+export const powerKinds = {
+  program: "runs a program",
+  code: "runs TypeScript of its folder",
+  write: "writes at the broker",
+  host: "connects to",
+  variable: "reads an environment variable",
+  file: "reads a file",
+  folder: "writes files",
+  recipe: "runs another recipe",
+  login: "uses the trade login",
+} as const;
+
+/** Kind of a power. */
+export type PowerKind = keyof typeof powerKinds;
+
+/** One thing that a recipe may do. */
+export interface Power {
+  kind: PowerKind;
+  /** The program with its words as JSON, the path, the name of the variable, the address, or the operation. */
+  name: string;
+  /** The part of the recipe that wants it, such as `step "report"`. */
+  by: string;
+  /** It goes beyond reads of the configured broker into the folder of the run. */
+  needsTrust: boolean;
+}
+
+/** Says what a power is, in a line. */
+export function powerText({ kind, name, by }: Power): string {
+  return `${powerKinds[kind]}: ${name} (${by})`;
+}
+
+/** The same for two powers exactly when one of them being trusted makes the other trusted. */
+export const powerKey = ({ kind, name }: Pick<Power, "kind" | "name">): string => `${kind} ${name}`;
+
+/**
+ * Returns everything that a recipe may do, the gravest first, without running any of it. Recipes that it runs are
+ * included. Of a custom step whose code was not read only the code itself is known.
+ */
+export function powersOf(recipe: CompiledRecipe | KnownRecipe): Power[] {
+  const order = Object.keys(powerKinds);
+  const found = new Map<string, Power>();
+  for (const power of wanted(recipe)) {
+    const before = found.get(powerKey(power));
+    if (before === undefined || !before.needsTrust && power.needsTrust) found.set(powerKey(power), power);
+  }
+  return [...found.values()].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
+}
+
+function* wanted({ name = "", file = "", ...recipe }: CompiledRecipe | KnownRecipe): Generator<Power> {
+  const trusted = { needsTrust: true };
+  if (file.endsWith(".ts")) {
+    yield { kind: "code", name: `./${file.replace(/^.*\//, "")}`, by: `recipe "${name}"`, ...trusted };
+  }
+  for (const [secret, origin] of Object.entries(recipe.secrets ?? {})) {
+    const by = `secret "${secret}"`;
+    if ("command" in origin) yield { kind: "program", name: JSON.stringify(origin.command), by, ...trusted };
+    else if ("file" in origin) yield { kind: "file", name: origin.file, by, ...trusted };
+    else yield { kind: "variable", name: origin.env, by, ...trusted };
+  }
+  const { connect, ping } = recipe;
+  if (connect?.to === "gateway" && connect.url !== undefined) {
+    yield { kind: "host", name: connect.url, by: "connect", ...trusted };
+  }
+  if (ping !== undefined) {
+    yield {
+      kind: "host",
+      name: "url" in ping ? ping.url : `\${secret:${ping.secret}}`,
+      by: "ping",
+      ...trusted,
+    };
+  }
+  const isSimulated = connect?.to === "simulator";
+  for (const step of recipe.steps ?? []) yield* wantedBy(step, { by: `step "${step.id}"`, isSimulated });
+  for (const [index, { step, channels = [] }] of (recipe.notify ?? []).entries()) {
+    for (const each of [step, ...channels.map(({ step }) => step)]) {
+      yield* wantedBy(each, { by: `notice ${index + 1}`, isSimulated });
+    }
+  }
+  if (recipe.needsAccount && !isSimulated) {
+    yield { kind: "login", name: "reads the account", by: `recipe "${name}"`, needsTrust: false };
+  }
+}
+
+function* wantedBy(
+  { uses, effect, code, reaches = [], runs }: CompiledStep,
+  { by, isSimulated }: { by: string; isSimulated: boolean },
+): Generator<Power> {
+  if (effect === "write") yield { kind: "write", name: uses, by, needsTrust: !isSimulated };
+  if (code !== undefined) {
+    yield { kind: "code", name: uses, by, needsTrust: true };
+    if (code !== "unread") yield* permitted(code.permissions, by);
+  }
+  for (const { kind, name } of reaches) {
+    if (kind === "host") yield { kind, name, by, needsTrust: true };
+    // At the run these paths stay in its folder.
+    else yield { kind: kind === "reads" ? "file" : "folder", name, by, needsTrust: false };
+  }
+  if (runs === "any") {
+    yield { kind: "recipe", name: "any of its folder: only the run knows which", by, needsTrust: true };
+  } else if (runs !== undefined) {
+    yield { kind: "recipe", name: runs.name ?? "", by, needsTrust: false };
+    for (const power of wanted(runs)) yield { ...power, by: `recipe "${runs.name}", ${power.by}` };
+  }
+}
+
+const permissionKinds: Readonly<Record<keyof StepPermissions, PowerKind>> = {
+  run: "program",
+  net: "host",
+  env: "variable",
+  read: "file",
+  write: "folder",
+};
+
+function* permitted(permissions: StepPermissions, by: string): Generator<Power> {
+  for (const [permission, kind] of Object.entries(permissionKinds)) {
+    // Its keys are those of the permissions.
+    const names = permissions[permission as keyof StepPermissions] ?? [];
+    for (const name of names) yield { kind, name, by, needsTrust: true };
+  }
+}

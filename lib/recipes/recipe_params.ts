@@ -1,0 +1,101 @@
+/**
+ * Parameters of recipes: what they may hold, and the values of one run.
+ *
+ * @module
+ */
+import { isDate } from "../calendars/check_data.ts";
+import { didYouMean } from "../client/nearest.ts";
+import { isDecimal } from "../decimal.ts";
+import { InvalidParamsError, type Issue } from "../errors.ts";
+import type { CompiledRecipe } from "./compiled.ts";
+import type { ParamType } from "./value_types.ts";
+
+/** A parameter that was read. */
+export interface ReadParam extends ParamType {
+  /** Its default. */
+  value: unknown;
+}
+
+type TypeName = ParamType["type"];
+
+const expectations: Readonly<Record<TypeName, string>> = {
+  text: "text",
+  number: "a number",
+  integer: "a whole number",
+  boolean: "true or false",
+  decimal: 'a decimal as text, such as "12.50"',
+  date: 'a date such as "2025-08-15"',
+  list: "a list",
+};
+
+/** The types that a parameter may have. */
+export const paramTypes: readonly string[] = Object.keys(expectations);
+
+/** Tells whether something is the name of such a type. */
+export const isParamType = (name: unknown): boolean => paramTypes.some((each) => each === name);
+
+const accepts: Readonly<Record<TypeName, (value: unknown) => boolean>> = {
+  text: (value) => typeof value === "string",
+  number: (value) => typeof value === "number" && Number.isFinite(value),
+  integer: (value) => Number.isSafeInteger(value),
+  boolean: (value) => typeof value === "boolean",
+  decimal: isDecimal,
+  date: isDate,
+  list: Array.isArray,
+};
+
+/** Says what a value should have been, or nothing when it fits. */
+export function paramFault(type: TypeName, value: unknown): string | undefined {
+  return accepts[type](value) ? undefined : expectations[type];
+}
+
+/** Reads a parameter as it stands in a recipe: a description, or its default alone. */
+export function readParam(source: unknown): ReadParam | { expected: string } {
+  const isDescription = typeof source === "object" && source !== null && !Array.isArray(source);
+  if (!isDescription) return { type: typeOf(source), required: false, value: source };
+  // The schema has seen to these members.
+  const { type, default: value, description } = source as {
+    type: TypeName;
+    default?: unknown;
+    description?: string;
+  };
+  const fault = value === undefined ? undefined : paramFault(type, value);
+  if (fault !== undefined) return { expected: fault };
+  return { type, required: value === undefined, value, ...description !== undefined && { description } };
+}
+
+function typeOf(value: unknown): TypeName {
+  if (Array.isArray(value)) return "list";
+  if (typeof value === "boolean") return "boolean";
+  if (typeof value === "number") return Number.isSafeInteger(value) ? "integer" : "number";
+  return "text";
+}
+
+/**
+ * Returns the parameters of one run: what is given, and the defaults for the rest.
+ *
+ * @throws {InvalidParamsError} When one does not fit, is not known, or is missing.
+ */
+export function bindParams(
+  recipe: Pick<CompiledRecipe, "name" | "params" | "paramTypes">,
+  given: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const { paramTypes = {} } = recipe;
+  const names = Object.keys(paramTypes);
+  const issues: Issue[] = [];
+  for (const [name, value] of Object.entries(given)) {
+    const type = paramTypes[name];
+    const expected = type === undefined
+      ? `no such parameter${didYouMean(name, names)}`
+      : paramFault(type.type, value);
+    if (expected !== undefined) issues.push({ path: [name], value, expected });
+  }
+  for (const name of names) {
+    const { required, type } = paramTypes[name]!;
+    if (required && given[name] === undefined) {
+      issues.push({ path: [name], value: undefined, expected: expectations[type] });
+    }
+  }
+  if (issues.length > 0) throw new InvalidParamsError(`run recipe "${recipe.name}"`, issues);
+  return { ...recipe.params, ...given };
+}

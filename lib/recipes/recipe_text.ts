@@ -1,0 +1,301 @@
+/**
+ * Texts of recipes: their values, and the line and column that each stands at.
+ *
+ * @module
+ */
+import {
+  isAlias,
+  isCollection,
+  isMap,
+  isPair,
+  isScalar,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Scalar,
+  visit,
+} from "yaml";
+import type { Issue } from "../errors.ts";
+
+/** A place in a text, both counted from 1. */
+interface Place {
+  line: number;
+  column: number;
+}
+
+/** A place within the text of a member: so many characters after the start of a part of it. */
+interface Within {
+  part: string;
+  offset: number;
+}
+
+/** What a text came to. */
+export interface RecipeText {
+  value: unknown;
+  /** Where a member stands, or the nearest one around it: its value, or its name for what is about names. */
+  placeOf: (path: Issue["path"], isName?: boolean, within?: Within) => Place;
+  /** What is wrong with the text itself. */
+  issues: (Place & { message: string })[];
+}
+
+/** Reads the text of a recipe in YAML, of which JSON is a part. */
+export function readRecipeText(text: string): RecipeText {
+  const lines = new LineCounter();
+  const document = parseText(text, lines);
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const placeOf: RecipeText["placeOf"] = (path, isName = false, within) => {
+    const start = offsetOf(document.contents, path, isName);
+    return placeAt(within === undefined ? start : offsetWithin(text, start, within) ?? start);
+  };
+  // After the first mistake in the text itself the reader stumbles over what it caused.
+  const [broken] = document.errors;
+  if (broken !== undefined && /call stack/.test(broken.message)) {
+    const place = placeAt(deepestIn(text));
+    return { value: undefined, placeOf, issues: [{ ...place, message: tooDeep }] };
+  }
+  if (broken !== undefined) {
+    const place = placeAt(broken.pos[0]);
+    const hint = isBareExpression(text.split("\n")[place.line - 1] ?? "")
+      ? '; within { } or [ ] an expression needs quotes: "${{ … }}"'
+      : "";
+    const message = `${broken.message.split("\n")[0]}${hint}`;
+    return { value: undefined, placeOf, issues: [{ ...place, message }] };
+  }
+  const issues = document.warnings.map(({ message, pos }) => ({
+    ...placeAt(pos[0]),
+    message: message.split("\n")[0]!,
+  }));
+  visit(document, {
+    Scalar(_, node, ancestors) {
+      const { source, value } = node;
+      if (typeof value !== "number" || source === undefined || !losesDigits(source, value)) return;
+      const path = pathOf(ancestors, node);
+      issues.push({
+        ...placeAt(node.range?.[0] ?? 0),
+        message: `${path}write "${source}" in quotes: without them it is the number ${value}`,
+      });
+      if (issues.length >= MOST_ISSUES) return visit.BREAK;
+    },
+  });
+  const wrong = wrongNode(document);
+  if (wrong !== undefined) {
+    const { offset, message } = wrong;
+    return { value: undefined, placeOf, issues: [...issues, { ...placeAt(offset), message }] };
+  }
+  return { value: document.toJS({ maxAliasCount: -1 }), placeOf, issues };
+}
+
+/** Finds a place within a part of a text, as it is written: over several lines, and with quotes escaped. */
+function offsetWithin(text: string, start: number, { part, offset }: Within): number | undefined {
+  const pattern = (piece: string) =>
+    piece.split(/(\s+|["'\\])/).map((each) =>
+      /^\s+$/.test(each)
+        ? "\\s+"
+        : each === '"'
+        ? '\\\\?"'
+        : each === "'"
+        ? "''?"
+        : each === "\\"
+        ? "\\\\{1,2}"
+        : RegExp.escape(each)
+    ).join("");
+  const found = new RegExp(`(${pattern(part.slice(0, offset))})${pattern(part.slice(offset))}`).exec(
+    text.slice(start),
+  );
+  return found === null ? undefined : start + found.index + found[1]!.length; // the group is always there
+}
+
+function parseText(text: string, lineCounter: LineCounter) {
+  // The package compares each name of a map with all others; `wrongNode` looks names up instead.
+  return parseDocument(text, { lineCounter, prettyErrors: false, version: "1.2", uniqueKeys: false });
+}
+
+/** A text full of the same mistake is told so many of them. */
+const MOST_ISSUES = 100;
+/** So many values may come of aliases: a few lines of them can stand for more than a machine holds. */
+const MOST_COPIES = 1000;
+/** Each alias makes the package walk the whole text. */
+const MOST_ALIASES = 100;
+/** Maps and lists within each other. */
+const MOST_LEVELS = 50;
+
+const tooDeep = `maps and lists are nested more than ${MOST_LEVELS} levels deep, which is the most`;
+
+/** The offset of the bracket that is nested deepest, for a text that nobody can read to its end. */
+function deepestIn(text: string): number {
+  let [level, deepest, offset] = [0, 0, 0];
+  for (const { index, 0: sign } of text.matchAll(/[[{\]}]/g)) {
+    level = Math.max(0, level + (sign === "[" || sign === "{" ? 1 : -1));
+    if (level > deepest) [deepest, offset] = [level, index];
+    if (level >= MOST_LEVELS) break;
+  }
+  return offset;
+}
+
+/**
+ * Finds the first name that a map has twice, the first value that is nested too deep, and the first alias that stands
+ * for nothing, for what it is in itself, or for too much.
+ */
+function wrongNode(document: ReturnType<typeof parseText>): { offset: number; message: string } | undefined {
+  /** Values that each anchor stands for, aliases within it counted in full; nothing while it is being read. */
+  const sizes = new Map<string, number | undefined>();
+  let [copies, aliases] = [0, 0];
+  let wrong: { offset: number; message: string } | undefined;
+  const refuseAt = (node: unknown, message: string) =>
+    wrong ??= { offset: (node as Node | null)?.range?.[0] ?? 0, message };
+  const sizeOf = (node: unknown, level: number): number => {
+    if (wrong !== undefined) return 0;
+    if (isAlias(node)) {
+      const size = sizes.get(node.source);
+      const refuse = (message: string) => refuseAt(node, message);
+      if (!sizes.has(node.source)) refuse(`there is no "&${node.source}" before this "*${node.source}"`);
+      else if (size === undefined) refuse(`"*${node.source}" stands within what it stands for`);
+      else if (++aliases > MOST_ALIASES) {
+        refuse(`there are more than ${MOST_ALIASES} aliases: write values out`);
+      } else if ((copies += size) > MOST_COPIES) {
+        refuse(`aliases such as "*${node.source}" stand for more than ${MOST_COPIES} values: write them out`);
+      }
+      return size ?? 0;
+    }
+    const { anchor } = isScalar(node) || isCollection(node) ? node : {};
+    if (anchor !== undefined) sizes.set(anchor, undefined);
+    if (isCollection(node) && level > MOST_LEVELS) refuseAt(node, tooDeep);
+    if (isMap(node)) {
+      const twice = repeatedKey(node.items);
+      if (twice !== undefined) refuseAt(twice, `the map has "${twice.value}" twice: names must be unique`);
+    }
+    const items: unknown[] = isCollection(node) ? node.items : isPair(node) ? [node.key, node.value] : [];
+    const inner = isCollection(node) ? level + 1 : level;
+    const size = items.reduce<number>((sum, item) => sum + sizeOf(item, inner), 1);
+    if (anchor !== undefined) sizes.set(anchor, size);
+    return size;
+  };
+  sizeOf(document.contents, 1);
+  return wrong;
+}
+
+function repeatedKey(pairs: readonly Pair[]): Scalar | undefined {
+  const seen = new Set<unknown>();
+  for (const { key } of pairs) {
+    if (!isScalar(key)) continue;
+    if (seen.has(key.value)) return key;
+    seen.add(key.value);
+  }
+  return undefined;
+}
+
+/** What is wrong with a text that has to be JSON, and where. */
+export function jsonProblem(text: string): (Place & { message: string }) | undefined {
+  const fault = jsonFault(text);
+  if (fault === undefined) return undefined;
+  const [, reason = fault, at] =
+    /^([\s\S]*?)(?: in JSON at position (\d+).*| after JSON at position (\d+).*)?$/
+      .exec(fault) ?? [];
+  const token = /^Unexpected token '([\s\S]*?)', /.exec(fault)?.[1];
+  const after = / after JSON at position (\d+)/.exec(fault)?.[1];
+  const offset = token !== undefined ? badTokenAt(text) : Number(at ?? after ?? text.length);
+  const before = text.slice(0, offset).split("\n");
+  const words = token !== undefined
+    ? `unexpected ${JSON.stringify(token)}`
+    : after !== undefined
+    ? "the text goes on after its end"
+    : `${reason[0]!.toLowerCase()}${reason.slice(1).replace(" JSON input", " the text")}`;
+  return { line: before.length, column: before.at(-1)!.length + 1, message: `this is not JSON: ${words}` };
+}
+
+function jsonFault(text: string): string | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** The engine names a token and not its place; it is where a text that stops before it has another fault. */
+function badTokenAt(text: string): number {
+  let [fine, bad] = [0, text.length];
+  while (bad - fine > 1) {
+    const middle = (fine + bad) >> 1;
+    if (jsonFault(text.slice(0, middle))?.startsWith("Unexpected token")) bad = middle;
+    else fine = middle;
+  }
+  return fine;
+}
+
+/** An expression that YAML took for a map of its own. */
+function isBareExpression(line: string): boolean {
+  return /[{[].*[:,]\s*\$\{\{/.test(line);
+}
+
+/** Codes that lost their quotes: 00700 would be the number 700, and long order numbers would be rounded. */
+function losesDigits(source: string, value: number): boolean {
+  return /^[-+]?0\d/.test(source) || (/^[-+]?\d+$/.test(source) && !Number.isSafeInteger(value));
+}
+
+function pathOf(ancestors: readonly unknown[], node: unknown): string {
+  const steps = ancestors.flatMap((ancestor, index) => {
+    const child = ancestors[index + 1] ?? node;
+    if (isPair(ancestor)) return isScalar(ancestor.key) ? [String(ancestor.key.value)] : [];
+    if (isCollection(ancestor) && !isMap(ancestor)) return [String(ancestor.items.indexOf(child))];
+    return [];
+  });
+  return steps.length === 0 ? "" : `${steps.join(".")}: `;
+}
+
+function offsetOf(root: Node | null, path: Issue["path"], isName: boolean): number {
+  let node: unknown = root;
+  let offset = root?.range?.[0] ?? 0;
+  for (const [index, step] of path.entries()) {
+    if (!isCollection(node)) return offset;
+    const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === step) : undefined;
+    const inner = isMap(node) ? pair?.value : node.get(step, true);
+    if (inner === undefined && pair === undefined) return offset;
+    const isLast = index === path.length - 1;
+    // The name of a member says more about a map or a list than the place where its first member stands.
+    const useName = pair !== undefined && (isScalar(inner) ? isLast && isName : true);
+    const shown = useName ? pair!.key : inner;
+    // Every node of a parsed document has its range.
+    offset = (shown as Node | null)?.range?.[0] ?? offset;
+    node = inner;
+  }
+  return offset;
+}
+
+/** Finds the places of a recipe written in TypeScript: nobody parses it here, so names are looked for in order. */
+export function placesInCode(text: string): RecipeText["placeOf"] {
+  return (path) => {
+    let offset = 0;
+    let found = 0;
+    for (const [index, step] of path.entries()) {
+      if (typeof step === "number") {
+        for (let item = 0; item < step + 1; item++) {
+          const next = text.indexOf("{", item === 0 ? offset : skipBlock(text, offset));
+          if (next < 0) break;
+          found = offset = next;
+        }
+        if (index < path.length - 1) offset++;
+        continue;
+      }
+      const at = text.slice(offset).search(new RegExp(`(^|[\\s{,"'])${RegExp.escape(step)}["']?\\s*:`));
+      if (at < 0) break;
+      found = offset = offset + at + (/[\s{,"']/.test(text[offset + at] ?? "") ? 1 : 0);
+    }
+    const before = text.slice(0, found).split("\n");
+    return { line: before.length, column: before.at(-1)!.length + 1 };
+  };
+}
+
+/** The offset after the block that starts at an offset. */
+function skipBlock(text: string, offset: number): number {
+  let depth = 0;
+  for (let at = offset; at < text.length; at++) {
+    if (text[at] === "{") depth++;
+    if (text[at] === "}" && --depth === 0) return at + 1;
+  }
+  return text.length;
+}

@@ -1,0 +1,183 @@
+/**
+ * When a recipe runs: from what a person writes to what the runner reads.
+ *
+ * @module
+ */
+import { didYouMean } from "../client/nearest.ts";
+import type { Issue } from "../errors.ts";
+import type { CompiledSchedule } from "./compiled.ts";
+import { durationOf, readDuration } from "./durations.ts";
+import { readAt, readSpan } from "./session_times.ts";
+import type { RecipeSource, ScheduleSource } from "./recipe_schema.ts";
+import { expected, type Found } from "./schema_issues.ts";
+
+/** Shortest step of `every`: the runner looks once a minute, and answers within seconds of a wake-up. */
+const SHORTEST_EVERY_MS = 100;
+
+/**
+ * Compiles the schedules of a recipe. One whose form is wrong is left out, and what else is wrong with it is told all
+ * the same.
+ *
+ * @param isFine Tells whether the schema found nothing wrong at a path.
+ */
+export async function compileSchedules(
+  source: RecipeSource["schedule"],
+  isFine: (...at: Issue["path"]) => boolean,
+): Promise<{ schedules: CompiledSchedule[]; found: Found[] }> {
+  if (source === undefined) return { schedules: [], found: [] };
+  const list = Array.isArray(source) ? source : [source];
+  const schedules: CompiledSchedule[] = [];
+  const found: Found[] = [];
+  const ids = new Set<string>();
+  for (const [index, each] of list.entries()) {
+    const path = Array.isArray(source) ? ["schedule", index] : ["schedule"];
+    if (typeof each !== "object" || each === null) continue;
+    if (each.id === undefined && list.length > 1) {
+      // A name made of its place would change with the order, and a new name runs from now on only.
+      found.push(expected(path, "an id: each of several schedules has its own, which its runs are known by"));
+    }
+    const id = each.id ?? "main";
+    if (each.id !== undefined && ids.has(id)) {
+      found.push(expected([...path, "id"], `another id: "${id}" is taken by an earlier schedule`));
+    }
+    ids.add(id);
+    const wrong = await checkMembers(each, (member) => isFine(...path, member));
+    found.push(...wrong.map((issue) => ({ ...issue, path: [...path, ...issue.path] })));
+    if (wrong.length === 0 && isFine(...path)) schedules.push({ id, ...compileOne(each) });
+  }
+  return { schedules, found };
+}
+
+type WithoutId = CompiledSchedule extends infer S ? S extends { id: string } ? Omit<S, "id"> : never : never;
+
+/** Compiles a schedule in which nothing is wrong. */
+function compileOne(source: ScheduleSource): WithoutId {
+  if ("calendar" in source) {
+    const { calendar: mic, days = "every-session", at, halfDays = "run" } = source;
+    return { form: "calendar", mic, days, at: readAt(at)!, halfDays }; // the schema has read it before
+  }
+  if ("cron" in source) {
+    const { cron, timezone, onlyIn } = source;
+    return { form: "cron", cron, timezone, ...onlyIn !== undefined && { onlyIn } };
+  }
+  const span = source.while === undefined ? undefined : readSpan(source.while);
+  return {
+    form: "every",
+    everyMs: durationOf(source.every),
+    jitterMs: durationOf(source.jitter ?? "0s"),
+    ...span !== undefined && !("expected" in span) && { while: span },
+  };
+}
+
+/** Checks each member that is there and whose form is fine, whatever is wrong with the others. */
+async function checkMembers(source: ScheduleSource, isFine: (member: string) => boolean): Promise<Found[]> {
+  const found: Found[] = [];
+  const textOf = (member: string): string | undefined => {
+    // A schedule is a map; which members it has, and of what type, is not known where its form is wrong.
+    const value = (source as Record<string, unknown>)[member];
+    return typeof value === "string" && isFine(member) ? value : undefined;
+  };
+  const timezone = textOf("timezone");
+  const zone = timezone === undefined ? undefined : zoneNamed(timezone);
+  const isZone = timezone !== undefined && zone === timezone;
+  if (timezone !== undefined && !isZone) {
+    const near = zone === undefined ? didYouMean(timezone, Intl.supportedValuesOf("timeZone")) : "";
+    found.push(
+      expected(
+        ["timezone"],
+        zone !== undefined ? `the IANA name as it is spelt, "${zone}"` : isOffset(timezone)
+          // Cron programs and the clocks of a place read offsets differently, or not at all.
+          ? `the IANA name of a place such as "Asia/Hong_Kong": an offset is no time zone`
+          : `a time zone${near || ' such as "Asia/Hong_Kong"'}`,
+      ),
+    );
+  }
+  if (isZone && /^Etc\/GMT[+-]/.test(timezone)) {
+    // The sign is the reverse of what people write: Etc/GMT+8 is the time of the Pacific.
+    const [sign, hours] = [timezone[7] === "+" ? "-" : "+", timezone.slice(8)];
+    found.push(
+      expected(
+        ["timezone"],
+        `the IANA name of a place such as "Asia/Hong_Kong": "${timezone}" means UTC${sign}${hours}`,
+      ),
+    );
+  }
+  const cron = textOf("cron");
+  if (cron !== undefined) found.push(...await checkCron(cron, isZone ? timezone : "UTC"));
+  const span = readSpan(textOf("while") ?? USUAL_SPAN);
+  if ("expected" in span) found.push(expected(["while"], span.expected));
+  const everyMs = readDuration(textOf("every") ?? "");
+  const jitterMs = readDuration(textOf("jitter") ?? "");
+  if (everyMs !== undefined) {
+    if (everyMs < SHORTEST_EVERY_MS) found.push(expected(["every"], "at least 100ms"));
+    if (jitterMs !== undefined && jitterMs >= everyMs) {
+      found.push(expected(["jitter"], "less than the time between two slots"));
+    }
+  }
+  return found;
+}
+
+const USUAL_SPAN = "XHKG.open..XHKG.close";
+
+const isOffset = (name: string) => /^(UTC|GMT)?[+-]\d/i.test(name);
+
+/** Returns an IANA name in the spelling that every program reads; nothing for what is none. */
+function zoneNamed(name: string): string | undefined {
+  if (isOffset(name)) return undefined;
+  try {
+    return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId;
+  } catch {
+    return undefined;
+  }
+}
+
+const DAY_MS = 86_400_000;
+/** Longer than any lunch: what stands on both sides are hours of their own, such as those of two days. */
+const BREAK_MS = 6 * 3_600_000;
+/** Slots that are looked at: those of a week, and of one that fires every minute those of some hours. */
+const MOST_LOOKED_AT = 1_000;
+
+/**
+ * Returns the time between two slots within the hours in which a schedule runs, where that is more than a limit; the
+ * whole day for a slot that stands alone.
+ */
+export async function gapOver(schedule: CompiledSchedule, limitMs: number): Promise<number | undefined> {
+  if (schedule.form === "every") return schedule.everyMs > limitMs ? schedule.everyMs : undefined;
+  if (schedule.form === "calendar") return limitMs < DAY_MS ? DAY_MS : undefined;
+  const { Cron } = await import("croner");
+  const job = new Cron(schedule.cron, { timezone: schedule.timezone, paused: true });
+  // A week without a change of the clocks anywhere.
+  const from = Date.UTC(2025, 0, 6);
+  const slots = job.nextRuns(MOST_LOOKED_AT, new Date(from)).map((date) => date.getTime())
+    .filter((at, index) => index < 2 || at < from + 7 * DAY_MS);
+  const gaps = slots.slice(1).map((at, index) => at - slots[index]!);
+  const wrong = gaps.find((gap, index) =>
+    gap > limitMs && (gap < BREAK_MS || index === 0 || gaps[index - 1]! > limitMs)
+  );
+  return wrong ?? (gaps.length === 0 && limitMs < DAY_MS ? DAY_MS : undefined);
+}
+
+async function checkCron(cron: string, timezone: string): Promise<Found[]> {
+  const fields = cron.trim().split(/\s+/);
+  if (fields.length !== 5) return [expected(["cron"], 'five fields, such as "0 20 * * 1-5"')];
+  const { Cron } = await import("croner");
+  const faultOf = (pattern: string): string | undefined => {
+    try {
+      // Without a function nothing is started: the pattern is only read.
+      new Cron(pattern, { timezone, paused: true });
+      return undefined;
+    } catch (error) {
+      return (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, "");
+    }
+  };
+  const whole = faultOf(cron);
+  if (whole === undefined) {
+    const hasTime = new Cron(cron, { timezone, paused: true }).nextRun(new Date(0)) !== null;
+    return hasTime ? [] : [expected(["cron"], "a cron pattern that has a next time")];
+  }
+  // The reader stops at the first field that is wrong, and a person wants to hear of each.
+  const each = fields.flatMap((field, index) =>
+    faultOf(fields.map((_, at) => at === index ? field : "*").join(" ")) ?? []
+  );
+  return [expected(["cron"], `a cron pattern (${each.length === 0 ? whole : each.join("; ")})`)];
+}

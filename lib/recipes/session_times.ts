@@ -1,0 +1,90 @@
+/**
+ * Session times as people write them: `close+45m`, `open-10m`, `XHKG.open-30m..XHKG.close+2h`.
+ *
+ * @module
+ */
+import { calendarZone, type Mic, type Session } from "../calendars/mod.ts";
+import { didYouMean, nearest } from "../client/nearest.ts";
+import type { SessionSpan, SessionTime } from "./compiled.ts";
+import { readDuration } from "./durations.ts";
+
+/** Names of the calendars. */
+// The table has exactly these keys.
+export const mics = Object.keys(calendarZone) as Mic[];
+
+/** What a moment looks like, for messages. */
+const sessionTimeExpected =
+  'a moment of the session such as "close+45m" or "open-10m", or a time of day such as "09:25"';
+
+/** What a span of a session looks like, for messages. */
+export const spanExpected = 'a part of the session such as "XHKG.open-30m..XHKG.close+2h"';
+
+/** Says what a moment or a time of day looks like, with the name that was meant. */
+export function explainAt(text: string): string {
+  return `${sessionTimeExpected}${meantBy(text)}`;
+}
+
+const anchors = ["open", "close", "auction-close"] as const;
+
+function meantBy(text: string): string {
+  const [, word, rest = ""] = /^\s*([a-zA-Z][a-zA-Z_-]*?)\s*(?:([+-]\s*\d.*))?$/.exec(text) ?? [];
+  if (word === undefined) return "";
+  const name = nearest(word, anchors);
+  if (name === undefined) return "";
+  const meant = `${name}${rest.replaceAll(/\s/g, "")}`;
+  // What stays wrong with the right name is the span after it.
+  return readSessionTime(meant) === undefined || meant === text ? "" : `; did you mean "${meant}"?`;
+}
+
+/** Reads `close+45m`; nothing when it is no moment. */
+export function readSessionTime(text: string): SessionTime | undefined {
+  const [, anchor, sign, span] = /^(open|close|auction-close)(?:([+-])(\w+))?$/.exec(text.trim()) ?? [];
+  if (anchor === undefined) return undefined;
+  const ms = span === undefined ? 0 : readDuration(span);
+  if (ms === undefined) return undefined;
+  // The pattern lets exactly these three pass.
+  return { anchor: anchor as SessionTime["anchor"], offsetMs: sign === "-" && ms > 0 ? -ms : ms };
+}
+
+/** Reads `close+45m` or `09:25`; nothing when it is neither. */
+export function readAt(text: string): SessionTime | { time: string } | undefined {
+  return /^([01]\d|2[0-3]):[0-5]\d$/.test(text) ? { time: text } : readSessionTime(text);
+}
+
+/** Reads `XHKG.open-30m..XHKG.close+2h`; a sentence about what is wrong when it is no such span. */
+export function readSpan(text: string): SessionSpan | { expected: string } {
+  const ends = text.split("..").map((end) => /^\s*([A-Z_]+)\.(.+?)\s*$/.exec(end));
+  const [from, to] = ends.map((end) => ({ mic: end?.[1], moment: readSessionTime(end?.[2] ?? "") }));
+  if (ends.length !== 2 || from?.moment === undefined || to?.moment === undefined) {
+    const given = text.split("..").map((end) => /^\s*[A-Z_]+\.(.+?)\s*$/.exec(end)?.[1] ?? "");
+    const meant = given.map((end) => readSessionTime(end) === undefined ? meantBy(end) : "").filter(Boolean);
+    return { expected: `${spanExpected}${meant.join("")}` };
+  }
+  if (from.mic !== to.mic) return { expected: "one and the same calendar at both ends" };
+  const mic = mics.find((each) => each === from.mic);
+  if (mic === undefined) {
+    return { expected: `a calendar: ${mics.join(", ")}${didYouMean(from.mic ?? "", mics)}` };
+  }
+  const runsBackwards = rank(from.moment) > rank(to.moment) ||
+    (rank(from.moment) === rank(to.moment) && from.moment.offsetMs >= to.moment.offsetMs);
+  if (runsBackwards) return { expected: "a span that ends after it starts" };
+  return { mic, from: from.moment, to: to.moment };
+}
+
+/**
+ * How long the closing auction goes on after continuous trading. Hong Kong's ends at random between 16:08 and 16:10,
+ * and on half-days between 12:08 and 12:10; those of the others lie before the close.
+ */
+const auctionMs: Partial<Record<Mic, number>> = { XHKG: 10 * 60_000, CONNECT_HK: 10 * 60_000 };
+
+/** Returns when a time of a session is, Unix milliseconds. */
+export function sessionTimeOf(
+  mic: Mic,
+  { openAt, closeAt }: Pick<Session, "openAt" | "closeAt">,
+  { anchor, offsetMs }: SessionTime,
+): number {
+  if (anchor === "open") return openAt + offsetMs;
+  return closeAt + offsetMs + (anchor === "auction-close" ? auctionMs[mic] ?? 0 : 0);
+}
+
+const rank = ({ anchor }: SessionTime) => ["open", "close", "auction-close"].indexOf(anchor);

@@ -1,0 +1,320 @@
+/**
+ * What a step can be made of: a kind of step, an operation of the catalogue, or a file beside the recipe.
+ *
+ * @module
+ */
+import { didYouMean } from "../client/nearest.ts";
+import { InvalidParamsError, type Issue } from "../errors.ts";
+import { findOperation, operations } from "../operations/mod.ts";
+import { answerShape, type AnyOperation, normalizeParams } from "../operations/operation.ts";
+import type { FieldsInfo, ValueType } from "../operations/types.ts";
+import { type AsOfNow, asOfNowOf } from "./as_of_now.ts";
+import { callOperation } from "./call_operation.ts";
+import type { StepCode, StepContext, StepEffect, StepReach } from "./compiled.ts";
+import type { StepKind } from "./kinds/kind.ts";
+import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
+import { OwnStepError } from "./own_code.ts";
+import type { OwnStep } from "./own_step.ts";
+import type { StepDescription } from "./own_step_messages.ts";
+import { paramFault } from "./recipe_params.ts";
+import { namesSecret } from "./open_addresses.ts";
+import { checkSchema, expected, type Found, valueAt } from "./schema_issues.ts";
+import {
+  ANY,
+  FLAG,
+  NUMBER,
+  oneOf,
+  recordOf,
+  TEXT,
+  type Type,
+  typeOfParam,
+  typeOfSchema,
+} from "./value_types.ts";
+
+/** What is known of a parameter before the run; nothing for one that is left out. */
+export type TypeOf = (path: Issue["path"]) => Type | undefined;
+
+/** What the compiler needs of whatever a step uses. */
+interface StepMaker {
+  /** The name by which it goes. */
+  name: string;
+  effect: StepEffect;
+  keepAlive?: true;
+  /** Files whose code it runs. */
+  files?: readonly string[];
+  /** The code of a custom step. */
+  code?: StepCode | "unread";
+  /** Hosts and paths that its parameters name, as they are written. */
+  reaches?(given: Readonly<Record<string, unknown>>): readonly StepReach[];
+  /** The longest time between two runs at which it still does its work, ms. */
+  mostEveryMs?(given: Readonly<Record<string, unknown>>): number | undefined;
+  /** Members that must be references to secrets. */
+  secretParams: readonly Issue["path"][];
+  needsAccount(given: Readonly<Record<string, unknown>>): boolean;
+  /** What it reads that answers as of now, as far as that is known before it runs. */
+  asOfNow?(given: Readonly<Record<string, unknown>>): AsOfNow | undefined;
+  /** What its parameters may be. */
+  params: Type;
+  /** What it answers with. */
+  output: Type;
+  /** Which parameter to give to a run whose slot has no session. */
+  needsSession?: StepKind["needsSession"];
+  /** Everything that the types of expressions show to be wrong. */
+  checkTypes?(given: Readonly<Record<string, unknown>>, typeOf: TypeOf): Found[];
+  /** Everything that is wrong with parameters; `mayDiffer` tells values that are known at the run alone. */
+  check(given: Readonly<Record<string, unknown>>, mayDiffer: (value: unknown) => boolean): Found[];
+  /** Does it, with parameters whose holes were filled. */
+  run(given: Readonly<Record<string, unknown>>, context: StepContext, typeOf: TypeOf): Promise<unknown>;
+  plan?(given: Readonly<Record<string, unknown>>, context: StepContext): Promise<unknown>;
+}
+
+/** Where the files of steps are looked for. */
+interface FileSurroundings {
+  /** The recipe's folder. */
+  folder: URL | undefined;
+  /** Ends their loading. */
+  signal?: AbortSignal;
+  /** The code of custom steps is neither read nor run. */
+  withoutCode?: boolean;
+}
+
+/**
+ * Finds what a step uses.
+ *
+ * @param around Where steps of one's own are; a recipe that has no file has none.
+ */
+export async function findMaker(uses: string, around: FileSurroundings): Promise<StepMaker | Found> {
+  if (/^\.{0,2}\//.test(uses) || uses.endsWith(".ts")) return await ownMaker(uses, around);
+  const kind = stepKinds.get(uses);
+  if (kind !== undefined) return kindMaker(kind);
+  const operation = findOperation(uses);
+  if (operation !== undefined) return operationMaker(operation);
+  const names = [...stepKinds.keys(), ...operations.keys()];
+  return {
+    path: ["uses"],
+    message: `there is no step "${uses}"${
+      didYouMean(uses, names) ||
+      `; there are ${[...stepKinds.keys()].join(", ")}, and operations such as "account.funds"`
+    }`,
+  };
+}
+
+function kindMaker(kind: AnyStepKind): StepMaker {
+  const { name, effect, keepAlive, secretParams = [] } = kind;
+  return {
+    name,
+    effect,
+    secretParams,
+    ...keepAlive && { keepAlive },
+    ...kind.reaches !== undefined && { reaches: (given) => kind.reaches!(given) },
+    ...kind.mostEveryMs !== undefined && { mostEveryMs: (given) => kind.mostEveryMs!(given) },
+    needsAccount: (given) => kind.needsAccount(given),
+    params: typeOfSchema(kind.params),
+    output: kind.output === undefined ? ANY : typeOfSchema(kind.output),
+    ...kind.needsSession !== undefined && { needsSession: kind.needsSession },
+    ...kind.checkTypes !== undefined && {
+      checkTypes(given, typeOf) {
+        const found: Found[] = [];
+        kind.checkTypes!(given, typeOf, (path, text) => found.push(expected(path, text)));
+        return found;
+      },
+    },
+    ...kind.asOfNow !== undefined && { asOfNow: (given) => kind.asOfNow!(given) },
+    check(given, mayDiffer) {
+      const found = checkSchema(kind.params, given).filter(({ path, isName }) =>
+        isName || !mayDiffer(valueAt(given, path))
+      );
+      kind.checkWritten?.(given, (path, text) => found.push(expected(path, text)));
+      if (found.length > 0) return found;
+      const parsed = kind.params.safeParse(given);
+      kind.check?.(parsed.success ? parsed.data : given, (path, text) => {
+        if (!mayDiffer(valueAt(given, path))) found.push(expected(path, text));
+      });
+      return found;
+    },
+    run: (given, context, typeOf) => kind.run(parseWith(kind, given), context, typeOf),
+    ...kind.plan && { plan: (given, context) => kind.plan!(parseWith(kind, given), context) },
+  };
+}
+
+/** Checks once more, now that every value is there. */
+function parseWith(kind: AnyStepKind, given: Readonly<Record<string, unknown>>): unknown {
+  const parsed = kind.params.safeParse(given);
+  const found = parsed.success ? [] : checkSchema(kind.params, given);
+  if (parsed.success) kind.check?.(parsed.data, (path, text) => found.push(expected(path, text)));
+  if (found.length > 0) {
+    const issues = found.map(({ path, message }) => ({
+      path,
+      value: hasSecret(kind, path) ? "[secret]" : valueAt(given, path),
+      expected: message.replace(/^expected /, ""),
+    }));
+    throw new InvalidParamsError(`run step "${kind.name}"`, issues);
+  }
+  return parsed.data;
+}
+
+const hasSecret = ({ secretParams = [] }: AnyStepKind, path: Issue["path"]) =>
+  secretParams.some((secret) => secret.every((step, index) => path[index] === step));
+
+function operationMaker(operation: AnyOperation): StepMaker {
+  const fields = operation.request.fields ?? {};
+  const secrets = Object.entries(fields).filter(([, { type }]) => type.secret);
+  const issuesOf = (given: unknown) => {
+    const issues: Issue[] = [];
+    operation.request.check(given, [], issues);
+    return issues;
+  };
+  return {
+    name: operation.name,
+    // A session call changes the login or the pushes only, and repeating it does no harm.
+    effect: operation.effect === "session" ? "local" : operation.effect,
+    secretParams: secrets.flatMap(([name, { wire }]) => name === wire ? [[name]] : [[name], [wire]]),
+    params: givenType(fields),
+    output: answerShape(operation),
+    needsAccount: () => operation.needs === "trade-login",
+    asOfNow: (given) => asOfNowOf(operation, normalizeParams(fields, given)),
+    check(given, mayDiffer) {
+      const params = normalizeParams(fields, given);
+      return issuesOf(params).flatMap(
+        ({ path, expected: text }): Found[] => {
+          const isName = path.length === 1 && typeof path[0] === "string" && !Object.hasOwn(fields, path[0]);
+          if (!isName) return mayDiffer(valueAt(params, path)) ? [] : [expected(path, text)];
+          const names = Object.keys(fields);
+          return [{
+            path,
+            message: `no such member${
+              didYouMean(String(path[0]), names) || `; there are ${names.join(", ") || "none"}`
+            }`,
+            isName,
+          }];
+        },
+      );
+    },
+    async run(given, context) {
+      const answer = await callOperation(operation, normalizeParams(fields, given), context);
+      const isDone = typeof answer !== "object" || operation.undone === undefined ||
+        operation.undone(answer).length === 0;
+      return isDone ? answer : { ok: false, ...answer };
+    },
+    ...operation.effect === "write" && {
+      plan: (given) => Promise.resolve({ call: operation.name, params: normalizeParams(fields, given) }),
+    },
+  };
+}
+
+/** What a person may write for parameters, in our spelling or in the broker's. */
+function givenType(fields: FieldsInfo): Type {
+  const members = Object.entries(fields).flatMap(([name, { wire, type }]) => {
+    const { shape, fields: inner } = type;
+    const own = inner === undefined
+      ? name === wire && shape.kind !== "list" ? eitherSpelling(type) : shape
+      : shape.kind === "list"
+      ? { kind: "list" as const, of: givenType(inner) }
+      : givenType(inner);
+    return name === wire ? [[name, own] as const] : [[name, own] as const, [wire, ANY] as const];
+  });
+  return recordOf(Object.fromEntries(members));
+}
+
+/** Under a name that both spellings share a number may stand for its text, a code for its name, and the reverse. */
+function eitherSpelling({ shape, dictionary }: ValueType<unknown>): Type {
+  if (shape.kind !== "text" || shape.names === undefined) return oneOf([shape, TEXT, NUMBER, FLAG]);
+  const codes = dictionary?.entries.map(({ code }) => code) ?? [];
+  const text = { ...shape, names: [...shape.names, ...codes] };
+  return dictionary?.type === "int" ? oneOf([text, NUMBER]) : text;
+}
+
+async function ownMaker(
+  uses: string,
+  { folder, signal, withoutCode }: FileSurroundings,
+): Promise<StepMaker | Found> {
+  if (!/^\.\/(?!.*\.\.\/).+\.ts$/.test(uses)) {
+    return expected(["uses"], 'a TypeScript file beside the recipe, such as "./my_step.ts"');
+  }
+  if (folder === undefined) {
+    return expected(["uses"], "a recipe that is a file, as its step is one beside it");
+  }
+  const file = new URL(uses, folder);
+  if (withoutCode) {
+    const isThere = await Deno.lstat(file).then(() => true, () => false);
+    const name = uses.replace(/^.*\//, "");
+    return isThere
+      ? unreadMaker(uses)
+      : { path: ["uses"], message: `Cannot use step "${name}": there is no such file` };
+  }
+  const { describeOwnStep, runOwnStep } = await import("./own_step.ts");
+  let about: OwnStep;
+  try {
+    about = await describeOwnStep(file, { folder, signal });
+  } catch (error) {
+    if (error instanceof OwnStepError) return { path: ["uses"], message: error.message };
+    throw error;
+  }
+  const types = about.params;
+  const typesOf = (members: StepDescription["outputs"] = {}) =>
+    Object.fromEntries(Object.entries(members).map(([name, each]) => [name, typeOfParam(each)]));
+  return {
+    name: uses,
+    effect: about.effect,
+    files: about.code.files,
+    code: { ...about.code, permissions: about.permissions },
+    secretParams: Object.keys(types).filter(namesSecret).map((name) => [name]),
+    params: recordOf(typesOf(types)),
+    output: about.outputs === undefined ? ANY : recordOf({ ok: FLAG, ...typesOf(about.outputs) }),
+    needsAccount: () => about.effect !== "local",
+    check: (given, mayDiffer) =>
+      checkOwn(types, given).filter(({ path, isName }) => isName || !mayDiffer(valueAt(given, path))),
+    async run(given, context) {
+      const [first] = checkOwn(types, given);
+      if (first !== undefined) {
+        throw new TypeError(`Cannot run step "${uses}": ${first.path.join(".")}: ${first.message}`);
+      }
+      const defaults = Object.entries(types).map(([name, type]) => [name, type.default] as const);
+      const output = await runOwnStep(file, about, {
+        params: { ...Object.fromEntries(defaults), ...given },
+        context,
+      });
+      for (const fault of outputFaults(about, output)) context.log("warn", `step "${uses}": ${fault}`);
+      return output;
+    },
+    ...about.effect === "write" && { plan: (given) => Promise.resolve({ run: uses, params: given }) },
+  };
+}
+
+/** Stands for a custom step whose code nobody may read yet: it takes and answers with anything, and cannot run. */
+function unreadMaker(uses: string): StepMaker {
+  return {
+    name: uses,
+    effect: "local",
+    code: "unread",
+    secretParams: [],
+    params: ANY,
+    output: ANY,
+    needsAccount: () => true,
+    check: () => [],
+    run: () => Promise.reject(new TypeError(`Cannot run step "${uses}": its code was not read`)),
+  };
+}
+
+/** What the output of a step lacks of what its file declares. The work is done, so that it is told and no more. */
+function outputFaults({ outputs = {} }: StepDescription, output: unknown): string[] {
+  return Object.entries(outputs).flatMap(([name, { type }]) => {
+    const value = valueAt(output, [name]);
+    const fault = value === undefined || value === null ? undefined : paramFault(type, value);
+    return fault === undefined ? [] : [`its output "${name}" is declared as ${fault}, and is something else`];
+  });
+}
+
+function checkOwn(types: StepDescription["params"], given: Readonly<Record<string, unknown>>): Found[] {
+  const found: Found[] = Object.keys(given).filter((name) => !Object.hasOwn(types, name)).map((name) => ({
+    path: [name],
+    message: `no such member${didYouMean(name, Object.keys(types))}`,
+    isName: true,
+  }));
+  for (const [name, type] of Object.entries(types)) {
+    const value = given[name] ?? type.default;
+    const fault = paramFault(type.type, value);
+    if (fault !== undefined) found.push(expected([name], fault));
+  }
+  return found;
+}

@@ -1,0 +1,214 @@
+/**
+ * Parameters with holes in them: `${{ … }}` for expressions, `${secret:name}` for secrets.
+ *
+ * @module
+ */
+import type { Issue } from "../errors.ts";
+import type { StepScope } from "./compiled.ts";
+import { Budget } from "./expression_budget.ts";
+import type { Expression, ExpressionProblem } from "./expressions.ts";
+import { expected, type Found } from "./schema_issues.ts";
+
+/** Parameters that were read; their holes are filled when the step starts. */
+export interface Template {
+  /** The parameters as they were written. */
+  source: unknown;
+  /** Which secrets it refers to, and where. */
+  secrets: readonly { path: Issue["path"]; name: string }[];
+  /** Its expressions; a value that is one expression and nothing else is `whole`, and keeps its type. */
+  expressions: readonly { path: Issue["path"]; expression: Expression; whole: boolean }[];
+  /** The parameters with those holes filled that have a value before the run, and what went wrong with them. */
+  settle(params: Readonly<Record<string, unknown>>): { given: unknown; found: Found[] };
+  /** Fills the holes. Secrets are asked for last, and only here. */
+  fill(
+    scope: StepScope,
+    secret: (name: string) => Promise<string>,
+    options?: FillOptions,
+  ): Promise<unknown>;
+}
+
+/** How holes are filled. */
+interface FillOptions {
+  /** What all the expressions share. @default one for each */
+  budget?: Budget;
+  /** Returns what stands for an expression that has no value. @default the error is thrown */
+  onError?: (error: unknown) => unknown;
+}
+
+const EXPRESSION = /\$\{\{([\s\S]*?)\}\}/g;
+const SECRET = /\$\{secret:([^}]*)\}/g;
+
+/** Tells whether a text stands for the value of an expression or of a secret as a whole. */
+export function isHole(text: string): boolean {
+  return /^\s*\$\{\{(?:(?!\}\})[\s\S])*\}\}\s*$/.test(text) || secretOf(text) !== undefined;
+}
+
+/** The name in a text that is a reference to a secret and nothing else, `${secret:name}`. */
+export function secretOf(value: unknown): string | undefined {
+  return typeof value === "string" ? /^\$\{secret:([^}]*)\}$/.exec(value)?.[1] : undefined;
+}
+
+/** Finds the holes of parameters and checks each. */
+export async function readTemplate(
+  source: unknown,
+  at: Issue["path"],
+): Promise<{ template: Template; found: Found[] }> {
+  const found: Found[] = [];
+  const secrets: { path: Issue["path"]; name: string }[] = [];
+  const expressions: { path: Issue["path"]; expression: Expression; whole: boolean }[] = [];
+  const fillers = new Map<string, Filler>();
+  for (const { text, path } of textsIn(source, [])) {
+    if (!text.includes("${")) continue;
+    const parts = await partsOf(text);
+    for (const part of parts) {
+      if (typeof part === "string") {
+        if (part.includes("${")) {
+          found.push(expected([...at, ...path], '"${{ … }}" or "${secret:name}", closed'));
+        }
+      } else if ("secret" in part) {
+        secrets.push({ path, name: part.secret });
+        if (!/^[a-z0-9][a-z0-9-]*$/.test(part.secret)) {
+          found.push(expected([...at, ...path], "the name of a secret in small letters, digits and hyphens"));
+        }
+      } else if ("problem" in part) {
+        const { source, problem, offset } = part;
+        const within = offset === undefined ? {} : { within: { part: source, offset } };
+        found.push({ path: [...at, ...path], message: problem, ...within });
+      } else expressions.push({ path, expression: part, whole: isHole(text) });
+    }
+    fillers.set(JSON.stringify(path), { whole: isHole(text), parts });
+  }
+  const template: Template = {
+    source,
+    secrets,
+    expressions,
+    settle: (params) => settle(source, fillers, { params, at }),
+    fill: async (scope, secret, options) => await fill(source, [], { fillers, scope, secret, ...options }),
+  };
+  return { template, found };
+}
+
+type Part = string | Expression | ExpressionProblem & { source: string } | { secret: string };
+interface Filler {
+  /** The text is one hole and nothing else, so its value keeps its type. */
+  whole: boolean;
+  parts: Part[];
+}
+
+async function partsOf(text: string): Promise<Part[]> {
+  const parts: Part[] = [];
+  let last = 0;
+  // What follows the last closing brace has no end, and looking for one from each opening takes quadratic time.
+  const closed = text.slice(0, text.lastIndexOf("}") + 1);
+  const expressions = closed.slice(0, closed.lastIndexOf("}}") + 2).matchAll(EXPRESSION);
+  const marks = [...expressions, ...closed.matchAll(SECRET)].sort((a, b) => a.index - b.index);
+  for (const match of marks) {
+    if (match.index < last) continue; // a secret within an expression is a part of it, and wrong there
+    if (match.index > last) parts.push(text.slice(last, match.index));
+    if (match[0].startsWith("${{")) {
+      const source = match[1]!.trim();
+      const { compileExpression } = await import("./expressions.ts"); // CEL, which a recipe may do without
+      parts.push({ source, ...compileExpression(source) });
+    } else parts.push({ secret: match[1]! });
+    last = match.index + match[0].length;
+  }
+  if (last < text.length) parts.push(text.slice(last));
+  return parts;
+}
+
+function* textsIn(value: unknown, path: Issue["path"]): Generator<{ text: string; path: Issue["path"] }> {
+  if (typeof value === "string") yield { text: value, path };
+  else if (typeof value === "object" && value !== null) {
+    for (const [key, each] of Object.entries(value)) {
+      yield* textsIn(each, [...path, Array.isArray(value) ? Number(key) : key]);
+    }
+  }
+}
+
+/** Work for values that are known before the run, for each step: a check of many steps stays quick. */
+const STEPS_AT_CHECK = 100_000;
+
+/** Fills the texts whose holes all read parameters only, of which each has a value. */
+function settle(
+  source: unknown,
+  fillers: ReadonlyMap<string, Filler>,
+  { params, at }: { params: Readonly<Record<string, unknown>>; at: Issue["path"] },
+): { given: unknown; found: Found[] } {
+  const found: Found[] = [];
+  const budget = new Budget(undefined, STEPS_AT_CHECK);
+  const scope: StepScope = { recipe: "", runKey: "", slot: "", params, outputs: {} };
+  const look = (value: unknown, path: Issue["path"]): unknown => {
+    if (Array.isArray(value)) return value.map((each, index) => look(each, [...path, index]));
+    if (typeof value === "object" && value !== null) {
+      return Object.fromEntries(
+        Object.entries(value).map(([key, each]) => [key, look(each, [...path, key])]),
+      );
+    }
+    const filler = typeof value === "string" ? fillers.get(JSON.stringify(path)) : undefined;
+    const isKnown = filler?.parts.every((part) =>
+      typeof part === "string" ||
+      "evaluate" in part && part.isFixed && [...part.params].every((name) => params[name] !== undefined)
+    );
+    if (filler === undefined || !isKnown) return value;
+    try {
+      return joined(
+        filler,
+        filler.parts.map((part) =>
+          typeof part === "string" ? part : "evaluate" in part ? part.evaluate(scope, budget) : undefined
+        ),
+      );
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      if (budget.problem !== undefined) return value; // the run has more to spend, and decides
+      found.push({ path: [...at, ...path], message: error.message });
+      return value;
+    }
+  };
+  return { given: look(source, []), found };
+}
+
+/** The value of a text whose parts have theirs. */
+function joined({ whole, parts }: Filler, values: readonly unknown[]): unknown {
+  return whole ? values.find((_, index) => typeof parts[index] !== "string") : values.map(textOf).join("");
+}
+
+interface Filling extends FillOptions {
+  fillers: ReadonlyMap<string, Filler>;
+  scope: StepScope;
+  secret: (name: string) => Promise<string>;
+}
+
+function valueOf(expression: Expression, { scope, budget, onError }: Filling): unknown {
+  try {
+    return expression.evaluate(scope, budget);
+  } catch (error) {
+    if (onError === undefined) throw error;
+    return onError(error);
+  }
+}
+
+async function fill(value: unknown, path: Issue["path"], filling: Filling): Promise<unknown> {
+  if (typeof value === "string") {
+    const filler = filling.fillers.get(JSON.stringify(path));
+    if (filler === undefined) return value;
+    const values: unknown[] = [];
+    for (const part of filler.parts) {
+      if (typeof part === "string") values.push(part);
+      else if ("secret" in part) values.push(await filling.secret(part.secret));
+      else if ("evaluate" in part) values.push(valueOf(part, filling));
+    }
+    return joined(filler, values);
+  }
+  if (Array.isArray(value)) {
+    return await Promise.all(value.map((each, index) => fill(each, [...path, index], filling)));
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).map(async ([key, each]) =>
+    [key, await fill(each, [...path, key], filling)] as const
+  );
+  return Object.fromEntries(await Promise.all(members));
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value) ?? "";
+}

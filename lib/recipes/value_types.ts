@@ -1,0 +1,341 @@
+/**
+ * Types of the values that expressions meet: what is known before a run of each output, parameter and broker's row.
+ * They come from the schemas that check these values, and from nowhere else.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { isDate } from "../calendars/check_data.ts";
+import { isDecimal } from "../decimal.ts";
+import type { Issue } from "../errors.ts";
+import type { Shape, TextForm } from "../operations/types.ts";
+
+/** What a parameter of a recipe may hold. */
+export interface ParamType {
+  type: "text" | "number" | "integer" | "boolean" | "decimal" | "date" | "list";
+  description?: string;
+  /** Must be given, as it has no default. */
+  required: boolean;
+}
+
+/** What is known of a value before the run. */
+export type Type =
+  | Exclude<Shape, { kind: "text" | "list" | "record" | "map" }>
+  | Extract<Shape, { kind: "text" }> & {
+    /** Regular expression of the texts that a parameter takes. */
+    readonly pattern?: string;
+  }
+  | { readonly kind: "list"; readonly of: Type }
+  | { readonly kind: "record"; readonly members: Readonly<Record<string, Type>> }
+  | { readonly kind: "map"; readonly of: Type }
+  /** A whole number that an expression made; numbers of outputs and parameters are `number`. */
+  | { readonly kind: "whole" }
+  | { readonly kind: "null" }
+  /** One of several. */
+  | { readonly kind: "union"; readonly of: readonly Type[] }
+  /** A type of the language itself, such as a timestamp. */
+  | { readonly kind: "other"; readonly name: string }
+  /** Nothing is known. */
+  | { readonly kind: "any" };
+
+/** Nothing is known of the value. */
+export const ANY: Type = { kind: "any" };
+/** Text. */
+export const TEXT: Type = { kind: "text" };
+/** True or false. */
+export const FLAG: Type = { kind: "flag" };
+/** Null. */
+export const NULL: Type = { kind: "null" };
+/** A number of an output or of a parameter. */
+export const NUMBER: Type = { kind: "number" };
+
+/** Makes a record. */
+export const recordOf = (members: Readonly<Record<string, Type>>): Type => ({ kind: "record", members });
+
+/** Makes the type of a value that is one of several. */
+export function oneOf(types: readonly Type[]): Type {
+  const flat = types.flatMap((type) => type.kind === "union" ? type.of : [type]);
+  if (flat.some(({ kind }) => kind === "any")) return ANY;
+  const distinct = [...new Map(flat.map((type) => [JSON.stringify(type), type])).values()];
+  return distinct.length === 1 ? distinct[0]! : { kind: "union", of: distinct };
+}
+
+/** Returns the types that a value may be of. */
+export const variantsOf = (type: Type): readonly Type[] => type.kind === "union" ? type.of : [type];
+
+/** A date. */
+export const DATE: Type = { kind: "text", form: "date" };
+/** An instant, ISO 8601. */
+export const INSTANT: Type = { kind: "text", form: "instant" };
+
+const ofParams: Readonly<Record<ParamType["type"], Type>> = {
+  text: TEXT,
+  number: NUMBER,
+  integer: NUMBER,
+  boolean: FLAG,
+  decimal: { kind: "text", form: "decimal" },
+  date: DATE,
+  list: { kind: "list", of: ANY },
+};
+
+/**
+ * Returns the type of a parameter of a recipe, or of a member that a step of one's own declares.
+ *
+ * @param value Its default: text that is no number now is none in the run of a schedule.
+ */
+export function typeOfParam({ type }: Pick<ParamType, "type">, value?: unknown): Type {
+  if (type !== "text" || typeof value !== "string" || isDecimal(value)) return ofParams[type];
+  return { kind: "text", form: isDate(value) ? "date" : "other" };
+}
+
+/** The parts of a JSON Schema that say what a value looks like. */
+interface Schema {
+  type?: string | readonly string[];
+  format?: string;
+  pattern?: string;
+  enum?: readonly unknown[];
+  const?: unknown;
+  anyOf?: readonly Schema[];
+  oneOf?: readonly Schema[];
+  allOf?: readonly Schema[];
+  items?: Schema | boolean;
+  properties?: Readonly<Record<string, Schema>>;
+  additionalProperties?: boolean | Schema;
+  propertyNames?: Schema;
+}
+
+const known = new WeakMap<z.ZodType, Type>();
+
+/** Returns the type that a schema describes. Text with the format `decimal` is a number kept as text. */
+export function typeOfSchema(schema: z.ZodType): Type {
+  let type = known.get(schema);
+  if (type === undefined) {
+    // zod writes a few members of JSON Schema as the interface has them.
+    type = ofSchema(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Schema);
+    known.set(schema, type);
+  }
+  return type;
+}
+
+function ofSchema(schema: Schema): Type {
+  const { anyOf, oneOf: alternatives, allOf, enum: names } = schema;
+  const several = anyOf ?? alternatives;
+  if (several !== undefined) return oneOf(several.map(ofSchema));
+  if (allOf !== undefined) return allOf.map(ofSchema).find(({ kind }) => kind !== "any") ?? ANY;
+  if (Array.isArray(schema.type)) return oneOf(schema.type.map((type) => ofSchema({ ...schema, type })));
+  switch (schema.type) {
+    case "string": {
+      const texts = names?.filter((name) => typeof name === "string");
+      return {
+        kind: "text",
+        ...schema.format === "decimal" && { form: "decimal" },
+        ...schema.format === "date" && { form: "date" },
+        ...schema.format === "code" && { form: "code" },
+        ...schema.pattern !== undefined && { pattern: schema.pattern },
+        ...texts !== undefined && { names: texts },
+        ...typeof schema.const === "string" && { names: [schema.const] },
+      };
+    }
+    case "number":
+    case "integer":
+      return NUMBER;
+    case "boolean":
+      return FLAG;
+    case "null":
+      return NULL;
+    case "array":
+      return { kind: "list", of: typeof schema.items === "object" ? ofSchema(schema.items) : ANY };
+    case "object": {
+      const { properties, additionalProperties: others } = schema;
+      if (properties !== undefined) {
+        const members = Object.entries(properties).map(([name, each]) => [name, ofSchema(each)] as const);
+        return recordOf(Object.fromEntries(members));
+      }
+      const of = typeof others === "object" ? ofSchema(others) : ANY;
+      const listed = schema.propertyNames?.enum;
+      if (listed === undefined) return { kind: "map", of };
+      return recordOf(Object.fromEntries(listed.map((name) => [String(name), of])));
+    }
+    default:
+      return ANY;
+  }
+}
+
+/** Returns the type of a value that stands in a recipe; nothing for one that is not there. */
+export function typeOfValue(value: unknown): Type | undefined {
+  if (value === undefined) return undefined;
+  if (value === null) return NULL;
+  if (typeof value === "number") return NUMBER;
+  if (typeof value === "boolean") return FLAG;
+  if (typeof value === "string") return value.includes("${") ? ANY : TEXT;
+  if (Array.isArray(value)) {
+    return {
+      kind: "list",
+      of: value.length === 0 ? ANY : oneOf(value.map((each) => typeOfValue(each) ?? ANY)),
+    };
+  }
+  const members = Object.entries(value).map(([name, each]) => [name, typeOfValue(each) ?? ANY] as const);
+  return recordOf(Object.fromEntries(members));
+}
+
+/** Returns the type of a member; nothing where the value cannot have it. */
+export function memberOf(type: Type, name: string | number): Type | undefined {
+  if (type.kind === "union") {
+    const found = type.of.flatMap((each) => memberOf(each, name) ?? []);
+    return found.length === 0 ? undefined : oneOf(found);
+  }
+  switch (type.kind) {
+    case "any":
+      return ANY;
+    case "record":
+      return Object.hasOwn(type.members, name) ? type.members[name] : undefined;
+    case "map":
+      return type.of;
+    case "list":
+      return typeof name === "number" ? type.of : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Returns the type of what lies at a path within a value; nothing where the value cannot have it. */
+export function typeAt(type: Type, path: Issue["path"]): Type | undefined {
+  return path.reduce<Type | undefined>((at, step) => at && memberOf(at, step), type);
+}
+
+/** Returns the names of the members that a value is known to have. */
+export function memberNames(type: Type): string[] {
+  return [
+    ...new Set(variantsOf(type).flatMap((each) => each.kind === "record" ? Object.keys(each.members) : [])),
+  ];
+}
+
+/** Tells whether a value is a number kept as text. */
+export const isNumberText = (type: Type): boolean =>
+  type.kind === "text" && (type.form === "decimal" || type.form === "whole");
+
+/** Says in words what a value is. */
+export function describe(type: Type): string {
+  switch (type.kind) {
+    case "text":
+      return isNumberText(type) ? "a number kept as text" : "text";
+    case "number":
+      return "a number";
+    case "whole":
+      return "a whole number";
+    case "flag":
+      return "true or false";
+    case "null":
+      return "null";
+    case "list":
+      return "a list";
+    case "record":
+    case "map":
+      return "a map of members";
+    case "other":
+      return type.name;
+    case "union":
+      return [...new Set(type.of.map(describe))].join(" or ");
+    case "any":
+      return "anything";
+  }
+}
+
+/** Says in words what a value is, with what is known of its text, its items and its members. */
+export function describeWhole(type: Type): string {
+  switch (type.kind) {
+    case "text": {
+      const { names = [] } = type;
+      if (names.length > 0) {
+        const shown = names.slice(0, 6).map((name) => JSON.stringify(name)).join(", ");
+        return `one of ${shown}${names.length > 6 ? " and others" : ""}`;
+      }
+      if (type.pattern !== undefined) return "text of another form";
+      return type.form === "date"
+        ? 'a date such as "2025-08-15"'
+        : type.form === "code"
+        ? "a code"
+        : describe(type);
+    }
+    case "list":
+      return type.of.kind === "any" ? "a list" : `a list, each item ${describeWhole(type.of)}`;
+    case "record": {
+      const names = Object.keys(type.members);
+      return `a map of members${
+        names.length === 0 ? "" : `: ${names.slice(0, 6).join(", ")}${names.length > 6 ? ", …" : ""}`
+      }`;
+    }
+    case "union":
+      return [...new Set(type.of.map(describeWhole))].join(", or ");
+    default:
+      return describe(type);
+  }
+}
+
+/** What kinds of values there are, as JSON has them. */
+const plainKinds: Partial<Record<Type["kind"], string>> = { whole: "number", map: "record" };
+
+/** Tells whether a value of one type can be one of another, by what kind of value each is. */
+export function mayBe(given: Type, wanted: Type): boolean {
+  return variantsOf(given).some((each) => variantsOf(wanted).some((other) => isAlike(each, other)));
+}
+
+function isAlike(given: Type, wanted: Type): boolean {
+  const plain = ({ kind }: Type) => plainKinds[kind] ?? kind;
+  return given.kind === "any" || wanted.kind === "any" || given.kind === "other" ||
+    plain(given) === plain(wanted);
+}
+
+/** Tells whether a parameter can take a value, as far as both are known: its members, its items, its text. */
+export function mayTake(wanted: Type, given: Type): boolean {
+  return variantsOf(given).some((each) =>
+    variantsOf(wanted).some((other) => isAlike(each, other) && takesInside(other, each))
+  );
+}
+
+function takesInside(wanted: Type, given: Type): boolean {
+  if (wanted.kind === "list" && given.kind === "list") return mayTake(wanted.of, given.of);
+  if (wanted.kind === "map" && given.kind === "record") {
+    return Object.values(given.members).every((each) => mayTake(wanted.of, each));
+  }
+  if (wanted.kind === "record" && given.kind === "record") {
+    const entries = Object.entries(given.members);
+    // Members of a row may be absent, but hardly all of those that a parameter does not have.
+    const shared = entries.filter(([name]) => Object.hasOwn(wanted.members, name));
+    return (entries.length === 0 || shared.length > 0) &&
+      shared.every(([name, each]) => mayTake(wanted.members[name]!, each));
+  }
+  return wanted.kind !== "text" || given.kind !== "text" || takesText(wanted, given);
+}
+
+type Text = Extract<Type, { kind: "text" }>;
+
+/** Texts of each form; those of others are known by their names, or not at all. */
+const examples: Readonly<Partial<Record<TextForm, readonly string[]>>> = {
+  decimal: ["1.5", "100", "-1"],
+  whole: ["1", "100"],
+  date: ["2025-08-15"],
+  instant: ["2025-08-15T02:00:00Z", "2025-08-15T09:30:00+08:00"],
+  code: ["00700.HK", "AAPL", "600000", "1", "HSI2512", "TSLA250919C300000"],
+};
+
+function takesText({ form, names, pattern }: Text, given: Text): boolean {
+  const texts = given.names ?? examples[given.form ?? "other"];
+  if (names !== undefined) return texts === undefined || texts.some((text) => names.includes(text));
+  if (pattern !== undefined && texts !== undefined) {
+    const expression = new RegExp(pattern, "u");
+    return texts.some((text) => expression.test(text));
+  }
+  switch (form) {
+    case "decimal":
+    case "whole":
+      return given.form === undefined || given.form === "code" || isNumberText(given);
+    case "date":
+      return given.form === undefined || given.form === "date";
+    case "code":
+      return given.form === undefined || given.form === "code" ||
+        given.form === "other" && given.names === undefined;
+    default:
+      return true;
+  }
+}

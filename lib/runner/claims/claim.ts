@@ -1,0 +1,211 @@
+/**
+ * Guards a run by its claim: checks the claim before every write to the store, renews its lease while the run continues,
+ * and ends the run if the lease is lost.
+ *
+ * @module
+ */
+import { releaseLease, renewLease } from "../queries/leases.ts";
+import { BrokerError } from "../../errors.ts";
+import type { Machine } from "../../time.ts";
+import { closeRun, isHeldBy, renewRun, type RunHolder, type RunState } from "../queries/runs.ts";
+import { Halt } from "../run/run_step.ts";
+import type { Store } from "../../store/store.ts";
+
+/** A run that this process holds. */
+export interface Claim extends RunHolder {
+  leaseMs: number;
+  /** Name of the account mutex that was taken with the claim. */
+  mutex?: string;
+}
+
+/** A step that runs another recipe, in a run that this process holds. */
+export interface CallingStep extends Claim {
+  step: string;
+  /** How often this attempt at the step has made the same call, by the text of the call. */
+  calls: Map<string, number>;
+  /** Given when the run is to end. */
+  halt: AbortSignal;
+}
+
+/** The lease of a run expired, and another process may hold it: stop at once and write nothing more. */
+export class LeaseLostError extends BrokerError {
+  override readonly name: string = "LeaseLostError";
+}
+
+/** Runs work in one transaction, if the claim is still valid. @throws {LeaseLostError} When the claim is lost. */
+export async function underClaim<T>(
+  store: Store,
+  claim: Claim,
+  now: number,
+  work: () => T | Promise<T>,
+): Promise<T> {
+  return await store.transaction(async () => {
+    if (!await isHeldBy(store, claim, now)) {
+      throw new LeaseLostError(`Cannot continue run "${claim.runKey}": this process lost its lease`, {
+        code: "lease-lost",
+      });
+    }
+    return await work();
+  });
+}
+
+/** Extends a claim and its mutex; returns the reason of a request to cancel, if there is one. @throws {LeaseLostError} */
+export async function renewClaim(
+  store: Store,
+  claim: Claim,
+  now: number,
+): Promise<{ cancelAsked?: string }> {
+  const { runKey, holder, leaseMs, mutex } = claim;
+  return await store.transaction(async () => {
+    const row = await renewRun(store, claim, now + leaseMs);
+    const kept = mutex === undefined ||
+      await renewLease(store, { name: mutex, holder: `${holder} ${runKey}`, until: now + leaseMs });
+    if (row === undefined || !kept) {
+      throw new LeaseLostError(`Cannot continue run "${runKey}": this process lost its lease`, {
+        code: "lease-lost",
+      });
+    }
+    return { cancelAsked: row.cancel_asked ?? undefined };
+  });
+}
+
+/** Ends a claimed run. @throws {LeaseLostError} */
+export async function endRun(
+  store: Store,
+  claim: Claim,
+  { state, reason, now }: { state: RunState; reason?: string; now: number },
+): Promise<void> {
+  await underClaim(store, claim, now, async () => {
+    await closeRun(store, claim.runKey, { state, reason, now });
+    if (claim.mutex !== undefined) await releaseLease(store, claim.mutex, `${claim.holder} ${claim.runKey}`);
+    await store.event(now, state === "due" ? "released" : "ended", { state, reason }, claim.runKey);
+  });
+}
+
+/** What the keeper needs. */
+interface LeaseKeeperOptions {
+  host: Machine;
+  everyMs: number;
+  leaseMs: number;
+  /** How long the run may take. */
+  timeoutMs: number;
+  renew(): Promise<{ cancelAsked?: string }>;
+  /** Given when the process is to end. */
+  stop?: AbortSignal;
+}
+
+/** Renews the lease of a run until {@linkcode LeaseKeeper.end} is called. */
+export class LeaseKeeper {
+  readonly #options: LeaseKeeperOptions;
+  readonly #controller = new AbortController();
+  readonly #lost = new AbortController();
+  readonly #cancelTimeout: () => void;
+  #cancelRenewal: () => void = () => {};
+  #renewedAt: number;
+  #hasEnded = false;
+
+  constructor(options: LeaseKeeperOptions) {
+    this.#options = options;
+    const { host, timeoutMs, stop } = options;
+    this.#renewedAt = host.monotonic();
+    this.#cancelTimeout = host.setTimer(
+      timeoutMs,
+      () => this.#halt(new Halt("timeout", `the run took more than ${timeoutMs} ms`)),
+    );
+    if (stop?.aborted) this.#stopped();
+    stop?.addEventListener("abort", this.#stopped, { once: true });
+    this.#schedule();
+  }
+
+  /** Aborted with a {@linkcode Halt} when the run must end early. */
+  get halt(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Aborted when the lease is lost, even after another halt. Then even a write stops. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /**
+   * Renews the lease now, before a write goes out. A process that was suspended may have lost its lease before its
+   * timers noticed.
+   *
+   * @throws {LeaseLostError} When another process has the run.
+   * @throws {BrokerError} When the store does not answer.
+   */
+  async renewOrThrow(): Promise<void> {
+    this.#lost.signal.throwIfAborted();
+    try {
+      await this.#renewNow();
+    } catch (error) {
+      if (error instanceof LeaseLostError) {
+        this.#lose(error);
+        throw error;
+      }
+      this.#lost.signal.throwIfAborted();
+      throw new BrokerError(
+        "Cannot write now: the store did not confirm that this process still holds the run's lease",
+        {
+          code: "store",
+          cause: error,
+        },
+      );
+    }
+  }
+
+  /** Stops renewing; the run has ended. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#cancelTimeout();
+    this.#cancelRenewal();
+    this.#options.stop?.removeEventListener("abort", this.#stopped);
+  }
+
+  readonly #stopped = () => this.#halt(new Halt("stopped", "the runner is stopping"));
+
+  #halt(reason: Halt): void {
+    this.#controller.abort(reason);
+  }
+
+  #schedule(): void {
+    this.#cancelRenewal = this.#options.host.setTimer(this.#options.everyMs, async () => {
+      if (await this.#renew() && !this.#hasEnded) this.#schedule();
+    });
+  }
+
+  async #renewNow(): Promise<void> {
+    const { host, renew } = this.#options;
+    // The lease counts from the request, because the answer may take long.
+    const askedAt = host.monotonic();
+    const { cancelAsked } = await renew();
+    this.#renewedAt = askedAt;
+    if (cancelAsked !== undefined) this.#halt(new Halt("cancelled", cancelAsked));
+  }
+
+  async #renew(): Promise<boolean> {
+    const { host, leaseMs } = this.#options;
+    try {
+      await this.#renewNow();
+      return true;
+    } catch (error) {
+      if (this.#hasEnded) return false;
+      // If the store is busy, the next renewal tries again while the lease lasts.
+      const isLost = error instanceof LeaseLostError || host.monotonic() - this.#renewedAt > leaseMs;
+      if (isLost) this.#lose(error);
+      return !isLost;
+    }
+  }
+
+  #lose(error: unknown): void {
+    this.#lost.abort(
+      error instanceof LeaseLostError
+        ? error
+        : new LeaseLostError("Cannot continue the run: its lease could not be renewed in time", {
+          code: "lease-lost",
+          cause: error,
+        }),
+    );
+    this.#halt(new Halt("lost", "the lease is lost"));
+  }
+}

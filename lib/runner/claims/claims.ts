@@ -1,0 +1,171 @@
+/**
+ * Claims runs for a process, with a lease, a fence and the account's mutex.
+ *
+ * @module
+ */
+import type { CompiledRecipe } from "../../recipes/compiled.ts";
+import { asksBroker, refusedLoginOn, takenOverBy } from "./login_holds.ts";
+import type { Recipes } from "../schedule/misfire_policy.ts";
+import type { Claim } from "./claim.ts";
+import { leaseHolder, takeLease } from "../queries/leases.ts";
+import type { Store } from "../../store/store.ts";
+import {
+  beginRun,
+  type Block,
+  type BlockReason,
+  dueRecipes,
+  findRun,
+  firstDue,
+  isCatchingUp,
+  isOwned,
+  noteBlocked,
+  runningOf,
+  type RunRow,
+  skipRun,
+  unresolvedOn,
+  writingOn,
+} from "../queries/runs.ts";
+import { whyNoWrites } from "../run/write_conditions.ts";
+
+/** A process that claims runs. */
+export interface Claimer {
+  /** A name that no other process has. */
+  holder: string;
+  leaseMs: number;
+  /** The account that a recipe acts on; the mutex of its trade login is named after it. */
+  accountOf(recipe: CompiledRecipe): string;
+  /** A mark of the password that a recipe logs in with, made with a salt; see `markPassword`. @default none */
+  passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
+  /** Called once for each block of a due run. */
+  onBlocked?(run: BlockedRun): void;
+}
+
+/** A due run that may not begin. */
+export interface BlockedRun extends Block {
+  runKey: string;
+}
+
+/** Why a run could not be claimed now; `owned` when it belongs to another process. */
+export type Refusal = "not-due" | "overlap" | "deadline" | "owned" | BlockReason;
+
+/** Name of the mutex of an account's trade login. */
+export const mutexOf = (account: string): string => `account:${account}`;
+
+/**
+ * Claims the unblocked run that has been due the longest. Never a manual run: the process that started it waits for it
+ * and runs it.
+ */
+export async function claimNext(
+  store: Store,
+  recipes: Recipes,
+  claimer: Claimer,
+  now: number,
+): Promise<Claim | undefined> {
+  return await store.transaction(async () => {
+    for (const name of await dueRecipes(store, now)) {
+      const recipe = recipes.get(name);
+      const row = recipe && await firstDue(store, name, now);
+      if (recipe === undefined || row === undefined) continue;
+      const claim = await tryClaim(store, recipe, row, claimer, now);
+      if (typeof claim !== "string") return claim;
+    }
+    return undefined;
+  });
+}
+
+/** Claims one run. Returns the claim, or why it was refused. */
+export async function claimRun(
+  store: Store,
+  recipe: CompiledRecipe,
+  runKey: string,
+  claimer: Claimer,
+  now: number,
+): Promise<Claim | Refusal> {
+  return await store.transaction(async () => {
+    const row = await findRun(store, runKey);
+    if (row?.state !== "due" || row.due_at > now) return "not-due";
+    if (isOwned(row) && row.holder !== null && row.holder !== claimer.holder) return "owned";
+    return await tryClaim(store, recipe, row, claimer, now);
+  });
+}
+
+async function tryClaim(
+  store: Store,
+  recipe: CompiledRecipe,
+  row: RunRow,
+  { holder, leaseMs, accountOf, passwordMarkOf, onBlocked }: Claimer,
+  now: number,
+): Promise<Claim | Refusal> {
+  if (row.deadline_at !== null && now > row.deadline_at) {
+    await skipRun(store, row.run_key, "deadline", now);
+    return "deadline";
+  }
+  if (recipe.class === "write" && row.class !== "write") {
+    // The row was planned as a read: it has no write window, and nobody planned an order for this slot.
+    await skipRun(store, row.run_key, "recipe_changed", now);
+    return "not-due";
+  }
+  if (await isOverlapped(store, recipe, row)) return "overlap";
+  const account = accountOf(recipe);
+  const hold = async (because: BlockReason, by?: string): Promise<BlockReason> => {
+    if (await noteBlocked(store, { runKey: row.run_key, because, by, now })) {
+      onBlocked?.({ runKey: row.run_key, because, by });
+    }
+    return because;
+  };
+  const displaced = asksBroker(recipe) ? await takenOverBy(store, account) : undefined;
+  if (displaced !== undefined) return await hold("displaced", displaced);
+  const markOf = (salt: string) => passwordMarkOf?.(recipe, salt);
+  const refused = asksBroker(recipe)
+    ? await refusedLoginOn(store, account, { now, needsAccount: recipe.needsAccount, markOf })
+    : undefined;
+  if (refused !== undefined) return await hold(refused.because, refused.by);
+  if (recipe.class === "write") {
+    const open = await unresolvedOn(store, account);
+    if (open !== undefined) return await hold("recovery", open);
+    const unsafe = await whyNoWrites(store, now);
+    if (unsafe !== undefined) return await hold("unsafe", unsafe);
+    // A run whose lease has just expired may still be writing until a process has recovered it.
+    const other = await writingOn(store, account);
+    if (other !== undefined) return await hold("account", other);
+  }
+  const until = now + leaseMs;
+  const mutex = recipe.needsAccount ? mutexOf(account) : undefined;
+  const owner = `${holder} ${row.run_key}`;
+  if (
+    mutex !== undefined && await takeLease(store, { name: mutex, holder: owner, now, until }) === undefined
+  ) {
+    return await hold("account", await accountHolder(store, account, now));
+  }
+  const fence = await beginRun(store, {
+    runKey: row.run_key,
+    holder,
+    account,
+    until,
+    recipeSha: recipe.sha256,
+    now,
+  });
+  if (fence === undefined) return "not-due";
+  await store.event(now, "claimed", { holder, fence, lateMs: now - row.due_at }, row.run_key);
+  return { runKey: row.run_key, holder, fence, leaseMs, mutex };
+}
+
+/** Returns whether a run must wait for another run of its recipe. Catch-up runs run one at a time, even with `parallel`. */
+async function isOverlapped(
+  store: Store,
+  { name, overlap }: CompiledRecipe,
+  { kind }: RunRow,
+): Promise<boolean> {
+  if (overlap !== "parallel") return await runningOf(store, name) !== undefined;
+  return kind !== "live" && await isCatchingUp(store, name);
+}
+
+/** Returns which run holds an account's trade login now. */
+export async function accountHolder(
+  store: Store,
+  account: string,
+  now: number,
+): Promise<string | undefined> {
+  // A process name may contain spaces; a run key cannot.
+  return (await leaseHolder(store, mutexOf(account), now))?.split(" ").at(-1);
+}

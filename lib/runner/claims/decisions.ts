@@ -1,0 +1,165 @@
+/**
+ * What a person decides: to pause or resume a recipe, to approve or refuse a run that was missed.
+ *
+ * @module
+ */
+import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
+import { releaseLogin } from "./login_holds.ts";
+import { pauseSchedules, resumeSchedules } from "../queries/schedules.ts";
+import { lastPauseAt } from "../queries/events.ts";
+import {
+  dueKeysOf,
+  findRun,
+  makeApprovedDue,
+  reopenRun,
+  type RunRow,
+  skippedAsPaused,
+  skipRun,
+} from "../queries/runs.ts";
+import { whyOutside } from "../run/write_conditions.ts";
+import { beginSchedule, type ListingOptions, listSchedule } from "../schedule/listing.ts";
+import { whyPastSlot } from "../schedule/past_slot.ts";
+import { ScheduleCursor } from "../schedule/slots.ts";
+import type { Store } from "../../store/store.ts";
+
+/** What a pause needs. */
+interface PauseOptions {
+  /** The reason, for the record. */
+  why: string;
+  now: number;
+  /** The recipe's schedules as they are now; schedules that are not in the store yet are paused too. */
+  schedules?: readonly CompiledSchedule[];
+}
+
+/**
+ * Pauses every schedule of a recipe, including the given ones and schedules that are added later. Skips due runs that
+ * have not begun.
+ *
+ * @returns `false` if the recipe was paused before or has no schedule.
+ */
+export async function pauseRecipe(
+  store: Store,
+  recipe: string,
+  { why, now, schedules = [] }: PauseOptions,
+): Promise<boolean> {
+  return await store.transaction(async () => {
+    for (const schedule of schedules) {
+      await beginSchedule(
+        store,
+        { recipe: { name: recipe }, schedule, spec: JSON.stringify(schedule) },
+        now,
+      );
+    }
+    const paused = await pauseSchedules(store, recipe, why);
+    for (const runKey of await dueKeysOf(store, recipe, "scheduled")) {
+      await skipRun(store, runKey, "paused", now);
+    }
+    if (paused > 0) await store.event(now, "paused", { recipe, why });
+    return paused > 0;
+  });
+}
+
+/**
+ * Resumes a recipe from now on. With `catchUp`, slots that were skipped during the pause become due again, as many as
+ * the misfire policy allows. If the recipe reads data as of now, slots whose day is over stay skipped.
+ *
+ * @returns Keys of the runs that are due again.
+ * @throws {TypeError} For `catchUp` of a recipe that writes.
+ */
+export async function resumeRecipe(
+  store: Store,
+  recipe: CompiledRecipe,
+  { catchUp, onLeft, ...options }: ListingOptions & {
+    catchUp: boolean;
+    /** Called for each slot that stays skipped, with the reason. */
+    onLeft?: (runKey: string, why: string) => void;
+  },
+): Promise<string[]> {
+  const { now } = options;
+  if (catchUp && recipe.class === "write") {
+    throw new TypeError(`Cannot catch up "${recipe.name}": it writes, and the past cannot be traded`);
+  }
+  return await store.transaction(async () => {
+    // Slots that no scheduler listed during the pause still belong to the pause.
+    for (const schedule of recipe.schedules) {
+      await listSchedule(store, new ScheduleCursor(recipe, schedule), options);
+    }
+    await resumeSchedules(store, recipe.name);
+    await releaseLogin(store, recipe.name, now);
+    const since = await lastPauseAt(store, recipe.name) ?? now;
+    await store.event(now, "resumed", { recipe: recipe.name, catchUp });
+    if (!catchUp) return [];
+    const { action, max } = recipe.misfire;
+    const missed = await skippedAsPaused(store, recipe.name, since, action === "all" ? max : 1);
+    return (await Array.fromAsync(missed.reverse(), async (row) => {
+      const runKey = row.run_key;
+      const past = whyPastSlot(recipe, row, now);
+      if (past !== undefined) onLeft?.(runKey, past);
+      else await reopenRun(store, { runKey, kind: "catchup", freshRound: false, now });
+      return past === undefined ? [runKey] : [];
+    })).flat();
+  });
+}
+
+/** The run that a person decides about, the name of the person, and the time. */
+interface Decision {
+  runKey: string;
+  /** A name, for the record. */
+  actor: string;
+  now: number;
+}
+
+/**
+ * Approves a run that waits for approval: makes it due, or skips it if its deadline or window has passed. Returns the
+ * updated row.
+ *
+ * @param recipe The recipe as it is now; without it only the deadline of the row counts.
+ * @throws {TypeError} When the run does not wait for approval, or would read data as of now and its day is over.
+ */
+export async function approveRun(
+  store: Store,
+  { runKey, actor, now, recipe }: Decision & { recipe?: CompiledRecipe },
+): Promise<RunRow> {
+  return await store.transaction(async () => {
+    const row = await waiting(store, runKey, "approve");
+    const isOver = row.deadline_at !== null && now > row.deadline_at;
+    const outside = recipe?.class === "write" ? whyOutside(recipe, row.slot_at, now) : undefined;
+    if (isOver || outside !== undefined) {
+      await store.event(
+        now,
+        "approved_too_late",
+        { actor, because: outside ?? "its deadline has passed" },
+        runKey,
+      );
+      await skipRun(store, runKey, "deadline", now);
+      return (await findRun(store, runKey))!; // it was there above
+    }
+    const past = recipe === undefined ? undefined : whyPastSlot(recipe, row, now);
+    if (past !== undefined) throw new TypeError(`Cannot approve "${runKey}": ${past}`);
+    // It becomes a catch-up run, so that only its deadline still counts.
+    await makeApprovedDue(store, runKey);
+    await store.event(now, "approved", { actor }, runKey);
+    return (await findRun(store, runKey))!;
+  });
+}
+
+/** Skips a run that waits for approval. @throws {TypeError} When it does not wait. */
+export async function refuseRun(
+  store: Store,
+  { runKey, actor, because, now }: Decision & { because?: string },
+): Promise<RunRow> {
+  return await store.transaction(async () => {
+    await waiting(store, runKey, "refuse");
+    await store.event(now, "refused", { actor, because }, runKey);
+    await skipRun(store, runKey, "not_approved", now);
+    return (await findRun(store, runKey))!; // it was there above
+  });
+}
+
+async function waiting(store: Store, runKey: string, verb: string): Promise<RunRow> {
+  const row = await findRun(store, runKey);
+  if (row?.state === "waiting_approval") return row;
+  throw new TypeError(
+    `Cannot ${verb} "${runKey}": ${row === undefined ? "there is no such run" : `it is "${row.state}"`}`,
+  );
+}

@@ -1,0 +1,179 @@
+/**
+ * Blocks logins for all processes of a store: another device took the login over, or the broker refused it.
+ *
+ * A login that was taken over stays blocked until a person releases it, because two programs would keep taking it from
+ * each other. After a wrong password the login stays blocked until the password changes. After any other refusal the login
+ * is tried again, after a wait that grows with each refusal.
+ *
+ * @module
+ */
+import { lastEventData } from "../queries/events.ts";
+import { endHold, endLoginHolds, findHold, setFirstHold, setHold } from "../queries/leases.ts";
+import { BusyError, LoginRefusedError } from "../../errors.ts";
+import { nodeCrypto } from "../../std/node_crypto.ts";
+import type { CompiledRecipe } from "../../recipes/compiled.ts";
+import { showInstant } from "../schedule/session_times.ts";
+import type { Store } from "../../store/store.ts";
+import { loginWaitMs } from "../../transports/login_refusals.ts";
+import { shellHint } from "../../shell_words.ts";
+
+/** Pause reason of a recipe whose login was taken over. */
+export const LOGIN_TAKEN_OVER = "another device took over the login";
+
+const TAKEN_OVER = "displaced:";
+/** The last instant that there is. */
+const FOREVER = 8.64e15;
+
+/** Returns whether a recipe needs a login. A recipe of local steps only, such as notices, does not. */
+export function asksBroker({ steps }: Pick<CompiledRecipe, "steps">): boolean {
+  return steps.some(({ effect }) => effect !== "local");
+}
+
+/** Blocks the login of an account. Within the last transaction of the run that found it taken over. */
+export async function holdLogin(
+  store: Store,
+  { account, runKey, now }: { account: string; runKey: string; now: number },
+): Promise<void> {
+  await setFirstHold(store, { name: `${TAKEN_OVER}${account}`, runKey, until: FOREVER });
+  await store.event(now, "displaced", { account }, runKey);
+}
+
+/** Returns the run that found the login taken over; `undefined` if the login is not blocked for that. */
+export async function takenOverBy(store: Store, account: string): Promise<string | undefined> {
+  return (await findHold(store, `${TAKEN_OVER}${account}`))?.holder;
+}
+
+/** Releases the login that this recipe found taken over or refused; returns whether it was blocked. */
+export async function releaseLogin(store: Store, recipe: string, now: number): Promise<boolean> {
+  const freed = await endLoginHolds(store, recipe);
+  if (freed > 0) await store.event(now, "login_released", { recipe });
+  return freed > 0;
+}
+
+/** Pause reason of a recipe after a wrong password. */
+export const PASSWORD_REFUSED = "the broker refused the password";
+
+const REFUSED = "login:";
+const KIND = "login_refused";
+/** Returns a mark of the password that a recipe logs in with, made with a salt; `undefined` if there is none. */
+type PasswordMark = (salt: string) => string | undefined;
+
+/**
+ * Returns one byte of a slow, salted hash of a password. It reveals a changed password in 255 of 256 cases, and is too
+ * short to recover the password.
+ */
+export function markPassword(password: string, salt: string): string {
+  return nodeCrypto().scryptSync(password, salt, 1).toString("hex");
+}
+
+/** A refused login, as its event stores it. */
+interface Noted {
+  account: string;
+  reason: "password" | "passing";
+  /** Refusals in a row. */
+  count: number;
+  /** The login at the platform, which every call needs; otherwise the trade login. */
+  isPlatform: boolean;
+  salt?: string;
+  mark?: string;
+}
+
+/** Returns the refused login in an error or its causes. A login that fails because the broker is busy counts too. */
+export function loginRefusalIn(error: unknown): LoginRefusedError | BusyError | undefined {
+  for (let each = error, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++) {
+    if (each instanceof LoginRefusedError) return each;
+    if (each instanceof BusyError && /\.login$/.test(each.operation ?? "")) return each;
+  }
+  return undefined;
+}
+
+/**
+ * Blocks the login of an account, and returns a warning; `undefined` if another run has blocked it. Within the last
+ * transaction of the run whose login was refused.
+ */
+export async function holdRefusedLogin(
+  store: Store,
+  error: LoginRefusedError | BusyError,
+  { account, runKey, now, salt, markOf }: {
+    account: string;
+    runKey: string;
+    now: number;
+    salt: string;
+    markOf?: PasswordMark;
+  },
+): Promise<string | undefined> {
+  const isWrong = error instanceof LoginRefusedError && error.reason === "password";
+  const before = await holdOf(store, account);
+  // Runs that began at the same time see the same refusal.
+  if (before !== undefined && before.until > now && !(isWrong && before.until < FOREVER)) return undefined;
+  const count = (before?.noted?.count ?? 0) + 1;
+  const leftMs = error instanceof LoginRefusedError ? error.retryInMs ?? 0 : 0;
+  const until = isWrong ? FOREVER : now + Math.max(loginWaitMs(count), leftMs);
+  await setHold(store, { name: REFUSED + account, runKey, until });
+  const mark = isWrong ? markOf?.(salt) : undefined;
+  const noted: Noted = {
+    account,
+    reason: isWrong ? "password" : "passing",
+    count,
+    isPlatform: error.operation?.startsWith("platform.") === true,
+    ...mark !== undefined && { salt, mark },
+  };
+  await store.event(now, KIND, { ...noted }, runKey);
+  return isWrong
+    ? `${PASSWORD_REFUSED}: no process of this store tries a login until you change the password, or run: ` +
+      `hsgate resume ${shellHint(runKey.split("/")[0]!)}`
+    : `the broker refused the login for now (refusal ${count} in a row); no requests go out until ${
+      showInstant(until)
+    }, ` +
+      "then a login is tried again";
+}
+
+interface Hold {
+  by: string;
+  until: number;
+  noted: Noted | undefined;
+}
+
+/** Returns the block of an account, also if it has expired; `undefined` if the last login worked. */
+async function holdOf(store: Store, account: string): Promise<Hold | undefined> {
+  const row = await findHold(store, REFUSED + account);
+  if (row === undefined) return undefined;
+  const data = await lastEventData(store, row.holder, KIND);
+  // Written by `holdRefusedLogin`.
+  const noted = data === undefined ? undefined : JSON.parse(data) as Noted;
+  return { by: row.holder, until: row.until, noted };
+}
+
+/**
+ * Returns why the login of an account is blocked, and the run that found out. A changed password ends the block.
+ */
+export async function refusedLoginOn(
+  store: Store,
+  account: string,
+  { now, needsAccount, markOf }: {
+    now: number;
+    /** Whether the trade login is needed. */
+    needsAccount: boolean;
+    markOf?: PasswordMark;
+  },
+): Promise<{ because: "password" | "login"; by: string } | undefined> {
+  const hold = await holdOf(store, account);
+  if (hold === undefined || hold.until <= now) return undefined;
+  const { by, until, noted } = hold;
+  if (!needsAccount && noted?.isPlatform === false) return undefined;
+  if (until < FOREVER) return { because: "login", by };
+  const mark = noted?.salt === undefined ? undefined : markOf?.(noted.salt);
+  if (mark === undefined || mark === noted?.mark) return { because: "password", by };
+  await clear(store, account);
+  await store.event(now, "login_released", { account, because: "another password" });
+  return undefined;
+}
+
+/** Clears earlier refusals after a run whose login worked. Within its last transaction. */
+export async function noteLoginWorked(store: Store, account: string): Promise<void> {
+  await clear(store, account);
+}
+
+async function clear(store: Store, account: string): Promise<void> {
+  await endHold(store, REFUSED + account);
+}

@@ -1,0 +1,39 @@
+/**
+ * Declares what the runner needs to run recipes. The program that starts runs provides it.
+ *
+ * @module
+ */
+import type { Client } from "../client/client.ts";
+import type { RunDay } from "../recipes/as_of_now.ts";
+import type { CompiledRecipe } from "../recipes/compiled.ts";
+import type { Redactor } from "../redact.ts";
+import type { Store } from "../store/store.ts";
+import type { CallingStep } from "./claims/claim.ts";
+import type { Machine } from "../time.ts";
+import type { RunRow } from "./queries/runs.ts";
+import type { ReportOptions } from "./run/report.ts";
+
+/** What running recipes needs. */
+export interface RunDeps extends Pick<ReportOptions, "tracer" | "onEvent" | "logLevel"> {
+  store: Store;
+  host: Machine;
+  /** Folder for files. */
+  out: string;
+  redactor: Redactor;
+  /** The client for a recipe, connected on first use. */
+  client(recipe: CompiledRecipe): Promise<Client>;
+  /** Returns the clock of a recipe's simulator; `undefined` if its steps use the clock of the host. */
+  timeOf?(recipe: CompiledRecipe): (() => number) | undefined;
+  /** The value of a secret by its reference. */
+  secret(name: string): Promise<string>;
+  /** A mark of the password that a recipe logs in with, made with a salt; see `markPassword`. @default none */
+  passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
+  /** The state of a run that is stopped while it reads: `due` lets another process continue it. @default "due" */
+  whenStopped?: "due" | "cancelled";
+  /** The day of the run that these runs are steps of. @default none: each has its own */
+  within?: RunDay;
+  /** Called in the transaction that ends a run, unless a person stopped it. */
+  onEnd?(recipe: CompiledRecipe, row: RunRow): void | Promise<void>;
+  /** Runs another recipe as a step of this one. */
+  runRecipe?(parent: CallingStep, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
+}

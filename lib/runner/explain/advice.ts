@@ -1,0 +1,125 @@
+/**
+ * Says what blocks a run, what a person must check after an interrupted write, and what to do when the process of a run
+ * has stopped renewing its lease.
+ *
+ * @module
+ */
+import { eventDataOf, lastEventData, WRITE_SENT } from "../queries/events.ts";
+import { commandsOf, laterLists, whereToLook } from "../../operations/proof.ts";
+import { type Block, isOwned, isUnresolved, type RunRow } from "../queries/runs.ts";
+import { hasWritten, unresolvedSteps } from "../queries/steps.ts";
+import { showInstant } from "../schedule/session_times.ts";
+import type { Store } from "../../store/store.ts";
+import { shellHint } from "../../shell_words.ts";
+
+/** Returns the recipe of a run, for a command. */
+const recipeIn = (runKey = "") => shellHint(runKey.split("/")[0]!); // a text has a first part
+
+/** Returns a text that says what blocks a run, and what to do about it. */
+export function describeBlock({ because, by }: Block): string {
+  switch (because) {
+    case "recovery":
+      return `the outcome of the writes of "${by}" is unknown: check the account's orders, then run ` +
+        `"hsgate resolve ${shellHint(by ?? "")} ok|failed"`;
+    case "account":
+      return by === undefined ? "another run uses the account" : `"${by}" uses the account`;
+    case "unsafe":
+      return `writing to the account is not safe: ${by}`;
+    case "password":
+      return `the broker refused the password (found by run "${by}"); hsgate tries no login until you change the ` +
+        `password, or run: hsgate resume ${recipeIn(by)}`;
+    case "login":
+      return `the broker refused the login for now (found by run "${by}"); hsgate tries it again within an hour; to ` +
+        `try it at once: hsgate resume ${recipeIn(by)}`;
+    case "displaced":
+      return `another device took over the login (found by run "${by}"); once you may take it back, run: hsgate resume ${
+        recipeIn(by)
+      }`;
+  }
+}
+
+/** Returns what blocked a run last; `undefined` if nothing ever did. */
+export async function lastBlock(store: Store, runKey: string): Promise<Block | undefined> {
+  const data = await lastEventData(store, runKey, "held");
+  return data === undefined ? undefined : JSON.parse(data) as Block; // written by `noteBlocked`
+}
+
+interface WriteSent {
+  step: string;
+  operation: string;
+  /** Operations that list what the write created or changed. */
+  lists: string[];
+}
+
+/** Returns lines that say what to check and what to do; none if the run has no unresolved write. */
+export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<string[]> {
+  if (!isUnresolved(row)) return [];
+  const steps = await unresolvedSteps(store, row.run_key);
+  const named = steps.map(({ step_id, started_at }) => `"${step_id}", begun at ${showInstant(started_at)}`);
+  const what = named.length === 0
+    ? "the writes before the run was interrupted"
+    : `step ${named.join(" and ")}`;
+  const since = steps[0]?.started_at ?? row.started_at ?? row.slot_at;
+  const isOpenStep = ({ step }: WriteSent) =>
+    steps.length === 0 || steps.some(({ step_id }) => step_id === step);
+  const sent = (await eventDataOf(store, row.run_key, WRITE_SENT)).map((data): WriteSent => JSON.parse(data))
+    .filter(
+      isOpenStep,
+    ); // written by the run itself
+  const operations = [...new Set(sent.map(({ operation }) => operation))];
+  const lists = [...new Set(sent.flatMap((each) => each.lists))];
+  return [
+    `open: ${what}${operations.length === 0 ? "" : `, which sent ${operations.join(", ")}`}`,
+    `check the account for changes since ${showInstant(since)}: ${
+      placesFor(sent.length === 0 ? undefined : lists)
+    }, and in the broker's app`,
+    `then record the outcome: hsgate resolve ${shellHint(row.run_key)} ok|failed --because "what you saw"`,
+    "until then no other recipe may write on this account",
+  ];
+}
+
+/** Returns the lists to check: every list that shows a write if `lists` is `undefined`. */
+function placesFor(lists: readonly string[] | undefined): string {
+  if (lists === undefined) return whereToLook({}).replace(/^look /, "");
+  const later = laterLists(lists);
+  const calls = commandsOf(lists, "hsgate").join(", ");
+  return lists.length === 0
+    ? "no list of the broker shows this write"
+    : `${calls}${later.length === 0 ? "" : ` (on a later day: ${later.join(", ")})`}`;
+}
+
+/**
+ * Returns when the lease of a running run expired, epoch milliseconds: its process has not renewed it since.
+ *
+ * @returns `undefined` if the lease is valid or the run is not running.
+ */
+export function unresponsiveSince({ state, lease_until: until }: RunRow, now: number): number | undefined {
+  return state === "running" && until !== null && until < now ? until : undefined;
+}
+
+/** Returns lines that say what to do about a run whose process does not renew its lease. */
+export async function unresponsiveAdvice(store: Store, row: RunRow): Promise<string[]> {
+  const key = row.run_key;
+  if (row.class !== "write") {
+    return isOwned(row)
+      ? [
+        `no scheduler takes over a run that was started by hand; to continue it: hsgate rerun ${
+          shellHint(key)
+        }`,
+      ]
+      : [`a scheduler takes it over on its next pass; to do it now: hsgate rerun ${shellHint(key)}`];
+  }
+  if (await hasWritten(store, key)) {
+    return [
+      "it had begun to write, so it is not run again",
+      ...await unresolvedWriteAdvice(store, { ...row, state: "waiting_recovery" }),
+    ];
+  }
+  return [
+    isOwned(row)
+      ? `it had written nothing, and no process continues it; to start a new run: hsgate run ${
+        shellHint(row.recipe)
+      } --manual`
+      : "it had written nothing; a scheduler takes it over if its window is still open",
+  ];
+}

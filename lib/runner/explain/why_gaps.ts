@@ -1,0 +1,287 @@
+/**
+ * Explains why slots of a day have no run: no scheduler ran, the recipe did not exist yet, or the slot is in the future.
+ *
+ * @module
+ */
+import { coverage, isProjected } from "../../calendars/mod.ts";
+import type { CompiledRecipe, CompiledSchedule, RecipeClass } from "../../recipes/compiled.ts";
+import type { Store } from "../../store/store.ts";
+import { dateAt, tradingDay } from "../schedule/session_times.ts";
+import { findSchedule, GONE, pauseOf, type ScheduleRow } from "../queries/schedules.ts";
+import { lastGoneAt, scheduleBeginnings } from "../queries/events.ts";
+import { calendarOf, zoneOf } from "../schedule/plan_run.ts";
+import { prunedBefore } from "../queries/retention.ts";
+import { runKeyOf } from "../schedule/run_key.ts";
+import type { RunRow } from "../queries/runs.ts";
+import { eachSlot, type Slot } from "../schedule/slots.ts";
+import { showTime } from "./why_run.ts";
+import { windowOn } from "../run/write_conditions.ts";
+import { shellHint } from "../../shell_words.ts";
+
+const DAY_MS = 86_400_000;
+
+/** A recipe, or what the store knows of a recipe whose file is missing. */
+export interface WhySubject extends Pick<CompiledRecipe, "name" | "schedules" | "window"> {
+  class?: RecipeClass;
+  /** Only the store knows it. */
+  isGone?: true;
+}
+
+interface Asked {
+  date: string;
+  now: number;
+  rows: readonly RunRow[];
+}
+
+interface NamedSlot {
+  schedule: CompiledSchedule;
+  slot: Slot;
+}
+
+/** By the id of the schedule; each schedule has an entry. */
+type Reasons = ReadonlyMap<string, GapReasons>;
+
+/** Returns why slots of the day have no row, each reason once, oldest first; or why the day has no slot. */
+export async function whyNothing(
+  store: Store,
+  recipe: WhySubject,
+  { date, now, rows }: Asked,
+): Promise<string[]> {
+  const keys = new Set(rows.map(({ run_key }) => run_key));
+  const slots = recipe.schedules.flatMap((schedule) =>
+    slotsOn(schedule, date).map((slot): NamedSlot => ({ schedule, slot }))
+  ).sort((a, b) => a.slot.at - b.slot.at);
+  const [first] = recipe.schedules;
+  const isOver = date < dateAt(now, first === undefined ? "UTC" : zoneOf(first));
+  const nothing = `nothing ${isOver ? "was" : "is"} to run`;
+  if (slots.length === 0) return rows.length === 0 ? [`${nothing}: ${whyNoSlot(recipe, date, isOver)}`] : [];
+  const missing = slots.filter(({ schedule, slot }) => !keys.has(runKeyOf(recipe.name, schedule, slot)));
+  const named = missing.filter(({ slot }) => slot.skipped === undefined);
+  const reasons = new Map<string, GapReasons>();
+  for (const schedule of recipe.schedules) {
+    reasons.set(schedule.id, await GapReasons.read(store, recipe, schedule));
+  }
+  const leftOut = missing.find(({ slot }) => slot.skipped !== undefined);
+  return [
+    ...leftOut !== undefined && rows.length === 0
+      ? [`${nothing}: ${whyLeftOut(recipe, leftOut, date, isOver)}`]
+      : [],
+    ...gapsOf(recipe, reasons, named.filter(({ slot }) => slot.at <= now)),
+    ...nextOf(recipe, named.filter(({ slot }) => slot.at > now), rows.length === 0),
+    ...named.some(({ schedule, slot }) => slot.at > now || reasons.get(schedule.id)!.of(slot).isOpen)
+      ? await pauseText(store, recipe)
+      : [],
+  ];
+}
+
+/** Returns a note that the recipe is paused: the scheduler lists its slots as skipped until it is resumed. */
+async function pauseText(store: Store, { name }: WhySubject): Promise<string[]> {
+  const why = await pauseOf(store, name);
+  return why === undefined
+    ? []
+    : [`the recipe is paused (${why}), so slots are skipped until: hsgate resume ${shellHint(name)}`];
+}
+
+function slotsOn(schedule: CompiledSchedule, date: string): Slot[] {
+  const noon = Date.parse(`${date}T12:00:00Z`);
+  return [...eachSlot(schedule, noon - 2 * DAY_MS, noon + 3 * DAY_MS)].filter((slot) =>
+    (slot.session ?? dateAt(slot.at, zoneOf(schedule))) === date
+  );
+}
+
+function whyNoSlot(recipe: WhySubject, date: string, isOver: boolean): string {
+  for (const schedule of recipe.schedules) {
+    const mic = calendarOf(recipe, schedule);
+    const day = mic === undefined ? undefined : tradingDay(mic, date);
+    if (day === "weekend") return `${date} is a weekend`;
+    if (day === "holiday") return closed(recipe, schedule, date, isOver);
+  }
+  return recipe.schedules.length === 0
+    ? "the recipe has no schedule"
+    : `no schedule of the recipe names ${date}`;
+}
+
+function whyLeftOut(
+  recipe: WhySubject,
+  { schedule, slot }: NamedSlot,
+  date: string,
+  isOver: boolean,
+): string {
+  if (slot.skipped === "holiday") return closed(recipe, schedule, date, isOver);
+  return `${date} ${isOver ? "was" : "is"} a half-day, which the schedule skips`;
+}
+
+function closed(recipe: WhySubject, schedule: CompiledSchedule, date: string, isOver: boolean): string {
+  const mic = calendarOf(recipe, schedule);
+  if (mic === undefined) return "the exchange is closed"; // only a schedule with a calendar skips holidays
+  const guess = isProjected(mic, date)
+    ? "; that is a projection, because the exchange has not announced the day"
+    : "";
+  return `${mic} ${isOver ? "was" : "is"} closed on ${date}${guess}`;
+}
+
+/** Returns a text for each reason why past slots have no row. */
+function gapsOf(recipe: WhySubject, reasons: Reasons, past: readonly NamedSlot[]): string[] {
+  const gaps = Map.groupBy(past, ({ schedule, slot }) => {
+    const { text } = reasons.get(schedule.id)!.of(slot); // made for every schedule
+    return `${schedule.id}\n${text}`;
+  });
+  return [...gaps.values()].map((gap) => {
+    const [{ schedule, slot: first }, last] = [gap[0]!, gap.at(-1)!.slot]; // a group has one at least
+    const { text, isOpen } = reasons.get(schedule.id)!.of(first);
+    const of = recipe.schedules.length === 1 ? "" : ` of "${schedule.id}"`;
+    const zone = zoneOf(schedule);
+    if (gap.length === 1) return `nothing${of} ran at ${showSlot(first.at, zone)}: ${text}`;
+    const span = `from ${showSpan(first.at, last.at, zone)}`;
+    return isOpen
+      ? `${gap.length} slots${of} ${span} are not listed yet: ${text}`
+      : `nothing${of} ran ${span} (${gap.length} slots): ${text}`;
+  });
+}
+
+/** Why slots of one schedule have no row. */
+class GapReasons {
+  readonly #zone: string;
+  #row: ScheduleRow | undefined;
+  #began: readonly { at: number; kind: string }[] = [];
+  #goneAt: number | undefined;
+  #prunedBefore: number | undefined;
+
+  constructor(zone: string) {
+    this.#zone = zone;
+  }
+
+  /** Reads what the store knows of a schedule. */
+  static async read(store: Store, { name }: WhySubject, schedule: CompiledSchedule): Promise<GapReasons> {
+    const reasons = new GapReasons(zoneOf(schedule));
+    await reasons.#read(store, name, schedule);
+    return reasons;
+  }
+
+  async #read(store: Store, name: string, schedule: CompiledSchedule): Promise<void> {
+    this.#prunedBefore = await prunedBefore(store);
+    this.#row = await findSchedule(store, name, schedule.id);
+    this.#goneAt = await lastGoneAt(store, name);
+    this.#began = (await scheduleBeginnings(store)).filter(({ data }) => {
+      const about = JSON.parse(data) as { recipe: string; schedule: string }; // written where slots are listed
+      return about.recipe === name && about.schedule === schedule.id;
+    });
+  }
+
+  /** Returns the reason of one slot; `isOpen` is true if the scheduler may still write its row. */
+  of({ at }: Slot): { text: string; isOpen: boolean } {
+    if (this.#prunedBefore !== undefined && at < this.#prunedBefore) {
+      const until = showTime(this.#prunedBefore, this.#zone);
+      return {
+        text: `the store has deleted old runs that ended before ${until}`,
+        isOpen: false,
+      };
+    }
+    if (this.#row === undefined) {
+      return {
+        text: "no scheduler has run with this schedule yet; the first one lists only slots from then on",
+        isOpen: false,
+      };
+    }
+    if (this.#row.watermark < at && this.#row.paused_reason === GONE) {
+      const since = this.#goneAt === undefined ? "" : ` (found at ${showTime(this.#goneAt, this.#zone)})`;
+      return {
+        text: `the recipe's file is missing${since}; its slots resume from the moment the file is back`,
+        isOpen: false,
+      };
+    }
+    if (this.#row.watermark < at) {
+      const text = `no scheduler has run since ${
+        showTime(this.#row.watermark, this.#zone)
+      }; the next one lists these slots: hsgate schedule`;
+      return { text, isOpen: true };
+    }
+    const began = this.#began.find((event) => event.at >= at);
+    return { text: this.#told(began), isOpen: false };
+  }
+
+  #told(began: { at: number; kind: string } | undefined): string {
+    if (began === undefined) return "the store has no record of the reason";
+    const when = showTime(began.at, this.#zone);
+    switch (began.kind) {
+      case "schedule_new":
+        return `the schedule was first seen at ${when}`;
+      case "schedule_edited":
+        return `the schedule was edited at ${when}`;
+      case "schedule_back":
+        return `the recipe's file was missing until ${when}`;
+      default:
+        return `it was older than the look-back limit when a scheduler ran again at ${when}`;
+    }
+  }
+}
+
+/** Returns the next slot of each schedule, and whether it will run. */
+function nextOf(
+  recipe: WhySubject,
+  coming: readonly NamedSlot[],
+  isFirst: boolean,
+): string[] {
+  const firsts = [...Map.groupBy(coming, ({ schedule }) => schedule.id).values()].map(([first]) => first!); // not empty
+  return firsts.map(({ schedule, slot }) => {
+    const which = isFirst ? "the slot" : "the next slot";
+    const of = recipe.schedules.length === 1 ? "" : ` of "${schedule.id}"`;
+    return `${isFirst ? "nothing yet: " : ""}${which}${of} is at ${showSlot(slot.at, zoneOf(schedule))}${
+      describeUpcomingSlot(recipe, schedule, slot)
+    }`;
+  });
+}
+
+/** Returns what the calendar and the window of the recipe say about a future slot: whether it will wait or be skipped. */
+function describeUpcomingSlot(recipe: WhySubject, schedule: CompiledSchedule, slot: Slot): string {
+  const zone = zoneOf(schedule);
+  const mic = calendarOf(recipe, schedule);
+  const day = slot.session ?? dateAt(slot.at, zone);
+  const away = recipe.isGone ? ", if the recipe's file is back by then" : "";
+  if (mic !== undefined) {
+    const { from, through } = coverage(mic);
+    const isOutside = day < from || day > through;
+    const guess = isOutside
+      ? `if ${mic} trades on that day: this is assumed, because its calendar covers only ${from} to ${through}`
+      : isProjected(mic, day)
+      ? `if ${mic} trades on that day: this is a projection, because the exchange has not announced the day`
+      : undefined;
+    if (guess !== undefined) {
+      return `${away}, ${guess}${
+        recipe.class === "write"
+          ? "; a recipe that writes skips such a day unless you load a newer calendar before: hsgate calendar update FILE"
+          : ""
+      }`;
+    }
+  }
+  const window = recipe.class === undefined
+    ? undefined
+    : windowOn({ ...recipe, class: recipe.class }, slot.at);
+  if (window === "closed") return `${away}, and will be skipped: ${recipe.window?.mic} is closed then`;
+  if (typeof window !== "object") return away;
+  if (slot.at > window.until) {
+    return `${away}, and will be skipped: its window closes at ${showTime(window.until, zone)}`;
+  }
+  return slot.at < window.from ? `${away}, and waits for its window at ${showTime(window.from, zone)}` : away;
+}
+
+const unitOf = (...at: number[]) =>
+  at.every((each) => each % 60_000 === 0) ? "minute" as const : "second" as const;
+
+const localOf = (at: number, zone: string) =>
+  Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDateTime();
+
+/** Writes an instant as {@linkcode showTime} does, with seconds where a slot has some. */
+function showSlot(at: number, zone: string): string {
+  return `${localOf(at, zone).toString({ smallestUnit: unitOf(at) }).replace("T", " ")} ${zone}`;
+}
+
+/** Writes a span: `2025-12-22 05:56 to 05:59 UTC`. */
+function showSpan(from: number, to: number, zone: string): string {
+  const [first, last] = [localOf(from, zone), localOf(to, zone)];
+  const smallestUnit = unitOf(from, to);
+  const end = first.toPlainDate().equals(last.toPlainDate())
+    ? last.toPlainTime().toString({ smallestUnit })
+    : last.toString({ smallestUnit }).replace("T", " ");
+  return `${first.toString({ smallestUnit }).replace("T", " ")} to ${end} ${zone}`;
+}

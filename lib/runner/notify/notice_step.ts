@@ -1,0 +1,111 @@
+/**
+ * Sends a notice by the step that its recipe names for it.
+ *
+ * @module
+ */
+import { lastFailure, outputsOf } from "../queries/steps.ts";
+import type { CompiledRecipe, CompiledStep, NoticeOutcome } from "../../recipes/compiled.ts";
+import { wait } from "../../time.ts";
+import type { Recipes } from "../schedule/misfire_policy.ts";
+import { bodyOf, type Channel, channelsOf, type Notice } from "./notify.ts";
+import type { RunDeps } from "../deps.ts";
+import { RunLog } from "../run/report.ts";
+import type { LogLevel } from "../queries/events.ts";
+import { findRun, type RunRow } from "../queries/runs.ts";
+import { type RunScope, scopeOf } from "../run/step_context.ts";
+import { stepKeyOf } from "../schedule/run_key.ts";
+
+/** Returns the channel of a notice; `undefined` if this process does not know its recipe or its run. */
+export async function noticeChannel(
+  recipes: Recipes,
+  deps: RunDeps,
+  notice: Notice,
+): Promise<Channel | undefined> {
+  const { run, notice: index = 0, place = 0 } = bodyOf(notice.body);
+  const recipe = run === undefined ? undefined : recipes.get(run.recipe);
+  const declared = recipe?.notify?.[index];
+  const step = declared && channelsOf(declared)[place]?.step;
+  const row = run === undefined ? undefined : await findRun(deps.store, run.runKey);
+  if (recipe === undefined || step === undefined || row === undefined) return undefined;
+  const outcome: NoticeOutcome = {
+    state: row.state,
+    reason: row.reason ?? "",
+    failedStep: "",
+    error: "",
+    ...await failureOf(deps, row),
+  };
+  return async (_notice, signal) => {
+    const log = new RunLog(deps.store, row.run_key);
+    return sendNotice(step, deps, {
+      recipe,
+      scope: scopeOf(recipe, row),
+      outputs: await outputsOf(deps.store, row.run_key, row.round),
+      outcome,
+      index,
+      place,
+      signal,
+      log: (level, text) =>
+        log.add({
+          at: deps.host.now(),
+          level,
+          step: `notify-${index + 1}`,
+          text: deps.redactor.text(text),
+        }),
+    });
+  };
+}
+
+/** The run that a notice reports, and which notice and channel of the recipe it is. */
+interface NoticeSending {
+  recipe: CompiledRecipe;
+  scope: RunScope;
+  outputs: Readonly<Record<string, unknown>>;
+  outcome: NoticeOutcome;
+  /** Which notice of the recipe, counted from 0. */
+  index: number;
+  /** Which of its channels, counted from 0. */
+  place: number;
+  signal: AbortSignal;
+  /** Sent in place of the notice's own text. */
+  testText?: string;
+  log(level: LogLevel, text: string): void;
+}
+
+/** Runs the step of one channel. */
+export async function sendNotice(
+  step: CompiledStep,
+  { host, redactor, out, client, secret }: Pick<
+    RunDeps,
+    "host" | "redactor" | "out" | "client" | "secret"
+  >,
+  { recipe, scope, outputs, outcome, index, place, signal, testText, log }: NoticeSending,
+): Promise<void> {
+  await step.run({
+    ...scope,
+    ...testText !== undefined && { testText },
+    outputs,
+    outcome,
+    // The first channel has the same key as the only channel of a notice.
+    stepKey: stepKeyOf(scope.runKey, `notify-${index}${place === 0 ? "" : `-${place}`}`),
+    attempt: 1,
+    signal,
+    out,
+    now: () => host.now(),
+    sleep: (ms) => wait(host, ms, signal),
+    client: () => client(recipe),
+    log,
+    progress: () => {},
+    artifact: () => {},
+    secret: async (name) => {
+      const value = await secret(name);
+      redactor.add(value, `secret "${name}"`);
+      return value;
+    },
+    runRecipe: () => Promise.reject(new TypeError("Cannot run a recipe to send a notice")),
+  });
+}
+
+async function failureOf({ store }: RunDeps, { run_key, round }: RunRow) {
+  const failed = await lastFailure(store, run_key, round);
+  return failed === undefined ? {} : { failedStep: failed.step_id, error: failed.error ?? "" };
+}

@@ -1,0 +1,144 @@
+/**
+ * Lists notices by their state, and sends them again or dismisses them.
+ *
+ * @module
+ */
+import {
+  countUnsentRows,
+  makeDue,
+  noticeRowsOf,
+  removeUnsent,
+  type StoredNotice,
+  unsentRows,
+} from "../queries/notices.ts";
+import type { Store } from "../../store/store.ts";
+import { bodyOf } from "./notify.ts";
+
+/** State of a notice: `waiting` was not tried yet, `failed` is tried again, `given up` is not tried again. */
+export type NoticeState = "waiting" | "failed" | "given up" | "sent";
+
+/** A notice by one channel, with its state. */
+export interface NoticeRow {
+  /** Key of the row. */
+  key: string;
+  /** The run that the notice reports; absent if it reports none. */
+  runKey?: string;
+  recipe?: string;
+  /** Which notice of the recipe, counted from 1. */
+  notice?: number;
+  channel: string;
+  state: NoticeState;
+  tries: number;
+  /** Why the last try failed. */
+  error?: string;
+  /** Epoch milliseconds, like the other instants. */
+  createdAt?: number;
+  sentAt?: number;
+  givenUpAt?: number;
+  /** When it is tried again; absent if it is not. */
+  nextTryAt?: number;
+}
+
+/** Returns the notices of a run, oldest first. */
+export async function noticesOf(store: Store, runKey: string): Promise<NoticeRow[]> {
+  return (await noticeRowsOf(store, runKey)).map(rowOf);
+}
+
+/** Selects notices. */
+interface UnsentOptions {
+  /** Leaves out those that were not tried yet. */
+  failedOnly?: boolean;
+  /** Only those of this recipe. */
+  recipe?: string;
+  /** Most rows. @default 1000 */
+  limit?: number;
+}
+
+/** Returns notices that were not sent, oldest first. */
+export async function unsentNotices(store: Store, options: UnsentOptions = {}): Promise<NoticeRow[]> {
+  const { failedOnly = false, recipe, limit = 1000 } = options;
+  return (await unsentRows(store, failedOnly ? 1 : 0, limit)).map(rowOf)
+    .filter((row) => recipe === undefined || row.recipe === recipe);
+}
+
+/** Counts of notices that were tried and not sent. */
+interface UnsentCount {
+  /** Tried; another try is planned. */
+  failed: number;
+  /** Tried; no further try is planned. */
+  givenUp: number;
+}
+
+/** Counts the notices that were tried and not sent. */
+export async function countUnsent(store: Store): Promise<UnsentCount> {
+  const { failed, given_up: givenUp } = await countUnsentRows(store);
+  return { failed, givenUp };
+}
+
+/** Returns a text that says how many notices were not sent, and what to do; `undefined` if all were sent. */
+export function unsentText({ failed, givenUp }: UnsentCount): string | undefined {
+  const all = failed + givenUp;
+  if (all === 0) return undefined;
+  const what = all === 1 ? "1 notice was not sent" : `${all} notices were not sent`;
+  const given = givenUp === 0
+    ? ""
+    : givenUp === all
+    ? ", and hsgate does not try again"
+    : `, ${givenUp} of them given up`;
+  return `${what}${given}: "hsgate notices" lists them and sends them again`;
+}
+
+/** Makes notices due at once, also those that were given up, by the keys of their rows. */
+export async function retryNotices(store: Store, keys: readonly string[], now: number): Promise<void> {
+  await store.transaction(async () => {
+    for (const key of keys) await makeDue(store, key, now);
+  });
+}
+
+/** Deletes notices that were not sent, by the keys of their rows. An event of each run records the reason. */
+export async function dismissNotices(
+  store: Store,
+  keys: readonly string[],
+  { actor, now }: { actor: string; now: number },
+): Promise<void> {
+  await store.transaction(async () => {
+    for (const key of keys) {
+      const row = await removeUnsent(store, key);
+      if (row === undefined) continue; // another process has sent it meanwhile
+      const { channel, tries, last_error: error, run_key } = row;
+      await store.event(
+        now,
+        "notice_dismissed",
+        { dedupeKey: key, channel, tries, error, actor },
+        run_key ?? undefined,
+      );
+    }
+  });
+}
+
+function rowOf(row: StoredNotice): NoticeRow {
+  const { dedupe_key: key, channel, tries, sent_at, given_up_at, last_error, created_at } = row;
+  const { run, notice } = bodyOf(row.body);
+  const runKey = row.run_key ?? run?.runKey;
+  const state: NoticeState = sent_at !== null
+    ? "sent"
+    : given_up_at !== null
+    ? "given up"
+    : tries === 0
+    ? "waiting"
+    : "failed";
+  return {
+    key,
+    ...runKey !== undefined && { runKey },
+    ...run !== undefined && { recipe: run.recipe },
+    ...notice !== undefined && { notice: notice + 1 },
+    channel,
+    state,
+    tries,
+    ...last_error !== null && { error: last_error },
+    ...created_at !== null && { createdAt: created_at },
+    ...sent_at !== null && { sentAt: sent_at },
+    ...given_up_at !== null && { givenUpAt: given_up_at },
+    ...(state === "waiting" || state === "failed") && { nextTryAt: row.next_try },
+  };
+}

@@ -1,0 +1,750 @@
+/**
+ * Reads and writes the rows of runs: one for each slot, and one for each run that a person started.
+ *
+ * @module
+ */
+import { hasEvent } from "./events.ts";
+import type { RecipeClass } from "../../recipes/compiled.ts";
+import type { Store } from "../../store/store.ts";
+
+/** Why a slot was skipped: a closed list. */
+export type SkipReason =
+  | "misfire"
+  | "superseded"
+  | "deadline"
+  | "overlap"
+  | "holiday"
+  | "half_day"
+  | "calendar_unknown"
+  | "paused"
+  | "condition"
+  | "not_approved"
+  | "duplicate_slot"
+  | "recipe_changed"
+  | "loss_accepted";
+
+/** State of a run. */
+export type RunState =
+  | "due"
+  | "running"
+  | "waiting_approval"
+  | "waiting_recovery"
+  | "ok"
+  | "failed"
+  | "cancelled"
+  | "skipped"
+  | "unknown";
+
+/** What started a run. */
+export type RunKind = "live" | "catchup" | "backfill" | "manual" | "dry";
+
+/** Kinds of runs that only the process that started them may run; for SQL. */
+const ownedKinds = "('manual', 'dry')";
+
+/** Kinds of runs that a scheduler starts; for SQL. */
+const scheduledKinds = "('live', 'catchup')";
+
+/** A row of the table `run`; instants are epoch milliseconds. */
+export interface RunRow {
+  run_key: string;
+  recipe: string;
+  /** Empty for a run that a person started. */
+  schedule_id: string;
+  kind: RunKind;
+  class: RecipeClass;
+  slot_at: number;
+  business_day: string | null;
+  /** 1 when the calendar does not cover the day. */
+  assumed: number;
+  due_at: number;
+  deadline_at: number | null;
+  state: RunState;
+  reason: string | null;
+  attempt: number;
+  round: number;
+  fence: number;
+  holder: string | null;
+  /** The account that the run acts on, once it was claimed. */
+  account: string | null;
+  lease_until: number | null;
+  cancel_asked: string | null;
+  recipe_sha: string;
+  calendar_version: string | null;
+  params: string;
+  trace_id: string;
+  /** The first span of the run; null when it was not traced. */
+  span_id: string | null;
+  started_at: number | null;
+  finished_at: number | null;
+}
+
+/** A new row. */
+export interface NewRun {
+  runKey: string;
+  recipe: string;
+  scheduleId: string;
+  kind: RunKind;
+  class: RecipeClass;
+  slotAt: number;
+  businessDay?: string;
+  assumed?: boolean;
+  dueAt: number;
+  deadlineAt?: number;
+  state: "due" | "skipped" | "waiting_approval";
+  reason?: string;
+  recipeSha: string;
+  calendarVersion?: string;
+  params?: string;
+  traceId: string;
+}
+
+/** Returns whether only the process that started a run may run it. */
+export const isOwned = ({ kind }: Pick<RunRow, "kind">): boolean => kind === "manual" || kind === "dry";
+
+/** Returns whether the outcome of a run's writes is unknown. */
+export function isUnresolved({ class: kind, state }: Pick<RunRow, "class" | "state">): boolean {
+  return state === "waiting_recovery" || (kind === "write" && state === "unknown");
+}
+
+/** Inserts a row unless its key exists; returns whether it did. */
+export async function insertRun(store: Store, run: NewRun, now: number): Promise<boolean> {
+  return await store.run(
+    `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, business_day, assumed, due_at,
+      deadline_at, state, reason, recipe_sha, calendar_version, params, trace_id, finished_at)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (run_key) do nothing`,
+    run.runKey,
+    run.recipe,
+    run.scheduleId,
+    run.kind,
+    run.class,
+    run.slotAt,
+    run.businessDay,
+    run.assumed ? 1 : 0,
+    run.dueAt,
+    run.deadlineAt,
+    run.state,
+    run.reason,
+    run.recipeSha,
+    run.calendarVersion,
+    run.params ?? "{}",
+    run.traceId,
+    run.state === "skipped" ? now : undefined,
+  ) === 1;
+}
+
+/** Returns the run of a key. */
+export async function findRun(store: Store, runKey: string): Promise<RunRow | undefined> {
+  return await store.get<RunRow>("select * from run where run_key = ?", runKey);
+}
+
+/** Returns the keys that begin with a text, newest slot first, at most so many. */
+export async function keysBeginning(store: Store, prefix: string, most: number): Promise<string[]> {
+  return (await store.all<{ run_key: string }>(
+    "select run_key from run where run_key >= ? and run_key < ? order by slot_at desc, run_key limit ?",
+    prefix,
+    // Keys are compared byte by byte, and no character comes after this one.
+    `${prefix}\u{10ffff}`,
+    most,
+  )).map(({ run_key }) => run_key);
+}
+
+/** Returns the newest runs, of one recipe or of all, newest slot first. */
+export async function latestRuns(
+  store: Store,
+  { recipe, states, limit }: { recipe?: string; states: readonly RunState[]; limit: number },
+): Promise<RunRow[]> {
+  // State by state, so that each is read from an index in its order, and no more of it than is asked for.
+  const rows = (await Array.fromAsync(states, async (state) =>
+    recipe === undefined
+      ? await store.all<RunRow>(
+        "select * from run where state = ? order by slot_at desc, run_key limit ?",
+        state,
+        limit,
+      )
+      : await store.all<RunRow>(
+        "select * from run where recipe = ? and state = ? order by slot_at desc, run_key limit ?",
+        recipe,
+        state,
+        limit,
+      ))).flat();
+  const byKey = (a: RunRow, b: RunRow) => a.run_key < b.run_key ? -1 : a.run_key > b.run_key ? 1 : 0;
+  return rows.sort((a, b) => b.slot_at - a.slot_at || byKey(a, b)).slice(0, limit);
+}
+
+/** Skips a run that has not begun; returns whether it was still waiting. */
+export async function skipRun(
+  store: Store,
+  runKey: string,
+  reason: SkipReason,
+  now: number,
+): Promise<boolean> {
+  const skipped = await store.run(
+    `update run set state = 'skipped', reason = ?, finished_at = ?, holder = null, lease_until = null
+      where run_key = ? and state in ('due', 'waiting_approval')`,
+    reason,
+    now,
+    runKey,
+  ) === 1;
+  if (skipped) await store.event(now, "skipped", { reason }, runKey);
+  return skipped;
+}
+
+/** Why a due run is blocked. */
+export type BlockReason = "recovery" | "account" | "unsafe" | "displaced" | "password" | "login";
+
+/** What blocks a run. */
+export interface Block {
+  because: BlockReason;
+  /** The run, or the circumstance. */
+  by?: string;
+}
+
+/**
+ * Records that a due run is blocked, once for each cause; returns whether the cause is new. `why` reads the record after
+ * the run was skipped.
+ */
+export async function noteBlocked(
+  store: Store,
+  { runKey, because, by, now }: Block & { runKey: string; now: number },
+): Promise<boolean> {
+  const data = { because, ...by !== undefined && { by } };
+  if (await hasEvent(store, runKey, "held", data)) return false;
+  await store.run(
+    "update run set reason = ? where run_key = ? and state = 'due'",
+    `held:${because}`,
+    runKey,
+  );
+  await store.event(now, "held", data, runKey);
+  return true;
+}
+
+/** Returns the block reason of a due run; `undefined` if no block was found. */
+export function blockReasonOf(reason: string | null): BlockReason | undefined {
+  // Written by `noteBlocked`.
+  return reason?.startsWith("held:") ? reason.slice("held:".length) as BlockReason : undefined;
+}
+
+/** Cancels a due run, so that no process runs it; returns whether it was still due. */
+export async function cancelDue(
+  store: Store,
+  runKey: string,
+  reason: string,
+  now: number,
+): Promise<boolean> {
+  const cancelled = await store.run(
+    `update run set state = 'cancelled', reason = ?, finished_at = ?, holder = null, lease_until = null
+      where run_key = ? and state = 'due'`,
+    reason,
+    now,
+    runKey,
+  ) === 1;
+  if (cancelled) await store.event(now, "cancelled", { reason }, runKey);
+  return cancelled;
+}
+
+/** How a run is made due again. */
+interface Reopening {
+  runKey: string;
+  kind: RunKind;
+  /** Whether successful steps run again. */
+  freshRound: boolean;
+  now: number;
+}
+
+/** Makes a run that is due one of a person's: no deadline, no lateness and no jitter count any more. Reads alone. */
+export async function takeDue(
+  store: Store,
+  { runKey, kind, freshRound, now }: Reopening,
+): Promise<boolean> {
+  const taken = await store.run(
+    `update run set kind = ?, reason = null, due_at = case when due_at < ? then due_at else ? end,
+      deadline_at = null, cancel_asked = null, round = round + ? where run_key = ? and class <> 'write'
+      and state = 'due'`,
+    kind,
+    now,
+    now,
+    freshRound ? 1 : 0,
+    runKey,
+  ) === 1;
+  if (taken) await store.event(now, "taken_up", { kind, freshRound }, runKey);
+  return taken;
+}
+
+/** Makes a run that has ended due again. It keeps its steps; a fresh round runs all of them again. */
+export async function reopenRun(
+  store: Store,
+  { runKey, kind, freshRound, now }: Reopening,
+): Promise<boolean> {
+  const reopened = await store.run(
+    `update run set state = 'due', kind = ?, reason = null, due_at = ?, deadline_at = null, started_at = null,
+      finished_at = null, cancel_asked = null, round = round + ? where run_key = ? and class <> 'write'
+      and state in ('ok', 'failed', 'cancelled', 'skipped', 'unknown', 'waiting_approval')`,
+    kind,
+    now,
+    freshRound ? 1 : 0,
+    runKey,
+  ) === 1;
+  if (reopened) await store.event(now, "reopened", { kind, freshRound }, runKey);
+  return reopened;
+}
+
+/** Returns the recipes with runs that are due and that any scheduler may begin, longest due first. */
+export async function dueRecipes(store: Store, now: number): Promise<string[]> {
+  return (await store.all<{ recipe: string }>(
+    `select recipe, min(due_at) as first from run where state = 'due' and due_at <= ?
+      and kind not in ${ownedKinds} group by recipe order by first`,
+    now,
+  )).map(({ recipe }) => recipe);
+}
+
+/** Returns the run of a recipe that has been due the longest and that any scheduler may begin. */
+export async function firstDue(store: Store, recipe: string, now: number): Promise<RunRow | undefined> {
+  return await store.get(
+    `select * from run where recipe = ? and state = 'due' and due_at <= ?
+      and kind not in ${ownedKinds} order by due_at, run_key limit 1`,
+    recipe,
+    now,
+  );
+}
+
+/** Returns when a scheduler has to look again: whether anything is due now, and the first that is due later. */
+export async function nextDue(
+  store: Store,
+  now: number,
+): Promise<{ isAnyDue: boolean; laterAt: number | undefined }> {
+  const row = await store.get<{ held: number | null; later: number | null }>(
+    `select max(case when due_at <= ? then 1 else 0 end) as held, min(case when due_at > ? then due_at end) as later
+      from run where state = 'due' and kind not in ${ownedKinds}`,
+    now,
+    now,
+  );
+  return { isAnyDue: row?.held === 1, laterAt: row?.later ?? undefined };
+}
+
+/** Returns when the first lease of a running run expires; `undefined` if no run is running. */
+export async function firstLeaseEnd(store: Store): Promise<number | undefined> {
+  return (await store.get<{ at: number | null }>(
+    "select min(lease_until) as at from run where state = 'running'",
+  ))?.at ?? undefined;
+}
+
+/**
+ * Gives this process ownership of a due manual run until an instant, or extends it. Returns whether this process owns the
+ * run. A run that has just been created or made due again has no owner yet.
+ */
+export async function ownRun(
+  store: Store,
+  { runKey, holder, until }: { runKey: string; holder: string; until: number },
+): Promise<boolean> {
+  return await store.run(
+    `update run set holder = ?, lease_until = ? where run_key = ? and state = 'due' and kind in ${ownedKinds}
+      and (holder is null or holder = ?)`,
+    holder,
+    until,
+    runKey,
+    holder,
+  ) === 1;
+}
+
+/** Who holds a run. */
+export interface RunHolder {
+  runKey: string;
+  holder: string;
+  fence: number;
+}
+
+/** Begins a due run, and returns its fence; `undefined` if it is no longer due. */
+export async function beginRun(
+  store: Store,
+  { runKey, holder, account, until, recipeSha, now }: {
+    runKey: string;
+    holder: string;
+    account: string;
+    until: number;
+    recipeSha: string;
+    now: number;
+  },
+): Promise<number | undefined> {
+  return (await store.get<{ fence: number }>(
+    `update run set state = 'running', holder = ?, account = ?, lease_until = ?, fence = fence + 1,
+      attempt = attempt + 1, recipe_sha = ?, started_at = coalesce(started_at, ?), reason = null
+      where run_key = ? and state = 'due' returning fence`,
+    holder,
+    account,
+    until,
+    recipeSha,
+    now,
+    runKey,
+  ))?.fence;
+}
+
+/** Returns whether the holder still has the run. */
+export async function isHeldBy(
+  store: Store,
+  { runKey, holder, fence }: RunHolder,
+  now: number,
+): Promise<boolean> {
+  return await store.get(
+    `select 1 as there from run where run_key = ? and holder = ? and fence = ? and state = 'running'
+      and lease_until >= ?`,
+    runKey,
+    holder,
+    fence,
+    now,
+  ) !== undefined;
+}
+
+/** Prolongs the lease of a run, and returns whether somebody asked to cancel it; nothing when it is not its holder's. */
+export async function renewRun(
+  store: Store,
+  { runKey, holder, fence }: RunHolder,
+  until: number,
+): Promise<{ cancel_asked: string | null } | undefined> {
+  return await store.get(
+    `update run set lease_until = ? where run_key = ? and holder = ? and fence = ? and state = 'running'
+      returning cancel_asked`,
+    until,
+    runKey,
+    holder,
+    fence,
+  );
+}
+
+/** Writes how a run has ended, or that it was given back. */
+export async function closeRun(
+  store: Store,
+  runKey: string,
+  { state, reason, now }: { state: RunState; reason?: string; now: number },
+): Promise<void> {
+  await store.run(
+    `update run set state = ?, reason = ?, holder = null, lease_until = null, cancel_asked = null,
+      finished_at = ? where run_key = ?`,
+    state,
+    reason,
+    state === "due" || state === "waiting_recovery" ? undefined : now,
+    runKey,
+  );
+}
+
+/** Returns runs whose lease has expired. */
+export async function expiredRuns(store: Store, now: number): Promise<RunRow[]> {
+  return await store.all(
+    `select * from run where lease_until < ? and (state = 'running'
+      or (state = 'due' and kind in ${ownedKinds}))`,
+    now,
+  );
+}
+
+/** Takes a run from its holder. */
+export async function takeFromHolder(
+  store: Store,
+  runKey: string,
+  { state, reason, finishedAt }: { state: RunState; reason: string | null; finishedAt: number | null },
+): Promise<void> {
+  await store.run(
+    `update run set state = ?, reason = ?, finished_at = ?, holder = null, lease_until = null, cancel_asked = null
+      where run_key = ?`,
+    state,
+    reason,
+    finishedAt,
+    runKey,
+  );
+}
+
+/** Records the outcome of a run's unresolved writes; returns whether they were unresolved. */
+export async function resolveRun(
+  store: Store,
+  runKey: string,
+  state: RunState,
+  now: number,
+): Promise<boolean> {
+  return await store.run(
+    `update run set state = ?, reason = 'resolved', finished_at = ? where run_key = ?
+      and state in ('waiting_recovery', 'unknown')`,
+    state,
+    now,
+    runKey,
+  ) === 1;
+}
+
+/** Returns the runs whose outcome the order journal may know. */
+export async function runsToRecover(store: Store): Promise<string[]> {
+  return (await store.all<{ run_key: string }>("select run_key from run where state = 'waiting_recovery'"))
+    .map(({ run_key }) => run_key);
+}
+
+/** Returns a run of a recipe that is running. */
+export async function runningOf(store: Store, recipe: string): Promise<string | undefined> {
+  return (await store.get<{ run_key: string }>(
+    "select run_key from run where recipe = ? and state = 'running' limit 1",
+    recipe,
+  ))?.run_key;
+}
+
+/** Returns whether a catch-up or backfill run of a recipe is running. */
+export async function isCatchingUp(store: Store, recipe: string): Promise<boolean> {
+  return await store.get(
+    `select 1 as there from run where recipe = ? and state = 'running' and kind in ('catchup', 'backfill') limit 1`,
+    recipe,
+  ) !== undefined;
+}
+
+/** Returns the run whose writes on the account are unresolved. */
+export async function unresolvedOn(store: Store, account: string): Promise<string | undefined> {
+  return (await store.get<{ run_key: string }>(
+    `select run_key from run where class = 'write' and state in ('waiting_recovery', 'unknown')
+      and account = ? order by slot_at limit 1`,
+    account,
+  ))?.run_key;
+}
+
+/** Returns the first run of a recipe whose writes are unresolved. */
+export async function unresolvedOf(store: Store, recipe: string): Promise<string | undefined> {
+  // Ordered here: SQLite would rather read the recipe's whole history in order than sort the one or two rows.
+  const [first] = (await store.all<{ run_key: string; slot_at: number }>(
+    `select run_key, slot_at from run where recipe = ? and class = 'write'
+      and state in ('waiting_recovery', 'unknown')`,
+    recipe,
+  )).sort((a, b) => a.slot_at - b.slot_at);
+  return first?.run_key;
+}
+
+/** Returns the run that is writing on an account. */
+export async function writingOn(store: Store, account: string): Promise<string | undefined> {
+  return (await store.get<{ run_key: string }>(
+    "select run_key from run where class = 'write' and state = 'running' and account = ? limit 1",
+    account,
+  ))?.run_key;
+}
+
+/** Returns runs of schedules that were due before an instant, longest due first. */
+export async function overdueRuns(store: Store, now: number): Promise<RunRow[]> {
+  return await store.all(
+    `select * from run where state = 'due' and due_at < ? and kind in ${scheduledKinds} order by due_at`,
+    now,
+  );
+}
+
+/** Returns runs of schedules that are due, longest due first. */
+export async function dueRuns(
+  store: Store,
+  now: number,
+): Promise<Pick<RunRow, "run_key" | "recipe" | "kind" | "reason">[]> {
+  return await store.all(
+    `select run_key, recipe, kind, reason from run where state = 'due' and kind in ${scheduledKinds}
+      and due_at <= ? order by due_at, run_key`,
+    now,
+  );
+}
+
+/** Returns the runs of a recipe that are due: those of its schedules, or all. */
+export async function dueKeysOf(
+  store: Store,
+  recipe: string,
+  which: "scheduled" | "all",
+): Promise<string[]> {
+  const kinds = which === "all" ? "" : `and kind in ${scheduledKinds}`;
+  return (await store.all<{ run_key: string }>(
+    `select run_key from run where recipe = ? and state = 'due' ${kinds}`,
+    recipe,
+  )).map(({ run_key }) => run_key);
+}
+
+/** Returns runs that wait for a person and whose deadline has passed. */
+export async function expiredApprovals(
+  store: Store,
+  now: number,
+): Promise<Pick<RunRow, "run_key" | "recipe">[]> {
+  return await store.all(
+    "select run_key, recipe from run where state = 'waiting_approval' and deadline_at < ?",
+    now,
+  );
+}
+
+/** Turns a due run into a catch-up run: from then on only its deadline counts. */
+export async function makeCatchUp(store: Store, runKey: string): Promise<void> {
+  await store.run("update run set kind = 'catchup' where run_key = ? and state = 'due'", runKey);
+}
+
+/** Queues a missed run for approval. */
+export async function queueForApproval(store: Store, runKey: string): Promise<void> {
+  await store.run(
+    "update run set state = 'waiting_approval', reason = 'misfire' where run_key = ? and state = 'due'",
+    runKey,
+  );
+}
+
+/** Makes an approved run due, as a catch-up run: only its deadline counts. */
+export async function makeApprovedDue(store: Store, runKey: string): Promise<void> {
+  await store.run("update run set state = 'due', kind = 'catchup', reason = null where run_key = ?", runKey);
+}
+
+/** Makes a run due with a different deadline, or without one, even if it was skipped. */
+export async function liftDeadline(store: Store, runKey: string, until: number | undefined): Promise<void> {
+  await store.run(
+    `update run set state = 'due', reason = null, finished_at = null, deadline_at = ? where run_key = ?`,
+    until,
+    runKey,
+  );
+}
+
+/** Asks the processes that run a recipe to cancel its runs, and returns how many. A run that writes is never interrupted. */
+export async function askToCancel(store: Store, recipe: string, why: string): Promise<number> {
+  return await store.run(
+    `update run set cancel_asked = ? where recipe = ? and state = 'running' and class <> 'write'
+      and cancel_asked is null`,
+    why,
+    recipe,
+  );
+}
+
+/** Returns the newest runs of a recipe that were skipped as paused since an instant, newest slot first. */
+export async function skippedAsPaused(
+  store: Store,
+  recipe: string,
+  since: number,
+  most: number,
+): Promise<RunRow[]> {
+  return await store.all(
+    `select * from run where recipe = ? and state = 'skipped' and reason = 'paused'
+      and finished_at >= ? order by slot_at desc limit ?`,
+    recipe,
+    since,
+    most,
+  );
+}
+
+/** Names the trace of a run, and its first span. */
+export async function setTrace(
+  store: Store,
+  runKey: string,
+  { traceId, spanId }: { traceId: string; spanId: string },
+): Promise<void> {
+  await store.run("update run set trace_id = ?, span_id = ? where run_key = ?", traceId, spanId, runKey);
+}
+
+/**
+ * Returns whether another schedule of the recipe has a run for the same instant. The store is asked, however many
+ * schedules the recipe has here: another process may have read a version of it with other ids.
+ */
+export async function isNamedTwice(
+  store: Store,
+  { recipe, scheduleId, slotAt }: Pick<NewRun, "recipe" | "scheduleId" | "slotAt">,
+): Promise<boolean> {
+  return await store.get(
+    `select 1 as there from run where recipe = ? and slot_at = ? and schedule_id not in (?, '')
+      and not (state = 'skipped' and reason in ('holiday', 'half_day', 'duplicate_slot')) limit 1`,
+    recipe,
+    slotAt,
+    scheduleId,
+  ) !== undefined;
+}
+
+/** Returns another run of a recipe for the same instant. */
+export async function sameSlotRun(
+  store: Store,
+  { recipe, slot_at, run_key }: Pick<RunRow, "recipe" | "slot_at" | "run_key">,
+): Promise<string | undefined> {
+  return (await store.get<{ run_key: string }>(
+    "select run_key from run where recipe = ? and slot_at = ? and run_key <> ? limit 1",
+    recipe,
+    slot_at,
+    run_key,
+  ))?.run_key;
+}
+
+/** Returns the next run of the same schedule that was not skipped. */
+export async function newerRun(
+  store: Store,
+  { recipe, schedule_id, slot_at }: Pick<RunRow, "recipe" | "schedule_id" | "slot_at">,
+): Promise<string | undefined> {
+  return (await store.get<{ run_key: string }>(
+    `select run_key from run where recipe = ? and schedule_id = ? and slot_at > ? and state <> 'skipped'
+      order by slot_at limit 1`,
+    recipe,
+    schedule_id,
+    slot_at,
+  ))?.run_key;
+}
+
+/** Returns the runs of a recipe that belong to a session, or whose slot lies between two instants, oldest slot first. */
+export async function runsOfDay(
+  store: Store,
+  recipe: string,
+  { date, from, until }: { date: string; from: number; until: number },
+): Promise<RunRow[]> {
+  return await store.all(
+    `select * from run where recipe = ? and business_day = ?
+      union select * from run where recipe = ? and slot_at between ? and ? order by slot_at, run_key`,
+    recipe,
+    date,
+    recipe,
+    from,
+    until,
+  );
+}
+
+/** Returns the class of a recipe as its newest run has it; nothing when it has none. */
+export async function lastClass(store: Store, recipe: string): Promise<RecipeClass | undefined> {
+  return (await store.get<{ class: RecipeClass }>(
+    "select class from run where recipe = ? order by slot_at desc limit 1",
+    recipe,
+  ))?.class;
+}
+
+/** Returns how long the newest runs of a schedule took that began by themselves and on time, newest first. */
+export async function durationsOf(
+  store: Store,
+  recipe: string,
+  scheduleId: string,
+  most: number,
+): Promise<{ slot_at: number; took: number }[]> {
+  return await store.all(
+    `select slot_at, finished_at - started_at as took from run where recipe = ? and schedule_id = ?
+      and kind = 'live' and state in ('ok', 'failed') and started_at is not null
+      order by slot_at desc limit ?`,
+    recipe,
+    scheduleId,
+    most,
+  );
+}
+
+/** Returns whether a recipe has a run. */
+export async function hasRun(store: Store, recipe: string): Promise<boolean> {
+  return await store.get("select 1 as there from run where recipe = ? limit 1", recipe) !== undefined;
+}
+
+/** Returns the recipes that have runs, by name: one look into the index for each, however many runs it has. */
+export async function recipesWithRuns(store: Store): Promise<string[]> {
+  const names: string[] = [];
+  for (let last: string | null | undefined = "";;) {
+    last = (await store.get<{ recipe: string | null }>(
+      "select min(recipe) as recipe from run where recipe > ?",
+      last,
+    ))
+      ?.recipe;
+    if (last === null || last === undefined) return names;
+    names.push(last);
+  }
+}
+
+/** Returns every run that a schedule brought about, oldest slot first. */
+export async function allScheduledRuns(store: Store): Promise<RunRow[]> {
+  return await store.all("select * from run where schedule_id <> '' order by slot_at, run_key");
+}
+
+/** Counts the runs. */
+export async function countRuns(store: Store): Promise<number> {
+  return (await store.get<{ count: number }>("select count(*) as count from run"))?.count ?? 0;
+}
+
+/** Returns the runs that have not ended, due, running or waiting, and how many of their steps are done. */
+export async function unfinishedRuns(
+  store: Store,
+): Promise<{ run: string; state: RunState; steps: number }[]> {
+  return await store.all(
+    `select run_key as run, state, (select count(*) from step_run
+        where step_run.run_key = run.run_key and step_run.state = 'ok') as steps
+      from run where state in ('due', 'running', 'waiting_approval', 'waiting_recovery') order by slot_at, run_key`,
+  );
+}

@@ -1,0 +1,214 @@
+/**
+ * Reads and writes the rows of schedules: the watermark, the pause reason, and the file of the recipe.
+ *
+ * @module
+ */
+import type { Store } from "../../store/store.ts";
+
+/** Why the schedules of a recipe that is gone are paused; they continue when the recipe comes back. */
+export const GONE = "the recipe is gone";
+
+/** A schedule as the store holds it. */
+export interface ScheduleRow {
+  recipe: string;
+  schedule_id: string;
+  spec: string;
+  watermark: number;
+  paused_reason: string | null;
+  updated_at: number;
+}
+
+/** Returns the row of a schedule. */
+export async function findSchedule(
+  store: Store,
+  recipe: string,
+  id: string,
+): Promise<ScheduleRow | undefined> {
+  return await store.get("select * from schedule where recipe = ? and schedule_id = ?", recipe, id);
+}
+
+/** Returns every schedule with its watermark, by recipe. */
+export async function allWatermarks(
+  store: Store,
+): Promise<{ recipe: string; schedule_id: string; watermark: number }[]> {
+  return await store.all(
+    "select recipe, schedule_id, watermark from schedule order by recipe, schedule_id",
+  );
+}
+
+/** Returns the texts of a recipe's schedules. */
+export async function specsOf(store: Store, recipe: string): Promise<string[]> {
+  return (await store.all<{ spec: string }>(
+    "select spec from schedule where recipe = ? order by schedule_id",
+    recipe,
+  )).map(({ spec }) => spec);
+}
+
+/** Returns whether a recipe has a schedule that a scheduler has seen. */
+export async function hasSchedule(store: Store, recipe: string): Promise<boolean> {
+  return await store.get("select 1 as there from schedule where recipe = ? limit 1", recipe) !== undefined;
+}
+
+/** Returns the recipes that have schedules. */
+export async function scheduledRecipes(store: Store): Promise<string[]> {
+  return (await store.all<{ recipe: string }>("select distinct recipe from schedule")).map(({ recipe }) =>
+    recipe
+  );
+}
+
+/** Writes the row of a schedule unless there is one, and returns whether it did. */
+export async function insertSchedule(
+  store: Store,
+  { recipe, id, spec, paused }: { recipe: string; id: string; spec: string; paused: string | undefined },
+  now: number,
+): Promise<boolean> {
+  return await store.run(
+    `insert into schedule (recipe, schedule_id, spec, watermark, paused_reason, updated_at)
+      values (?, ?, ?, ?, ?, ?) on conflict (recipe, schedule_id) do nothing`,
+    recipe,
+    id,
+    spec,
+    now,
+    paused,
+    now,
+  ) === 1;
+}
+
+/** Writes the new text of a schedule, and from when on its slots count. */
+export async function updateSpec(
+  store: Store,
+  { recipe, id, spec, watermark }: { recipe: string; id: string; spec: string; watermark: number },
+  now: number,
+): Promise<void> {
+  await store.run(
+    "update schedule set spec = ?, watermark = ?, updated_at = ? where recipe = ? and schedule_id = ?",
+    spec,
+    watermark,
+    now,
+    recipe,
+    id,
+  );
+}
+
+/** Moves the watermark of a schedule forward; it never goes back. */
+export async function moveWatermark(store: Store, recipe: string, id: string, now: number): Promise<void> {
+  await store.run(
+    "update schedule set watermark = ? where recipe = ? and schedule_id = ? and watermark < ?",
+    now,
+    recipe,
+    id,
+    now,
+  );
+}
+
+/** Returns when a scheduler last listed a recipe, or any recipe; `undefined` if none has. */
+export async function lastLook(store: Store, recipe?: string): Promise<number | undefined> {
+  const row = recipe === undefined
+    ? await store.get<{ at: number | null }>("select max(watermark) as at from schedule")
+    : await store.get<{ at: number | null }>(
+      "select max(watermark) as at from schedule where recipe = ?",
+      recipe,
+    );
+  return row?.at ?? undefined;
+}
+
+/** Returns why a recipe is paused; `undefined` if it is not paused. */
+export async function pauseOf(store: Store, recipe: string): Promise<string | undefined> {
+  return (await store.get<{ why: string }>(
+    `select paused_reason as why from schedule where recipe = ? and paused_reason is not null
+      and paused_reason <> ? limit 1`,
+    recipe,
+    GONE,
+  ))?.why;
+}
+
+/** Returns the schedules that are paused, as `recipe/schedule` with the reason. */
+export async function pausedSchedules(store: Store): Promise<Map<string, string>> {
+  const rows = await store.all<{ recipe: string; schedule_id: string; paused_reason: string }>(
+    "select recipe, schedule_id, paused_reason from schedule where paused_reason is not null",
+  );
+  return new Map(
+    rows.map(({ recipe, schedule_id, paused_reason }) => [`${recipe}/${schedule_id}`, paused_reason]),
+  );
+}
+
+/** Pauses the schedules of a recipe that nobody has paused, and returns how many. A recipe that is gone may come back. */
+export async function pauseSchedules(store: Store, recipe: string, why: string): Promise<number> {
+  return await store.run(
+    "update schedule set paused_reason = ? where recipe = ? and (paused_reason is null or paused_reason = ?)",
+    why,
+    recipe,
+    GONE,
+  );
+}
+
+/** Resumes the schedules of a recipe. */
+export async function resumeSchedules(store: Store, recipe: string): Promise<void> {
+  await store.run("update schedule set paused_reason = null where recipe = ?", recipe);
+}
+
+/** Pauses the schedules of a recipe that is gone; those that a person paused stay as they are. */
+export async function pauseAsGone(store: Store, recipe: string): Promise<void> {
+  await store.run(
+    "update schedule set paused_reason = ? where recipe = ? and paused_reason is null",
+    GONE,
+    recipe,
+  );
+}
+
+/** Returns the schedules whose recipe is gone. */
+export async function goneSchedules(store: Store): Promise<{ recipe: string; schedule_id: string }[]> {
+  return await store.all("select recipe, schedule_id from schedule where paused_reason = ?", GONE);
+}
+
+/** Resumes one schedule from now. */
+export async function resumeFromNow(store: Store, recipe: string, id: string, now: number): Promise<void> {
+  await store.run(
+    `update schedule set paused_reason = null, watermark = case when watermark > ? then watermark else ? end
+      where recipe = ? and schedule_id = ?`,
+    now,
+    now,
+    recipe,
+    id,
+  );
+}
+
+/** Returns the file that each recipe is served from. */
+export async function recipeFiles(store: Store): Promise<Map<string, string | null>> {
+  return new Map(
+    (await store.all<{ recipe: string; file: string | null }>(
+      "select recipe, min(file) as file from schedule group by recipe",
+    )).map(({ recipe, file }) => [recipe, file]),
+  );
+}
+
+/** Returns the file that a recipe is served from; nothing where no scheduler has noted one. */
+export async function fileOfRecipe(store: Store, recipe: string): Promise<string | undefined> {
+  return (await store.get<{ file: string | null }>(
+    "select min(file) as file from schedule where recipe = ?",
+    recipe,
+  ))?.file ?? undefined;
+}
+
+/** Returns every file that a recipe is served from. */
+export async function servedFiles(store: Store): Promise<string[]> {
+  return (await store.all<{ file: string }>("select distinct file from schedule where file is not null"))
+    .map(({ file }) => file);
+}
+
+/** Notes the file that a recipe is served from. */
+export async function noteFile(store: Store, recipe: string, file: string): Promise<void> {
+  await store.run("update schedule set file = ? where recipe = ?", file, recipe);
+}
+
+/** Returns recipes that are not paused, that have a file, and that no scheduler has looked at since an instant. */
+export async function quietRecipes(
+  store: Store,
+  since: number,
+): Promise<{ recipe: string; file: string }[]> {
+  return await store.all(
+    `select recipe, min(file) as file from schedule where paused_reason is null and file is not null
+      group by recipe having max(watermark) < ?`,
+    since,
+  );
+}

@@ -1,0 +1,319 @@
+/**
+ * Rows of steps and of the files they make. A write step's row stands before it starts and can be written once.
+ *
+ * @module
+ */
+import type { CompiledStep } from "../../recipes/compiled.ts";
+import { type Claim, underClaim } from "../claims/claim.ts";
+import type { Store } from "../../store/store.ts";
+import { stepKeyOf } from "../schedule/run_key.ts";
+import type { StepState } from "../run/report.ts";
+import { findRun } from "./runs.ts";
+
+/** An attempt at a step as the store holds it. */
+export interface StepRow {
+  run_key: string;
+  step_id: string;
+  round: number;
+  attempt: number;
+  effect: "read" | "local" | "write";
+  state: "begun" | StepState;
+  /** JSON, secrets taken out. */
+  output: string | null;
+  error: string | null;
+  started_at: number;
+  finished_at: number | null;
+}
+
+/** Returns the last attempt at each step of a round, by step. */
+export async function lastAttempts(
+  store: Store,
+  runKey: string,
+  round: number,
+): Promise<Map<string, StepRow>> {
+  const rows = await store.all<StepRow>(
+    "select * from step_run where run_key = ? and round = ? order by attempt",
+    runKey,
+    round,
+  );
+  return new Map(rows.map((row) => [row.step_id, row]));
+}
+
+/** One attempt at a step. */
+export interface Attempt {
+  step: Pick<CompiledStep, "id" | "effect">;
+  round: number;
+  attempt: number;
+}
+
+/**
+ * Writes down that an attempt begins. For a write step this is the intent: it breaks when there is one already. The
+ * write is counted as one of its account; {@linkcode Store.mark} must follow before it is sent.
+ */
+export async function beginAttempt(
+  store: Store,
+  claim: Claim,
+  { step, round, attempt }: Attempt,
+  now: number,
+): Promise<void> {
+  await underClaim(store, claim, now, async () => {
+    await store.run(
+      `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, started_at)
+        values (?, ?, ?, ?, ?, ?, 'begun', ?)`,
+      claim.runKey,
+      step.id,
+      round,
+      attempt,
+      step.effect,
+      stepKeyOf(claim.runKey, step.id),
+      now,
+    );
+    if (step.effect !== "write") return;
+    const account = (await findRun(store, claim.runKey))?.account ?? "default";
+    await countWrite(store, { account, runKey: claim.runKey, step: step.id, at: now });
+  });
+}
+
+/** Counts a write that is about to begin, in the transaction that begins it. {@linkcode Store.mark} makes it known outside. */
+export async function countWrite(
+  store: Store,
+  { account, runKey, step, at }: { account: string; runKey: string; step: string; at: number },
+): Promise<void> {
+  await store.run(
+    `insert into account_write (account, number, run_key, step_id, at) values (?, 1, ?, ?, ?)
+      on conflict (account) do update set number = account_write.number + 1, run_key = excluded.run_key,
+        step_id = excluded.step_id, at = excluded.at`,
+    account,
+    runKey,
+    step,
+    at,
+  );
+}
+
+/** Writes down how an attempt ended. */
+export async function endAttempt(
+  store: Store,
+  claim: Claim,
+  { step, round, attempt }: Attempt,
+  { state, output, error, now }: { state: StepState; output?: string; error?: string; now: number },
+): Promise<void> {
+  await underClaim(store, claim, now, async () => {
+    await store.run(
+      `update step_run set state = ?, output = ?, error = ?, finished_at = ?
+        where run_key = ? and step_id = ? and round = ? and attempt = ?`,
+      state,
+      output,
+      error,
+      now,
+      claim.runKey,
+      step.id,
+      round,
+      attempt,
+    );
+  });
+}
+
+/** Writes down that a step was not done, and why. */
+export async function skipStep(
+  store: Store,
+  claim: Claim,
+  { step, round, attempt }: Attempt,
+  reason: string,
+  now: number,
+): Promise<void> {
+  await underClaim(store, claim, now, async () => {
+    await store.run(
+      `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, error, started_at, finished_at)
+        values (?, ?, ?, ?, ?, ?, 'skipped', ?, ?, ?) on conflict do nothing`,
+      claim.runKey,
+      step.id,
+      round,
+      attempt,
+      step.effect,
+      stepKeyOf(claim.runKey, step.id),
+      reason,
+      now,
+      now,
+    );
+  });
+}
+
+/** A file that a step made. */
+interface ArtifactFile {
+  dataset: string;
+  businessDay: string;
+  path: string;
+  bytes: number;
+  sha256: string;
+  final: boolean;
+}
+
+/** Writes a file down; equal bytes make no new revision, though they may become final. */
+export async function recordArtifact(
+  store: Store,
+  claim: Claim,
+  file: ArtifactFile,
+  now: number,
+): Promise<{ revision: number; isNew: boolean }> {
+  return await underClaim(store, claim, now, async () => {
+    const last = await store.get<{ revision: number; sha256: string }>(
+      `select revision, sha256 from artifact where dataset = ? and business_day = ? and uri = ?
+        order by revision desc limit 1`,
+      file.dataset,
+      file.businessDay,
+      file.path,
+    );
+    if (last?.sha256 === file.sha256) {
+      await store.run(
+        `update artifact set final = ? where dataset = ? and business_day = ? and revision = ? and final = 0`,
+        file.final ? 1 : 0,
+        file.dataset,
+        file.businessDay,
+        last.revision,
+      );
+      return { revision: last.revision, isNew: false };
+    }
+    // Two recipes may write the same data into folders of their own: revisions count on, and each is compared with its own.
+    const newest = await store.get<{ revision: number | null }>(
+      "select max(revision) as revision from artifact where dataset = ? and business_day = ?",
+      file.dataset,
+      file.businessDay,
+    );
+    const revision = (newest?.revision ?? 0) + 1;
+    await store.run(
+      `insert into artifact (dataset, business_day, revision, run_key, sha256, bytes, uri, final)
+        values (?, ?, ?, ?, ?, ?, ?, ?)`,
+      file.dataset,
+      file.businessDay,
+      revision,
+      claim.runKey,
+      file.sha256,
+      file.bytes,
+      file.path,
+      file.final ? 1 : 0,
+    );
+    return { revision, isNew: true };
+  });
+}
+
+/** Returns whether a step that writes was begun in a run. */
+export async function hasWritten(store: Store, runKey: string): Promise<boolean> {
+  return await store.get(
+    "select 1 as there from step_run where run_key = ? and effect = 'write' and state <> 'skipped' limit 1",
+    runKey,
+  ) !== undefined;
+}
+
+/** Returns the steps of a run whose writes are unresolved, oldest first. */
+export async function unresolvedSteps(store: Store, runKey: string): Promise<StepRow[]> {
+  return await store.all(
+    "select * from step_run where run_key = ? and effect = 'write' and state in ('begun', 'unknown') order by started_at",
+    runKey,
+  );
+}
+
+/** Writes what came of the steps of a run whose writes were unresolved. */
+export async function resolveSteps(
+  store: Store,
+  runKey: string,
+  state: "ok" | "failed",
+  now: number,
+): Promise<void> {
+  await store.run(
+    `update step_run set state = ?, finished_at = coalesce(finished_at, ?) where run_key = ?
+      and effect = 'write' and state in ('begun', 'unknown')`,
+    state,
+    now,
+    runKey,
+  );
+}
+
+/** Returns every attempt at the steps of a run, oldest first. */
+export async function stepsOf(store: Store, runKey: string): Promise<StepRow[]> {
+  return await store.all(
+    "select * from step_run where run_key = ? order by round, started_at, attempt",
+    runKey,
+  );
+}
+
+/** Returns the last outputs of the steps of a round. */
+export async function outputsOf(
+  store: Store,
+  runKey: string,
+  round: number,
+): Promise<Record<string, unknown>> {
+  const rows = await store.all<{ step_id: string; output: string }>(
+    "select step_id, output from step_run where run_key = ? and round = ? and output is not null order by attempt",
+    runKey,
+    round,
+  );
+  return Object.fromEntries(rows.map(({ step_id, output }) => [step_id, JSON.parse(output)]));
+}
+
+/** Returns the step that failed last in a round, or that nobody knows the outcome of. */
+export async function lastFailure(
+  store: Store,
+  runKey: string,
+  round: number,
+): Promise<Pick<StepRow, "step_id" | "error"> | undefined> {
+  return await store.get(
+    `select step_id, error from step_run where run_key = ? and round = ? and state in ('failed', 'unknown')
+      order by finished_at desc limit 1`,
+    runKey,
+    round,
+  );
+}
+
+/** Returns the step that says why a round failed: one that failed, before one that was skipped. */
+export async function failureText(
+  store: Store,
+  runKey: string,
+  round: number,
+): Promise<Pick<StepRow, "step_id" | "error"> | undefined> {
+  return await store.get(
+    `select step_id, error from step_run where run_key = ? and round = ? and state in ('failed', 'skipped')
+      and error is not null order by case state when 'failed' then 0 else 1 end, finished_at desc limit 1`,
+    runKey,
+    round,
+  );
+}
+
+/** Returns attempts that tell of something unusual: a retry, a failure or an unknown outcome; by run. */
+export async function unusualAttempts(
+  store: Store,
+): Promise<Pick<StepRow, "run_key" | "step_id" | "attempt" | "error">[]> {
+  return await store.all(
+    `select run_key, step_id, attempt, error from step_run where attempt > 1 or state in ('failed', 'unknown')
+      order by run_key, started_at, step_id, attempt`,
+  );
+}
+
+/** Returns the newest output of a recipe's successful runs that says until when a login holds, with its slot. */
+export async function lastLoginOutput(
+  store: Store,
+  recipe: string,
+): Promise<{ slot_at: number; output: string } | undefined> {
+  return await store.get(
+    `select r.slot_at, s.output from run r join step_run s on s.run_key = r.run_key
+      where r.recipe = ? and r.state = 'ok' and s.output like '%"holdsUntil"%' order by r.slot_at desc limit 1`,
+    recipe,
+  );
+}
+
+/** A file of a run as the store holds it. */
+interface ArtifactRow {
+  dataset: string;
+  revision: number;
+  uri: string;
+  bytes: number;
+  /** 1 when the file is final. */
+  final: number;
+}
+
+/** Returns the files that a run made. */
+export async function artifactsOf(store: Store, runKey: string): Promise<ArtifactRow[]> {
+  return await store.all(
+    "select dataset, revision, uri, bytes, final from artifact where run_key = ? order by business_day, dataset, revision",
+    runKey,
+  );
+}

@@ -1,0 +1,242 @@
+/**
+ * Backs up and verifies stores, and continues with a store that has lost data.
+ *
+ * @module
+ */
+import { DatabaseSync } from "node:sqlite";
+import { openSqlite, SqliteStore } from "../../store/sqlite.ts";
+import type { Store } from "../../store/store.ts";
+import { StoreError } from "../../store/store_error.ts";
+import { backupWords, whyNoAccess } from "../../store/file_access.ts";
+import { damageOf, isBusy } from "../../store/store_error.ts";
+import { type Mark, readMark, sizeOf, whyCutOff, whyOlder, whyUnmarked } from "../../store/mark.ts";
+import { skipRun } from "./runs.ts";
+import { copyStore } from "./store_copy.ts";
+
+/** Rules for every store, each with a statement that counts the rows that break it. */
+const rules: readonly { rule: string; sql: string }[] = [
+  {
+    rule: "a run that ended says when",
+    sql: `select count(*) as n from run where state in ('ok','failed','cancelled','unknown','skipped')
+      and finished_at is null`,
+  },
+  {
+    rule: "a run that was skipped says why",
+    sql: "select count(*) as n from run where state = 'skipped' and reason is null",
+  },
+  {
+    rule: "a running run has a holder and a lease",
+    sql: "select count(*) as n from run where state = 'running' and (holder is null or lease_until is null)",
+  },
+  {
+    rule: "a write step was begun once",
+    sql: "select count(*) as n from step_run where effect = 'write' and (attempt <> 1 or round <> 0)",
+  },
+  {
+    rule: "a successful run has no unfinished or failed step",
+    sql: `select count(*) as n from step_run s join run r on r.run_key = s.run_key and r.round = s.round
+      where r.state = 'ok' and s.state in ('begun','failed','unknown') and not exists (
+        select 1 from step_run later where later.run_key = s.run_key and later.step_id = s.step_id
+          and later.round = s.round and later.attempt > s.attempt)`,
+  },
+  {
+    rule: "a slot of a schedule has one run",
+    sql: `select count(*) as n from (select 1 from run where kind in ('live','catchup')
+      group by recipe, schedule_id, slot_at having count(*) > 1) as doubled`,
+  },
+];
+
+/**
+ * Returns what is wrong with the file of a store; nothing when all is well. A file that is damaged, or that is no
+ * store, is only read, and so is its mark.
+ */
+export async function verifyStoreFile(path: string): Promise<string[]> {
+  try {
+    const { mark, fault } = markOf(path);
+    const cutOff = whyCutOff(path, mark);
+    const faults = [...fault ?? [], ...cutOff === undefined ? faultsOfFile(path, mark) : [cutOff]];
+    if (faults.length > 0) return faults;
+    await using store = await openSqlite(path, { mark: "leave" });
+    const older = mark === undefined ? undefined : whyOlder(mark, await store.ownMark());
+    return [...older === undefined ? [] : [older], ...await verifyStore(store)];
+  } catch (error) {
+    const damage = damageOf(error);
+    if (damage === undefined) throw error;
+    return [damage === "no-database" ? "it is no store: it is not even a database" : cutOff(error)];
+  }
+}
+
+/** The mark of a store; a fault where it cannot be read. */
+function markOf(path: string): { mark?: Mark; fault?: string[] } {
+  try {
+    return { mark: readMark(path) };
+  } catch (error) {
+    if (error instanceof StoreError) return { fault: ["its mark is damaged"] };
+    throw error;
+  }
+}
+
+const cutOff = (error: unknown) =>
+  `it is damaged or cut off: ${error instanceof Error ? error.message : error}`;
+
+function faultsOfFile(path: string, mark: Mark | undefined): string[] {
+  const size = sizeOf(path);
+  if (size === undefined) return ["the file is gone"]; // and has left a mark that is damaged
+  if (size === 0) return [whyUnmarked(path) ?? "it is no store: it is empty"];
+  const file = new DatabaseSync(path, { readOnly: true });
+  try {
+    const faults = file.prepare("pragma integrity_check").all().map((row) => String(row.integrity_check))
+      .filter((text) => text !== "ok").map((text) => `it is damaged: ${text}`);
+    if (faults.length > 0) return faults;
+    const isStore = file.prepare("select 1 from sqlite_master where type = 'table' and name = 'migration'")
+      .get();
+    if (isStore !== undefined) return [];
+    const tables = file.prepare("select count(*) as n from sqlite_master").get()?.n;
+    if (tables === 0 && mark !== undefined) return [whyOlder(mark, undefined)!]; // it lacks everything
+    return [
+      `it is no store: it is ${tables === 0 ? "an empty database" : "the database of another program"}`,
+    ];
+  } finally {
+    file.close();
+  }
+}
+
+/** Returns what is wrong with a store; nothing when all is well. */
+export async function verifyStore(store: Store): Promise<string[]> {
+  const faults = !(store instanceof SqliteStore)
+    ? []
+    : (await store.all<{ integrity_check: string }>("pragma integrity_check"))
+      .map((row) => row.integrity_check)
+      .filter((text) => text !== "ok");
+  // A database checks by itself what belongs to what.
+  const orphans = store instanceof SqliteStore ? (await store.all("pragma foreign_key_check")).length : 0;
+  if (orphans > 0) faults.push(`${orphans} rows belong to a run that does not exist`);
+  for (const { rule, sql } of rules) {
+    const count = (await store.get<{ n: number }>(sql))?.n ?? 0;
+    if (count > 0) faults.push(`${count} rows break the rule "${rule}"`);
+  }
+  return faults;
+}
+
+/**
+ * Copies a store that may be in use, and checks the copy before it gets its name.
+ *
+ * @throws {StoreError} When the target is there already or cannot be written, or the copy does not hold together.
+ */
+export async function backupStore(store: Store, path: string): Promise<void> {
+  if (exists(path)) {
+    throw new StoreError(`Cannot write the backup "${path}": there is a file of that name`, {
+      code: "file-exists",
+    });
+  }
+  const unfinished = `${path}.part`;
+  try {
+    if (exists(unfinished)) Deno.removeSync(unfinished);
+    if (store instanceof SqliteStore) await store.copyTo(unfinished);
+    else await copyToFile(store, unfinished);
+  } catch (error) {
+    throw notWritten(path, error);
+  }
+  const faults = await checkCopy(unfinished);
+  if (faults.length > 0) {
+    throw new StoreError(`Cannot trust the backup "${unfinished}": ${faults.join("; ")}`, {
+      code: "damaged-store",
+    });
+  }
+  Deno.renameSync(unfinished, path);
+}
+
+/** Copies a store of another kind into a new file. */
+async function copyToFile(store: Store, path: string): Promise<void> {
+  await using copy = await openSqlite(path, { mark: "leave" });
+  await copyStore(store, copy);
+}
+
+/** The error of a backup that could not be written: it names the target, unless the store itself is the cause. */
+function notWritten(path: string, error: unknown): unknown {
+  if (damageOf(error) !== undefined || isBusy(error)) return error;
+  const why = whyNoAccess(path, backupWords) ?? (error instanceof Error ? error.message : String(error));
+  try {
+    Deno.removeSync(`${path}.part`);
+  } catch {
+    // It was never made, or the disk takes no change.
+  }
+  return new StoreError(`Cannot write the backup "${path}": ${why}`, { code: "no-access", cause: error });
+}
+
+async function checkCopy(path: string): Promise<string[]> {
+  await using copy = await openSqlite(path, { mark: "leave" });
+  return await verifyStore(copy);
+}
+
+/** Who goes on with a store that has lost something, and why. */
+interface Acceptance {
+  actor: string;
+  /** What the actor saw. */
+  because: string;
+  now: number;
+}
+
+/**
+ * Goes on with a store that lacks what its mark names: the mark is made anew. Schedules begin now, so that no write
+ * that has been sent is sent again; writes that wait are skipped, and those that were running are unknown.
+ *
+ * @returns What is lost; nothing when the store lacks nothing.
+ * @throws {StoreError} When the file is cut off, and there is nothing to go on with.
+ */
+export async function acceptLoss(
+  path: string,
+  { actor, because, now }: Acceptance,
+): Promise<string | undefined> {
+  const { mark, fault } = markOf(path);
+  const size = sizeOf(path) ?? 0;
+  const broken = whyCutOff(path, undefined);
+  if (broken !== undefined) {
+    const file = size > 0 ? path : `${path}-wal`;
+    throw new StoreError(
+      `Cannot go on with the store "${path}": ${broken}; move "${file}" elsewhere, and try again`,
+      { code: "lost-store" },
+    );
+  }
+  if (mark === undefined && fault === undefined) return undefined;
+  const gone = whyCutOff(path, mark);
+  await using store = await openSqlite(path, { mark: "replace" });
+  const lost = fault?.[0] ?? gone ?? whyOlder(mark!, await store.ownMark()); // one of mark and fault is there
+  if (lost === undefined) return undefined;
+  await store.transaction(async () => {
+    await store.event(now, "loss_accepted", { actor, because, lost, mark });
+    for (const [account, { number, run, step, at }] of Object.entries(mark?.lastWrites ?? {})) {
+      await store.run(
+        `insert into account_write (account, number, run_key, step_id, at) values (?, ?, ?, ?, ?)
+          on conflict (account) do update set number = excluded.number where account_write.number < excluded.number`,
+        account,
+        number,
+        run,
+        step,
+        Date.parse(at) || now,
+      );
+    }
+    await store.run("update schedule set watermark = ? where watermark < ?", now, now);
+    const waiting = await store.all<{ run_key: string }>(
+      "select run_key from run where state in ('due', 'waiting_approval') and class = 'write'",
+    );
+    for (const { run_key: runKey } of waiting) await skipRun(store, runKey, "loss_accepted", now);
+    await store.run(
+      `update run set state = 'unknown', reason = 'loss_accepted', finished_at = ?, holder = null, lease_until = null
+        where state = 'running' and class = 'write'`,
+      now,
+    );
+  });
+  await store.mark();
+  return lost;
+}
+
+function exists(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return false;
+    throw error;
+  }
+}

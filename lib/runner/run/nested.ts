@@ -1,0 +1,151 @@
+/**
+ * Runs a recipe as a step of another recipe. The inner run has its own row; its key begins with the key of the outer run.
+ *
+ * @module
+ */
+import { BrokerError } from "../../errors.ts";
+import { nodeCrypto } from "../../std/node_crypto.ts";
+import type { CompiledRecipe } from "../../recipes/compiled.ts";
+import { type Claimer, claimRun, mutexOf, type Refusal } from "../claims/claims.ts";
+import { type CallingStep, type Claim, underClaim } from "../claims/claim.ts";
+import { recoverRun } from "../claims/recovery.ts";
+import { drawTraceId } from "../schedule/plan_run.ts";
+import type { Recipes } from "../schedule/misfire_policy.ts";
+import { executeRun } from "./run.ts";
+import type { RunDeps } from "../deps.ts";
+import { cancelDue, findRun, reopenRun, type RunRow, type RunState } from "../queries/runs.ts";
+import { addManualRun } from "../schedule/starts.ts";
+import { dayOf } from "./step_context.ts";
+import { lastAttempts } from "../queries/steps.ts";
+
+/** What running a recipe within another one needs. */
+interface NestedOptions {
+  recipes: Recipes;
+  deps: RunDeps;
+  claimer: Claimer;
+  stop: AbortSignal;
+}
+
+/**
+ * Runs a recipe within a run and resolves to the outputs of its steps. When the outer run is resumed, an inner run that
+ * succeeded is not run again, and an interrupted inner run continues.
+ *
+ * @throws {TypeError} For a recipe that does not exist or that writes.
+ * @throws {BrokerError} When the inner run did not succeed.
+ */
+export async function runNested(
+  parent: CallingStep,
+  { name, params }: { name: string; params: Readonly<Record<string, unknown>> },
+  { recipes, deps, claimer, stop }: NestedOptions,
+): Promise<Readonly<Record<string, unknown>>> {
+  const found = recipes.get(name);
+  if (found === undefined) {
+    throw new TypeError(`Cannot run recipe "${name}": there is no recipe of that name`);
+  }
+  if (found.class === "write") {
+    throw new TypeError(`Cannot run recipe "${name}" as a step: it writes, and needs a slot of its own`);
+  }
+  const { store, host } = deps;
+  const outer = await findRun(store, parent.runKey);
+  const outerRecipe = recipes.get(outer?.recipe ?? "");
+  if (outerRecipe !== undefined) checkTogether(outerRecipe, found);
+  // If both runs use the same account, the outer run's mutex covers the inner run.
+  const isHeld = parent.mutex !== undefined && parent.mutex === mutexOf(claimer.accountOf(found));
+  const recipe = isHeld ? { ...found, needsAccount: false } : found;
+  const id = nestedId(parent, { name, params, round: outer?.round ?? 0 });
+  const { runKey, claim } = await underClaim(
+    store,
+    parent,
+    host.now(),
+    async () => await claimNested(recipe, { id, params, outer }, { store, host, claimer }),
+  );
+  let state: string = claim as string; // unless it was claimed
+  if (typeof claim !== "string") {
+    const within = outer && outerRecipe && dayOf(outerRecipe, outer, deps.within);
+    const innerDeps = { ...deps, ...within !== undefined && { within } };
+    const ended = await executeRun(recipe, claim, innerDeps, AbortSignal.any([stop, parent.halt]));
+    state = ended.state;
+    // The inner run continues only together with the outer run.
+    if (state === "due") await cancelDue(store, runKey, "stopped", host.now());
+  }
+  if (state !== "ok") {
+    throw new BrokerError(`Cannot run recipe "${name}" as a step: it ended as "${state}"`, {
+      code: "nested",
+    });
+  }
+  const outputs: Record<string, unknown> = {};
+  for (
+    const [step, { output }] of await lastAttempts(
+      store,
+      runKey,
+      (await findRun(store, runKey))?.round ?? 0,
+    )
+  ) {
+    outputs[step] = JSON.parse(output ?? "null");
+  }
+  return outputs;
+}
+
+/**
+ * Returns the id of an inner run: the outer run, the step, a hash of the call, and how often the step made that call. A
+ * step that continues after a stop therefore finds its own inner runs again.
+ */
+function nestedId(
+  { runKey, step, calls }: CallingStep,
+  { name, params, round }: { name: string; params: Readonly<Record<string, unknown>>; round: number },
+): string {
+  const asked = JSON.stringify([name, params]);
+  const count = (calls.get(asked) ?? 0) + 1;
+  calls.set(asked, count);
+  const hash = nodeCrypto().createHash("sha256").update(asked).digest("hex").slice(0, 8);
+  const which = [step, ...isEmpty(params) ? [] : [hash], ...count > 1 ? [count] : []];
+  // If the outer run starts over, its inner runs start over too.
+  return [runKey, ...round > 0 ? [round] : [], which.join(".")].join("/");
+}
+
+const isEmpty = (params: object) => Object.keys(params).length === 0;
+
+/** Writes the row of an inner run if it has none, and claims it. Returns the claim, why it was refused, or how it ended. */
+async function claimNested(
+  recipe: CompiledRecipe,
+  { id, params, outer }: { id: string; params: Readonly<Record<string, unknown>>; outer?: RunRow },
+  { store, host, claimer }: Pick<RunDeps, "store" | "host"> & Pick<NestedOptions, "claimer">,
+): Promise<{ runKey: string; claim: Claim | Refusal | RunState }> {
+  const now = host.now();
+  const runKey = await addManualRun(store, recipe, {
+    id,
+    params,
+    // The inner run belongs to the day of the outer run, even if it runs later.
+    ...outer !== undefined && { slotAt: outer.slot_at, businessDay: outer.business_day ?? undefined },
+    now,
+    drawTraceId: () => drawTraceId(host),
+  });
+  const row = (await findRun(store, runKey))!; // just written, if it was not there
+  // The outer run's holder also holds its inner runs. So a running inner row belongs to a process that has lost both.
+  let state = row.state === "running" ? await recoverRun(store, row, now) : row.state;
+  if (state === "failed" || state === "cancelled") {
+    // The outer run failed in this inner run, so it resumes here.
+    await reopenRun(store, { runKey, kind: "manual", freshRound: false, now });
+    state = "due";
+  }
+  if (state !== "due") return { runKey, claim: state };
+  const claim = await claimRun(store, recipe, runKey, claimer, now);
+  // No other process may run it.
+  if (typeof claim === "string") await cancelDue(store, runKey, claim, now);
+  return { runKey, claim };
+}
+
+/**
+ * Keeps simulated and real recipes apart: neither may run the other as a step, because the outputs would mix.
+ *
+ * @throws {TypeError} When one recipe is meant for the simulator and the other is not.
+ */
+export function checkTogether(outer: CompiledRecipe, inner: CompiledRecipe): void {
+  const isSimulated = ({ connect }: CompiledRecipe) => connect?.to === "simulator";
+  if (isSimulated(outer) === isSimulated(inner)) return;
+  const [meant, other] = isSimulated(inner) ? [inner, outer] : [outer, inner];
+  throw new TypeError(
+    `Cannot run recipe "${inner.name}" as a step of "${outer.name}": "${meant.name}" is meant for the simulator ` +
+      `and "${other.name}" is not`,
+  );
+}

@@ -1,0 +1,277 @@
+/**
+ * Reports the progress of a run to the log in the store, to spans, and to listeners. Every report passes the redactor
+ * first.
+ *
+ * @module
+ */
+import { countLogLines, insertLogLine, type LogLevel, logLevels, type LogLine } from "../queries/events.ts";
+import type { StepEffect } from "../../recipes/compiled.ts";
+import type { Redactor } from "../../redact.ts";
+import type { Machine } from "../../time.ts";
+import { type RunRow, type RunState, setTrace } from "../queries/runs.ts";
+import { type OpenSpan, type RunTracer, type StepAbout, untraced } from "./tracing.ts";
+import { showInstant } from "../schedule/session_times.ts";
+import type { Store } from "../../store/store.ts";
+import { isBusy } from "../../store/store_error.ts";
+
+/** The fields that all events of a run have. */
+interface RunEventHead {
+  runKey: string;
+  recipe: string;
+  /** 32 hex digits, the same for every line of the run. */
+  traceId: string;
+  /** The span of the run or of the step, 16 hex digits; absent when nothing is traced. */
+  spanId?: string;
+  /** Epoch milliseconds. */
+  at: number;
+}
+
+/** How a step ended. */
+export type StepState = "ok" | "failed" | "skipped" | "unknown";
+
+/** An event of a run, distinguished by `type`. */
+export type RunEvent =
+  & RunEventHead
+  & (
+    | { type: "run-started"; attempt: number; lateMs: number; steps: readonly string[] }
+    | { type: "step-started"; step: string; uses: string; effect: StepEffect; attempt: number }
+    | { type: "step-reused"; step: string }
+    | { type: "step-progress"; step: string; done?: number; total?: number; text: string }
+    | { type: "step-retry"; step: string; attempt: number; waitMs: number; error: string }
+    | {
+      type: "step-ended";
+      step: string;
+      state: StepState;
+      tookMs: number;
+      reason?: string;
+      /** Class of the error that ended it. */
+      errorName?: string;
+    }
+    | {
+      type: "log";
+      step: string;
+      level: "debug" | "info" | "warn" | "error";
+      message: string;
+      data?: unknown;
+    }
+    /** A warning about the run as a whole. */
+    | { type: "warning"; message: string }
+    | { type: "artifact"; step: string; dataset: string; path: string; revision: number; isNew: boolean }
+    | { type: "run-ended"; state: RunState | "lost"; reason?: string; tookMs: number }
+  );
+
+/** An event without the fields that all events have. */
+export type BareRunEvent = RunEvent extends infer E ? E extends RunEvent ? Omit<E, keyof RunEventHead> : never
+  : never;
+
+/** What a report needs. */
+export interface ReportOptions {
+  store: Store;
+  host: Pick<Machine, "now">;
+  redactor: Redactor;
+  /** Lines below this level are not kept in the store. @default "debug" */
+  logLevel?: LogLevel;
+  tracer?: RunTracer;
+  onEvent?(event: RunEvent): void;
+}
+
+/** Reports one attempt at a run. */
+export class RunReport {
+  readonly #options: ReportOptions;
+  readonly #row: RunRow;
+  readonly #log: RunLog;
+  #traceId: string;
+  #runSpan: OpenSpan | undefined;
+  #stepSpan: OpenSpan | undefined;
+
+  constructor(row: RunRow, options: ReportOptions) {
+    this.#options = options;
+    this.#row = row;
+    this.#log = new RunLog(options.store, row.run_key, options.logLevel);
+    this.#traceId = row.trace_id;
+  }
+
+  /** Runs the work of the run within its span. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    const { host, tracer = untraced } = this.#options;
+    const { recipe, run_key: runKey, slot_at, kind, attempt, due_at, trace_id, span_id } = this.#row;
+    const lateMs = Math.max(0, host.now() - due_at);
+    const about = { recipe, runKey, slot: showInstant(slot_at), kind, attempt, lateMs };
+    const first = span_id === null ? undefined : { traceId: trace_id, spanId: span_id };
+    return await tracer.run(about, first, async (span) => {
+      this.#runSpan = span;
+      await this.#adopt(span);
+      return await work();
+    });
+  }
+
+  /** Runs one attempt at a step within its span. */
+  async step<T>(about: Omit<StepAbout, "recipe" | "runKey">, work: () => Promise<T>): Promise<T> {
+    const { recipe, run_key: runKey } = this.#row;
+    const { tracer = untraced } = this.#options;
+    return await tracer.step({ recipe, runKey, ...about }, async (span) => {
+      this.#stepSpan = span;
+      try {
+        return await work();
+      } finally {
+        this.#stepSpan = undefined;
+      }
+    });
+  }
+
+  /** Resolves when every reported line is in the log or has failed to be written. */
+  async flush(): Promise<void> {
+    await this.#log.flush();
+  }
+
+  /** Reports an event. A failed report does not fail the run. */
+  tell(bare: BareRunEvent): void {
+    const { host, redactor, onEvent } = this.#options;
+    const { run_key: runKey, recipe } = this.#row;
+    const spanId = (this.#stepSpan ?? this.#runSpan)?.ids?.spanId;
+    const head = {
+      runKey,
+      recipe,
+      traceId: this.#traceId,
+      ...spanId !== undefined && { spanId },
+      at: host.now(),
+    };
+    // The redactor changes texts, but not the shape.
+    const event: RunEvent = { ...head, ...redactor.data(bare) as BareRunEvent };
+    this.#mark(event);
+    this.#log.note(event);
+    onEvent?.(event);
+  }
+
+  /** Stores the trace id of the first traced attempt with the run. */
+  async #adopt({ ids }: OpenSpan): Promise<void> {
+    if (ids === undefined) return;
+    const { run_key: runKey, span_id: known } = this.#row;
+    if (known !== null && ids.traceId === this.#traceId) return;
+    this.#traceId = ids.traceId;
+    const { store } = this.#options;
+    try {
+      await setTrace(store, runKey, ids);
+    } catch (error) {
+      if (!isBusy(error)) throw error; // the run matters more than the name of its trace
+    }
+  }
+
+  #mark(event: RunEvent): void {
+    switch (event.type) {
+      case "run-ended":
+        return this.#runSpan?.outcome(event.state, reasonOf(event.state, event.reason));
+      case "step-ended":
+        if (this.#stepSpan !== undefined) {
+          return this.#stepSpan.outcome(
+            event.state,
+            event.errorName === undefined ? {} : { "error.type": event.errorName },
+          );
+        }
+        return this.#runSpan?.event(`hsgate.step.${event.state}`, { "hsgate.step": event.step });
+      case "step-reused":
+        return this.#runSpan?.event("hsgate.step.reused", { "hsgate.step": event.step });
+      case "step-retry":
+        return this.#runSpan?.event("hsgate.step.retry", {
+          "hsgate.step": event.step,
+          "hsgate.wait_ms": event.waitMs,
+        });
+    }
+  }
+}
+
+/** Returns the reason as an attribute, unless a person may have written it. */
+function reasonOf(state: string, reason: string | undefined): Readonly<Record<string, string>> {
+  return reason === undefined || state === "cancelled" ? {} : { "hsgate.reason": reason };
+}
+
+/** Returns whether a level is at least the least level. */
+export const matters = (level: LogLevel, least: LogLevel): boolean =>
+  logLevels.indexOf(level) >= logLevels.indexOf(least);
+
+/** Most lines of a run. */
+export const MOST_LINES = 1_000;
+/** Most lines of a run, once only warnings and errors are kept. */
+const MOST_SEVERE_LINES = 1_200;
+/** A longer line is cut. */
+const MOST_CHARACTERS = 2_000;
+/** The log keeps a line of a step's progress this often, and the last line. */
+const PROGRESS_EVERY_MS = 10_000;
+
+/** Writes the log of one run. */
+export class RunLog {
+  readonly #store: Store;
+  readonly #runKey: string;
+  readonly #least: LogLevel;
+  /** How many lines the store has; `undefined` until it is read. */
+  #count: number | undefined;
+  #waiting: LogLine[] = [];
+  #writing: Promise<void> | undefined;
+  readonly #progressAt = new Map<string, number>();
+
+  /** @param least Lines below this level are not kept. */
+  constructor(store: Store, runKey: string, least: LogLevel = "debug") {
+    this.#store = store;
+    this.#runKey = runKey;
+    this.#least = least;
+  }
+
+  /** Resolves when no line is waiting. */
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
+  /** Adds an event to the log, if its type belongs there. The event has passed the redactor. */
+  note(event: RunEvent): void {
+    if (event.type === "log") {
+      const data = event.data === undefined ? "" : ` ${JSON.stringify(event.data)}`;
+      this.add({ at: event.at, level: event.level, step: event.step, text: `${event.message}${data}` });
+    } else if (event.type === "step-progress") {
+      const { at, step, done, total, text } = event;
+      const isLast = done !== undefined && done === total;
+      if (!isLast && at - (this.#progressAt.get(step) ?? -Infinity) < PROGRESS_EVERY_MS) return;
+      this.#progressAt.set(step, at);
+      const place = done === undefined || total === undefined ? "" : ` (${done} of ${total})`;
+      this.add({ at, level: "info", step, text: `${text}${place}` });
+    } else if (event.type === "step-retry") {
+      const { at, step, waitMs, error } = event;
+      this.add({ at, level: "warn", step, text: `again in ${waitMs / 1000} s: ${error}` });
+    }
+  }
+
+  /** Adds a line while there is room; writes it in the background. */
+  add(line: LogLine): void {
+    if (!matters(line.level, this.#least)) return;
+    this.#waiting.push(line);
+    this.#writing ??= this.#write().finally(() => this.#writing = undefined);
+  }
+
+  async #write(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const lines = this.#waiting;
+      this.#waiting = [];
+      try {
+        await this.#store.transaction(async () => {
+          for (const line of lines) await this.#insert(line);
+        });
+      } catch {
+        // If the store stays unwritable, recording the end of the step fails with an error.
+        this.#count = undefined;
+      }
+    }
+  }
+
+  async #insert({ at, level, step, text }: LogLine): Promise<void> {
+    this.#count ??= await countLogLines(this.#store, this.#runKey);
+    const most = level === "warn" || level === "error" ? MOST_SEVERE_LINES : MOST_LINES;
+    if (this.#count > most) return;
+    const isFull = this.#count === MOST_LINES;
+    const line = isFull && most === MOST_LINES
+      ? { at, level: "warn" as const, step: null, text: `only the first ${MOST_LINES} lines are kept` }
+      : { at, level, step, text };
+    this.#count++;
+    const isLong = line.text.length > MOST_CHARACTERS;
+    const kept = isLong ? `${line.text.slice(0, MOST_CHARACTERS)}…` : line.text;
+    await insertLogLine(this.#store, this.#runKey, { ...line, text: kept });
+  }
+}

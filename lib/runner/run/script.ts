@@ -1,0 +1,185 @@
+/**
+ * Runs one run without a scheduler, for `hsgate run`, a crontab line, a systemd timer or a Kubernetes job.
+ *
+ * @module
+ */
+import { OutcomeUnknownError } from "../../errors.ts";
+import type { CompiledRecipe } from "../../recipes/compiled.ts";
+import { type Claimer, claimRun, type Refusal } from "../claims/claims.ts";
+import { recoverExpired } from "../claims/recovery.ts";
+import { hasWritten } from "../queries/steps.ts";
+import { cancelDue, findRun, isOwned, ownRun, type RunRow } from "../queries/runs.ts";
+import { wait } from "../../time.ts";
+import { drawTraceId } from "../schedule/plan_run.ts";
+import { decideOverlaps } from "../schedule/misfire_policy.ts";
+import type { Store } from "../../store/store.ts";
+import { executeRun } from "./run.ts";
+import type { RunDeps } from "../deps.ts";
+import type { RunOutcome } from "./run_step.ts";
+import { addLatestSlot, addManualRun } from "../schedule/starts.ts";
+import { shellHint } from "../../shell_words.ts";
+
+/** How a run is started. */
+export interface ScriptOptions {
+  deps: RunDeps;
+  claimer: Claimer;
+  /** How long to wait for the account or for an earlier run, once it is due. @default 0 */
+  patienceMs?: number;
+  stop?: AbortSignal;
+  /** Called once for each reason to wait: the run is not due yet, or it is blocked. */
+  onWait?(wait: { runKey: string; untilAt: number; reason: Refusal }): void | Promise<void>;
+}
+
+/** The result: how the run ended now, how it had ended before, or why it could not begin. */
+export interface ScriptResult {
+  runKey: string;
+  /** Whether this call ran it. */
+  ran: boolean;
+  /** Another process ran it while this call waited. */
+  meanwhile?: boolean;
+  outcome: RunOutcome | { state: "refused"; reason: Refusal };
+}
+
+const ASK_MS = 500;
+/** Refusals that waiting does not end: a person may have to act. */
+const needsPerson: readonly Refusal[] = ["recovery", "unsafe", "displaced", "password", "login"];
+const LONGEST_WAIT_MS = 60_000;
+
+/**
+ * Runs a run by its key. Waits if jitter or a window delays the run; does nothing if another process runs it. A manual run
+ * that cannot begin or is stopped is cancelled, and no process runs it later.
+ */
+export async function runKey(
+  recipe: CompiledRecipe,
+  key: string,
+  options: ScriptOptions,
+): Promise<ScriptResult> {
+  const { store, host } = options.deps;
+  const result = await begin(recipe, key, options);
+  const { state, reason } = result.outcome;
+  const row = await findRun(store, key);
+  if (row === undefined || !isOwned(row)) return result;
+  const isOurs = row.holder === null || row.holder === options.claimer.holder;
+  if (state === "refused" && isOurs) await cancelDue(store, key, reason, host.now());
+  if (state !== "due") return result;
+  await cancelDue(store, key, "stopped", host.now());
+  return { ...result, outcome: { state: "cancelled", reason: "stopped" } };
+}
+
+async function begin(
+  recipe: CompiledRecipe,
+  key: string,
+  { deps, claimer, patienceMs = 0, stop, onWait }: ScriptOptions,
+): Promise<ScriptResult> {
+  const { store, host } = deps;
+  const { holder, leaseMs } = claimer;
+  let until: number | undefined;
+  let givenUpAt: number | undefined;
+  let told: Refusal | undefined;
+  for (;;) {
+    const isOwn = await ownRun(store, { runKey: key, holder, until: host.now() + leaseMs });
+    await recoverExpired(store, host.now());
+    const claim = await claimRun(store, recipe, key, claimer, host.now());
+    if (typeof claim !== "string") {
+      const outcome = await executeRun(recipe, claim, deps, stop)
+        .catch(async (error) => await throwOpen(store, { recipe, key, error }));
+      return { runKey: key, ran: true, outcome };
+    }
+    const row = await findRun(store, key);
+    if (row !== undefined && row.state !== "due") {
+      const outcome = outcomeOf(row);
+      return { runKey: key, ran: false, outcome, ...told !== undefined && { meanwhile: true } };
+    }
+    const earlyMs = claim === "not-due" && row !== undefined ? row.due_at - host.now() : 0;
+    // Bounds the wait even if the wall clock stops or is set back again and again.
+    givenUpAt ??= host.monotonic() + Math.max(0, earlyMs) + LONGEST_WAIT_MS + patienceMs;
+    if (earlyMs <= 0) until ??= host.monotonic() + patienceMs;
+    if (
+      stop?.aborted || needsPerson.includes(claim) ||
+      host.monotonic() >= Math.min(until ?? Infinity, givenUpAt)
+    ) {
+      return { runKey: key, ran: false, outcome: { state: "refused", reason: claim } };
+    }
+    const waitMs = earlyMs > 0 ? earlyMs : ASK_MS;
+    if (told !== claim) {
+      const untilAt = host.now() + (earlyMs > 0 ? earlyMs : until! - host.monotonic()); // set where it is not early
+      await onWait?.({ runKey: key, untilAt, reason: told = claim });
+    }
+    // Waits at most a minute, because the clock may be set; less for an owned run, because it must be renewed.
+    const longest = isOwn ? Math.min(LONGEST_WAIT_MS, leaseMs / 3) : LONGEST_WAIT_MS;
+    await wait(host, Math.min(waitMs, longest), stop).catch(() => {});
+  }
+}
+
+/** Throws the error that interrupted a run, as an unknown outcome if the run had begun to write. */
+async function throwOpen(
+  store: Store,
+  { recipe, key, error }: { recipe: CompiledRecipe; key: string; error: unknown },
+): Promise<never> {
+  let isOpen = recipe.class === "write";
+  try {
+    isOpen &&= await hasWritten(store, key);
+  } catch {
+    // The store itself fails, so the outcome counts as unknown.
+  }
+  if (!isOpen) throw error;
+  const message = error instanceof Error ? error.message : String(error);
+  throw new OutcomeUnknownError(
+    `Cannot confirm what run "${key}" has written: ${message}; "runs show ${
+      shellHint(key)
+    }" says where to look`,
+    { code: "run", cause: error },
+  );
+}
+
+const outcomeOf = ({ state, reason }: RunRow): RunOutcome => ({ state, reason: reason ?? undefined });
+
+/** Runs the latest past slot, unless it was run already; returns `undefined` if there is none. */
+export async function runLatestSlot(
+  recipe: CompiledRecipe,
+  options: ScriptOptions & { forceDeadline?: boolean },
+): Promise<ScriptResult | undefined> {
+  const { store, host } = options.deps;
+  const row = await addLatestSlot(store, recipe, {
+    now: host.now(),
+    drawTraceId: () => drawTraceId(host),
+    forceDeadline: options.forceDeadline,
+  });
+  if (row === undefined) return undefined;
+  const result = await runKey(recipe, row.run_key, options);
+  if (result.outcome.state === "refused" && recipe.class === "write") {
+    // Slots must not queue up behind a block that a person has to resolve.
+    const recipes = new Map([[recipe.name, recipe]]);
+    await store.transaction(async () => await decideOverlaps(store, recipes, host.now()));
+  }
+  return result;
+}
+
+/** Runs a recipe by hand, under a new key. Only this process may run it. */
+export async function runManual(
+  recipe: CompiledRecipe,
+  { id, params, deadlineAt, ...options }: ScriptOptions & {
+    /** Part of the key; a ULID, so that keys sort by time. */
+    id: string;
+    params?: Readonly<Record<string, unknown>>;
+    /** Not begun after this, epoch milliseconds. */
+    deadlineAt?: number;
+  },
+): Promise<ScriptResult> {
+  const { store, host } = options.deps;
+  const { holder, leaseMs } = options.claimer;
+  const now = host.now();
+  const key = await store.transaction(async () => {
+    const runKey = await addManualRun(store, recipe, {
+      id,
+      params,
+      deadlineAt,
+      now,
+      drawTraceId: () => drawTraceId(host),
+    });
+    await ownRun(store, { runKey, holder, until: now + leaseMs });
+    return runKey;
+  });
+  const deps: RunDeps = { ...options.deps, whenStopped: "cancelled" };
+  return await runKey(recipe, key, { ...options, deps });
+}

@@ -1,0 +1,196 @@
+/**
+ * Which recipes their user has trusted, by the hash of all that would run.
+ *
+ * A recipe that only reads from the configured broker into the folder of its run needs no trust. Any other runs only
+ * as the version that was trusted.
+ *
+ * @module
+ */
+import { fileUrl } from "../../recipes/file_url.ts";
+import { sha256 } from "../../sha256.ts";
+import { digestOfCode, findCode } from "../../recipes/own_code.ts";
+import { type Power, powerKey, powersOf, powerText } from "../../recipes/powers.ts";
+import { readRegular } from "../../regular_files.ts";
+import { MOST_BYTES, readText } from "../../recipes/read_text.ts";
+import { loadFile } from "../../recipes/load_recipe.ts";
+import type { CompiledRecipe, CompileOptions, StepCode } from "../../recipes/mod.ts";
+import { type Standing, TrustError, TrustFile, type TrustRecord } from "./trust_file.ts";
+import { shellHint } from "../../shell_words.ts";
+
+/** A recipe's standing, with the powers that are not trusted. */
+export interface Judgement {
+  standing: Standing;
+  /** Powers that need trust and do not have it; none of a recipe that may run. */
+  wanted: readonly Power[];
+}
+
+/** The recipes that a user has trusted. Reads the record each time that it is asked. */
+export class Trust {
+  /** The record. */
+  readonly file: TrustFile;
+
+  constructor(file: TrustFile) {
+    this.file = file;
+  }
+
+  /** Finds the record. @throws {TrustError} When `HSGATE_TRUST_FILE` holds a relative path. */
+  static of(env: (name: string) => string | undefined): Trust {
+    return new Trust(TrustFile.of(env));
+  }
+
+  /** Returns what is trusted, by the absolute path of each recipe. @throws {TrustError} When the file is not to be believed. */
+  async records(): Promise<Map<string, TrustRecord>> {
+    return (await this.file.read()).recipes;
+  }
+
+  /** Returns the record of a recipe's file; nothing when it was never trusted or is not there. */
+  async recordOf(file: string): Promise<TrustRecord | undefined> {
+    const path = await realPath(file);
+    return path === undefined ? undefined : (await this.records()).get(path);
+  }
+
+  /** Tells whether a recipe's text and its code are those that were trusted, without running or compiling any. */
+  async isUnchanged(file: string): Promise<boolean> {
+    const record = await this.recordOf(file);
+    if (record === undefined) return false;
+    const bytes = await readRegular(await realPath(file) ?? file, MOST_BYTES).catch(() => undefined);
+    if (!(bytes instanceof Uint8Array) || await sha256(new TextDecoder().decode(bytes)) !== record.sha256) {
+      return false;
+    }
+    return await isSameCode(record, file);
+  }
+
+  /** Judges a recipe as it was compiled. */
+  async judge(recipe: CompiledRecipe): Promise<Judgement> {
+    const needed = powersOf(recipe).filter(({ needsTrust }) => needsTrust);
+    if (needed.length === 0) return { standing: "plain", wanted: [] };
+    const record = await this.recordOf(recipe.file);
+    if (record === undefined) return { standing: "unknown", wanted: needed };
+    const known = new Set(record.code.map(({ sha256 }) => sha256));
+    const isSame = recipe.sha256 === record.sha256 && await isSameCode(record, recipe.file) &&
+      codeOf(recipe).every((code) => code !== "unread" && known.has(code.sha256));
+    const isCovered = needed.every((power) => record.powers.includes(powerKey(power)));
+    if (isSame && isCovered) return { standing: "trusted", wanted: [] };
+    return { standing: "changed", wanted: needed };
+  }
+
+  /** Compiles the version of a recipe that was trusted, after its file was edited; nothing where none was kept. */
+  async trustedVersion(file: string, options: CompileOptions): Promise<CompiledRecipe | undefined> {
+    const record = await this.recordOf(file);
+    if (record?.text === undefined || !await isSameCode(record, file)) return undefined;
+    const found = await loadFile(file, {
+      ...options,
+      mayRunCode: (each) => each === file || this.isUnchanged(each),
+    }, record.text);
+    const wanted = powersOf(found).filter(({ needsTrust }) => needsTrust).map(powerKey);
+    return wanted.every((key) => record.powers.includes(key)) ? found : undefined;
+  }
+
+  /**
+   * Puts recipes on record.
+   *
+   * @throws {TrustError} When the file cannot be written or is not to be believed.
+   */
+  async add(records: ReadonlyMap<string, TrustRecord>): Promise<void> {
+    await this.file.change(({ recipes }) => {
+      for (const [path, record] of records) recipes.set(path, record);
+    });
+  }
+
+  /** Takes recipes off the record; returns the paths that were on it. @throws {TrustError} As `add`. */
+  async remove(files: readonly string[]): Promise<string[]> {
+    const paths = await Promise.all(files.map(async (file) => await realPath(file) ?? absolutePath(file)));
+    const removed: string[] = [];
+    await this.file.change(({ recipes }) => {
+      for (const path of paths) if (recipes.delete(path)) removed.push(path);
+    });
+    return removed;
+  }
+}
+
+/** What trusting a recipe's file would put on record. */
+export interface TrustOffer {
+  /** Absolute path of the recipe's file. */
+  path: string;
+  recipe: CompiledRecipe;
+  powers: readonly Power[];
+  record: TrustRecord;
+}
+
+/**
+ * Loads a recipe and those that it runs, to be shown before they are trusted. Its TypeScript runs while it is loaded, in
+ * a process that may reach nothing.
+ *
+ * @throws {RecipeError} When the recipe is wrong.
+ */
+export async function offerTrust(
+  file: string,
+  options: CompileOptions & { at: number },
+): Promise<TrustOffer[]> {
+  const offers = new Map<string, TrustOffer>();
+  const queue = [file];
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    const path = await Deno.realPath(next);
+    if (offers.has(path)) continue;
+    const recipe = await loadFile(next, options);
+    const folder = new URL(".", fileUrl(next));
+    const own = next.endsWith(".ts") ? [await findCode(fileUrl(next), folder, options.signal)] : [];
+    const code = [...own, ...codeOf(recipe).filter((each) => each !== "unread")];
+    const powers = powersOf(recipe);
+    offers.set(path, {
+      path,
+      recipe,
+      powers,
+      record: {
+        sha256: recipe.sha256,
+        code: code.map(({ files, sha256 }) => ({ files, sha256 })),
+        powers: powers.filter(({ needsTrust }) => needsTrust).map(powerKey),
+        trustedAt: new Date(options.at).toISOString(),
+        ...!next.endsWith(".ts") && { text: await textOf(next, recipe.sha256) },
+      },
+    });
+    for (const { runs } of recipe.steps) if (typeof runs === "object" && runs.file) queue.push(runs.file);
+  }
+  return [...offers.values()];
+}
+
+async function textOf(file: string, expected: string): Promise<string> {
+  const text = await readText(file);
+  if (await sha256(text) === expected) return text;
+  throw new TrustError(`Cannot trust "${file}": it was changed while it was read; try again`, {
+    code: "trust",
+  });
+}
+
+/** Says why a recipe does not run, and what to do. */
+export function untrustedText(
+  { name, file }: Pick<CompiledRecipe, "name" | "file">,
+  { standing, wanted }: Judgement,
+): string {
+  const why = standing === "changed" ? "it was changed after it was trusted" : "nobody has trusted it";
+  const powers = wanted.map(powerText).join("; ");
+  return `Cannot run "${name}": ${why}, and it asks for more than to read from the configured broker ` +
+    `(${powers}); look at the file, then run "hsgate trust ${shellHint(file)}"`;
+}
+
+function codeOf({ steps, notify = [] }: CompiledRecipe): (StepCode | "unread")[] {
+  const all = [
+    ...steps,
+    ...notify.flatMap(({ step, channels = [] }) => [step, ...channels.map(({ step }) => step)]),
+  ];
+  return all.flatMap(({ code }) => code ?? []);
+}
+
+async function isSameCode({ code }: TrustRecord, file: string): Promise<boolean> {
+  for (const { files, sha256 } of code) {
+    const now = await digestOfCode(files, fileUrl(file)).catch(() => undefined);
+    if (now !== sha256) return false;
+  }
+  return true;
+}
+
+const absolutePath = (file: string) => decodeURIComponent(fileUrl(file).pathname);
+
+async function realPath(file: string): Promise<string | undefined> {
+  return await Deno.realPath(file).catch(() => undefined);
+}

@@ -1,0 +1,108 @@
+/**
+ * Which settings files their user has trusted. One that a program only finds in its working folder counts only as the
+ * version that was trusted.
+ *
+ * @module
+ */
+import { type AskedSettings, askedSettings, type SettingsSources } from "../../client/settings.ts";
+import { isInside } from "../../confined_paths.ts";
+import { sha256 } from "../../sha256.ts";
+import type { SettingsRecord, Standing, TrustFile } from "./trust_file.ts";
+
+type ReadFile = SettingsSources["readFile"];
+
+/** The only name of a settings file that is read without being named. */
+export const FOUND_SETTINGS = "hsgate.yaml";
+
+/** Tells whether a path is a link to a file outside its folder. Such a file is never trusted. */
+export async function isLinkOut(path: string): Promise<boolean> {
+  const [folder, file] = await Promise.all([realPath(folderOf(path)), realPath(path)]);
+  return folder !== undefined && file !== undefined && !isInside(folder, file);
+}
+
+/** Judges what a settings file asks for. @throws {TrustError} When the record is not to be believed. */
+export async function judgeSettings(
+  asked: AskedSettings,
+  trust: TrustFile,
+  readFile: ReadFile,
+): Promise<Standing> {
+  if (asked.powers.length === 0) return "plain";
+  const record = (await trust.read()).settings.get(await placeOf(asked.path));
+  if (record === undefined) return "unknown";
+  return record.sha256 === await digestOf(asked, readFile) ? "trusted" : "changed";
+}
+
+/** Puts a settings file on record as it is. @throws {TrustError} When the record cannot be written. */
+export async function trustSettings(
+  asked: AskedSettings,
+  trust: TrustFile,
+  { readFile, at }: { readFile: ReadFile; at: number },
+): Promise<void> {
+  const [place, digest] = [await placeOf(asked.path), await digestOf(asked, readFile)];
+  await trust.change(({ settings }) => {
+    settings.set(place, { sha256: digest, trustedAt: new Date(at).toISOString() });
+  });
+}
+
+/**
+ * Removes the trust of files that commands find.
+ *
+ * @returns The paths that were on record.
+ * @throws {TrustError} If the record cannot be written.
+ */
+export async function distrust(
+  kind: "settings" | "stores" | "calendars",
+  paths: readonly string[],
+  trust: TrustFile,
+): Promise<string[]> {
+  if (paths.length === 0) return [];
+  const places = await Promise.all(paths.map(placeOf));
+  const removed: string[] = [];
+  await trust.change((all) => {
+    for (const place of places) if (all[kind].delete(place)) removed.push(place);
+  });
+  return removed;
+}
+
+/** Tells whether a settings file on record is as it was trusted; one that cannot be read is not. */
+export async function isUnchanged(
+  place: string,
+  { sha256 }: SettingsRecord,
+  readFile: ReadFile,
+): Promise<boolean> {
+  try {
+    const asked = await askedSettings(place, readFile);
+    return asked !== undefined && await digestOf(asked, readFile) === sha256;
+  } catch {
+    return false; // whoever uses it is told why
+  }
+}
+
+/** Returns the place of a file that commands find: its name in the real folder. */
+export async function placeOf(path: string): Promise<string> {
+  const folder = await realPath(folderOf(path)) ?? folderOf(path);
+  return `${folder.replace(/\/+$/, "")}/${path.replace(/^.*\//, "")}`;
+}
+
+/** Hashes the text and the files of its own folder that it names. Files elsewhere are their owner's, and may change. */
+async function digestOf({ path, text, files }: AskedSettings, readFile: ReadFile): Promise<string> {
+  const folder = folderOf(path);
+  const parts: unknown[] = [text];
+  for (const name of files) {
+    const at = folder === "." || /^(\/|[A-Za-z]:)/.test(name) ? name : `${folder}/${name}`;
+    if (await isOfFolder(folder, at)) parts.push([name, (await readFile(at))?.text ?? null]);
+  }
+  return await sha256(JSON.stringify(parts));
+}
+
+/** Whether a path lies in a folder by its name or once links are followed. */
+async function isOfFolder(folder: string, path: string): Promise<boolean> {
+  if (isInside(folder, path)) return true;
+  const [above, below] = await Promise.all([realPath(folder), realPath(path)]);
+  return above !== undefined && below !== undefined && isInside(above, below);
+}
+
+/** Nothing for a path that leads nowhere, or where this program may not look. */
+const realPath = (path: string) => Deno.realPath(path).catch(() => undefined);
+
+const folderOf = (path: string) => path.includes("/") ? path.replace(/\/[^/]*$/, "") || "/" : ".";

@@ -1,0 +1,93 @@
+/**
+ * Wires the parts that running recipes needs: steps that run other recipes, notices about how runs end, and their
+ * delivery.
+ *
+ * @module
+ */
+import type { CompiledRecipe } from "../recipes/compiled.ts";
+import type { Claimer } from "./claims/claims.ts";
+import type { RunDeps } from "./deps.ts";
+import { noticeChannel } from "./notify/notice_step.ts";
+import { type Channel, NoticeDelivery, type NoticeEvent, queueNotices } from "./notify/notify.ts";
+import { findRun } from "./queries/runs.ts";
+import { withSharedClock } from "../store/store.ts";
+import { runNested } from "./run/nested.ts";
+import type { Recipes } from "./schedule/misfire_policy.ts";
+
+/** What a runner is made from. */
+export interface RunnerOptions extends Omit<RunDeps, "runRecipe" | "onEnd" | "whenStopped" | "within"> {
+  /** Returns the recipes as they are now, by name. */
+  recipes(): Recipes;
+  /** A name that no other process has. */
+  holder: string;
+  /** The account that a recipe acts on. @default "default" for every recipe */
+  accountOf?(recipe: CompiledRecipe): string;
+  /** How long a claim lasts without being renewed. @default 30 s */
+  leaseMs?: number;
+  /** Aborted when runs must stop. */
+  stop: AbortSignal;
+  /** Channels that replace the steps that recipes declare for their notices. */
+  channels?: Readonly<Record<string, Channel>>;
+  /** Called after each try to send a notice. */
+  onNotice?(event: NoticeEvent): void | Promise<void>;
+}
+
+/** Runs recipes of one set for one process. */
+export class Runner {
+  /** How this process claims runs. */
+  readonly claimer: Claimer;
+  /** What each run gets. */
+  readonly deps: RunDeps;
+  /** Aborted when runs must stop. */
+  readonly stop: AbortSignal;
+  readonly #options: RunnerOptions;
+  readonly #delivery: NoticeDelivery;
+
+  constructor(given: RunnerOptions) {
+    // Leases go by the clock that all users of the store share.
+    const options = { ...given, host: withSharedClock(given.host, given.store) };
+    this.#options = options;
+    this.stop = options.stop;
+    const { holder, leaseMs = 30_000, accountOf = () => "default", passwordMarkOf } = options;
+    this.claimer = { holder, leaseMs, accountOf, passwordMarkOf };
+    const deps: RunDeps = { ...options, onEnd: async (_recipe, row) => await this.queueNotices(row.run_key) };
+    this.deps = {
+      ...deps,
+      runRecipe: (parent, name, params) =>
+        runNested(parent, { name, params }, {
+          recipes: options.recipes(),
+          deps,
+          claimer: this.claimer,
+          stop: this.stop,
+        }),
+    };
+    const { store, host, redactor, channels, onNotice } = options;
+    this.#delivery = new NoticeDelivery({
+      store,
+      host,
+      channelOf: async (notice) =>
+        channels?.[notice.channel] ?? await noticeChannel(options.recipes(), this.deps, notice),
+      redact: (text) => redactor.text(text),
+      onNotice,
+    });
+  }
+
+  /** Queues the notices that a recipe declares for how its run ended or why it was skipped. */
+  async queueNotices(runKey: string, now = this.#options.host.now()): Promise<void> {
+    const { store, redactor, recipes } = this.#options;
+    const row = await findRun(store, runKey);
+    const recipe = row && recipes().get(row.recipe);
+    if (row === undefined || recipe?.notify === undefined) return;
+    await queueNotices(store, recipe, row, { now, redact: (value) => redactor.json(value) });
+  }
+
+  /** Sends the notices that are due; resolves when each was sent or has failed. */
+  async deliverNotices(): Promise<void> {
+    await this.#delivery.deliver();
+  }
+
+  /** Starts no further delivery; resolves when nothing is being sent. */
+  async end(): Promise<void> {
+    await this.#delivery.end();
+  }
+}

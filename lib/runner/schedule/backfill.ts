@@ -1,0 +1,298 @@
+/**
+ * Backfills slots of past days, each under the key that its run had or would have had. Only for recipes that read,
+ * because past days cannot be traded.
+ *
+ * @module
+ */
+import { coverage } from "../../calendars/mod.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
+import { recoverExpired } from "../claims/recovery.ts";
+import type { Store } from "../../store/store.ts";
+import { addDays, dateAt, tradingDay } from "./session_times.ts";
+import { whyPastSlot } from "./past_slot.ts";
+import { calendarOf, planRun, zoneOf } from "./plan_run.ts";
+import {
+  findRun,
+  insertRun,
+  isUnresolved,
+  type NewRun,
+  reopenRun,
+  type RunRow,
+  type RunState,
+  takeDue,
+} from "../queries/runs.ts";
+import { eachSlot, type Slot } from "./slots.ts";
+import { lastAttempts } from "../queries/steps.ts";
+import type { StartOptions } from "./starts.ts";
+import { shellHint } from "../../shell_words.ts";
+
+const DAY_MS = 86_400_000;
+/** A longer span of days is taken for a typing error. */
+const MOST_DAYS = 3660;
+
+/** Which slots a backfill runs. */
+export type BackfillMode = "missing" | "failed" | "all";
+
+/** What a backfill covers. */
+interface BackfillOptions extends StartOptions {
+  /** First and last day, local to the exchange or to the schedule's zone. */
+  from: string;
+  to: string;
+  mode: BackfillMode;
+}
+
+/** A slot that a backfill would run. */
+export interface BackfillSlot {
+  /** The day that it belongs to. */
+  day: string;
+  run: NewRun;
+  /** State of its row now; absent if there is no row. */
+  was?: RunState;
+}
+
+/** What a backfill would do. */
+export interface BackfillPlan {
+  slots: BackfillSlot[];
+  /** Slots that stay as they are, by the state of their row. */
+  left: { day: string; runKey: string; state: RunState; reason?: string }[];
+  /** Days without a slot, and why. */
+  none: { day: string; why: string }[];
+}
+
+/** States of rows that each mode makes due again. */
+const reopens: Record<BackfillMode, readonly RunState[]> = {
+  missing: ["skipped"],
+  failed: ["failed", "cancelled", "unknown"],
+  all: ["skipped", "failed", "cancelled", "unknown", "ok"],
+};
+
+/**
+ * Finds what a backfill would run, oldest first, and changes nothing.
+ *
+ * @throws {TypeError} For a recipe that writes, that keeps a login alive, or that reads as of now on a past day.
+ * @throws {RangeError} When the days are not all in the past, or not in its calendar.
+ */
+export async function planBackfill(
+  store: Store,
+  recipe: CompiledRecipe,
+  options: BackfillOptions,
+): Promise<BackfillPlan> {
+  const { from, to, mode, now } = options;
+  checkRecipe(recipe);
+  for (const schedule of recipe.schedules) checkDays(recipe, schedule, options);
+  const plan: BackfillPlan = { slots: [], left: [], none: [] };
+  const found = recipe.schedules.flatMap((schedule) =>
+    slotsOfDays(schedule, options).map((slot) => ({ schedule, slot }))
+  ).sort((a, b) => a.slot.at - b.slot.at);
+  const days = new Set<string>();
+  const instants = new Set<number>();
+  for (const { schedule, slot } of found) {
+    const day = dayOf(schedule, slot);
+    const planned = planRun(recipe, schedule, slot, { kind: "backfill", traceId: options.drawTraceId() });
+    if (planned.state !== "due") {
+      plan.none.push({
+        day,
+        why: planned.reason === "half_day" ? "a half-day, which it skips" : "a holiday",
+      });
+      continue;
+    }
+    days.add(day);
+    const run: NewRun = { ...planned, dueAt: now, deadlineAt: undefined };
+    const row = await findRun(store, run.runKey);
+    const again = instants.has(slot.at) && row === undefined;
+    instants.add(slot.at);
+    if (again) continue; // another schedule of the recipe names the same instant
+    const wanted = row === undefined ? mode !== "failed" : isWanted(row, mode);
+    if (wanted) {
+      await refusePast(store, recipe, run, { day, row, ...options });
+      plan.slots.push({ day, run, was: row?.state });
+    } else {plan.left.push({
+        day,
+        runKey: run.runKey,
+        state: row?.state ?? "skipped",
+        reason: row?.reason ?? undefined,
+      });}
+  }
+  const named = new Set(plan.none.map(({ day }) => day));
+  for (let day = from; day <= to; day = addDays(day, 1)) {
+    if (!days.has(day) && !named.has(day)) plan.none.push({ day, why: whyNone(recipe, day) });
+  }
+  plan.none.sort((a, b) => a.day < b.day ? -1 : 1);
+  return plan;
+}
+
+/** @throws {TypeError} When the run would read data that is only available as of now, and its day is over. */
+async function refusePast(
+  store: Store,
+  recipe: CompiledRecipe,
+  { runKey, scheduleId, slotAt, businessDay }: NewRun,
+  { day, row, mode, now }: { day: string; row: RunRow | undefined } & Pick<BackfillOptions, "mode" | "now">,
+): Promise<void> {
+  const slot = { schedule_id: scheduleId, slot_at: slotAt, business_day: businessDay ?? null };
+  const why = whyPastSlot(
+    recipe,
+    slot,
+    now,
+    mode === "all" ? undefined : await doneSteps(store, runKey, row),
+  );
+  if (why !== undefined) throw new TypeError(`Cannot backfill "${recipe.name}" for ${day}: ${why}`);
+}
+
+/** Returns the steps whose outputs a run keeps when it resumes where it ended. */
+async function doneSteps(
+  store: Store,
+  runKey: string,
+  row: RunRow | undefined,
+): Promise<ReadonlySet<string>> {
+  const steps = await lastAttempts(store, runKey, row?.round ?? 0);
+  return new Set([...steps].flatMap(([id, { state }]) => state === "ok" ? [id] : []));
+}
+
+function isWanted(row: RunRow, mode: BackfillMode): boolean {
+  // A stopped backfill run is due again; the next backfill command may take it.
+  if (row.state === "due") return row.kind === "backfill";
+  return reopens[mode].includes(row.state) && row.reason !== "duplicate_slot";
+}
+
+/** Makes a slot of a plan due. Returns whether it is due now: another process may have run it meanwhile. */
+export async function openSlot(
+  store: Store,
+  { run }: BackfillSlot,
+  { mode, now }: Pick<BackfillOptions, "mode" | "now">,
+): Promise<boolean> {
+  return await store.transaction(async () => {
+    if (await insertRun(store, { ...run, dueAt: now }, now)) return true;
+    const row = (await findRun(store, run.runKey))!; // it is there, or it would have been written
+    if (row.state === "due" && row.kind === "backfill") return true;
+    return isWanted(row, mode) &&
+      await reopenRun(store, { runKey: run.runKey, kind: "backfill", freshRound: mode === "all", now });
+  });
+}
+
+/**
+ * Makes slots of past days due, for a scheduler to run, and returns their keys.
+ *
+ * @throws {TypeError} {RangeError} As `planBackfill` does.
+ */
+export async function backfill(
+  store: Store,
+  recipe: CompiledRecipe,
+  options: BackfillOptions,
+): Promise<string[]> {
+  const { from, to, mode, now } = options;
+  return await store.transaction(async () => {
+    const opened: BackfillSlot[] = [];
+    for (const slot of (await planBackfill(store, recipe, options)).slots) {
+      if (await openSlot(store, slot, options)) opened.push(slot);
+    }
+    const keys = opened.map(({ run }) => run.runKey);
+    await store.event(now, "backfill", { recipe: recipe.name, from, to, mode, count: keys.length });
+    return keys;
+  });
+}
+
+function checkRecipe({ name, class: kind, schedules }: CompiledRecipe): void {
+  if (kind === "write") {
+    throw new TypeError(`Cannot backfill "${name}": it writes, and the past cannot be traded`);
+  }
+  if (kind === "keep-alive") {
+    throw new TypeError(
+      `Cannot backfill "${name}": it keeps a login alive, and a past login cannot be kept alive`,
+    );
+  }
+  if (schedules.length === 0) {
+    throw new TypeError(`Cannot backfill "${name}": it has no schedule, so it has no slots`);
+  }
+}
+
+function checkDays(
+  recipe: CompiledRecipe,
+  schedule: CompiledSchedule,
+  { from, to, now }: BackfillOptions,
+): void {
+  const refuse = (why: string) =>
+    new RangeError(`Cannot backfill "${recipe.name}" from ${from} to ${to}: ${why}`);
+  if (to < from) throw refuse("the last day comes before the first");
+  if (Date.parse(to) - Date.parse(from) > MOST_DAYS * DAY_MS) {
+    throw refuse(`the span is longer than ${MOST_DAYS} days`);
+  }
+  const today = dateAt(now, zoneOf(schedule));
+  if (to > today) throw refuse(`the last day is in the future; today is ${today}`);
+  const mic = calendarOf(recipe, schedule);
+  if (mic === undefined) return;
+  const { from: first, through: last } = coverage(mic);
+  if (from < first || to > last) throw refuse(`the calendar of ${mic} covers ${first} to ${last}`);
+}
+
+const dayOf = (schedule: CompiledSchedule, slot: Slot): string =>
+  slot.session ?? dateAt(slot.at, zoneOf(schedule));
+
+function slotsOfDays(
+  schedule: CompiledSchedule,
+  { from, to, now }: Pick<BackfillOptions, "from" | "to" | "now">,
+): Slot[] {
+  const [start, end] = [Date.parse(from) - 3 * DAY_MS, Date.parse(to) + 5 * DAY_MS];
+  return [...eachSlot(schedule, start, Math.min(end, now))].filter((slot) => {
+    const day = dayOf(schedule, slot);
+    return day >= from && day <= to;
+  });
+}
+
+function whyNone(recipe: CompiledRecipe, day: string): string {
+  for (const schedule of recipe.schedules) {
+    const mic = calendarOf(recipe, schedule);
+    const found = mic === undefined ? undefined : tradingDay(mic, day);
+    if (found === "weekend") return "a weekend";
+    if (found === "holiday") return "a holiday";
+  }
+  return "no schedule has a slot on it, or the slot is in the future";
+}
+
+/**
+ * Makes one run due again. A run that failed, or whose process died, resumes where it ended, unless `fromStart` is
+ * set.
+ *
+ * @returns Whether the run is due now; `false` if it is running or waiting.
+ * @throws {TypeError} For a run that writes, or whose recipe writes now; for a day without a session; and for a day that
+ * is over if the run would read data that is only available as of now.
+ */
+export async function rerun(
+  store: Store,
+  { runKey, fromStart, now, recipe }: {
+    runKey: string;
+    fromStart: boolean;
+    now: number;
+    /** The recipe as it is now. */
+    recipe?: CompiledRecipe;
+  },
+): Promise<boolean> {
+  // Its own transaction: the recovered runs stay recorded even if the rerun is refused.
+  await store.transaction(async () => await recoverExpired(store, now));
+  return await store.transaction(async () => {
+    const row = await findRun(store, runKey);
+    if (row === undefined) return false;
+    if (isUnresolved(row)) {
+      throw new TypeError(
+        `Cannot run "${runKey}" again: a write is never repeated, and the outcome of this one is unknown; ` +
+          `"runs show" of it says where to look, then: hsgate resolve ${
+            shellHint(runKey)
+          } ok|failed --because "what you saw"`,
+      );
+    }
+    if (row.class === "write" || recipe?.class === "write") {
+      throw new TypeError(`Cannot run "${runKey}" again: it writes, and a write is never repeated`);
+    }
+    if (row.state === "skipped" && row.reason === "holiday") {
+      throw new TypeError(`Cannot run "${runKey}": its exchange was closed on that day`);
+    }
+    const freshRound = fromStart || row.state === "ok";
+    const done = freshRound ? undefined : await doneSteps(store, runKey, row);
+    const past = recipe === undefined ? undefined : whyPastSlot(recipe, row, now, done);
+    if (past !== undefined) throw new TypeError(`Cannot run "${runKey}" again: ${past}`);
+    const kind = row.kind === "manual" ? "manual" : "backfill";
+    // A run that a stop or a dead process gave back is due already: convert it, so that no other process waits for it.
+    return row.state === "due"
+      ? await takeDue(store, { runKey, kind, freshRound, now })
+      : await reopenRun(store, { runKey, kind, freshRound, now });
+  });
+}

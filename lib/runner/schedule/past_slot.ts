@@ -1,0 +1,137 @@
+/**
+ * Finds, before a run begins, steps that would be refused because they read data as of now and the day of the slot is over.
+ *
+ * @module
+ */
+import { type AsOfNow, certainReads, pastText, whyPast } from "../../recipes/as_of_now.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
+import { firstSlot, latestSlot, type Slot } from "./slots.ts";
+import { addDays, dateAt, tradingDay, wallInstant } from "./session_times.ts";
+import { calendarOf, planRun } from "./plan_run.ts";
+import type { RunRow } from "../queries/runs.ts";
+import { dayOf } from "../run/step_context.ts";
+
+/** The fields of a run that determine its day. */
+type SlotRow = Pick<RunRow, "schedule_id" | "slot_at" | "business_day">;
+
+/** A step that would be refused, and why. */
+export interface PastRead {
+  step: string;
+  asOfNow: AsOfNow;
+  /** How the day of the slot has ended: `2025-08-15 is over in Asia/Hong_Kong`. */
+  why: string;
+}
+
+/**
+ * Returns the first step of a run that would certainly be refused. Steps with an `if` are not checked, because the
+ * condition is only known when the step begins.
+ *
+ * @param done Steps whose outputs the run keeps.
+ */
+export function findPastRead(
+  recipe: Pick<CompiledRecipe, "schedules" | "window" | "steps">,
+  row: SlotRow,
+  now: number,
+  done: ReadonlySet<string> = new Set(),
+): PastRead | undefined {
+  const day = dayOf(recipe, row);
+  for (const { id: step, asOfNow, fresh } of certainReads(recipe.steps)) {
+    const isKept = done.has(step) && !fresh;
+    const why = isKept ? undefined : whyPast(asOfNow, { slotAt: row.slot_at, day, now });
+    if (why !== undefined) return { step, asOfNow, why };
+  }
+  return undefined;
+}
+
+/** Returns which step of a run would be refused, why, and what to use instead; `undefined` if no step certainly would. */
+export function whyPastSlot(...about: Parameters<typeof findPastRead>): string | undefined {
+  const found = findPastRead(...about);
+  return found && `step "${found.step}" reads ${found.asOfNow.reads}; ${pastText(found.asOfNow, found.why)}`;
+}
+
+/** A schedule whose runs may begin after the day of their slot has ended. */
+export interface LateReads {
+  scheduleId: string;
+  /** The first step that would be refused. */
+  step: string;
+  asOfNow: AsOfNow;
+  /** A slot that is refused even on time: the next session has opened by then. */
+  never?: { slotAt: number; why: string };
+}
+
+const DAY_MS = 86_400_000;
+/** Covers every weekday, and two Mondays. */
+const LOOKED_AT_DAYS = 8;
+
+/** Returns the schedules of a recipe that may refuse a step that reads as of now; this depends on the misfire policy. */
+export function lateReadsOf(recipe: CompiledRecipe, now: number): LateReads[] {
+  return recipe.schedules.flatMap((schedule): LateReads[] => {
+    const slots = daysOf(recipe, schedule, now).flatMap((span) => slotsToLookAt(recipe, schedule, span));
+    for (const { id: step, asOfNow } of recipe.steps) {
+      if (asOfNow === undefined) continue;
+      const found = slots.map((slot) => lateness(recipe, schedule, { slot, asOfNow }));
+      const never = found.find((each) => typeof each === "object");
+      const late: LateReads = { scheduleId: schedule.id, step, asOfNow, ...never !== undefined && { never } };
+      if (found.some((each) => each !== undefined)) return [late];
+    }
+    return [];
+  });
+}
+
+interface Span {
+  date: string;
+  from: number;
+  until: number;
+}
+
+function daysOf(recipe: CompiledRecipe, schedule: CompiledSchedule, now: number): Span[] {
+  const { zone } = dayOf(recipe, { schedule_id: schedule.id, slot_at: now, business_day: null });
+  const at = (date: string) => wallInstant(date, "00:00", zone) - 1;
+  const today = dateAt(now, zone);
+  return Array.from({ length: LOOKED_AT_DAYS }, (_, index) => {
+    const date = addDays(today, index);
+    return { date, from: Math.max(now, at(date)), until: at(addDays(date, 1)) };
+  });
+}
+
+/** The last slot of a day is the nearest to its end; the first after an open may still belong to the day before. */
+function slotsToLookAt(
+  recipe: CompiledRecipe,
+  schedule: CompiledSchedule,
+  { date, from, until }: Span,
+): Slot[] {
+  const mic = calendarOf(recipe, schedule);
+  const day = mic === undefined ? undefined : tradingDay(mic, date);
+  const last = latestSlot(schedule, from, until);
+  const first = typeof day === "object"
+    ? firstSlot(schedule, Math.max(from, day.openAt - 1), until)
+    : undefined;
+  return [last, first].filter((slot) => slot !== undefined);
+}
+
+const nextAfter = (schedule: CompiledSchedule, at: number) =>
+  firstSlot(schedule, at, at + LOOKED_AT_DAYS * DAY_MS)?.at ?? Infinity;
+
+/** Returns whether a run of a slot may begin too late, or why it always does; `undefined` if it cannot be too late. */
+function lateness(
+  recipe: CompiledRecipe,
+  schedule: CompiledSchedule,
+  { slot, asOfNow }: { slot: Slot; asOfNow: AsOfNow },
+): true | { slotAt: number; why: string } | undefined {
+  const { state, businessDay = null, dueAt, deadlineAt = Infinity } = planRun(recipe, schedule, slot, {
+    kind: "live",
+    traceId: "",
+  });
+  if (state !== "due") return undefined;
+  const day = dayOf(recipe, { schedule_id: schedule.id, slot_at: slot.at, business_day: businessDay });
+  const whyAt = (now: number) => whyPast(asOfNow, { slotAt: slot.at, day, now });
+  const why = whyAt(dueAt);
+  if (why !== undefined) return { slotAt: slot.at, why };
+  const { action, graceMs } = recipe.misfire;
+  const untilMissed = action === "skip" ? dueAt + graceMs : Infinity;
+  // A newer slot takes its place.
+  const untilNext = action === "latest" ? nextAfter(schedule, slot.at) - 1 : Infinity;
+  const latest = Math.min(deadlineAt, untilMissed, untilNext);
+  // Without a bound, a run may begin after its day has ended.
+  return latest === Infinity || whyAt(latest) !== undefined ? true : undefined;
+}

@@ -1,0 +1,108 @@
+/**
+ * Plans the row of a run for a slot: when it is due, its deadline, or why it is skipped.
+ *
+ * @module
+ */
+import { calendarVersion as versionOf, calendarZone, isProjected, type Mic } from "../../calendars/mod.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
+import { dateAt } from "./session_times.ts";
+import { jitterOf, runKeyOf } from "./run_key.ts";
+import type { NewRun, SkipReason } from "../queries/runs.ts";
+import type { Slot } from "./slots.ts";
+import { windowOn } from "../run/write_conditions.ts";
+import type { Machine } from "../../time.ts";
+
+/** What a row needs in addition to the slot. */
+interface PlanRunOptions {
+  kind: "live" | "backfill";
+  traceId: string;
+  /** @default the version of the calendar that the recipe or the schedule uses */
+  calendarVersion?: string;
+}
+
+/** Returns the market whose calendar a schedule or its recipe uses; `undefined` if it uses none. */
+export function calendarOf(
+  recipe: Pick<CompiledRecipe, "window">,
+  schedule?: CompiledSchedule,
+): Mic | undefined {
+  if (schedule?.form === "calendar") return schedule.mic;
+  if (schedule?.form === "cron" && schedule.onlyIn !== undefined) return schedule.onlyIn;
+  if (schedule?.form === "every" && schedule.while !== undefined) return schedule.while.mic;
+  return recipe.window?.mic;
+}
+
+/** Returns the time zone of a schedule's days. */
+export function zoneOf(schedule: CompiledSchedule): string {
+  if (schedule.form === "cron") return schedule.timezone;
+  const mic = schedule.form === "calendar" ? schedule.mic : schedule.while?.mic;
+  return mic === undefined ? "UTC" : calendarZone[mic];
+}
+
+/** Returns the date of an instant at the exchange that a recipe follows; `undefined` if it follows none. */
+export function businessDayOf(recipe: CompiledRecipe, at: number): string | undefined {
+  const mic = calendarOf(recipe, recipe.schedules[0]);
+  return mic === undefined ? undefined : dateAt(at, calendarZone[mic]);
+}
+
+/**
+ * Returns the row of a slot. With a window, the run is due when the window opens, and its end is a deadline. On a day
+ * that the calendar does not cover or only projects, a recipe that writes is skipped; a recipe that reads runs, and its
+ * row says that the day is assumed.
+ */
+export function planRun(
+  recipe: CompiledRecipe,
+  schedule: CompiledSchedule,
+  slot: Slot,
+  { kind, traceId, calendarVersion }: PlanRunOptions,
+): NewRun {
+  const runKey = runKeyOf(recipe.name, schedule, slot);
+  const jitterMs = schedule.form === "every" ? schedule.jitterMs : 0;
+  const mic = calendarOf(recipe, schedule);
+  const isGuess = slot.assumed || (mic !== undefined && isProjected(mic, slot.session ?? ""));
+  const bounds = boundsOf(recipe, { ...slot, isGuess }, slot.at + jitterOf(runKey, jitterMs));
+  return {
+    runKey,
+    recipe: recipe.name,
+    scheduleId: schedule.id,
+    kind,
+    class: recipe.class,
+    slotAt: slot.at,
+    businessDay: slot.session,
+    assumed: slot.assumed,
+    dueAt: bounds.dueAt,
+    deadlineAt: bounds.deadlineAt,
+    state: bounds.skipped === undefined ? "due" : "skipped",
+    reason: bounds.skipped,
+    recipeSha: recipe.sha256,
+    calendarVersion: calendarVersion ?? (mic === undefined ? undefined : versionOf(mic)),
+    params: JSON.stringify(recipe.params),
+    traceId,
+  };
+}
+
+interface Bounds {
+  dueAt: number;
+  deadlineAt?: number;
+  skipped?: SkipReason;
+}
+
+function boundsOf(recipe: CompiledRecipe, slot: Slot & { isGuess?: boolean }, dueAt: number): Bounds {
+  const { class: kind, deadlineMs } = recipe;
+  const deadlineAt = deadlineMs === undefined ? undefined : slot.at + deadlineMs;
+  if (slot.skipped !== undefined) return { dueAt, deadlineAt, skipped: slot.skipped };
+  if (kind === "write" && slot.isGuess) return { dueAt, deadlineAt, skipped: "calendar_unknown" };
+  const window = windowOn(recipe, slot.at);
+  if (window === undefined) return { dueAt, deadlineAt };
+  if (window === "closed") return { dueAt, deadlineAt, skipped: "holiday" };
+  if (window === "unknown") return { dueAt, deadlineAt, skipped: "calendar_unknown" };
+  return {
+    dueAt: Math.max(dueAt, window.from),
+    deadlineAt: deadlineAt === undefined ? window.until : Math.min(deadlineAt, window.until),
+  };
+}
+
+/** Returns a new trace id in the W3C format: 32 hex digits, not all zero. */
+export function drawTraceId(machine: Pick<Machine, "random">): string {
+  const digits = Array.from({ length: 31 }, () => Math.floor(machine.random() * 16).toString(16));
+  return `1${digits.join("")}`;
+}

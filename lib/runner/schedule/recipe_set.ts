@@ -1,0 +1,156 @@
+/**
+ * Keeps the recipes that a scheduler serves, replaces them as one set, and pauses recipes whose files are missing.
+ *
+ * Schedulers with different folders may share a store. A recipe counts as missing only if its file was in a folder that
+ * this scheduler reads.
+ *
+ * @module
+ */
+import type { CompiledRecipe } from "../../recipes/compiled.ts";
+import {
+  fileOfRecipe,
+  goneSchedules,
+  noteFile,
+  pauseAsGone,
+  quietRecipes,
+  recipeFiles,
+  resumeFromNow,
+} from "../queries/schedules.ts";
+import { dueKeysOf, skipRun } from "../queries/runs.ts";
+import { ScheduleCursor } from "./slots.ts";
+import type { Store } from "../../store/store.ts";
+
+/** What replacing the set needs. */
+interface SwapOptions {
+  served?: Served;
+  now: number;
+}
+
+/** Recipes by name, with a cursor for each schedule. */
+export class RecipeSet {
+  recipes: ReadonlyMap<string, CompiledRecipe> = new Map();
+  cursors: readonly ScheduleCursor[] = [];
+  /** When the recipes were read, epoch milliseconds. */
+  loadedAt = 0;
+
+  constructor(recipes: readonly CompiledRecipe[], now: number) {
+    this.#take(recipes, now);
+  }
+
+  #take(recipes: readonly CompiledRecipe[], now: number): void {
+    const byName = new Map<string, CompiledRecipe>();
+    for (const recipe of recipes) {
+      if (byName.has(recipe.name)) {
+        throw new TypeError(`Cannot load the recipes: two have the name "${recipe.name}"`);
+      }
+      byName.set(recipe.name, recipe);
+    }
+    this.recipes = byName;
+    this.cursors = recipes.flatMap((recipe) =>
+      recipe.schedules.map((schedule) => new ScheduleCursor(recipe, schedule))
+    );
+    this.loadedAt = now;
+  }
+
+  /**
+   * Replaces the set. Pauses recipes that the new set lacks, unless another process serves them from another file;
+   * resumes recipes that are back. Within a transaction.
+   *
+   * @returns Names of the missing recipes.
+   */
+  async swap(
+    store: Store,
+    recipes: readonly CompiledRecipe[],
+    { served, now }: SwapOptions,
+  ): Promise<string[]> {
+    const before = this.recipes;
+    this.#take(recipes, now);
+    const gone: string[] = [];
+    for (const [name, recipe] of before) {
+      if (this.recipes.has(name)) continue;
+      if (served === undefined || !await isServedFromAnotherFile(store, recipe, served)) gone.push(name);
+    }
+    for (const name of gone) await pauseOne(store, name, now);
+    await takeBack(store, this.recipes, now);
+    return gone;
+  }
+}
+
+/** Where the recipes of a process come from. */
+export interface Served {
+  /** Absolute paths of files, and of folders whose recipes are all served. Only recipes from here can be missing. */
+  paths: readonly string[];
+  /** Returns the absolute path of a recipe's file. */
+  fileOf(recipe: CompiledRecipe): string;
+}
+
+/** A recipe that no scheduler has listed for this long is served by no process, because each lists once a minute. */
+const QUIET_MS = 3 * 60_000;
+
+type Named = ReadonlyMap<string, CompiledRecipe>;
+
+/**
+ * Records from which file each recipe is served. Within a transaction.
+ *
+ * @param isFresh Whether the recipes were just read. Otherwise the records of other processes are kept.
+ */
+export async function noteFiles(
+  store: Store,
+  recipes: Named,
+  { fileOf }: Served,
+  isFresh: boolean,
+): Promise<void> {
+  const known = await recipeFiles(store);
+  for (const recipe of recipes.values()) {
+    const file = fileOf(recipe);
+    const noted = known.get(recipe.name);
+    if (noted === file || (typeof noted === "string" && !isFresh)) continue;
+    await noteFile(store, recipe.name, file);
+  }
+}
+
+/** Pauses recipes that were served from these paths and are missing now; returns their names. Within a transaction. */
+export async function pauseGone(
+  store: Store,
+  recipes: Named,
+  { paths }: Served,
+  now: number,
+): Promise<string[]> {
+  const quiet = await quietRecipes(store, now - QUIET_MS);
+  const gone = quiet.filter(({ recipe, file }) => !recipes.has(recipe) && isWithin(file, paths));
+  for (const { recipe } of gone) await pauseOne(store, recipe, now);
+  return gone.map(({ recipe }) => recipe);
+}
+
+/** Pauses a recipe until its file is back, and skips its due runs that have not begun. Within a transaction. */
+async function pauseOne(store: Store, recipe: string, now: number): Promise<void> {
+  await pauseAsGone(store, recipe);
+  for (const runKey of await dueKeysOf(store, recipe, "all")) await skipRun(store, runKey, "paused", now);
+  await store.event(now, "recipe_gone", { recipe });
+}
+
+/** Returns whether another process has served a recipe from another file since. */
+async function isServedFromAnotherFile(
+  store: Store,
+  recipe: CompiledRecipe,
+  { fileOf }: Served,
+): Promise<boolean> {
+  const file = await fileOfRecipe(store, recipe.name);
+  return file !== undefined && file !== fileOf(recipe);
+}
+
+/** Resumes, from now, recipes whose files are back. Within a transaction. */
+export async function takeBack(store: Store, recipes: Named, now: number): Promise<void> {
+  const gone = await goneSchedules(store);
+  for (const { recipe, schedule_id: schedule } of gone) {
+    if (recipes.get(recipe)?.schedules.some(({ id }) => id === schedule) !== true) continue;
+    await resumeFromNow(store, recipe, schedule, now);
+    await store.event(now, "schedule_back", { recipe, schedule });
+  }
+}
+
+/** Returns whether a file is one of the paths, or directly in a folder among them; subfolders are not read. */
+function isWithin(file: string, paths: readonly string[]): boolean {
+  const folder = file.replace(/\/[^/]*$/, "") || "/";
+  return paths.includes(file) || paths.includes(folder);
+}

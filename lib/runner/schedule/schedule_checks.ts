@@ -1,0 +1,187 @@
+/**
+ * Checks a schedule before it runs: finds slots at a clock change, and days on which no slot is within the window and
+ * before the deadline of the recipe.
+ *
+ * @module
+ */
+import { calendarZone } from "../../calendars/mod.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
+import { type OpenWindow, windowOn } from "../run/write_conditions.ts";
+import { planRun } from "./plan_run.ts";
+import { addDays, dateAt, tradingDay, wallInstant } from "./session_times.ts";
+import { firstSlot, latestSlot, readPattern, type Slot, slotsBetween } from "./slots.ts";
+
+/** A wall-clock time of a schedule that a clock change skips or repeats. */
+interface ClockChangeSlot {
+  /** `gap` when the time does not exist on that day, `fold` when it comes twice. */
+  kind: "gap" | "fold";
+  /** Wall-clock time, `2027-03-14T02:30`. */
+  wall: string;
+  zone: string;
+  /** When it runs, epoch milliseconds: once, twice or not at all. */
+  runsAt: number[];
+}
+
+/** Returns the slots at a change of the schedule's clock, in some months after an instant, oldest first. */
+export function clockChangeSlots(
+  schedule: CompiledSchedule,
+  { after, months }: { after: number; months: number },
+): ClockChangeSlot[] {
+  // Intervals follow elapsed time, and session times follow the exchange.
+  if (schedule.form === "every") return [];
+  if (schedule.form === "calendar" && !("time" in schedule.at)) return [];
+  const zone = schedule.form === "cron" ? schedule.timezone : calendarZone[schedule.mic];
+  const found: ClockChangeSlot[] = [];
+  const start = Temporal.Instant.fromEpochMilliseconds(after).toZonedDateTimeISO(zone);
+  const end = start.add({ months });
+  for (
+    let change = start.getTimeZoneTransition("next");
+    change !== null && Temporal.ZonedDateTime.compare(change, end) <= 0;
+    change = change.getTimeZoneTransition("next")
+  ) {
+    found.push(...slotsAt(schedule, change, zone));
+  }
+  return found;
+}
+
+function slotsAt(
+  schedule: CompiledSchedule,
+  change: Temporal.ZonedDateTime,
+  zone: string,
+): ClockChangeSlot[] {
+  const after = change.toPlainDateTime();
+  const before = change.subtract({ nanoseconds: 1 }).toPlainDateTime().add({ nanoseconds: 1 });
+  const kind = Temporal.PlainDateTime.compare(before, after) < 0 ? "gap" : "fold";
+  const [from, to] = kind === "gap" ? [before, after] : [after, before];
+  const span = to.since(from).total("milliseconds");
+  const at = change.epochMilliseconds;
+  const slots = slotsBetween(schedule, at - span - 1, at + span).filter(({ skipped }) =>
+    skipped === undefined
+  );
+  return namedTimes(schedule, from, to).flatMap((wall) => {
+    const text = wall.toString({ smallestUnit: "minute" });
+    const runsAt = slots.map(({ at }) => at).filter((time) =>
+      kind === "gap" ? time === at && isFixed(schedule) : wall.equals(
+        Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(zone).toPlainDateTime(),
+      )
+    );
+    // On a day without a session, a calendar schedule has no slot.
+    if (schedule.form === "calendar" && runsAt.length === 0) return [];
+    return [{ kind, wall: text, zone, runsAt }];
+  });
+}
+
+/** Returns whether the schedule has fixed times: these move out of a gap, while a wildcard follows elapsed time. */
+function isFixed(schedule: CompiledSchedule): boolean {
+  if (schedule.form !== "cron") return true;
+  const fields = schedule.cron.trim().split(/\s+/);
+  return !/[*?/]/.test(fields.slice(0, fields.length - 3).join(" "));
+}
+
+/** Returns the times of the schedule within a span of wall-clock time, whether or not they exist. */
+function namedTimes(
+  schedule: CompiledSchedule,
+  from: Temporal.PlainDateTime,
+  to: Temporal.PlainDateTime,
+): Temporal.PlainDateTime[] {
+  if (schedule.form === "calendar" && "time" in schedule.at) {
+    const wall = Temporal.PlainDateTime.from(`${from.toPlainDate()}T${schedule.at.time}`);
+    const within = Temporal.PlainDateTime.compare(wall, from) >= 0 &&
+      Temporal.PlainDateTime.compare(wall, to) < 0;
+    return within ? [wall] : [];
+  }
+  if (schedule.form !== "cron") return [];
+  // UTC has no clock change, so the pattern lists all its times.
+  const pattern = readPattern(schedule.cron, "UTC");
+  const times: Temporal.PlainDateTime[] = [];
+  const [begin, end] = [from, to].map((each) => each.toZonedDateTime("UTC").epochMilliseconds) as [
+    number,
+    number, // two came in
+  ];
+  for (let next = pattern.nextRun(new Date(begin - 1000)); next !== null && next.getTime() < end;) {
+    times.push(
+      Temporal.Instant.fromEpochMilliseconds(next.getTime()).toZonedDateTimeISO("UTC").toPlainDateTime(),
+    );
+    next = pattern.nextRun(next);
+  }
+  return times;
+}
+
+/** A day on which no slot of a schedule can be run. */
+export interface MissedDay {
+  /** Local date of the window's exchange. */
+  date: string;
+  halfDay: boolean;
+  /** The first slot of the day, epoch milliseconds. */
+  slotAt: number;
+  window: OpenWindow;
+  /** `closed`: the window is over by then; `deadline`: the run would have to begin before the window opens. */
+  why: "closed" | "deadline";
+}
+
+/** On how many future days a schedule can run, given the recipe's window and deadline. */
+export interface RunnableDays {
+  scheduleId: string;
+  /** Days with a slot that can be run. */
+  fine: number;
+  /** Days with a slot on which the window's exchange has no session. */
+  closed: number;
+  missed: MissedDay[];
+}
+
+const DAY_MS = 86_400_000;
+/** More than a year, so that every half-day of a year is included. */
+const LOOKED_AT_MS = 400 * DAY_MS;
+
+/**
+ * Counts the future days on which a schedule can run, by the rules of the runner. Days without a slot and days that the
+ * calendar does not cover are not counted. Returns nothing for a recipe without a window: all its slots can run.
+ */
+export function runnableDaysOf(recipe: CompiledRecipe, now: number): RunnableDays[] {
+  const { window } = recipe;
+  if (window === undefined) return [];
+  const zone = calendarZone[window.mic];
+  return recipe.schedules.map((schedule) => {
+    const days: RunnableDays = { scheduleId: schedule.id, fine: 0, closed: 0, missed: [] };
+    const until = now + LOOKED_AT_MS;
+    let after = now;
+    for (let slot = firstSlot(schedule, after, until); slot; slot = firstSlot(schedule, after, until)) {
+      const date = dateAt(slot.at, zone);
+      after = wallInstant(addDays(date, 1), "00:00", zone) - 1;
+      const open = windowOn(recipe, slot.at);
+      if (open === "closed") days.closed++;
+      if (typeof open !== "object" || skipReason(recipe, schedule, slot) !== undefined) continue;
+      if (canRun(recipe, schedule, slot) || canRunLater(recipe, schedule, { slot, open, after })) {
+        days.fine++;
+        continue;
+      }
+      const day = tradingDay(window.mic, date);
+      const why = slot.at > open.until ? "closed" : "deadline";
+      const halfDay = typeof day === "object" && day.halfDay;
+      days.missed.push({ date, halfDay, slotAt: slot.at, window: open, why });
+    }
+    return days;
+  });
+}
+
+const planned = (recipe: CompiledRecipe, schedule: CompiledSchedule, slot: Slot) =>
+  planRun(recipe, schedule, slot, { kind: "live", traceId: "" });
+
+const skipReason = (...of: Parameters<typeof planned>) => planned(...of).reason;
+
+function canRun(...of: Parameters<typeof planned>): boolean {
+  const { dueAt, deadlineAt, reason } = planned(...of);
+  return reason === undefined && (deadlineAt === undefined || dueAt <= deadlineAt);
+}
+
+/** Returns whether a later slot of the day can run: tries the last slot before the window closes. */
+function canRunLater(
+  recipe: CompiledRecipe,
+  schedule: CompiledSchedule,
+  { slot, open, after }: { slot: Slot; open: OpenWindow; after: number },
+): boolean {
+  const jitterMs = schedule.form === "every" ? schedule.jitterMs : 0;
+  const last = Math.min(open.until - jitterMs, after);
+  const later = last <= slot.at ? undefined : latestSlot(schedule, slot.at, last);
+  return later !== undefined && canRun(recipe, schedule, later);
+}

@@ -1,0 +1,408 @@
+/**
+ * Schedules recipes: writes slots into the store, decides about late runs, claims due runs and runs them.
+ *
+ * Several schedulers may share a store. If one dies, the others take over its runs.
+ *
+ * @module
+ */
+import { withSharedClock } from "../../store/store.ts";
+import type { Mic } from "../../calendars/mod.ts";
+import type { CompiledRecipe } from "../../recipes/compiled.ts";
+import { type BlockedRun, claimNext } from "../claims/claims.ts";
+import type { Claim } from "../claims/claim.ts";
+import { recoverExpired, resolveOutcome } from "../claims/recovery.ts";
+import { noteFiles, pauseGone, RecipeSet, type Served, takeBack } from "./recipe_set.ts";
+import type { Machine } from "../../time.ts";
+import { drawTraceId } from "./plan_run.ts";
+import { applyMisfirePolicy, decideOverlaps, type Skipped } from "./misfire_policy.ts";
+import { type ListingOptions, listSchedule } from "./listing.ts";
+import type { NoticeEvent } from "../notify/notify.ts";
+import { Runner, type RunnerOptions } from "../runner.ts";
+import { executeRun } from "../run/run.ts";
+import type { RunOutcome } from "../run/run_step.ts";
+import { defaultRetention, pruneStore, type Retention } from "../queries/retention.ts";
+import {
+  findRun,
+  firstLeaseEnd,
+  type NewRun,
+  nextDue,
+  runsToRecover,
+  type SkipReason,
+} from "../queries/runs.ts";
+
+/** What a scheduler needs; times in milliseconds. */
+export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop" | "onNotice"> {
+  recipes: readonly CompiledRecipe[];
+  /** Where the recipes come from; without it a recipe counts as missing only if a reload omits it. */
+  served?: Served;
+  /** Slots older than this get no row. @default 14 days */
+  lookbackMs?: number;
+  /** Most runs at a time. @default 4 */
+  maxRuns?: number;
+  /** Longest time between two passes over all schedules. @default 60 s */
+  tickMs?: number;
+  /** How soon to try again when a due run cannot be claimed. @default 1 s */
+  pollMs?: number;
+  /** How long the store keeps runs that have ended. @default 400 days; logs 90 days */
+  retention?: Retention;
+  calendarVersion?(mic: Mic): string | undefined;
+  /** Returns the outcome of an interrupted write from the order journal; `undefined` if the journal does not know it. */
+  recover?(runKey: string): Promise<"ok" | "failed" | "unknown" | undefined>;
+  onSchedulerEvent?(event: SchedulerEvent): void;
+}
+
+/** An event of the scheduler itself, distinguished by `type`. Events of runs are separate. */
+export type SchedulerEvent =
+  & { /** Of the run that it is about. */ traceId?: string }
+  & (
+    | { type: "tick"; at: number; listed: number; tookMs: number; full: boolean }
+    | ({ type: "skipped"; at: number } & Skipped)
+    | { type: "asked"; at: number; runKey: string }
+    | ({ type: "held"; at: number } & BlockedRun)
+    | { type: "recovered"; at: number; runKey: string; state: string }
+    | { type: "clock-jump"; at: number; byMs: number }
+    | { type: "reloaded"; at: number; recipes: number }
+    | { type: "gone"; at: number; recipe: string }
+    | ({ type: "notice"; at: number } & NoticeEvent)
+    | { type: "error"; at: number; error: unknown }
+  );
+
+const DAY_MS = 86_400_000;
+/** Runs that are removed in one tick: a few milliseconds. */
+const PRUNE_AT_A_TIME = 200;
+const PRUNE_EVERY_MS = 3_600_000;
+/** While passes fail for the same reason, such as a full disk, the error is reported this often. */
+const ERROR_AGAIN_MS = 60_000;
+
+/** Runs recipes when they are due. */
+export class Scheduler implements AsyncDisposable {
+  readonly #options: SchedulerOptions;
+  readonly #runner: Runner;
+  readonly #set: RecipeSet;
+  readonly #clock: ClockWatch;
+  readonly #running = new Map<string, Promise<RunOutcome | void>>();
+  readonly #stop = new AbortController();
+  readonly #settling = new Set<string>();
+  #cancelTimer: () => void = () => {};
+  #started = false;
+  /** Whether a further pass is queued. */
+  #hasNext = false;
+  /** Resolves when the last pass has ended. */
+  #last: Promise<void> = Promise.resolve();
+  #fullAt = -Infinity;
+  #pruneAt = -Infinity;
+  /** Why passes fail, and when that was last reported; `undefined` while they succeed. */
+  #failing: { reason: string; toldAt: number } | undefined;
+
+  constructor(given: SchedulerOptions) {
+    const host = withSharedClock(given.host, given.store);
+    // What is given may change while it runs, such as how soon to look again.
+    const options: SchedulerOptions = host === given.host ? given : { ...given, host };
+    this.#options = options;
+    this.#set = new RecipeSet(options.recipes, options.host.now());
+    this.#clock = new ClockWatch(options.host);
+    this.#runner = new Runner({
+      ...options,
+      recipes: () => this.#set.recipes,
+      stop: this.#stop.signal,
+      onNotice: async (event) => await this.#tell({ type: "notice", at: options.host.now(), ...event }),
+    });
+  }
+
+  /** Keys of the runs that this process is running. */
+  get running(): string[] {
+    return [...this.#running.keys()];
+  }
+
+  /** Makes a first pass now, and further passes whenever a run may be due. */
+  async start(): Promise<void> {
+    this.#started = true;
+    await this.#turn();
+  }
+
+  /** Lists new slots, decides about late runs, and recovers runs of dead processes, in one transaction. */
+  async tick({ full = true } = {}): Promise<void> {
+    await this.#inTurn(() => this.#tick({ full }));
+  }
+
+  async #tick({ full }: { full: boolean }): Promise<void> {
+    const { store, host, lookbackMs = 14 * DAY_MS, calendarVersion, served } = this.#options;
+    const began = host.monotonic();
+    const jump = this.#clock.look();
+    const now = host.now();
+    if (jump !== undefined) await this.#tell({ type: "clock-jump", at: now, byMs: jump });
+    const whole = full || jump !== undefined;
+    const listing: ListingOptions = {
+      now,
+      loadedAt: this.#set.loadedAt,
+      lookbackMs,
+      drawTraceId: () => drawTraceId(host),
+      calendarVersion,
+    };
+    const { gone, listed, skipped, asked, recovered } = await store.transaction(async () => {
+      if (jump !== undefined) await store.event(now, "clock_jump", { byMs: jump });
+      const gone = whole ? await this.#lookForGone(now) : [];
+      const listed = (await Array.fromAsync(
+        this.#set.cursors.filter((cursor) => whole || cursor.next <= now),
+        async (cursor) => await listSchedule(store, cursor, listing),
+      )).flat();
+      if (whole && served !== undefined) {
+        await noteFiles(store, this.#set.recipes, served, this.#fullAt === -Infinity);
+      }
+      const recovered = await recoverExpired(store, now);
+      const decided = await applyMisfirePolicy(store, this.#set.recipes, now);
+      const skipped = [...decided.skipped, ...await decideOverlaps(store, this.#set.recipes, now)];
+      for (
+        const { runKey } of [
+          ...skipped,
+          ...listed.filter(({ state }) => state === "skipped"),
+          ...recovered,
+        ]
+      ) {
+        await this.#runner.queueNotices(runKey, now);
+      }
+      for (const runKey of decided.asked) await this.#runner.queueNotices(runKey, now);
+      return { gone, listed, skipped, asked: decided.asked, recovered };
+    });
+    for (const recipe of gone) await this.#tell({ type: "gone", at: now, recipe });
+    if (whole) {
+      this.#fullAt = host.monotonic();
+      await this.#prune(now);
+    }
+    for (const each of [...skipped, ...skippedAtOnce(listed)]) {
+      await this.#tell({ type: "skipped", at: now, ...each });
+    }
+    for (const runKey of asked) await this.#tell({ type: "asked", at: now, runKey });
+    for (const each of recovered) await this.#tell({ type: "recovered", at: now, ...each });
+    await this.#tell({
+      type: "tick",
+      at: now,
+      listed: listed.length,
+      tookMs: host.monotonic() - began,
+      full: whole,
+    });
+  }
+
+  /**
+   * Replaces the whole set of recipes. Lists the slots of the old set up to now first, pauses recipes that the new set
+   * lacks, and resumes recipes that are back from now.
+   */
+  async reload(recipes: readonly CompiledRecipe[]): Promise<void> {
+    await this.#inTurn(() => this.#reload(recipes));
+    if (this.#started) await this.#turn();
+    else await this.tick();
+  }
+
+  async #reload(recipes: readonly CompiledRecipe[]): Promise<void> {
+    await this.#tick({ full: true });
+    const { store, host, served } = this.#options;
+    const now = host.now();
+    const gone = await store.transaction(async () => {
+      const gone = await this.#set.swap(store, recipes, { served, now });
+      if (served !== undefined) await noteFiles(store, this.#set.recipes, served, true);
+      return gone;
+    });
+    for (const recipe of gone) await this.#tell({ type: "gone", at: now, recipe });
+    await this.#tell({ type: "reloaded", at: now, recipes: recipes.length });
+  }
+
+  /** Deletes a batch of old rows; when no old row is left, tries again after an hour. */
+  async #prune(now: number): Promise<void> {
+    const { store, host, retention = defaultRetention } = this.#options;
+    if (host.monotonic() < this.#pruneAt) return;
+    const { runs, logLines } = await pruneStore(store, { ...retention, now, limit: PRUNE_AT_A_TIME });
+    if (runs + logLines === 0) this.#pruneAt = host.monotonic() + PRUNE_EVERY_MS;
+  }
+
+  /** Pauses recipes whose files are missing, and resumes recipes whose files are back. Returns the missing ones. */
+  async #lookForGone(now: number): Promise<string[]> {
+    const { store, served } = this.#options;
+    await takeBack(store, this.#set.recipes, now);
+    return served === undefined ? [] : await pauseGone(store, this.#set.recipes, served, now);
+  }
+
+  /** Runs all due runs, and resolves when no further run can begin. */
+  async drain(): Promise<void> {
+    const claim = () => this.#inTurn(() => this.#claim());
+    for (await claim(); this.#running.size > 0; await claim()) await Promise.race(this.#running.values());
+  }
+
+  /**
+   * Stops: claims no further run, aborts reads, lets a write end, and releases leases.
+   *
+   * @returns Whether all runs ended in time. Another process recovers the others when their lease expires.
+   */
+  async stop({ timeoutMs = 25_000 } = {}): Promise<boolean> {
+    this.#started = false;
+    this.#cancelTimer();
+    this.#stop.abort();
+    // A pass that is in progress may begin one more run.
+    const ended = this.#inTurn(() => Promise.resolve())
+      .then(() => Promise.all([...this.#running.values(), this.#runner.end()])).then(() => true);
+    let cancel: () => void = () => {};
+    const late = new Promise<boolean>((resolve) => {
+      cancel = this.#options.host.setTimer(timeoutMs, () => resolve(false));
+    });
+    try {
+      return await Promise.race([ended, late]);
+    } finally {
+      cancel();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /** Makes one pass: tick, claim, and set the timer for the next pass. After an error the next pass tries again. */
+  async #turn(): Promise<void> {
+    // A queued pass that has not begun does everything that this pass would do.
+    if (this.#hasNext) return;
+    this.#hasNext = true;
+    await this.#inTurn(async () => {
+      this.#hasNext = false;
+      await this.#takeTurn();
+    });
+  }
+
+  async #takeTurn(): Promise<void> {
+    this.#cancelTimer();
+    if (!this.#started) return;
+    const { host, tickMs = 60_000, pollMs = 1_000 } = this.#options;
+    let waitMs = pollMs;
+    try {
+      await this.#tick({ full: host.monotonic() - this.#fullAt >= tickMs });
+      await this.#claim();
+      this.#deliver();
+      await this.#settle();
+      waitMs = await this.#untilNext();
+      this.#failing = undefined;
+    } catch (error) {
+      await this.#tellError(error);
+    }
+    if (this.#started) this.#cancelTimer = host.setTimer(waitMs, () => void this.#turn());
+  }
+
+  /** Runs work after all work that was queued before it. */
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(work);
+    this.#last = done.then(() => {}, () => {});
+    return await done;
+  }
+
+  /** Reports why a pass failed, the same reason at most once a minute. */
+  async #tellError(error: unknown): Promise<void> {
+    const { host } = this.#options;
+    const reason = error instanceof Error ? error.message : String(error);
+    const now = host.monotonic();
+    if (this.#failing?.reason === reason && now - this.#failing.toldAt < ERROR_AGAIN_MS) return;
+    this.#failing = { reason, toldAt: now };
+    await this.#tell({ type: "error", at: host.now(), error });
+  }
+
+  async #untilNext(): Promise<number> {
+    const { store, host, tickMs = 60_000, pollMs = 1_000 } = this.#options;
+    const now = host.now();
+    let next = this.#fullAt - host.monotonic() + now + tickMs;
+    for (const cursor of this.#set.cursors) {
+      next = Math.min(next, cursor.next > now ? cursor.next : now + pollMs);
+    }
+    // A due run that could not be claimed is tried again after `pollMs`; a later run begins when it is due.
+    const { isAnyDue, laterAt } = await nextDue(store, now);
+    if (isAnyDue) next = Math.min(next, now + pollMs);
+    next = Math.min(next, laterAt ?? Infinity);
+    const lease = await firstLeaseEnd(store);
+    if (lease !== undefined) next = Math.min(next, Math.max(lease + 1, now + pollMs));
+    return Math.max(0, Math.min(next - now, tickMs));
+  }
+
+  async #claim(): Promise<void> {
+    const { store, host, maxRuns = 4 } = this.#options;
+    while (this.#running.size < maxRuns && !this.#stop.signal.aborted) {
+      const now = host.now();
+      const onBlocked = async (held: BlockedRun) => await this.#tell({ type: "held", at: now, ...held });
+      const claim = await claimNext(store, this.#set.recipes, { ...this.#runner.claimer, onBlocked }, now);
+      if (claim === undefined) return;
+      await this.#begin(claim);
+    }
+  }
+
+  async #begin(claim: Claim): Promise<void> {
+    const recipe = this.#set.recipes.get((await findRun(this.#options.store, claim.runKey))!.recipe)!; // just claimed
+    const work = executeRun(recipe, claim, this.#runner.deps, this.#stop.signal)
+      .catch(async (error) => await this.#tell({ type: "error", at: this.#options.host.now(), error }))
+      .finally(() => {
+        this.#running.delete(claim.runKey);
+        if (this.#started) void this.#turn();
+      });
+    this.#running.set(claim.runKey, work);
+  }
+
+  /** Sends the due notices in the background. */
+  #deliver(): void {
+    this.deliver().catch(async (error) =>
+      await this.#tell({ type: "error", at: this.#options.host.now(), error })
+    );
+  }
+
+  /** Sends the notices that are due; resolves when each was sent or has failed. */
+  async deliver(): Promise<void> {
+    await this.#runner.deliverNotices();
+  }
+
+  /** Asks the order journal for the outcomes of interrupted writes, one request at a time for each run. */
+  async #settle(): Promise<void> {
+    const { store, host, recover } = this.#options;
+    if (recover === undefined) return;
+    for (const runKey of await runsToRecover(store)) {
+      if (this.#settling.has(runKey)) continue;
+      this.#settling.add(runKey);
+      recover(runKey).then(async (state) => {
+        if (state !== undefined) {
+          await resolveOutcome(store, { runKey, state, actor: "journal", now: host.now() });
+        }
+      }).catch(async (error) => await this.#tell({ type: "error", at: host.now(), error }))
+        .finally(() => this.#settling.delete(runKey));
+    }
+  }
+
+  async #tell(event: SchedulerEvent): Promise<void> {
+    const { store, onSchedulerEvent } = this.#options;
+    if (onSchedulerEvent === undefined) return;
+    const row = "runKey" in event ? await findRun(store, event.runKey) : undefined;
+    onSchedulerEvent(row === undefined ? event : { ...event, traceId: row.trace_id });
+  }
+}
+
+/** Returns the slots that were skipped when they were listed: holidays, pauses, duplicates. */
+function skippedAtOnce(listed: readonly NewRun[]): Skipped[] {
+  return listed.flatMap(({ runKey, recipe, state, reason }) =>
+    // A skipped row always has a reason from the closed list.
+    state === "skipped" ? [{ runKey, recipe, reason: reason as SkipReason }] : []
+  );
+}
+
+/** How far the two clocks may drift apart between two checks. */
+const CLOCK_TOLERANCE_MS = 30_000;
+
+/**
+ * Detects jumps of the wall clock by comparing it with the monotonic clock. A machine may sleep, or its clock may be set.
+ */
+class ClockWatch {
+  readonly #host: Pick<Machine, "now" | "monotonic">;
+  #last: { wall: number; monotonic: number };
+
+  constructor(host: Pick<Machine, "now" | "monotonic">) {
+    this.#host = host;
+    this.#last = { wall: host.now(), monotonic: host.monotonic() };
+  }
+
+  /** Returns by how many milliseconds the wall clock jumped since the last check; `undefined` if it did not. */
+  look(): number | undefined {
+    const [wall, monotonic] = [this.#host.now(), this.#host.monotonic()];
+    const drift = wall - this.#last.wall - (monotonic - this.#last.monotonic);
+    const back = wall < this.#last.wall;
+    this.#last = { wall, monotonic };
+    return back || Math.abs(drift) > CLOCK_TOLERANCE_MS ? Math.round(drift) : undefined;
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Returns days of a market and the times of their sessions. Outside of its calendar, a weekday counts as a session with
+ * the usual hours and is marked as assumed.
+ *
+ * @module
+ */
+import {
+  calendarZone,
+  coverage,
+  isProjected,
+  type Mic,
+  type Session,
+  sessionOn,
+} from "../../calendars/mod.ts";
+
+/** A day on which a market trades, or would have if it were not a holiday. */
+export interface TradingDay {
+  /** Local date. */
+  date: string;
+  /** Epoch milliseconds. */
+  openAt: number;
+  /** Epoch milliseconds, end of continuous trading. */
+  closeAt: number;
+  halfDay: boolean;
+  /** The calendar does not cover the day. */
+  assumed: boolean;
+  /** The exchange has not announced the day: the calendar projects it. Recipes that read use it; recipes that write do not. */
+  projected: boolean;
+}
+
+const usualHours = new Map<Mic, { open: string; close: string }>();
+
+/** Returns the hours of the last full session in the market's calendar. */
+function hoursOf(mic: Mic): { open: string; close: string } {
+  let hours = usualHours.get(mic);
+  if (hours === undefined) {
+    let date = Temporal.PlainDate.from(coverage(mic).through);
+    let session: Session | string = "closed";
+    while (typeof session === "string" || session.halfDay) {
+      session = sessionOn(mic, date.toString());
+      date = date.subtract({ days: 1 });
+    }
+    usualHours.set(mic, hours = { open: session.open, close: session.close });
+  }
+  return hours;
+}
+
+/**
+ * Converts a wall-clock time to epoch milliseconds. A time that a clock change skips becomes the first instant after the
+ * change; a time that occurs twice becomes its first occurrence.
+ */
+export function wallInstant(date: string, time: string, zone: string): number {
+  const local = Temporal.PlainDateTime.from(`${date}T${time}`);
+  const [earlier, later] = [
+    local.toZonedDateTime(zone, { disambiguation: "earlier" }),
+    local.toZonedDateTime(zone, { disambiguation: "later" }),
+  ];
+  if (earlier.toPlainDateTime().equals(local)) return earlier.epochMilliseconds;
+  // In a gap, one instant is before the change and one after it.
+  return later.getTimeZoneTransition("previous")?.epochMilliseconds ?? later.epochMilliseconds;
+}
+
+/** Formats an instant as in run keys: `2025-08-15T08:45:00Z`. */
+export function showInstant(at: number): string {
+  return new Date(at).toISOString().replace(".000Z", "Z");
+}
+
+/** Returns the local date of an instant. */
+export function dateAt(at: number, zone: string): string {
+  return Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(zone).toPlainDate().toString();
+}
+
+/** Returns the date some days later. */
+export function addDays(date: string, days: number): string {
+  return Temporal.PlainDate.from(date).add({ days }).toString();
+}
+
+const isWeekend = (date: string): boolean => Temporal.PlainDate.from(date).dayOfWeek > 5;
+
+/** Returns a day with the usual hours, without regard to the calendar. */
+export function usualDay(mic: Mic, date: string): TradingDay {
+  const { open, close } = hoursOf(mic);
+  const at = (time: string) => wallInstant(date, time, calendarZone[mic]);
+  return { date, openAt: at(open), closeAt: at(close), halfDay: false, assumed: true, projected: false };
+}
+
+/** Returns what a market does on a date; a weekday without trading is a holiday. */
+export function tradingDay(mic: Mic, date: string): TradingDay | "holiday" | "weekend" {
+  const session = sessionOn(mic, date);
+  if (typeof session !== "string") {
+    const { openAt, closeAt, halfDay } = session;
+    return { date, openAt, closeAt, halfDay, assumed: false, projected: isProjected(mic, date) };
+  }
+  if (isWeekend(date)) return "weekend";
+  return session === "closed" ? "holiday" : usualDay(mic, date);
+}
+
+/** Returns the nearest trading day before (`-1`) or after (`1`) a date. */
+export function neighbourDay(mic: Mic, date: string, step: 1 | -1): TradingDay {
+  let day: TradingDay | string;
+  do {
+    date = addDays(date, step);
+    day = tradingDay(mic, date);
+  } while (typeof day === "string");
+  return day;
+}

@@ -1,0 +1,274 @@
+/**
+ * Computes slots: the instants that a schedule names. Depends only on the schedule and the calendars.
+ *
+ * @module
+ */
+import { Cron } from "croner";
+import { calendarZone } from "../../calendars/mod.ts";
+import type {
+  CalendarSchedule,
+  CompiledRecipe,
+  CompiledSchedule,
+  CronSchedule,
+  EverySchedule,
+  SessionTime,
+} from "../../recipes/compiled.ts";
+import {
+  addDays,
+  dateAt,
+  neighbourDay,
+  showInstant,
+  type TradingDay,
+  tradingDay,
+  usualDay,
+  wallInstant,
+} from "./session_times.ts";
+import { sessionTimeOf } from "../../recipes/session_times.ts";
+
+/** One instant that a schedule names. */
+export interface Slot {
+  /** Epoch milliseconds. */
+  at: number;
+  /** Last part of the run key: the session's date, or the instant in UTC. */
+  key: string;
+  /** Date of the session that it belongs to, local to the exchange. */
+  session?: string;
+  /** Why the slot is not run. */
+  skipped?: "holiday" | "half_day";
+  /** The calendar does not cover the day; it counts as a session because it is a weekday. */
+  assumed?: true;
+}
+
+const DAY_MS = 86_400_000;
+/** How far ahead the next slots are searched; later slots are not found. */
+const HORIZON_MS = 3 * 366 * DAY_MS;
+
+/** Returns the slots after `after`, up to and including `until`, oldest first. */
+export function slotsBetween(schedule: CompiledSchedule, after: number, until: number): Slot[] {
+  return [...eachSlot(schedule, after, until)];
+}
+
+/** Returns the next `count` slots that are not skipped, and the skipped slots between them. */
+export function nextSlots(schedule: CompiledSchedule, after: number, count: number): Slot[] {
+  const slots: Slot[] = [];
+  let found = 0;
+  for (const slot of eachSlot(schedule, after, after + HORIZON_MS)) {
+    slots.push(slot);
+    if (slot.skipped === undefined && ++found >= count) break;
+  }
+  return slots;
+}
+
+/** Yields the slots after `after`, up to and including `until`, oldest first. */
+export function* eachSlot(schedule: CompiledSchedule, after: number, until: number): Generator<Slot> {
+  if (schedule.form === "calendar") yield* calendarSlots(schedule, after, until);
+  else if (schedule.form === "cron") yield* cronSlots(schedule, after, until);
+  else if (schedule.while === undefined) yield* everySlots(schedule, after, until);
+  else yield* gatedSlots(schedule, schedule.while, after, until);
+}
+
+function* calendarSlots(schedule: CalendarSchedule, after: number, until: number): Generator<Slot> {
+  const { mic, days, at, halfDays } = schedule;
+  const timeOf = (day: TradingDay) =>
+    "time" in at ? wallInstant(day.date, at.time, calendarZone[mic]) : sessionTimeOf(mic, day, at);
+  const everyDay = days === "every-session" && halfDays !== "only";
+  for (const date of datesAround(schedule.mic, "time" in at ? 0 : at.offsetMs, after, until)) {
+    const day = tradingDay(mic, date);
+    if (day === "weekend" || (day === "holiday" && !everyDay)) continue;
+    const time = timeOf(day === "holiday" ? usualDay(mic, date) : day);
+    if (time <= after || time > until) continue;
+    if (day === "holiday") {
+      yield { at: time, key: date, session: date, skipped: "holiday" };
+    } else if (isNamed(schedule, day) && (halfDays !== "only" || day.halfDay)) {
+      yield {
+        at: time,
+        key: date,
+        session: date,
+        ...(halfDays === "skip" && day.halfDay ? { skipped: "half_day" as const } : {}),
+        ...(day.assumed ? { assumed: true as const } : {}),
+      };
+    }
+  }
+}
+
+/** Returns whether the schedule includes this session: every session, or the first or last of a period. */
+function isNamed({ mic, days }: CalendarSchedule, { date }: TradingDay): boolean {
+  if (days === "every-session") return true;
+  const period = days.slice(days.lastIndexOf("-") + 1);
+  const neighbour = neighbourDay(mic, date, days.startsWith("first") ? -1 : 1);
+  return periodOf(date, period) !== periodOf(neighbour.date, period);
+}
+
+function periodOf(date: string, period: string): string {
+  const day = Temporal.PlainDate.from(date);
+  if (period === "week") return day.subtract({ days: day.dayOfWeek - 1 }).toString();
+  return period === "month" ? date.slice(0, 7) : `${day.year} Q${Math.ceil(day.month / 3)}`;
+}
+
+/** Yields the dates whose session times, moved by an offset, may be within a span. */
+function* datesAround(mic: CalendarSchedule["mic"], offsetMs: number, after: number, until: number) {
+  const zone = calendarZone[mic];
+  const last = dateAt(until - offsetMs + DAY_MS, zone);
+  for (let date = dateAt(after - offsetMs - DAY_MS, zone); date <= last; date = addDays(date, 1)) yield date;
+}
+
+function* cronSlots(schedule: CronSchedule, after: number, until: number): Generator<Slot> {
+  const { onlyIn } = schedule;
+  for (const at of cronTimes(schedule, after)) {
+    if (at > until) return;
+    const key = showInstant(at);
+    if (onlyIn === undefined) {
+      yield { at, key };
+      continue;
+    }
+    const session = dateAt(at, calendarZone[onlyIn]);
+    const day = tradingDay(onlyIn, session);
+    // Records weekday holidays; weekends leave no row.
+    if (day === "weekend") continue;
+    if (day === "holiday") yield { at, key, session, skipped: "holiday" };
+    else yield { at, key, session, ...(day.assumed ? { assumed: true as const } : {}) };
+  }
+}
+
+/** Returns the first multiple of a period after an instant, counted from the epoch. */
+const firstAfter = (everyMs: number, after: number) => (Math.floor(after / everyMs) + 1) * everyMs;
+
+function* everySlots({ everyMs }: EverySchedule, after: number, until: number): Generator<Slot> {
+  for (let at = firstAfter(everyMs, after); at <= until; at += everyMs) yield { at, key: showInstant(at) };
+}
+
+function* gatedSlots(
+  { everyMs }: EverySchedule,
+  { mic, from, to }: { mic: CalendarSchedule["mic"]; from: SessionTime; to: SessionTime },
+  after: number,
+  until: number,
+): Generator<Slot> {
+  // Windows of neighbouring sessions may touch; a slot in both belongs to the first.
+  let last = after;
+  const furthestMs = Math.abs(from.offsetMs) > Math.abs(to.offsetMs) ? from.offsetMs : to.offsetMs;
+  for (const date of datesAround(mic, furthestMs, after, until + Math.abs(furthestMs))) {
+    const day = tradingDay(mic, date);
+    if (typeof day === "string") continue;
+    const begin = Math.max(last, sessionTimeOf(mic, day, from) - 1);
+    const end = Math.min(until, sessionTimeOf(mic, day, to));
+    for (let at = firstAfter(everyMs, begin); at <= end; at += everyMs) {
+      yield { at, key: showInstant(at), session: date, ...(day.assumed ? { assumed: true as const } : {}) };
+      last = at;
+    }
+  }
+}
+
+/** Patterns by zone and text. A pattern of croner takes about 50 kB, and many schedules share one. */
+const patterns = new Map<string, Cron>();
+
+/**
+ * Reads a pattern of five fields, or of six with seconds before them. `no-wildcard` makes lists such as `30 1,14`
+ * follow the wall clock through a clock change as single values do; croner's default does not.
+ */
+export function readPattern(cron: string, timezone: string): Cron {
+  // Without a function, croner starts no timer.
+  return new Cron(cron, { timezone, mode: "5-or-6-parts", fixedTimeRule: "no-wildcard" });
+}
+
+/** Yields the times of a pattern after an instant, epoch milliseconds, oldest first. */
+function* cronTimes(schedule: CronSchedule, after: number): Generator<number> {
+  const key = `${schedule.timezone} ${schedule.cron}`;
+  let pattern = patterns.get(key);
+  if (pattern === undefined) {
+    patterns.set(key, pattern = readPattern(schedule.cron, schedule.timezone));
+  }
+  for (let last = after;;) {
+    const next = pattern.nextRun(new Date(last))?.getTime();
+    if (next === undefined) return;
+    // At a clock change croner may return an earlier time; it is dropped.
+    if (next > last) yield next;
+    last = Math.max(next, last + 1000);
+  }
+}
+
+/** A span of this length is listed slot by slot. Slots are at least 100 ms apart. */
+const LISTED_MS = 10_000;
+
+/**
+ * Returns the latest slot after `after`, up to and including `until`; `undefined` if there is none. Halves the span until
+ * it is short, so that a slot every 100 ms takes no longer to find than one a day.
+ */
+export function latestSlot(schedule: CompiledSchedule, after: number, until: number): Slot | undefined {
+  let from = after;
+  let to = until;
+  while (to - from > LISTED_MS) {
+    const middle = Math.floor((from + to) / 2);
+    if (firstSlot(schedule, middle, to) !== undefined) from = middle;
+    else to = middle;
+  }
+  return [...eachSlot(schedule, from, to)].at(-1);
+}
+
+/** Returns the first slot after `after`, up to and including `until`; `undefined` if there is none. */
+export function firstSlot(schedule: CompiledSchedule, after: number, until: number): Slot | undefined {
+  for (const slot of eachSlot(schedule, after, until)) return slot;
+  return undefined;
+}
+
+/** How far ahead one search for the next slot goes. */
+const LOOK_AHEAD_MS = 400 * 86_400_000;
+/** Most slots of one schedule that one tick lists; beyond that, the oldest are dropped. */
+const MOST_SLOTS = 20_000;
+
+/** What a tick finds. */
+interface Listed {
+  slots: Slot[];
+  /** Slots that are too old or too many to have a row each. */
+  passedOver: number;
+}
+
+/** A schedule of a recipe, and its next slot. */
+export class ScheduleCursor {
+  readonly recipe: CompiledRecipe;
+  readonly schedule: CompiledSchedule;
+  /** The schedule as text; a different text means that the schedule was edited. */
+  readonly spec: string;
+  #base = Infinity;
+  #next = -Infinity;
+
+  constructor(recipe: CompiledRecipe, schedule: CompiledSchedule) {
+    this.recipe = recipe;
+    this.schedule = schedule;
+    this.spec = JSON.stringify(schedule);
+  }
+
+  /** The first instant after the last listing at which there may be a slot, epoch milliseconds. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** Looks ahead from an instant. */
+  lookFrom(base: number): void {
+    this.#base = base;
+    const { value } = eachSlot(this.schedule, base, base + LOOK_AHEAD_MS).next();
+    this.#next = value?.at ?? base + LOOK_AHEAD_MS;
+  }
+
+  /** Lists the slots after the watermark up to now, no more than the lookback holds. */
+  list(watermark: number, now: number, lookbackMs: number): Listed {
+    if (now <= watermark || (watermark >= this.#base && now < this.#next)) {
+      return { slots: [], passedOver: 0 };
+    }
+    let slots: Slot[] = [];
+    let passedOver = 0;
+    for (const slot of eachSlot(this.schedule, watermark, now)) {
+      if (slot.at <= now - lookbackMs) passedOver++;
+      else slots.push(slot);
+      if (slots.length >= 2 * MOST_SLOTS) {
+        passedOver += MOST_SLOTS;
+        slots = slots.slice(MOST_SLOTS);
+      }
+    }
+    if (slots.length > MOST_SLOTS) {
+      passedOver += slots.length - MOST_SLOTS;
+      slots = slots.slice(-MOST_SLOTS);
+    }
+    this.lookFrom(now);
+    return { slots, passedOver };
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * Adds runs that a person or an external scheduler starts. A slot has the same key, whoever starts its run.
+ *
+ * @module
+ */
+import { calendarVersion } from "../../calendars/mod.ts";
+import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
+import type { Store } from "../../store/store.ts";
+import { decideLateRuns, requireApproval } from "./misfire_policy.ts";
+import { latestSlot, type Slot } from "./slots.ts";
+import { recordKeyCollision } from "./listing.ts";
+import { pauseOf } from "../queries/schedules.ts";
+import { findPastRead, type PastRead } from "./past_slot.ts";
+import { businessDayOf, calendarOf, planRun } from "./plan_run.ts";
+import { manualRunKey } from "./run_key.ts";
+import {
+  findRun,
+  insertRun,
+  isNamedTwice,
+  liftDeadline,
+  makeCatchUp,
+  type RunRow,
+  skipRun,
+} from "../queries/runs.ts";
+import { whyOutside, windowOn } from "../run/write_conditions.ts";
+
+const DAY_MS = 86_400_000;
+
+/** What a start needs in addition to the recipe. */
+export interface StartOptions {
+  now: number;
+  drawTraceId: () => string;
+}
+
+/**
+ * Writes the row of a run without a slot, and returns its key. A run that writes must be within its window.
+ *
+ * @throws {TypeError} When the recipe writes and its window is not open, or not known.
+ */
+export async function addManualRun(
+  store: Store,
+  recipe: CompiledRecipe,
+  { id, params, kind = "manual", deadlineAt, slotAt, businessDay, now, drawTraceId }: StartOptions & {
+    /** Part of the key; a ULID or another unique id. */
+    id: string;
+    params?: Readonly<Record<string, unknown>>;
+    kind?: "manual" | "dry";
+    /** Not begun after this, epoch milliseconds. */
+    deadlineAt?: number;
+    /** The instant that the run is for, epoch milliseconds. @default now */
+    slotAt?: number;
+    /** The session that it is for. @default that of the slot */
+    businessDay?: string;
+  },
+): Promise<string> {
+  const runKey = manualRunKey(recipe.name, id);
+  const outside = recipe.class === "write" && kind === "manual" ? whyOutside(recipe, now, now) : undefined;
+  if (outside !== undefined) {
+    throw new TypeError(`Cannot run "${recipe.name}" now: it writes, and ${outside}`);
+  }
+  const mic = calendarOf(recipe, recipe.schedules[0]);
+  await insertRun(store, {
+    runKey,
+    recipe: recipe.name,
+    scheduleId: "",
+    kind,
+    class: recipe.class,
+    slotAt: slotAt ?? now,
+    businessDay: businessDay ?? businessDayOf(recipe, slotAt ?? now),
+    dueAt: now,
+    deadlineAt: kind === "manual" ? earlier(deadlineAt, windowEnd(recipe, now)) : deadlineAt,
+    state: "due",
+    recipeSha: recipe.sha256,
+    ...mic !== undefined && { calendarVersion: calendarVersion(mic) },
+    params: JSON.stringify({ ...recipe.params, ...params }),
+    traceId: drawTraceId(),
+  }, now);
+  return runKey;
+}
+
+/** Returns when the window of a recipe that writes closes on the day of an instant. */
+function windowEnd(recipe: CompiledRecipe, at: number): number | undefined {
+  const window = recipe.class === "write" ? windowOn(recipe, at) : undefined;
+  return typeof window === "object" ? window.until : undefined;
+}
+
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? a ?? b : Math.min(a, b);
+}
+
+/**
+ * Writes the row of the latest past slot, for a crontab line that knows only the current time. Applies the misfire policy
+ * and the deadline like the scheduler.
+ *
+ * @returns The current row, because another process may have run the slot already; `undefined` if no slot is within the
+ * look-back.
+ * @throws {TypeError} When `forceDeadline` is set for a write whose window has closed.
+ */
+export async function addLatestSlot(
+  store: Store,
+  recipe: CompiledRecipe,
+  { now, drawTraceId, lookbackMs = 14 * DAY_MS, forceDeadline = false }: StartOptions & {
+    /** @default 14 days */
+    lookbackMs?: number;
+    /** Run it even though its deadline has passed. The window of a recipe that writes cannot be overridden. */
+    forceDeadline?: boolean;
+  },
+): Promise<RunRow | undefined> {
+  const latest = latestSlots(recipe, now, lookbackMs);
+  if (latest.length === 0) return undefined;
+  return await store.transaction(async () => {
+    const rows = await Array.fromAsync(latest, async ({ schedule, slot }) => {
+      const run = planRun(recipe, schedule, slot, { kind: "live", traceId: drawTraceId() });
+      if (run.state === "due" && await isNamedTwice(store, run)) {
+        Object.assign(run, { state: "skipped", reason: "duplicate_slot" });
+      }
+      if (!await insertRun(store, run, now)) await recordKeyCollision(store, run, now);
+      return { run, row: (await findRun(store, run.runKey))! }; // just written, if it was not there
+    });
+    // If several schedules name the instant and one of them skips it, the run of another schedule counts.
+    const { run, row } = rows.find(({ row }) => !isLeftOut(row)) ?? rows[0]!; // there is one
+    if (forceDeadline) await forceRow(store, recipe, row, now);
+    const { state, deadline_at } = (await findRun(store, run.runKey))!; // it is still there
+    if (state !== "due") return await findRun(store, run.runKey);
+    // A pause also applies to crontab lines, because they start slots like a scheduler.
+    if (await pauseOf(store, recipe.name) !== undefined) {
+      await skipRun(store, run.runKey, "paused", now);
+      return await findRun(store, run.runKey);
+    }
+    const deadlineAt = forceDeadline ? deadline_at ?? undefined : run.deadlineAt;
+    const [verdict] = decideLateRuns(
+      [{ runKey: run.runKey, dueAt: row.due_at, deadlineAt }],
+      recipe.misfire,
+      now,
+    );
+    if (verdict?.action === "skip") await skipRun(store, run.runKey, verdict.reason, now);
+    else if (verdict?.action === "catchup") {
+      await makeCatchUp(store, run.runKey);
+    } else if (verdict?.action === "ask") {
+      await requireApproval(store, { runKey: run.runKey, recipe: recipe.name, now });
+    }
+    return await findRun(store, run.runKey);
+  });
+}
+
+/**
+ * Returns the latest past slot if its run would be refused: it has not begun, its day is over, and the recipe reads data
+ * as of now. Returns `undefined` if it may run or needs no run.
+ */
+export async function findPastSlot(
+  store: Store,
+  recipe: CompiledRecipe,
+  { now, lookbackMs = 14 * DAY_MS }: Pick<StartOptions, "now"> & { lookbackMs?: number },
+): Promise<PastRead & { runKey: string } | undefined> {
+  for (const { schedule, slot } of latestSlots(recipe, now, lookbackMs)) {
+    const { runKey, state, businessDay = null } = planRun(recipe, schedule, slot, {
+      kind: "live",
+      traceId: "",
+    });
+    const isOpen = state === "due" && ((await findRun(store, runKey))?.state ?? "due") === "due";
+    const row = { schedule_id: schedule.id, slot_at: slot.at, business_day: businessDay };
+    const past = isOpen ? findPastRead(recipe, row, now) : undefined;
+    if (past !== undefined) return { runKey, ...past };
+  }
+  return undefined;
+}
+
+/** Returns the latest past slot, once for each schedule that names its instant. */
+function latestSlots(
+  { schedules }: CompiledRecipe,
+  now: number,
+  lookbackMs: number,
+): { schedule: CompiledSchedule; slot: Slot }[] {
+  const found = schedules.flatMap((schedule) => {
+    const slot = latestSlot(schedule, now - lookbackMs, now);
+    return slot === undefined ? [] : [{ schedule, slot }];
+  });
+  const last = Math.max(...found.map(({ slot }) => slot.at));
+  return found.filter(({ slot }) => slot.at === last);
+}
+
+const isLeftOut = ({ state, reason }: RunRow) =>
+  state === "skipped" && ["holiday", "half_day", "duplicate_slot"].includes(reason ?? "");
+
+/** Removes the deadline of a slot that has not begun, even if the slot was skipped for it before. */
+async function forceRow(store: Store, recipe: CompiledRecipe, row: RunRow, now: number): Promise<void> {
+  const isOpen = row.state === "due" ||
+    (row.state === "skipped" && row.reason === "deadline" && row.attempt === 0);
+  if (!isOpen) return;
+  const until = windowEnd(recipe, row.slot_at);
+  if (until !== undefined && now > until) {
+    throw new TypeError(
+      `Cannot run "${row.run_key}" now: it writes, and ${
+        whyOutside(recipe, row.slot_at, now)
+      }; you can override a deadline, but not the window of a ` +
+        "recipe that writes",
+    );
+  }
+  await liftDeadline(store, row.run_key, until);
+  await store.event(now, "deadline_lifted", {}, row.run_key);
+}

@@ -1,0 +1,10 @@
+/**
+ * The digest by which files and texts are told apart.
+ *
+ * @module
+ */
+/** SHA-256 in hex. */
+export async function sha256(bytes: Uint8Array<ArrayBuffer> | string): Promise<string> {
+  const data = typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes;
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", data)).toHex();
+}

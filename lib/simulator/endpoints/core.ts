@@ -1,0 +1,91 @@
+/**
+ * The parts that all endpoints of a simulated broker share: the broker, its clock, and the armed faults.
+ *
+ * @module
+ */
+import { Broker } from "../broker/broker.ts";
+import type { Clock } from "../../time.ts";
+import { Faults } from "./faults.ts";
+
+/** Options of a simulated broker. */
+export interface CoreOptions {
+  /** Seed of prices, past fills and the default credentials. */
+  seed: number;
+  /** Time of the simulation. The control routes add an offset to it and leave the clock itself unchanged. */
+  clock: Clock;
+  /** Trading days of history per market. */
+  days?: number;
+  /** Fills per market on each of those days. */
+  fillsPerDay?: number;
+}
+
+/** The calls of the broker that an endpoint uses. */
+export type BrokerCalls = Pick<Broker, "call" | "settle" | "onOrderPush">;
+
+/** A simulated broker before any port is open. */
+export interface Core {
+  readonly seed: number;
+  readonly broker: Broker;
+  readonly faults: Faults;
+  /** The clock that the broker sees. */
+  readonly clock: MovableClock;
+}
+
+/** Creates a broker for endpoints. */
+export function makeCore({ seed, clock: inner, days, fillsPerDay }: CoreOptions): Core {
+  const clock = new MovableClock(inner);
+  return { seed, clock, broker: new Broker({ seed, clock, days, fillsPerDay }), faults: new Faults() };
+}
+
+/** Returns a host name as in a URL. */
+export function hostOf(hostname: string): string {
+  return hostname.includes(":") ? `[${hostname}]` : hostname;
+}
+
+/** Calls a function at intervals of real time; never when the interval is 0. Returns a function that stops it. */
+export function repeat(
+  everyMs: number,
+  work: () => void,
+  onError: (error: unknown) => void,
+): () => void {
+  if (everyMs === 0) return () => {};
+  const timer = setInterval(() => {
+    try {
+      work();
+    } catch (error) {
+      onError(error);
+    }
+  }, everyMs);
+  return () => clearInterval(timer);
+}
+
+const HONG_KONG_MS = 8 * 3_600_000;
+
+/** Returns the time of another clock plus an offset, so a test can move the simulated time. */
+export class MovableClock implements Clock {
+  readonly #inner: Clock;
+  #offset = 0;
+
+  constructor(inner: Clock) {
+    this.#inner = inner;
+  }
+
+  now(): number {
+    return this.#inner.now() + this.#offset;
+  }
+
+  /** Moves the time forward, or back, by milliseconds. */
+  advance(ms: number): void {
+    this.#offset += ms;
+  }
+
+  /** Sets the time to an instant, Unix milliseconds. */
+  set(instant: number): void {
+    this.#offset = instant - this.#inner.now();
+  }
+}
+
+/** Returns an instant in Hong Kong time, which has no daylight saving: `2025-08-16T12:00:00+08:00`. */
+export function toHongKongIso(instant: number): string {
+  return `${new Date(instant + HONG_KONG_MS).toISOString().slice(0, 19)}+08:00`;
+}

@@ -1,0 +1,276 @@
+/**
+ * Injects faults between a client and the broker's endpoints. Each fault is armed separately and counted.
+ *
+ * A fault strikes the next calls or pushes that match it, `times` in all; then it is used up. Each kind
+ * counts how often it struck, so a test can distinguish "survived the fault" from "the fault never struck".
+ *
+ * @module
+ */
+import { type Issue, showIssues } from "../../errors.ts";
+import { findOperation } from "../../operations/mod.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
+import type { Padding } from "../../wire/padding.ts";
+
+/**
+ * Every kind of fault that the gateway supports, and its effect. On a socket of the platform "closes" and
+ * "answers" refer to the connection and the frame, `not-json` is a body that is not protobuf, and
+ * `http-error` never strikes.
+ */
+export const faultKinds = {
+  "delay": 'waits `ms` before the answer, or with `when: "request"` before the call is executed',
+  "lost-answer": "executes the call, then closes the connection without an answer",
+  "lost-request": "closes the connection before the call is executed",
+  "reset-after":
+    "executes the call, sends `bytes` of the whole HTTP answer, then closes; without `bytes`, half of it",
+  "busy": "rejects the call before it is executed, with `code` and `text` (1011 by default)",
+  "http-error": "answers with HTTP `status` (503) and a plain text, before the call is executed",
+  "expired-login": "ends the trade login and rejects the call with `code` (1014 by default)",
+  "not-json": "executes the call, then answers 200 with a page of HTML",
+  "huge-body": "executes the call, then answers with `bytes` of padding (32 MiB), `chunked` or not",
+  "cursor-repeat": "the last row of a page has the cursor of the request",
+  "cursor-backward": "the last row of a page has the cursor of the first row",
+  "cursor-empty": "the last row of a page has no cursor",
+  "short-page": "a full page arrives with half its rows, although more exist",
+  "empty-page": "a page arrives without its rows: over HTTP without any list",
+  "insert-row": "a row is added before a list that is read by cursor, and stays: every row moves back by one",
+  "duplicate-push": "a push arrives twice",
+  "reorder-push": "a push arrives after the one that follows it",
+  "drop-push": "a push does not arrive",
+  "cut-push":
+    "closes the push connections, at once or after `bytes` of the next push, and forgets the subscriptions",
+} as const;
+
+/** Further kinds that the platform supports; those without "over HTTP too" strike only on its sockets. */
+export const socketFaultKinds = {
+  "unanswered": "executes the call and never answers it; the connection keeps working",
+  "silence": "executes the call, then sends nothing more, although the connection stays open",
+  "system-error":
+    "rejects the call as a system exception, with `code` (1001) and `text`, before it is executed",
+  "unreadable-request":
+    'answers with request id "0", as if the call could not be decrypted; it is not executed',
+  "expired-token": "ends the token and rejects the call with 1014; over HTTP too",
+  "displaced-login":
+    "ends the token as a login elsewhere does and rejects with 1013, then closes; over HTTP too",
+  "second-init": "forgets the session and rejects calls with 1004 until the client sends InitConnect again",
+  "wrong-signature": "an answer, or with `push` a push, has a wrong signature",
+  "wrong-padding": "an answer, or with `push` a push, has invalid padding",
+  "other-padding": "an answer, or with `push` a push, has the padding that `padding` names (mod_len)",
+  "truncated-frame":
+    "an answer ends after `bytes` of its frame, without `bytes` after half of it, and the next frame follows",
+  "split-frame": "an answer, or with `push` a push, arrives in pieces of `bytes` (40)",
+  "merged-frames":
+    "an answer, or with `push` a push, waits for the next frame, at most `ms` (50), and both arrive together",
+} as const;
+
+/** Name of a fault. */
+export type FaultKind = keyof typeof faultKinds | keyof typeof socketFaultKinds;
+
+/** Pushes to which a fault can be limited. */
+export type FaultPush = "order" | "quote" | "tick" | "brokers" | "book";
+
+/** A fault to arm. */
+export interface Fault {
+  kind: FaultKind;
+  /** Strikes only this operation, by our name or the broker's. */
+  operation?: string;
+  /** Strikes only this kind of push. */
+  push?: FaultPush;
+  /** How often it strikes. @default 1 */
+  times?: number;
+  /** How many matching calls or pushes pass before it strikes. @default 0 */
+  skip?: number;
+  /** `delay`, `merged-frames`: duration in milliseconds. */
+  ms?: number;
+  /** `delay`: before the call is executed, or before its answer is sent. @default "answer" */
+  when?: "request" | "answer";
+  /**
+   * `reset-after`, `cut-push`, `truncated-frame`: bytes that are still sent; `huge-body`: bytes of padding.
+   */
+  bytes?: number;
+  /** `huge-body`: without a length in advance. @default false */
+  chunked?: boolean;
+  /** `busy`, `expired-login`, `system-error`: the broker's code. */
+  code?: string;
+  /** `busy`, `expired-login`, `system-error`: the broker's text. */
+  text?: string;
+  /** `http-error`: the status. @default 503 */
+  status?: number;
+  /** `cut-push`: forget the subscriptions too. @default true */
+  forget?: boolean;
+  /** `other-padding`: the padding of the body. @default "mod_len" */
+  padding?: Padding;
+}
+
+/** An armed fault. */
+export interface ArmedFault {
+  readonly fault: Readonly<Fault>;
+  /** Counts one strike. */
+  strike(): void;
+}
+
+interface Entry {
+  fault: Fault;
+  left: number;
+  skip: number;
+}
+
+const pushNames: readonly string[] = ["order", "quote", "tick", "brokers", "book"];
+const paddings: readonly Padding[] = ["pkcs7", "mod_len", "mod_len_over_pkcs7"];
+const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
+const isText = (value: unknown) => typeof value === "string" && value !== "";
+const isFlag = (value: unknown) => typeof value === "boolean";
+
+/** Returns whether each member is valid, with a description of its valid values. */
+const members: Record<keyof Fault, [accepts: (value: unknown) => boolean, expected: string]> = {
+  kind: [
+    (value) =>
+      typeof value === "string" &&
+      (Object.hasOwn(faultKinds, value) || Object.hasOwn(socketFaultKinds, value)),
+    `one of ${[...Object.keys(faultKinds), ...Object.keys(socketFaultKinds)].join(", ")}`,
+  ],
+  operation: [
+    (value) => typeof value === "string" && findOperation(value) !== undefined,
+    'an operation such as "orders.place" or "TradeEntrust"',
+  ],
+  push: [(value) => pushNames.includes(value as string), `one of ${pushNames.join(", ")}`],
+  times: [(value) => isCount(value) && value !== 0 || value === Infinity, "a whole number above zero"],
+  skip: [isCount, "a whole number of zero or more"],
+  ms: [isCount, "milliseconds, zero or more"],
+  when: [(value) => value === "request" || value === "answer", '"request" or "answer"'],
+  bytes: [isCount, "a whole number of zero or more"],
+  chunked: [isFlag, "true or false"],
+  code: [isText, "a code as text"],
+  text: [isText, "a text"],
+  status: [
+    (value) => isCount(value) && Number(value) >= 400 && Number(value) <= 599,
+    "a status from 400 to 599",
+  ],
+  forget: [isFlag, "true or false"],
+  padding: [(value) => paddings.includes(value as Padding), `one of ${paddings.join(", ")}`],
+};
+
+/** The armed faults, with the number of strikes of each kind. */
+export class Faults {
+  readonly #entries: Entry[] = [];
+  readonly #struck = new Map<FaultKind, number>();
+  readonly #listeners = new Set<() => void>();
+
+  /**
+   * Arms a fault.
+   *
+   * @returns A function that disarms it.
+   * @throws {TypeError} If a member is invalid or unknown.
+   */
+  arm(fault: Fault): () => void {
+    checkFault(fault);
+    const entry: Entry = { fault, left: fault.times ?? 1, skip: fault.skip ?? 0 };
+    this.#entries.push(entry);
+    for (const listener of this.#listeners) listener();
+    return () => this.#remove(entry);
+  }
+
+  /** Disarms all faults; the counts are kept. */
+  clear(): void {
+    this.#entries.length = 0;
+  }
+
+  /** Returns how often a kind struck. */
+  struck(kind: FaultKind): number {
+    return this.#struck.get(kind) ?? 0;
+  }
+
+  /** How often each kind struck, without those that never did. */
+  get counts(): Partial<Record<FaultKind, number>> {
+    return Object.fromEntries(this.#struck);
+  }
+
+  /** The faults that can still strike. */
+  get armed(): Fault[] {
+    return this.#entries.map(({ fault, left, skip }) => ({ ...fault, times: left, skip }));
+  }
+
+  /** Calls the listener for every fault that is armed. Returns a function that removes it. */
+  onArmed(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Returns a fault that matches a call and counts it as struck, or `undefined`. */
+  strikeCall(
+    kind: FaultKind,
+    operation: AnyOperation,
+    fits: (fault: Fault) => boolean = () => true,
+  ): Fault | undefined {
+    const entry = this.#find(kind, ({ fault }) => isFor(fault, operation) && fits(fault));
+    if (entry !== undefined) this.#strike(entry);
+    return entry?.fault;
+  }
+
+  /** Returns a fault that matches a push. The caller counts it with `strike()`. */
+  findPush(
+    kind: FaultKind,
+    push: FaultPush,
+    fits: (fault: Fault) => boolean = () => true,
+  ): ArmedFault | undefined {
+    const entry = this.#find(kind, ({ fault }) => (fault.push ?? push) === push && fits(fault));
+    return entry && { fault: entry.fault, strike: () => this.#strike(entry) };
+  }
+
+  /** Returns a fault by its kind and members, whatever its operation or push, and counts it as struck. */
+  strikeAny(kind: FaultKind, fits: (fault: Fault) => boolean): Fault | undefined {
+    const entry = this.#find(kind, ({ fault }) => fits(fault));
+    if (entry !== undefined) this.#strike(entry);
+    return entry?.fault;
+  }
+
+  #find(kind: FaultKind, fits: (entry: Entry) => boolean): Entry | undefined {
+    for (const entry of this.#entries) {
+      if (entry.fault.kind !== kind || !fits(entry)) continue;
+      if (entry.skip === 0) return entry;
+      entry.skip -= 1;
+    }
+    return undefined;
+  }
+
+  #strike(entry: Entry): void {
+    const { kind } = entry.fault;
+    this.#struck.set(kind, this.struck(kind) + 1);
+    entry.left -= 1;
+    if (entry.left === 0) this.#remove(entry);
+  }
+
+  #remove(entry: Entry): void {
+    const index = this.#entries.indexOf(entry);
+    if (index !== -1) this.#entries.splice(index, 1);
+  }
+}
+
+/** Returns whether a fault is for a call. A variant also matches the name of its base operation. */
+function isFor({ operation }: Fault, call: AnyOperation): boolean {
+  return operation === undefined || operation === call.name || operation === call.wire;
+}
+
+/** Validates a fault from outside. @throws {TypeError} Lists everything that is wrong. */
+export function checkFault(fault: unknown): asserts fault is Fault {
+  const issues: Issue[] = [];
+  if (typeof fault !== "object" || fault === null || Array.isArray(fault)) {
+    throw new TypeError("Cannot arm fault: expected an object with its kind");
+  }
+  // It was just checked to be an object; its members are checked below.
+  const given = fault as Record<string, unknown>;
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(members, name)) {
+      issues.push({ path: [name], value, expected: `only ${Object.keys(members).join(", ")}` });
+    }
+  }
+  for (const [name, [accepts, expected]] of Object.entries(members)) {
+    const value = given[name];
+    if (value === undefined ? name === "kind" : !accepts(value)) {
+      issues.push({ path: [name], value, expected });
+    }
+  }
+  if (given.kind === "delay" && given.ms === undefined) {
+    issues.push({ path: ["ms"], value: undefined, expected: "milliseconds for a delay" });
+  }
+  if (issues.length > 0) throw new TypeError(`Cannot arm fault: ${showIssues(issues)}`);
+}

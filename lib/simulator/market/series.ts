@@ -1,0 +1,205 @@
+/**
+ * The day bars of a stock or index: real ones as far as the data goes, generated ones beyond.
+ *
+ * Stocks:
+ * - 2024-08-16 to 2025-08-15: the stored bars, with each price moved to the grid of its date. They seem to be
+ *   adjusted for dividends (inferred from prices off the grid), so no further adjustment is made.
+ * - Days without volume in the stored bars (Hong Kong half-days, 2025-08-12 on the mainland), and sessions
+ *   without a bar: the close stays, the rest is generated.
+ * - After 2025-08-15: a random walk over the real trading days, with the spread of the last 60 real days and
+ *   a slight pull back to the last real close, so long runs stay plausible. All stocks share part of each
+ *   day's move.
+ *
+ * The Hong Kong indices behind the futures follow the simulated stocks. An index takes a fixed share of the
+ * mean daily move of its basket, from a level near that of 2024-08-16. It is not the published index, which
+ * has more and slower members and weights; the share brings it near the published level a year later. It
+ * moves in the same direction as the stocks, which is what tests of futures need. Levels are whole units of
+ * 0.0001 points, on hundredths of a point.
+ *
+ * @module
+ */
+import { listings, type Market } from "../../facts/listings.ts";
+import { randomFrom } from "../../time.ts";
+import packed from "./data/bars.json" with { type: "json" };
+import { type Grid, gridOf, indexGrid, UNITS } from "./grid.ts";
+import { type UnitBar, unpackBars } from "./packing.ts";
+import { LEAST_PER_MINUTE } from "./path.ts";
+import { bell, hashText, mix } from "./random.ts";
+import type { Timeline, TradingDay } from "./timeline.ts";
+
+/** Number of days over which spread and volume of the walk are measured. */
+const LOOK_BACK = 60;
+
+/** Daily strength of the pull back to the last real close. */
+const PULL = 0.01;
+
+/** Largest daily move; mainland boards allow 10 percent. */
+const MOST = 0.09;
+
+/** Day bars by the index of the day in the timeline. */
+export interface BarSeries {
+  bar(index: number): UnitBar;
+}
+
+/** Day bars of one listed stock. */
+export class StockSeries implements BarSeries {
+  readonly #timeline: Timeline;
+  readonly #market: Market;
+  readonly #seed: number;
+  readonly #key: number;
+  readonly #real: Map<string, UnitBar>;
+  readonly #lastReal: { date: string; close: number };
+  readonly #spread: number;
+  readonly #volume: number;
+  readonly #bars: UnitBar[] = [];
+
+  /** @throws {RangeError} If there are no bars for the symbol. */
+  constructor(symbol: string, market: Market, timeline: Timeline, seed: number) {
+    this.#timeline = timeline;
+    this.#market = market;
+    this.#seed = seed;
+    this.#key = mix(seed, hashText(symbol));
+    this.#real = unpackBars(packed, symbol);
+    const traded = [...this.#real].filter(([, { volume }]) => volume > 0);
+    const last = traded.at(-1);
+    if (last === undefined) throw new RangeError(`Cannot simulate "${symbol}": no bars are held`);
+    this.#lastReal = { date: last[0], close: last[1].close };
+    const recent = traded.slice(-LOOK_BACK).map(([, bar]) => bar);
+    const moves = recent.slice(1).map((bar, place) =>
+      Math.log(bar.close / (recent[place]?.close ?? bar.close))
+    );
+    this.#spread = Math.min(0.03, Math.max(0.006, Math.sqrt(mean(moves.map((move) => move * move)))));
+    this.#volume = mean(recent.map(({ volume }) => volume));
+  }
+
+  /** Returns the bar of a trading day; computes and keeps the earlier days first. */
+  bar(index: number): UnitBar {
+    for (let next = this.#bars.length; next <= index; next++) this.#bars.push(this.#make(next));
+    const bar = this.#bars[index];
+    if (bar === undefined) throw new RangeError(`Cannot find a bar for day ${index}: before the first`);
+    return bar;
+  }
+
+  /** The average daily volume of the last 60 real days. */
+  get averageVolume(): number {
+    return this.#volume;
+  }
+
+  #make(index: number): UnitBar {
+    const day = this.#timeline.day(index);
+    const grid = gridOf(this.#market, day.date);
+    const real = this.#real.get(day.date);
+    if (real !== undefined && real.volume > 0) {
+      const { open, high, low, close, volume } = real;
+      const snap = (price: number) => grid.snap(price);
+      return { open: snap(open), high: snap(high), low: snap(low), close: snap(close), volume };
+    }
+    const before = this.#bars[index - 1]?.close ?? real?.close ?? this.#lastReal.close;
+    if (day.date <= this.#lastReal.date) return this.#walk(day, grid, before, real?.close ?? before);
+    return this.#walk(day, grid, before, undefined);
+  }
+
+  /** Generates a bar from the previous close and, if it is known, the close that it must reach. */
+  #walk(day: TradingDay, grid: Grid, before: number, fixed: number | undefined): UnitBar {
+    const next = randomFrom(mix(this.#key, hashText(day.date)));
+    const shared = bell(randomFrom(mix(this.#seed, hashText(`shared:${this.#market}:${day.date}`))));
+    const pull = PULL * Math.log(this.#lastReal.close / before);
+    const limit = (move: number) => Math.min(MOST, Math.max(-MOST, move));
+    const priceAt = (move: number) => grid.snap(before * Math.exp(limit(move)));
+    const move = this.#spread * (0.6 * shared + 0.8 * bell(next)) + pull;
+    const close = fixed === undefined ? priceAt(move) : grid.snap(fixed);
+    const open = priceAt(0.3 * this.#spread * bell(next));
+    const [up, down] = [0.5 * this.#spread * Math.abs(bell(next)), 0.5 * this.#spread * Math.abs(bell(next))];
+    const reached = Math.log(Math.max(open, close) / before);
+    const sunk = Math.log(Math.min(open, close) / before);
+    const volume = this.#volume * Math.exp(0.3 * bell(next)) * (day.halfDay ? 0.5 : 1);
+    return {
+      open,
+      high: Math.max(open, close, priceAt(reached + up)),
+      low: Math.min(open, close, priceAt(sunk - down)),
+      close,
+      volume: Math.max(LEAST_PER_MINUTE * day.minutes, Math.round(volume / 100) * 100),
+    };
+  }
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}
+
+/** Definition of an index. */
+interface IndexRule {
+  /** Points before the first day. */
+  start: number;
+  /** Share of the basket's move that the index makes. */
+  share: number;
+  /** Returns whether a Hong Kong stock is part of it. */
+  holds: (symbol: string) => boolean;
+}
+
+const CHINA = [
+  "00700",
+  "00939",
+  "00941",
+  "00981",
+  "01211",
+  "01398",
+  "01810",
+  "02318",
+  "03690",
+  "09988",
+  "09999",
+];
+const TECH = ["00700", "00981", "01810", "03690", "09618", "09988", "09999"];
+const among = (codes: readonly string[]) => (symbol: string) => codes.includes(symbol.slice(0, 5));
+
+const RULES: Record<string, IndexRule> = {
+  HSI: { start: 17_400, share: 0.77, holds: () => true },
+  HHI: { start: 6_150, share: 0.7, holds: among(CHINA) },
+  HTI: { start: 3_450, share: 0.78, holds: among(TECH) },
+};
+
+/** Day bars of one index. */
+export class IndexSeries implements BarSeries {
+  readonly #basket: BarSeries[];
+  readonly #rule: IndexRule;
+  readonly #bars: UnitBar[] = [];
+
+  /** @param stock Returns the series of a Hong Kong stock. */
+  constructor(index: string, stock: (symbol: string) => BarSeries) {
+    const rule = RULES[index];
+    if (rule === undefined) {
+      throw new RangeError(`Cannot simulate index "${index}": not one of HSI, HHI, HTI`);
+    }
+    this.#rule = rule;
+    this.#basket = listings.filter(({ market, symbol }) => market === "hk" && rule.holds(symbol))
+      .map(({ symbol }) => stock(symbol));
+  }
+
+  /** Returns the bar of a Hong Kong trading day. Its volume is 0, because an index is not traded. */
+  bar(index: number): UnitBar {
+    for (let next = this.#bars.length; next <= index; next++) {
+      const before = this.#bars[next - 1]?.close ?? this.#rule.start * UNITS;
+      const moves = this.#basket.map((stock) => {
+        const bar = stock.bar(next);
+        return { bar, base: next === 0 ? bar.open : stock.bar(next - 1).close };
+      });
+      const level = (pick: (bar: UnitBar) => number) => {
+        const sum = moves.reduce((all, { bar, base }) => all + pick(bar) / base, 0);
+        return indexGrid.snap(before * (1 + this.#rule.share * (sum / moves.length - 1)));
+      };
+      this.#bars.push({
+        open: level((bar) => bar.open),
+        high: level((bar) => bar.high),
+        low: level((bar) => bar.low),
+        close: level((bar) => bar.close),
+        volume: 0,
+      });
+    }
+    const bar = this.#bars[index];
+    if (bar === undefined) {
+      throw new RangeError(`Cannot find an index bar for day ${index}: before the first`);
+    }
+    return bar;
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Finds out why a store's file cannot be opened or written, because SQLite does not report the reason.
+ *
+ * @module
+ */
+
+/** What to do instead, in the words of the command that needs the file. */
+export interface AccessWords {
+  /** Names another place. */
+  other: string;
+  /** Names a file in place of a folder. */
+  file: string;
+  /** Names another disk. */
+  disk: string;
+}
+
+const storeWords: AccessWords = {
+  other: "name another store with --store",
+  file: "name a file with --store",
+  disk: "name a store on another disk with --store (a copy there can be looked at)",
+};
+
+/** Words for the copy that `hsgate store backup` writes. */
+export const backupWords: AccessWords = {
+  other: "name another file for the backup",
+  file: "name a file for the backup",
+  disk: "name a file on another disk for the backup",
+};
+
+/** Returns the cause and what to do about it; `undefined` if the file can be opened and written. */
+export function whyNoAccess(path: string, words: AccessWords = storeWords): string | undefined {
+  if (path === "" || path === ":memory:") return undefined;
+  const at = path.lastIndexOf("/");
+  const folder = at < 0 ? "." : path.slice(0, at) || "/";
+  const found = infoOf(folder);
+  if (found === undefined) return `its folder "${folder}" does not exist; make the folder, or ${words.other}`;
+  if (found !== "hidden" && !found.isDirectory) {
+    return `"${folder}" is no folder; ${words.other}`;
+  }
+  const file = infoOf(path);
+  if (file !== undefined && file !== "hidden" && !file.isFile) {
+    return `it is ${file.isDirectory ? "a folder" : "no regular file"}; ${words.file}`;
+  }
+  // SQLite writes files of its own beside the store, so the folder has to take them as well.
+  const refused = file === undefined
+    ? undefined
+    : refusal(() => Deno.openSync(path, { write: true }).close());
+  return toldOf(refused, { what: "the file", path, words }) ??
+    toldOf(refusal(() => tryFolder(folder)), { what: "the folder", path: folder, words });
+}
+
+function infoOf(path: string): Deno.FileInfo | "hidden" | undefined {
+  try {
+    return Deno.statSync(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return undefined;
+    return "hidden"; // it is there, and nobody here may look at it
+  }
+}
+
+/** What SQLite may need at a time; an empty file can be made on a disk that is full. */
+const TRIED_BYTES = 256 * 1024;
+
+/** Makes a file in the folder, writes to it, and removes it. */
+function tryFolder(folder: string): void {
+  const path = `${folder}/.hsgate-${crypto.randomUUID()}`;
+  const file = Deno.openSync(path, { write: true, createNew: true });
+  try {
+    for (let left = TRIED_BYTES; left > 0;) left -= file.writeSync(new Uint8Array(left));
+    file.syncDataSync();
+  } finally {
+    file.close();
+    Deno.removeSync(path);
+  }
+}
+
+function refusal(work: () => void): Error | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+/** The numbers of the errors of Linux, macOS and Windows that say so. */
+const READ_ONLY = /\(os error (30|19)\)/;
+const FULL = /\(os error (28|112|122)\)/;
+
+function toldOf(
+  error: Error | undefined,
+  { what, path, words }: { what: string; path: string; words: AccessWords },
+): string | undefined {
+  if (error === undefined) return undefined;
+  if (READ_ONLY.test(error.message)) {
+    return `the disk of "${path}" is read-only; mount it for writing, or ${words.disk}`;
+  }
+  if (FULL.test(error.message)) return `the disk of "${path}" is full; make room on it`;
+  if (error instanceof Deno.errors.PermissionDenied) {
+    return `this user may not write to ${what} "${path}"; give it the right, or ${words.other}`;
+  }
+  return `${what} "${path}" cannot be written: ${error.message}`;
+}

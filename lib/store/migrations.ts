@@ -1,0 +1,115 @@
+/**
+ * The tables of a store, version by version. A version that was released is never edited: the next one follows it.
+ *
+ * One text serves SQLite and PostgreSQL: `integer` is read as `bigint` there, and texts are compared byte by byte.
+ * There is no `autoincrement`, no `rowid`, no `insert or replace`. Instants are epoch milliseconds in UTC.
+ *
+ * @module
+ */
+import type { Store } from "./store.ts";
+import { StoreError } from "./store_error.ts";
+
+/** Statements that lead from one version to the next. */
+export const migrations: readonly (readonly string[])[] = [
+  [
+    // `spec` is the schedule as it was compiled: an edit is seen by comparing it. `file` is the one that the recipe was
+    // served from last: whoever serves that one knows when it is gone.
+    `create table schedule (recipe text not null, schedule_id text not null, spec text not null,
+      watermark integer not null, paused_reason text, updated_at integer not null, file text,
+      primary key (recipe, schedule_id))`,
+    // `round` counts the times that a person had a finished run done anew: outputs are reused within a round. `span_id`
+    // is the first span of the run, under which those of later attempts hang.
+    `create table run (run_key text primary key, recipe text not null, schedule_id text not null,
+      kind text not null check (kind in ('live','catchup','backfill','manual','dry')),
+      class text not null check (class in ('read','keep-alive','write')),
+      slot_at integer not null, business_day text, assumed integer not null default 0,
+      due_at integer not null, deadline_at integer,
+      state text not null check (state in ('due','running','waiting_approval','waiting_recovery','ok','failed',
+        'cancelled','skipped','unknown')),
+      reason text, attempt integer not null default 0, round integer not null default 0,
+      fence integer not null default 0, holder text, account text, lease_until integer, cancel_asked text,
+      recipe_sha text not null, calendar_version text, params text not null default '{}', trace_id text not null,
+      span_id text, started_at integer, finished_at integer)`,
+    // Each question of a tick, of `runs` and of `why` is answered from an index that names the few rows it wants: what
+    // it costs does not grow with the history. A test reads the plans.
+    `create index run_of_recipe on run (recipe, slot_at)`,
+    `create index run_of_state on run (recipe, state, slot_at)`,
+    `create index run_by_state on run (state, slot_at)`,
+    `create index run_of_day on run (recipe, business_day)`,
+    `create index run_timed on run (recipe, schedule_id, slot_at)
+      where kind = 'live' and state in ('ok', 'failed')`,
+    `create index run_unresolved on run (account, slot_at)
+      where class = 'write' and state in ('waiting_recovery', 'unknown')`,
+    `create index run_by_end on run (finished_at) where state in ('ok', 'failed', 'cancelled', 'skipped')`,
+    `create table step_run (run_key text not null references run (run_key), step_id text not null,
+      round integer not null, attempt integer not null,
+      effect text not null check (effect in ('read','local','write')), idem_key text not null,
+      state text not null check (state in ('begun','ok','failed','skipped','unknown')),
+      output text, error text, started_at integer not null, finished_at integer,
+      primary key (run_key, step_id, round, attempt))`,
+    // Whatever the code above it does, the second start of a write step breaks here.
+    `create unique index step_write_once on step_run (run_key, step_id) where effect = 'write'`,
+    `create table lease (name text primary key, holder text not null, fence integer not null,
+      until integer not null)`,
+    `create table artifact (dataset text not null, business_day text not null, revision integer not null,
+      run_key text not null references run (run_key), sha256 text not null, bytes integer not null,
+      uri text not null, final integer not null, primary key (dataset, business_day, revision))`,
+    `create index artifact_of_run on artifact (run_key)`,
+    // A notice by one channel: the run that it tells of, why it was not sent, and since when nobody tries any more.
+    `create table outbox (dedupe_key text primary key, channel text not null, body text not null,
+      tries integer not null default 0, next_try integer not null, sent_at integer, run_key text,
+      created_at integer, last_error text, given_up_at integer)`,
+    `create index outbox_waiting on outbox (next_try) where sent_at is null and given_up_at is null`,
+    `create index outbox_unsent on outbox (created_at) where sent_at is null`,
+    `create index outbox_of_run on outbox (run_key)`,
+    `create table event (seq integer primary key, at integer not null, run_key text, kind text not null,
+      data text not null)`,
+    `create index event_of_run on event (run_key, seq)`,
+    `create index event_alone on event (kind, at) where run_key is null`,
+    `create table log (seq integer primary key, run_key text not null references run (run_key),
+      at integer not null, level text not null check (level in ('debug','info','warn','error')), step text,
+      text text not null)`,
+    `create index log_of_run on log (run_key, seq)`,
+    `create index log_by_age on log (at)`,
+    // Which store this is, and the last write of each account: the mark beside the file of SQLite says the same. Runs
+    // before `pruned_before` were removed: slots before it have no row, and nobody missed them.
+    `create table store (one integer primary key check (one = 1), id text not null, pruned_before integer)`,
+    `create table account_write (account text primary key, number integer not null, run_key text not null,
+      step_id text not null, at integer not null)`,
+  ],
+];
+
+/** How the tables of a database are made. */
+export interface MigrateOptions {
+  /** Whether there is a table of that name. */
+  has(table: string): Promise<boolean>;
+  /** Writes a statement that makes a table or an index as the database wants it. */
+  translate(sql: string): string;
+  /** Draws the id of a store that is new. */
+  drawId(): string;
+}
+
+/** Runs the migrations that are missing; processes that start together do so one after the other. */
+export async function migrate(store: Store, { has, translate, drawId }: MigrateOptions): Promise<void> {
+  const versionOf = async () =>
+    (await store.get<{ version: number | null }>("select max(version) as version from migration"))?.version ??
+      0;
+  // Whoever only looks at a store waits for nobody who writes.
+  if (await has("migration") && await versionOf() === migrations.length) return;
+  await store.transaction(async () => {
+    await store.run(translate("create table if not exists migration (version integer primary key)"));
+    const version = await versionOf();
+    if (version > migrations.length) {
+      throw new StoreError(
+        `Cannot open the store "${store.name}": it has version ${version}, this program knows ${migrations.length}`,
+        { code: "newer-store" },
+      );
+    }
+    for (const [index, statements] of migrations.entries()) {
+      if (index < version) continue;
+      for (const sql of statements) await store.run(translate(sql));
+      await store.run("insert into migration (version) values (?)", index + 1);
+    }
+    await store.run("insert into store (one, id) values (1, ?) on conflict do nothing", drawId());
+  });
+}

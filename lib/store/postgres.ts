@@ -1,0 +1,443 @@
+/**
+ * A store in a PostgreSQL database, which several machines may share.
+ *
+ * Every transaction and every statement that writes takes one lock of the schema, so that those of all machines come
+ * one after the other, as they do with SQLite. Leases go by the database's clock.
+ *
+ * @module
+ */
+import pg from "pg";
+import { type Machine, systemMachine } from "../time.ts";
+import { migrate } from "./migrations.ts";
+import { type PostgresTarget, readPostgresUrl } from "./postgres_url.ts";
+import { type SqlValue, Store, type Wanted } from "./store.ts";
+import { StoreError } from "./store_error.ts";
+
+/** How a database is used. */
+export interface PostgresOptions {
+  /** How long to wait while another transaction has the lock. @default 5 s */
+  waitMs?: number;
+  /** How long one statement may take before the connection counts as lost. @default 15 s */
+  answerMs?: number;
+  /** How long connecting may take. @default 5 s */
+  connectMs?: number;
+  /** The clocks of this machine. @default the real ones */
+  machine?: Pick<Machine, "now" | "monotonic">;
+  /** The password, where the URL has none. @default as libpq finds it: `PGPASSWORD`, a password file */
+  password?: string;
+  /** Draws the id of a store that is new. @default a random UUID */
+  drawId?(): string;
+}
+
+/** The oldest version of PostgreSQL that is supported. */
+const LEAST_VERSION = 150_000;
+/** A transaction whose machine says nothing for so long is ended by the database, so that the others can go on. */
+const SILENT_MS = 5_000;
+/** The first half of the number of the lock; the second one is made from the schema. */
+const LOCK = 0x68736774;
+/** How far this machine's clock may be from the database's: a write belongs to a moment of the exchange. */
+const MOST_SKEW_MS = 5_000;
+/** For how long an estimate of the database's clock counts. */
+const ESTIMATE_MS = 60_000;
+
+/** The part of a client of `pg` that is used here; the package has no types of its own. */
+interface Client {
+  connect(): Promise<void>;
+  query(query: string | { name?: string; text: string; values: unknown[] }): Promise<Answer | Answer[]>;
+  end(): Promise<void>;
+  on(event: "error" | "end", listener: (error?: Error) => void): void;
+  connection: { stream: { destroy(): void } };
+}
+
+interface Answer {
+  rows: Record<string, unknown>[];
+  rowCount: number | null;
+}
+
+/** Opens the database of a URL, and makes the tables where there are none. */
+export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStore> {
+  const store = new PostgresStore(readPostgresUrl(url), options);
+  try {
+    await store.prepare(options.drawId ?? (() => crypto.randomUUID()));
+    return store;
+  } catch (error) {
+    await store[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** A store in a database that is connected, and is connected again when the connection was lost. */
+export class PostgresStore extends Store {
+  readonly name: string;
+  readonly #target: PostgresTarget;
+  readonly #waitMs: number;
+  readonly #answerMs: number;
+  readonly #connectMs: number;
+  readonly #machine: Pick<Machine, "now" | "monotonic">;
+  #doubt: string | undefined;
+  #client: Client | undefined;
+  /** What each statement is in PostgreSQL, and the name that the server keeps it under. */
+  readonly #statements = new Map<string, { name: string; text: string }>();
+  /** How far the database's clock was ahead of the monotonic one, at least, and when that was seen. */
+  #ahead: { byMs: number; seenAt: number }[] = [];
+
+  constructor(
+    target: PostgresTarget,
+    {
+      waitMs = 5_000,
+      answerMs = 15_000,
+      connectMs = 5_000,
+      machine = systemMachine,
+      password,
+    }: PostgresOptions,
+  ) {
+    super();
+    this.#target = password === undefined ? target : { ...target, password: target.password ?? password };
+    this.name = target.name;
+    this.#waitMs = waitMs;
+    this.#answerMs = answerMs;
+    this.#connectMs = connectMs;
+    this.#machine = machine;
+  }
+
+  get doubt(): string | undefined {
+    return this.#doubt;
+  }
+
+  get clockFault(): string | undefined {
+    const aheadMs = this.#machine.now() - this.#sharedTime();
+    if (Math.abs(aheadMs) <= MOST_SKEW_MS) return undefined;
+    return `this machine's clock is ${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${
+      aheadMs > 0 ? "ahead of" : "behind"
+    } the database's; more than ${MOST_SKEW_MS / 1000} s is too much: set one of the two right`;
+  }
+
+  override async countOn(): Promise<void> {
+    for (const table of ["event", "log"]) {
+      // It writes, though it is a question.
+      await this.transaction(() =>
+        this.get(`select setval(pg_get_serial_sequence('${table}', 'seq'), max(seq)) as seq from ${table}`)
+      );
+    }
+  }
+
+  /** Makes the schema and its tables where there are none. */
+  async prepare(drawId: () => string): Promise<void> {
+    const { schema } = this.#target;
+    const schemas = await this.all("select 1 as there from pg_namespace where nspname = ?", schema);
+    if (schemas.length === 0) await this.run(`create schema if not exists ${schema}`);
+    const tables = await this.all<{ name: string }>(
+      "select tablename as name from pg_tables where schemaname = ?",
+      schema,
+    );
+    if (tables.length > 0 && !tables.some(({ name }) => name === "migration")) {
+      throw new StoreError(
+        `Cannot use the store "${this.name}": its schema "${schema}" belongs to another program; name another one ` +
+          "with ?schema=",
+        { code: "not-a-store" },
+      );
+    }
+    await migrate(this, {
+      has: async (table) =>
+        await this.get(
+          "select 1 as there from pg_tables where schemaname = ? and tablename = ?",
+          schema,
+          table,
+        ) !== undefined,
+      translate: inPostgres,
+      drawId,
+    });
+  }
+
+  /**
+   * The database's time. It is read with every transaction and goes on by the process's own monotonic clock in between.
+   * What an answer says is late by the time that it took to arrive, so the latest time that was told counts.
+   */
+  now(): number | undefined {
+    return this.#sharedTime();
+  }
+
+  #sharedTime(): number {
+    const best = Math.max(...this.#ahead.map(({ byMs }) => byMs));
+    if (best === -Infinity) throw new TypeError("Cannot tell the database's time: it was never asked");
+    return Math.floor(best + this.#machine.monotonic());
+  }
+
+  /** A database keeps the last writes itself. */
+  async mark(): Promise<void> {}
+
+  protected async execute(sql: string, values: readonly SqlValue[], wanted: Wanted): Promise<unknown> {
+    // Within a transaction there is a client; where it was lost, the transaction is.
+    if (this.#client === undefined) {
+      throw this.#lost("the connection was lost in the middle of a transaction");
+    }
+    return pick(await this.#send(this.#client, this.#statement(sql, values)), wanted);
+  }
+
+  protected async executeAlone(sql: string, values: readonly SqlValue[], wanted: Wanted): Promise<unknown> {
+    if (isRead(sql)) {
+      return await this.#again(async (client) =>
+        pick(await this.#send(client, this.#statement(sql, values)), wanted)
+      );
+    }
+    await this.begin();
+    let result;
+    try {
+      result = await this.execute(sql, values, wanted);
+    } catch (error) {
+      await this.rollback();
+      throw error;
+    }
+    await this.commit();
+    return result;
+  }
+
+  protected async begin(): Promise<void> {
+    const { schema } = this.#target;
+    // The lock comes in a statement of its own, so that whatever follows sees all that was committed before.
+    const answers = await this.#again((client) =>
+      this.#send(
+        client,
+        `begin; select pg_advisory_xact_lock(${LOCK}, hashtext('${schema}')); ${CLOCK}`,
+        this.#waitMs + this.#answerMs,
+      )
+    ).catch(async (error) => {
+      await this.rollback();
+      throw error;
+    });
+    this.#noteClock(answers);
+  }
+
+  protected async commit(): Promise<void> {
+    if (this.#client === undefined) {
+      throw this.#lost("the connection was lost in the middle of a transaction");
+    }
+    try {
+      await this.#send(this.#client, "commit");
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== "lost-connection") throw error;
+      throw new StoreError(
+        `Cannot tell what the store "${this.name}" has kept: the connection was lost while a transaction was being ` +
+          "committed",
+        { code: "unknown-commit", cause: error },
+      );
+    }
+  }
+
+  protected async rollback(): Promise<void> {
+    const client = this.#client;
+    if (client === undefined) return; // the database ends a transaction whose connection is gone
+    try {
+      await this.#send(client, "rollback");
+    } catch {
+      this.#drop(client);
+    }
+  }
+
+  protected async close(): Promise<void> {
+    const client = this.#client;
+    if (client === undefined) return;
+    this.#client = undefined;
+    // A server that does not answer is not waited for.
+    const timer = setTimeout(() => client.connection.stream.destroy(), this.#connectMs);
+    try {
+      await client.end();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Does what changes nothing, once more on a new connection where the old one turned out to be lost. */
+  async #again<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    const isOld = this.#client !== undefined;
+    try {
+      return await work(await this.#connected());
+    } catch (error) {
+      const isLost = error instanceof StoreError && error.code === "lost-connection";
+      if (!isLost || !isOld) throw error;
+      return await work(await this.#connected());
+    }
+  }
+
+  async #connected(): Promise<Client> {
+    if (this.#client !== undefined) return this.#client;
+    const { host, port, database, user, password, tls, schema } = this.#target;
+    let ssl: unknown = false;
+    if (tls !== undefined) {
+      const ca = tls.rootFile === undefined ? undefined : await Deno.readTextFile(tls.rootFile);
+      ssl = { rejectUnauthorized: true, servername: host, ...ca !== undefined && { ca } };
+    }
+    // The package has no types.
+    const client = new pg.Client({
+      host,
+      port,
+      database,
+      user,
+      password,
+      ssl,
+      application_name: "hsgate",
+      connectionTimeoutMillis: this.#connectMs,
+      keepAlive: true,
+      types: { getTypeParser: (oid: number) => readers[oid] ?? String },
+    }) as Client;
+    client.on("error", () => this.#drop(client));
+    client.on("end", () => this.#drop(client));
+    try {
+      await client.connect();
+    } catch (error) {
+      client.connection.stream.destroy();
+      throw this.#error(error);
+    }
+    this.#client = client;
+    this.#statements.clear();
+    const settings = {
+      search_path: schema,
+      synchronous_commit: "on",
+      default_transaction_isolation: "'read committed'",
+      lock_timeout: this.#waitMs,
+      statement_timeout: this.#waitMs + this.#answerMs,
+      idle_in_transaction_session_timeout: SILENT_MS,
+      timezone: "'UTC'",
+      client_min_messages: "error",
+    };
+    const answers = await this.#send(
+      client,
+      Object.entries(settings).map(([name, value]) => `set ${name} = ${value}; `).join("") +
+        `select current_setting('server_version_num')::int as version, current_setting('fsync') as fsync,
+          pg_is_in_recovery() as standby; ${CLOCK}`,
+    );
+    this.#noteClock(answers);
+    const found = answers.at(-2)?.rows[0];
+    const refuse = (why: string) => {
+      this.#drop(client);
+      return new StoreError(`Cannot use the store "${this.name}": ${why}`, { code: "no-access" });
+    };
+    if (Number(found?.version) < LEAST_VERSION) throw refuse("PostgreSQL 15 or later is needed");
+    if (found?.standby === 1) throw refuse("the server is a standby, and takes no writes");
+    this.#doubt = found?.fsync === "on" ? undefined : "the server runs with fsync = off";
+    return client;
+  }
+
+  #statement(sql: string, values: readonly SqlValue[]): { name: string; text: string; values: unknown[] } {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      let count = 0;
+      const text = sql.replace(/'[^']*'|\?/g, (found) => found === "?" ? `$${++count}` : found);
+      statement = { name: `s${this.#statements.size}`, text };
+      this.#statements.set(sql, statement);
+    }
+    return { ...statement, values: values.map((value) => value ?? null) };
+  }
+
+  /** Sends one query. A connection that does not answer in time is given up. */
+  async #send(
+    client: Client,
+    query: Parameters<Client["query"]>[0],
+    mostMs = this.#answerMs,
+  ): Promise<Answer[]> {
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      this.#drop(client);
+    }, mostMs);
+    try {
+      return [await client.query(query)].flat();
+    } catch (error) {
+      const failure = isLate
+        ? this.#lost(`the server has not answered for ${mostMs / 1000} s`)
+        : this.#error(error);
+      // Nothing goes over a connection of which it is not known how far it got.
+      if (failure instanceof StoreError && failure.code === "lost-connection") this.#drop(client);
+      throw failure;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Gives a connection up; what was sent over it fails. */
+  #drop(client: Client): void {
+    if (this.#client === client) this.#client = undefined;
+    client.connection.stream.destroy();
+  }
+
+  #noteClock(answers: readonly Answer[]): void {
+    const seenAt = this.#machine.monotonic();
+    const at = answers.at(-1)?.rows[0]?.at;
+    if (typeof at !== "number") throw new TypeError("Cannot read the database's time"); // as it was asked for
+    this.#ahead = [
+      ...this.#ahead.filter((each) => seenAt - each.seenAt < ESTIMATE_MS).slice(-8),
+      { byMs: at - seenAt, seenAt },
+    ];
+  }
+
+  #lost(why: string, cause?: unknown): StoreError {
+    return new StoreError(`Cannot reach the store "${this.name}": ${why}`, {
+      code: "lost-connection",
+      cause,
+    });
+  }
+
+  /** Gives what the driver and the server say the form of our own errors; what is no error of theirs stays. */
+  #error(error: unknown): unknown {
+    if (error instanceof StoreError || !(error instanceof Error)) return error;
+    const code = "code" in error && typeof error.code === "string" ? error.code : "";
+    const say = (why: string, kind: StoreError["code"] & string) =>
+      new StoreError(`Cannot use the store "${this.name}": ${why}`, { code: kind as never, cause: error });
+    if (code === "55P03") {
+      return say(
+        `another process has kept it locked for ${
+          this.#waitMs / 1000
+        } s; end that process, or try again later`,
+        "busy",
+      );
+    }
+    if (code === "57014") return say("a statement took too long", "busy");
+    if (code === "53300") return say(`the server has no connection left (${error.message})`, "full");
+    if (code.startsWith("53")) return say(`the server has no room left (${error.message})`, "full");
+    if (/^(28|3D|42501|25006)/.test(code)) return say(error.message, "no-access");
+    // 08: connection; 57P: the server is shutting down; 25P03: it has ended a silent transaction. Without a code of
+    // five characters the server itself has said nothing.
+    if (/^(08|57P|25P03)/.test(code) || !/^[0-9A-Z]{5}$/.test(code)) return this.#lost(error.message, error);
+    return error;
+  }
+}
+
+/** The last statement of an answer whose time is noted. */
+const CLOCK = "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at";
+
+/** Tells whether a statement changes nothing. */
+const isRead = (sql: string): boolean => /^\s*select\b/i.test(sql);
+
+function pick(answers: readonly Answer[], wanted: Wanted): unknown {
+  const answer = answers.at(-1);
+  if (wanted === "changes") return answer?.rowCount ?? 0;
+  return wanted === "row" ? answer?.rows[0] : answer?.rows ?? [];
+}
+
+/** A whole number as JavaScript can hold it. */
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value)) return value;
+  throw new StoreError(`Cannot read a number of the store: ${text} is beyond what this program can hold`, {
+    code: "value",
+  });
+}
+
+/** How values are read, by the number of their type; all others are text. */
+const readers: Readonly<Record<number, (text: string) => unknown>> = {
+  16: (text) => text === "t" ? 1 : 0, // boolean, which SQLite has as a number
+  20: wholeNumber, // bigint
+  21: Number, // smallint
+  23: Number, // integer
+  701: Number, // double precision
+  1700: wholeNumber, // numeric, which a sum of bigint is
+};
+
+/** Writes a statement that makes a table or an index as PostgreSQL wants it. */
+function inPostgres(sql: string): string {
+  return sql
+    .replace(/\bseq integer primary key\b/, "seq bigint generated by default as identity primary key")
+    .replace(/\binteger\b/g, "bigint")
+    // Keys are compared byte by byte, whatever the database's language.
+    .replace(/\btext\b(?=,|\)| not null| primary key|$)/g, 'text collate "C"');
+}

@@ -1,0 +1,130 @@
+/**
+ * Provides clocks, timers and random numbers. Code that needs one of them gets it as an argument, so that a test or a
+ * rehearsal can replace it.
+ *
+ * @module
+ */
+
+/** Returns the time of day. */
+export interface Clock {
+  /** Now, Unix milliseconds; may jump. */
+  now(): number;
+}
+
+/** Clocks, timers, random numbers and unique ids. */
+export interface Machine extends Clock {
+  /** Milliseconds from a clock that never jumps. */
+  monotonic(): number;
+  /** A random number, at least 0 and below 1. */
+  random(): number;
+  /** A unique id, such as a ULID or a UUID. */
+  id(): string;
+  /** Calls `callback` once after `ms` milliseconds. Returns a function that cancels the timer. */
+  setTimer(ms: number, callback: () => void): () => void;
+}
+
+/** The real clocks, timers and random numbers of this machine. */
+export const systemMachine: Readonly<Machine> = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  random: () => Math.random(),
+  id: () => crypto.randomUUID(),
+  setTimer(ms, callback) {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Returns the real machine with some of its members replaced. */
+export function machineWith(parts: Partial<Machine> = {}): Machine {
+  const names = Object.keys(systemMachine) as (keyof Machine)[]; // the literal above has no other members
+  return Object.fromEntries(
+    names.map((name) => [name, parts[name]?.bind(parts) ?? systemMachine[name]]),
+  ) as unknown as Machine; // one entry for each member
+}
+
+/** Waits for `ms` milliseconds. Rejects with the signal's reason as soon as the signal is aborted. */
+export function wait(machine: Pick<Machine, "setTimer">, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const cancel = machine.setTimer(ms, () => {
+      signal?.removeEventListener("abort", give);
+      resolve();
+    });
+    const give = () => {
+      cancel();
+      reject(signal!.reason); // only ever called by the signal
+    };
+    signal?.addEventListener("abort", give, { once: true });
+  });
+}
+
+/** Waits for `ms` milliseconds, or until the signal is aborted. Resolves to whether the whole time passed. */
+export function waitUnlessAborted(
+  machine: Pick<Machine, "setTimer">,
+  ms: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return wait(machine, ms, signal).then(() => true, () => false);
+}
+
+/**
+ * Resolves or rejects as the promise does, or rejects with the signal's reason if the signal is aborted first. Ignores
+ * a later rejection of the promise.
+ */
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: settled, resolve, reject } = Promise.withResolvers<T>();
+  const abort = () => reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort);
+  promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  return settled;
+}
+
+/** Returns a random number generator with a seed (mulberry32): numbers at least 0 and below 1. */
+export function randomFrom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** A clock that starts at a given instant and advances with real time. */
+export class ShiftedClock implements Clock {
+  readonly #start: number;
+  readonly #began = performance.now();
+
+  constructor(start: number) {
+    this.#start = start;
+  }
+
+  now(): number {
+    return this.#start + Math.floor(performance.now() - this.#began);
+  }
+}
+
+/** A clock that changes only when `advance` or `set` is called. */
+export class ManualClock implements Clock {
+  #now: number;
+
+  constructor(start: number) {
+    this.#now = start;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  /** Moves the clock by milliseconds; a negative number moves it back. */
+  advance(ms: number): void {
+    this.#now += ms;
+  }
+
+  /** Jumps to an instant. */
+  set(instant: number): void {
+    this.#now = instant;
+  }
+}

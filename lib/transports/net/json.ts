@@ -1,0 +1,49 @@
+/**
+ * Parses JSON without losing digits: an answer with numbers that a double cannot represent is parsed again,
+ * exactly.
+ *
+ * @module
+ */
+import { Mismatch, type ValueType } from "../../operations/types.ts";
+import { needsDigits } from "../../operations/records.ts";
+
+/** Parses JSON and keeps every number as its source text. */
+export function parseWithDigits(text: string): unknown {
+  return parseNumbers(text, (source) => source);
+}
+
+/** Parses JSON so that `JSON.stringify` writes every number exactly as in the source. */
+export function parseAsWritten(text: string): unknown {
+  // TypeScript does not know `rawJSON` yet. It returns an object that `JSON.stringify` writes as the given
+  // text.
+  const { rawJSON } = JSON as unknown as { rawJSON(source: string): unknown };
+  return parseNumbers(text, rawJSON);
+}
+
+function parseNumbers(text: string, read: (source: string) => unknown): unknown {
+  // TypeScript does not know the third argument yet. It contains the source text of a primitive.
+  type Reviver = (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown;
+  const keepDigits: Reviver = (_key, value, context) =>
+    typeof value === "number" && context?.source !== undefined ? read(context.source) : value;
+  return JSON.parse(text, keepDigits);
+}
+
+/**
+ * Decodes a member of a JSON text that is already parsed. Parses the text a second time only if a number
+ * needs its exact digits, so the usual answer costs nothing extra.
+ *
+ * @throws {Mismatch} If the answer does not fit its type.
+ */
+export function decodeExactly<T>(type: ValueType<T>, parsed: unknown, reparse: () => unknown): T {
+  try {
+    return type.decode(parsed);
+  } catch (error) {
+    if (!needsDigits(error)) throw error;
+    return type.decode(reparse());
+  }
+}
+
+/** Returns a text that says where an answer does not fit. */
+export function describeMismatch(error: Mismatch): string {
+  return `${["data", ...error.path].join(".")}: ${error.message}`;
+}

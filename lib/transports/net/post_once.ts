@@ -1,0 +1,272 @@
+/**
+ * Sends one HTTP POST on a new connection, exactly once.
+ *
+ * The runtime's `fetch` sends a request a second time if the pooled connection breaks before an answer
+ * (denoland/deno#32566), in some versions even on a fresh connection (denoland/deno#35610). That is
+ * convenient for a query, but would place an order twice. So everything except reads is sent over our own
+ * socket, and the caller learns whether any byte has left.
+ *
+ * @module
+ */
+
+import { orAborted } from "../../time.ts";
+
+const JSON_HEADERS = { "content-type": "application/json", accept: "application/json" };
+
+/** The request, and the limits for its answer. */
+interface PostRequest {
+  hostname: string;
+  port: number;
+  path: string;
+  body: string;
+  /** @default false */
+  isTls?: boolean;
+  /** @default JSON for both request and answer */
+  headers?: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+  /** Largest answer in bytes. */
+  maxBytes: number;
+  /** Do not read the body of the answer. @default false */
+  onlyStatus?: boolean;
+}
+
+/** The answer. */
+export interface PostAnswer {
+  status: number;
+  text: string;
+  /** The header `Date`. */
+  date?: string;
+}
+
+/** No connection was made, so nothing was sent. */
+export class NotConnectedError extends Error {}
+
+/** The answer is larger than allowed. */
+export class TooLargeError extends Error {
+  constructor(most: number) {
+    super(`more than ${most} bytes`);
+  }
+}
+
+/**
+ * Sends the request once.
+ *
+ * @throws {NotConnectedError} If nothing was sent.
+ * @throws {TooLargeError} If the answer is larger than `maxBytes`.
+ * @throws {Error} For any other failure; the request may have arrived.
+ */
+export async function postOnce(request: PostRequest): Promise<PostAnswer> {
+  const { hostname, port, isTls = false, path, body, headers = JSON_HEADERS, signal } = request;
+  const connection = await connect(request);
+  // An abort closes the socket, and a pending read then throws. The caller replaces that error.
+  const stop = () => connection.close();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    signal.throwIfAborted();
+    const bytes = new TextEncoder().encode(body);
+    const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+    const lines = [
+      `POST ${path} HTTP/1.1`,
+      `host: ${host}${port === (isTls ? 443 : 80) ? "" : `:${port}`}`,
+      `content-length: ${bytes.length}`,
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+      "connection: close",
+    ];
+    await writeAll(connection, new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`));
+    await writeAll(connection, bytes);
+    return await readAnswer(connection, request);
+  } finally {
+    signal.removeEventListener("abort", stop);
+    if (!signal.aborted) connection.close();
+  }
+}
+
+async function connect({ hostname, port, isTls, signal }: PostRequest): Promise<Deno.Conn> {
+  try {
+    if (isTls) return await connectTls({ hostname, port }, signal);
+    const connection = await Deno.connect({ hostname, port, signal });
+    connection.setNoDelay(true);
+    return connection;
+  } catch (error) {
+    throw new NotConnectedError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+/** Connects with TLS. The runtime accepts no signal here, so a connection that is made too late is closed. */
+async function connectTls(
+  target: { hostname: string; port: number },
+  signal: AbortSignal,
+): Promise<Deno.Conn> {
+  const connecting = Deno.connectTls(target);
+  try {
+    return await orAborted(connecting, signal);
+  } catch (error) {
+    connecting.then((connection) => connection.close(), () => {});
+    throw error;
+  }
+}
+
+async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let sent = 0; sent < bytes.length;) sent += await connection.write(bytes.subarray(sent));
+}
+
+/** Reads until the answer is complete: by its length, its chunks or the end of the connection. */
+async function readAnswer(
+  connection: Deno.Conn,
+  { maxBytes, onlyStatus = false }: PostRequest,
+): Promise<PostAnswer> {
+  const reader = new AnswerReader(maxBytes, onlyStatus);
+  const chunk = new Uint8Array(16_384);
+  for (let count; (count = await connection.read(chunk)) !== null;) {
+    // The buffer is reused, so the reader gets a copy.
+    reader.take(chunk.slice(0, count));
+    if (reader.isWhole) return reader.answer();
+  }
+  reader.end();
+  return reader.answer();
+}
+
+/** Longest head of an answer. */
+const MOST_HEAD_BYTES = 65_536;
+
+/** Parses an answer piece by piece. Each byte is examined once, however many pieces there are. */
+class AnswerReader {
+  readonly #maxBytes: number;
+  readonly #onlyStatus: boolean;
+  #bytes = 0;
+  /** Bytes of the head, or of a line between chunks, that are not parsed yet. */
+  #rest = new Uint8Array(0);
+  #status: number | undefined;
+  #date: string | undefined;
+  /** How the body ends. */
+  #end: "length" | "chunks" | "close" = "close";
+  /** Number of bytes still missing, of the body or of the current chunk. */
+  #left = 0;
+  /** Whether the line end after a chunk is still missing. */
+  #isBehindChunk = false;
+  readonly #body: Uint8Array<ArrayBuffer>[] = [];
+  /** Whether the last byte was read. */
+  isWhole = false;
+
+  constructor(maxBytes: number, onlyStatus: boolean) {
+    this.#maxBytes = maxBytes;
+    this.#onlyStatus = onlyStatus;
+  }
+
+  /** Parses the next piece. @throws {TooLargeError} @throws {Error} If it is not HTTP. */
+  take(piece: Uint8Array<ArrayBuffer>): void {
+    this.#bytes += piece.length;
+    if (this.#bytes > this.#maxBytes) throw new TooLargeError(this.#maxBytes);
+    let next: Uint8Array<ArrayBuffer> | undefined = piece;
+    while (next !== undefined && !this.isWhole) {
+      next = this.#status === undefined
+        ? this.#takeHead(next)
+        : this.#end === "chunks"
+        ? this.#takeChunk(next)
+        : this.#takeBody(next);
+    }
+  }
+
+  /** Called at the end of the connection. @throws {Error} If the answer is incomplete. */
+  end(): void {
+    if (this.#status === undefined || this.#end !== "close") {
+      throw new Error("connection closed before the answer was complete");
+    }
+    this.isWhole = true;
+  }
+
+  answer(): PostAnswer {
+    // The caller only asks for a complete answer, which has a status.
+    const text = new TextDecoder().decode(join(this.#body));
+    return { status: this.#status!, text, ...this.#date !== undefined && { date: this.#date } };
+  }
+
+  /** Returns the rest of a piece after the head, or `undefined` if the head needs more bytes. */
+  #takeHead(piece: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | undefined {
+    // The blank line may be split across two pieces.
+    const from = Math.max(0, this.#rest.length - 3);
+    const bytes = join([this.#rest, piece]);
+    const end = indexOfBlankLine(bytes, from);
+    if (end < 0) {
+      if (bytes.length > MOST_HEAD_BYTES) throw new Error("the answer is not HTTP");
+      this.#rest = bytes;
+      return undefined;
+    }
+    this.#rest = new Uint8Array(0);
+    const head = new TextDecoder("latin1").decode(bytes.subarray(0, end));
+    const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1] ?? NaN);
+    if (Number.isNaN(status)) throw new Error("the answer is not HTTP");
+    const rest = bytes.subarray(end + 4);
+    if (status < 200) return rest; // an interim answer; the final one follows
+    this.#status = status;
+    this.isWhole = this.#onlyStatus;
+    if (this.isWhole) return undefined;
+    this.#date = /^date: *(.+?) *$/im.exec(head)?.[1];
+    const length = /^content-length: *(\d+)/im.exec(head)?.[1];
+    if (/^transfer-encoding:.*chunked/im.test(head)) this.#end = "chunks";
+    else if (length !== undefined) {
+      this.#end = "length";
+      this.#left = Number(length);
+      if (this.#left > this.#maxBytes) throw new TooLargeError(this.#maxBytes);
+      this.isWhole = this.#left === 0;
+    }
+    return rest;
+  }
+
+  #takeBody(piece: Uint8Array<ArrayBuffer>): undefined {
+    const own = this.#end === "length" ? piece.subarray(0, this.#left) : piece;
+    this.#body.push(own);
+    if (this.#end !== "length") return;
+    this.#left -= own.length;
+    this.isWhole = this.#left === 0;
+  }
+
+  #takeChunk(piece: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | undefined {
+    if (this.#left > 0) {
+      const own = piece.subarray(0, this.#left);
+      this.#body.push(own);
+      this.#left -= own.length;
+      this.#isBehindChunk = this.#left === 0;
+      return own.length < piece.length ? piece.subarray(own.length) : undefined;
+    }
+    const line = join([this.#rest, piece]);
+    const end = line.indexOf(10);
+    if (end < 0) {
+      if (line.length > MOST_HEAD_BYTES) throw new Error("the answer's chunks are invalid");
+      this.#rest = line;
+      return undefined;
+    }
+    this.#rest = new Uint8Array(0);
+    const rest = line.subarray(end + 1);
+    const text = new TextDecoder("latin1").decode(line.subarray(0, end)).trim();
+    if (this.#isBehindChunk && text === "") {
+      this.#isBehindChunk = false;
+      return rest;
+    }
+    if (this.#isBehindChunk || !/^[\da-f]{1,8}(?![\da-f])/i.test(text)) {
+      throw new Error("the answer's chunks are invalid");
+    }
+    this.#left = parseInt(text, 16);
+    this.isWhole = this.#left === 0;
+    return rest;
+  }
+}
+
+function join(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
+  const [first = new Uint8Array(0), ...others] = parts.filter(({ length }) => length > 0);
+  if (others.length === 0) return first;
+  const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
+
+function indexOfBlankLine(bytes: Uint8Array, from: number): number {
+  for (let at = bytes.indexOf(13, from); at >= 0; at = bytes.indexOf(13, at + 1)) {
+    if (bytes[at + 1] === 10 && bytes[at + 2] === 13 && bytes[at + 3] === 10) return at;
+  }
+  return -1;
+}

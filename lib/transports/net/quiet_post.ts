@@ -1,0 +1,82 @@
+/**
+ * Posts to webhook addresses without leaking them. The address is a secret: anyone who knows it can post to the chat.
+ *
+ * @module
+ */
+import { isOpenToOthers, mayBeProxied, PLAIN_HTTP_HINT } from "../../loopback.ts";
+import { postOnce } from "./post_once.ts";
+
+/** Headers and body of a post. */
+interface QuietPost {
+  /** @default none */
+  headers?: Readonly<Record<string, string>>;
+  /** @default nothing */
+  body?: string;
+  signal: AbortSignal;
+}
+
+/** Most bytes of an answer up to its head. */
+const MOST_BYTES = 65_536;
+
+let isPlainAllowed = false;
+
+/** Allows or forbids posts to other machines over plain HTTP. They are forbidden by default. */
+export function allowPlainPosts(isAllowed: boolean): void {
+  isPlainAllowed = isAllowed;
+}
+
+/**
+ * Returns why posts to an address are forbidden, without naming the address.
+ *
+ * @returns `undefined` if posts are allowed.
+ */
+export function refusalOf(url: string): string | undefined {
+  if (isPlainAllowed || !URL.canParse(url) || !isOpenToOthers(new URL(url))) return undefined;
+  return `its address is plain HTTP to another machine: ${PLAIN_HTTP_HINT}`;
+}
+
+/**
+ * Posts without following redirects, and resolves to the HTTP status of the answer.
+ *
+ * With tracing on, each `fetch` records a span that contains the whole address. `fetch` may also send a request for
+ * this machine through a proxy. In both cases this function opens its own connection instead.
+ *
+ * @throws {TypeError} When the address is plain HTTP to another machine and this is not allowed; nothing was sent.
+ */
+export async function postQuietly(url: string, post: QuietPost): Promise<number> {
+  post.signal.throwIfAborted();
+  const target = new URL(url);
+  const refused = refusalOf(url);
+  if (refused !== undefined) throw new TypeError(`Cannot post to ${target.host}: ${refused}`);
+  if (isTracing() || mayBeProxied(target.hostname)) return await postOverConnection(target, post);
+  const { headers = {}, body = "", signal } = post;
+  const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
+  await response.body?.cancel();
+  return response.status;
+}
+
+/** Returns whether the runtime has registered a tracer. */
+export function isTracing(): boolean {
+  const registered: unknown = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1"));
+  return typeof registered === "object" && registered !== null && "trace" in registered;
+}
+
+async function postOverConnection(url: URL, { headers, body = "", signal }: QuietPost): Promise<number> {
+  const isTls = url.protocol === "https:";
+  try {
+    const { status } = await postOnce({
+      hostname: url.hostname.replace(/^\[|\]$/g, ""),
+      port: Number(url.port || (isTls ? 443 : 80)),
+      isTls,
+      path: url.pathname + url.search,
+      headers: headers ?? {},
+      body,
+      signal,
+      maxBytes: MOST_BYTES,
+      onlyStatus: true,
+    });
+    return status;
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  }
+}

@@ -1,0 +1,387 @@
+/**
+ * The push stream: delivers orders, quotes, ticks, broker queues and books as they arrive, and reconnects
+ * after a break. The gateway has one TCP port for it; the direct transport provides its own source.
+ *
+ * @see API document 6.1, 6.2
+ * @module
+ */
+import { BrokerError, BusyError, LoginRefusedError, RejectedError, TransportError } from "../../errors.ts";
+import { orAborted, systemMachine, waitUnlessAborted } from "../../time.ts";
+import { type Envelopes, loadEnvelopes, type Notify } from "../../wire/envelope.ts";
+import type { ConnectionEvent, GapEvent, TransportEvent } from "./events.ts";
+import { PushQueue, type PushQueueOptions, type PushQueueStats } from "./queue.ts";
+import { createPushReader, hashOf, OTHER_ACCOUNT, PushGuard, type PushReader } from "./reader.ts";
+import { backoffMs, HourlyLimit, longestPause, type ReconnectOptions } from "./reconnect.ts";
+import {
+  gatewaySource,
+  type GatewaySourceOptions,
+  type PushHandlers,
+  type PushLine,
+  type PushSource,
+} from "./connection.ts";
+
+/** What any push stream needs, whatever its source. */
+export interface PushHooks extends PushQueueOptions {
+  /** Returns the current time, Unix milliseconds. */
+  now: () => number;
+  /** Returns a random number for jitter, at least 0 and below 1. */
+  random: () => number;
+  /**
+   * Restores the subscriptions over HTTP after a break. The stream is connected once this has resolved. If it
+   * rejects, it is called again after a pause; meanwhile the stream already delivers pushes.
+   */
+  resubscribe?: (signal: AbortSignal) => Promise<void>;
+  /** Called with each gap, before the readers get it. */
+  onGap?: (gap: GapEvent) => void;
+  /** Closes the stream. */
+  signal?: AbortSignal;
+  /**
+   * Numbers of our accounts. Order pushes for any other account, or for none, are rejected and counted.
+   *
+   * @default the account of the first order push, for each kind of order push
+   */
+  fundAccounts?: readonly string[];
+  /**
+   * Returns how far the broker's clock is ahead of `now` in milliseconds, once an answer contained its time.
+   *
+   * @default the broker's clock is assumed to equal `now`
+   */
+  aheadOf?: () => number | undefined;
+  /** Options for reconnecting after a loss; `false` for never. */
+  reconnect?: ReconnectOptions | false;
+}
+
+/** Options of {@linkcode openPushStream}. */
+export interface PushStreamOptions extends PushHooks, GatewaySourceOptions {}
+
+/** A stream of pushes. Close it with `await using`, or with `close()`. */
+export interface PushStream extends AsyncDisposable {
+  /** State of the connection; `connecting` until it works for the first time. */
+  readonly state: ConnectionEvent["state"] | "connecting";
+  /** Counters of the stream and of its readers. */
+  readonly stats: PushStreamStats;
+  /**
+   * Starts a reader with its own queue, which gets every event from this call on. Leave the loop to stop it.
+   * Readers share the event objects and must not change them.
+   *
+   * @throws {TransportError} From the iterator's `next()`, if the stream has given up.
+   */
+  events(): AsyncIterableIterator<TransportEvent>;
+  /**
+   * Resolves when the connection works, including subscriptions.
+   *
+   * @throws {TransportError} If the stream is closed before that.
+   */
+  connected(): Promise<void>;
+  /** Closes the connection. Ends the readers after their queued events. */
+  close(): Promise<void>;
+}
+
+/** Counters of a stream. */
+interface PushStreamStats {
+  /** Number of push frames read. */
+  frames: number;
+  /** Number of order events among them. */
+  orders: number;
+  /** Number of pushes that came again with the same id, time, type and payload; readers got them once. */
+  repeated: number;
+  /** Number of pushes with `offMs`, whose time is more than five minutes from the broker's clock. */
+  offTime: number;
+  /** Number of order pushes for other accounts, or for none; readers got an `unknown` event for each. */
+  ofOthers: number;
+  /** Number of connections that worked. */
+  connections: number;
+  /** Counters of each reader's queue. */
+  readers: PushQueueStats[];
+}
+
+/**
+ * Opens the gateway's push stream. Order events arrive without a subscription; the others need a subscription
+ * over HTTP. Call `events()` before the first `await`, so no event is missed.
+ *
+ * @example Print fills
+ * ```ts ignore
+ * await using stream = openPushStream({ hostname: "127.0.0.1", port: 11112, now: Date.now, random: Math.random });
+ * for await (const event of stream.events()) if (event.type === "order") console.log(event.data);
+ * ```
+ */
+export function openPushStream(options: PushStreamOptions): PushStream {
+  return pushStreamOf(gatewaySource(options), options);
+}
+
+/** Returns a push stream over any source. */
+export function pushStreamOf(source: PushSource, hooks: PushHooks): PushStream {
+  return new SourcePushStream(source, hooks);
+}
+
+const isUnreadOrder = (event: TransportEvent) => event.type === "unknown" && event.expected === "order";
+
+class SourcePushStream implements PushStream {
+  readonly #source: PushSource;
+  readonly #options: PushHooks;
+  readonly #closing = new AbortController();
+  readonly #readers = new Set<PushQueue>();
+  readonly #running: Promise<void>;
+  readonly #abort = () => void this.close();
+  #state: PushStream["state"] = "connecting";
+  #connected = Promise.withResolvers<void>();
+  #line: PushLine | undefined;
+  #frames = 0;
+  #orders = 0;
+  #repeated = 0;
+  #offTime = 0;
+  #ofOthers = 0;
+  #connections = 0;
+  readonly #guard: PushGuard;
+  readonly #limit: HourlyLimit;
+  /** Number of failed attempts in a row. */
+  #failures = 0;
+  #lastByteAt: number;
+  /** Start and reason of the current gap, if there is one. */
+  #gap: { from: number; reason: string; silent?: true } | undefined;
+
+  constructor(source: PushSource, options: PushHooks) {
+    this.#source = source;
+    this.#options = options;
+    this.#lastByteAt = options.now();
+    this.#guard = new PushGuard(options.now, options.aheadOf);
+    this.#limit = new HourlyLimit((options.reconnect || {}).perHour);
+    // A caller that does not wait for the connection must not get an unhandled rejection.
+    this.#connected.promise.catch(() => {});
+    options.signal?.addEventListener("abort", this.#abort);
+    if (options.signal?.aborted) this.#closing.abort();
+    this.#running = this.#run();
+  }
+
+  get state(): PushStream["state"] {
+    return this.#state;
+  }
+
+  get stats(): PushStreamStats {
+    return {
+      frames: this.#frames,
+      orders: this.#orders,
+      repeated: this.#repeated,
+      offTime: this.#offTime,
+      ofOthers: this.#ofOthers,
+      connections: this.#connections,
+      readers: [...this.#readers].map(({ stats }) => stats),
+    };
+  }
+
+  events(): AsyncIterableIterator<TransportEvent> {
+    const queue = new PushQueue(this.#options, () => this.#readers.delete(queue));
+    if (this.#state === "closed") queue.end();
+    else this.#readers.add(queue);
+    return queue;
+  }
+
+  connected(): Promise<void> {
+    return this.#connected.promise;
+  }
+
+  close(): Promise<void> {
+    this.#closing.abort();
+    this.#line?.close();
+    return this.#running;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #run(): Promise<void> {
+    let failure: unknown;
+    try {
+      const envelopes = await loadEnvelopes();
+      const handlers = this.#handlers(envelopes, createPushReader(envelopes, this.#options));
+      const { reconnect } = this.#options;
+      const { attempts = Infinity } = reconnect === false ? { attempts: 0 } : reconnect ?? {};
+      while (!this.#closing.signal.aborted) {
+        const { error, from } = await this.#once(handlers);
+        if (this.#closing.signal.aborted) break;
+        this.#gap ??= { from, reason: error.message, ...error.code === "idle" && { silent: true as const } };
+        // A break that follows a silence is a break.
+        if (error.code !== "idle") delete this.#gap.silent;
+        // Never reconnect after a rejection: two programs would keep taking the login from each other.
+        const isPassing = error instanceof BusyError ||
+          error instanceof LoginRefusedError && error.reason === "passing";
+        const isRefused = error instanceof RejectedError && !isPassing;
+        if (this.#failures >= attempts || isRefused) throw error;
+        this.#failures++;
+        await this.#pause("reconnecting", error, this.#failures, this.#closing.signal);
+      }
+    } catch (error) {
+      // If the caller closed the stream, the readers get no error.
+      if (!this.#closing.signal.aborted) failure = error;
+    } finally {
+      this.#source.close?.();
+      this.#end(failure);
+    }
+  }
+
+  #handlers({ decodeNotify }: Envelopes, read: PushReader): PushHandlers {
+    return {
+      onLife: () => this.#lastByteAt = this.#options.now(),
+      onFrame: () => this.#failures = 0,
+      onPush: (body) => {
+        this.#frames++;
+        this.#take(decodeNotify(body), read);
+      },
+    };
+  }
+
+  /**
+   * Connects and reads until the connection ends. Returns the reason, and since when pushes may be missing.
+   */
+  async #once(handlers: PushHandlers): Promise<{ error: BrokerError; from: number }> {
+    let line: PushLine;
+    try {
+      line = await this.#source.open(handlers, this.#closing.signal);
+    } catch (error) {
+      if (error instanceof BrokerError) return { error, from: this.#lastByteAt };
+      throw error;
+    }
+    this.#line = line;
+    try {
+      const error = await this.#serve(line);
+      const from = line.brokenSince?.() ?? this.#lastByteAt;
+      if (!this.#closing.signal.aborted) this.#setState("lost", { error, lastByteAt: from });
+      return { error, from };
+    } finally {
+      line.close();
+      this.#line = undefined;
+    }
+  }
+
+  /** Reads from an open line, and restores the subscriptions at the same time. */
+  async #serve(line: PushLine): Promise<BrokerError> {
+    const { now, reconnect } = this.#options;
+    const openedAt = now();
+    if (this.#gap === undefined) this.#lastByteAt = openedAt;
+    const lost = new AbortController();
+    let thrown: unknown;
+    const restored = this.#restore(AbortSignal.any([this.#closing.signal, lost.signal])).catch((error) => {
+      // If `onGap` throws, that is the caller's own error: it ends the stream.
+      thrown = error;
+      line.close();
+    });
+    // If the stream was closed during the opening, the earlier close had nothing to close yet.
+    if (this.#closing.signal.aborted) line.close();
+    const error = await line.run();
+    lost.abort();
+    await restored;
+    if (thrown !== undefined) throw thrown;
+    // A connection that lasted is not a failed attempt, even if the market was silent.
+    if (now() - openedAt >= longestPause(reconnect)) this.#failures = 0;
+    return error;
+  }
+
+  #take(notify: Notify, read: PushReader): void {
+    const hash = hashOf(notify);
+    if (this.#guard.isRepeated(notify, hash)) {
+      this.#repeated++;
+      return;
+    }
+    const event = read(notify);
+    const isOther = event.type === "unknown" && event.error?.code === OTHER_ACCOUNT;
+    if (event.type === "order") this.#orders++;
+    if (isOther) this.#ofOthers++;
+    this.#guard.remember(notify, hash, !isOther && (event.type === "order" || isUnreadOrder(event)));
+    const offMs = this.#guard.offTime(event.sentAt);
+    if (offMs === undefined) return this.#tell(event);
+    this.#offTime++;
+    this.#tell({ ...event, offMs });
+    if (event.type === "order") this.#suspect(offMs);
+  }
+
+  /**
+   * Reports a gap for a push with a wrong time: a third party may repeat old pushes and withhold newer ones.
+   */
+  #suspect(offMs: number): void {
+    const to = this.#options.now();
+    const minutes = Math.round(Math.abs(offMs) / 60_000);
+    const clock = this.#guard.isTold
+      ? "the broker's clock"
+      : "this machine's clock, and no answer has contained the broker's time";
+    const reason = `the time of a push is ${minutes} minutes ${offMs < 0 ? "behind" : "ahead of"} ${clock}`;
+    const gap: GapEvent = { type: "gap", from: to - Math.abs(offMs), to, reason };
+    this.#options.onGap?.(gap);
+    this.#tell(gap);
+  }
+
+  /** Restores the subscriptions after a break, then reports the connection as connected. */
+  async #restore(signal: AbortSignal): Promise<void> {
+    const { resubscribe } = this.#options;
+    for (let attempt = 1; this.#gap !== undefined && resubscribe !== undefined; attempt++) {
+      try {
+        await orAborted(resubscribe(signal), signal);
+        break;
+      } catch (cause) {
+        if (signal.aborted) return;
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        const error = cause instanceof BrokerError
+          ? cause
+          : new TransportError(`Cannot subscribe again: ${reason}`, {
+            code: "resubscribe",
+            transport: "push",
+            cause,
+          });
+        // Orders arrive without subscriptions, so keep the connection and try the subscriptions again.
+        await this.#pause("reconnecting", error, attempt, signal);
+      }
+      if (signal.aborted) return;
+    }
+    if (signal.aborted) return;
+    if (this.#gap !== undefined) {
+      const gap: GapEvent = {
+        type: "gap",
+        from: this.#gap.from,
+        to: this.#options.now(),
+        reason: this.#gap.reason,
+        ...this.#gap.silent && { silent: true as const },
+      };
+      this.#gap = undefined;
+      this.#options.onGap?.(gap);
+      this.#tell(gap);
+    }
+    this.#connections++;
+    this.#setState("connected");
+    this.#connected.resolve();
+  }
+
+  async #pause(
+    state: "reconnecting",
+    error: BrokerError,
+    attempt: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { random, reconnect, now } = this.#options;
+    const waitMs = this.#limit.wait(now(), backoffMs(attempt, random(), reconnect || {}));
+    this.#setState(state, { attempt, waitMs, error });
+    await waitUnlessAborted(systemMachine, waitMs, signal);
+  }
+
+  #setState(state: ConnectionEvent["state"], details: Partial<ConnectionEvent> = {}): void {
+    if (this.#state === "connected") {
+      this.#connected = Promise.withResolvers();
+      this.#connected.promise.catch(() => {});
+    }
+    this.#state = state;
+    this.#tell({ type: "connection", state, ...details });
+  }
+
+  #tell(event: TransportEvent): void {
+    for (const reader of this.#readers) reader.push(event);
+  }
+
+  #end(failure: unknown): void {
+    this.#options.signal?.removeEventListener("abort", this.#abort);
+    this.#setState("closed");
+    this.#connected.reject(
+      new TransportError("Cannot wait for pushes: the stream is closed", { code: "closed" }),
+    );
+    for (const reader of this.#readers) reader.end(failure);
+    this.#readers.clear();
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Runs `hsgate approve` and `hsgate refuse`.
+ *
+ * @module
+ */
+import { approveRun, refuseRun } from "../../../lib/runner/claims/decisions.ts";
+import type { RunRow } from "../../../lib/runner/queries/runs.ts";
+import type { ApproveInput, RefuseInput } from "../approve.ts";
+import type { Host } from "../../terminal/host.ts";
+import { actorOf, runOf } from "../shared/decide.ts";
+import { openStore } from "../shared/store_file.ts";
+import { recipeNamed } from "../shared/recipe_files.ts";
+
+/** Approves a missed run; skips it if it is too late. */
+export async function approve({ args: [given = ""], flags, host }: ApproveInput): Promise<number> {
+  await using store = await openStore(flags, { host, mustExist: true });
+  const { recipe: name, run_key: key } = await runOf(store, given, "approve");
+  const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now });
+  const row = await approveRun(store, { runKey: key, actor: actorOf(flags, host), now: host.now(), recipe });
+  tell(row, flags, host);
+  return row.state === "due" ? 0 : 1;
+}
+
+/** Skips a missed run that waits for approval. */
+export async function refuse({ args: [given = ""], flags, host }: RefuseInput): Promise<number> {
+  await using store = await openStore(flags, { host, mustExist: true });
+  const { run_key: key } = await runOf(store, given, "refuse");
+  const { because } = flags;
+  const row = await refuseRun(store, { runKey: key, actor: actorOf(flags, host), because, now: host.now() });
+  tell(row, flags, host);
+  return 0;
+}
+
+function tell({ run_key: key, state, reason }: RunRow, flags: { json?: boolean }, host: Host): void {
+  if (flags.json) host.out(JSON.stringify({ key, state, ...reason !== null && { reason } }));
+  else if (state === "due") host.out(`${key} is due; a running scheduler starts it`);
+  else if (reason === "deadline") host.out(`${key} is skipped: its deadline or window has passed`);
+  else host.out(`${key} is skipped`);
+}

@@ -1,0 +1,128 @@
+/**
+ * Runs `hsgate calendar`.
+ *
+ * @module
+ */
+import {
+  calendarVersion,
+  calendarZone,
+  coverage,
+  isProjected,
+  type Mic,
+  mics,
+  overridesOf,
+  overridesOn,
+  type Session,
+  sessionsBetween,
+} from "../../../lib/calendars/mod.ts";
+import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import type { CalendarInput } from "../calendar.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { columnsAsked, plain, tableLines } from "../../terminal/print.ts";
+import { micOf, notesOf, overrideLine } from "./lines.ts";
+import { dayOf } from "../../terminal/arguments.ts";
+
+/** Lists sessions with their hours, or the calendars. */
+export function run({ args: [given], flags, host }: CalendarInput): Promise<number> {
+  const chosen = columnsAsked(flags);
+  if (given === undefined) return Promise.resolve(listCalendars(flags, host));
+  const mic = micOf(given);
+  const zone = calendarZone[mic];
+  const today = Temporal.Instant.fromEpochMilliseconds(host.now()).toZonedDateTimeISO(zone).toPlainDate()
+    .toString();
+  const from = flags.from === undefined ? today : dayOf("from", flags.from);
+  const to = flags.to === undefined ? from : dayOf("to", flags.to);
+  if (from > to) {
+    throw new UsageError(`Cannot list ${mic} from ${from} to ${to}: the first day is after the last`);
+  }
+  const sessions = sessionsBetween(mic, from, to);
+  if (flags.json) {
+    host.out(JSON.stringify(sessions.map((session) => dataOf(mic, session))));
+    return Promise.resolve(0);
+  }
+  if (sessions.length === 0) host.out(`${mic} does not trade from ${from} to ${to}`);
+  else showTable(mic, sessions, { columns: chosen, host });
+  for (const note of notesOf(mic, { from, to, now: host.now() })) host.note(`hsgate: ${plain(note)}`);
+  return Promise.resolve(0);
+}
+
+function showTable(
+  mic: Mic,
+  sessions: Session[],
+  { columns: chosen, host }: { columns: string | undefined; host: Host },
+): void {
+  const noted = (date: string) =>
+    [
+      ...isProjected(mic, date) ? ["projected"] : [],
+      ...overridesOn(mic, date).length > 0 ? ["set by hand"] : [],
+    ].join(", ");
+  const columns = [
+    { title: "date", id: true as const, of: ({ date }: Session) => date },
+    { title: "open", of: ({ open }: Session) => open },
+    { title: "close", of: ({ close }: Session) => close },
+    {
+      title: "breaks",
+      of: ({ breaks }: Session) => breaks.map(({ from, to }) => `${from}-${to}`).join(" "),
+    },
+    { title: "half-day", of: ({ halfDay }: Session) => halfDay ? "yes" : "" },
+    // Before what a narrow terminal leaves out.
+    { title: "note", of: ({ date }: Session) => noted(date) },
+    { title: "open (UTC)", name: "open-utc", of: ({ openAt }: Session) => showInstant(openAt) },
+    { title: "close (UTC)", name: "close-utc", of: ({ closeAt }: Session) => showInstant(closeAt) },
+  ];
+  const isNoted = chosen !== undefined || sessions.some(({ date }) => noted(date) !== "");
+  const shown = isNoted ? columns : columns.filter(({ title }) => title !== "note");
+  for (const line of tableLines(host, shown, sessions, { columns: chosen })) host.out(line);
+}
+
+/** A session as `--json` has it: hours of the exchange, and UTC. */
+function dataOf(mic: Mic, { date, open, close, breaks, halfDay, openAt, closeAt }: Session) {
+  const zone = calendarZone[mic];
+  const utc = (time: string) =>
+    showInstant(Temporal.PlainDateTime.from(`${date}T${time}`).toZonedDateTime(zone).epochMilliseconds);
+  const [override] = overridesOn(mic, date);
+  return {
+    date,
+    open,
+    close,
+    breaks: breaks.map(({ from, to }) => ({ from, to, fromUtc: utc(from), toUtc: utc(to) })),
+    halfDay,
+    openUtc: showInstant(openAt),
+    closeUtc: showInstant(closeAt),
+    zone,
+    ...isProjected(mic, date) && { projected: true },
+    ...override !== undefined && { setByHand: override.because },
+  };
+}
+
+function listCalendars(flags: CalendarInput["flags"], host: Host): number {
+  if (flags.from !== undefined || flags.to !== undefined) {
+    throw new UsageError(`Cannot list days: name the calendar, one of ${mics.join(", ")}`);
+  }
+  const rows = mics.map((mic) => ({
+    mic,
+    zone: calendarZone[mic],
+    ...coverage(mic),
+    version: calendarVersion(mic),
+    setByHand: overridesOf(mic).filter((each) => each.mic === mic),
+  }));
+  if (flags.json) {
+    host.out(JSON.stringify(rows));
+    return 0;
+  }
+  type Row = typeof rows[number];
+  const columns = [
+    { title: "calendar", id: true as const, of: ({ mic }: Row) => mic },
+    { title: "zone", of: ({ zone }: Row) => zone },
+    { title: "from", of: ({ from }: Row) => from },
+    { title: "through", of: ({ through }: Row) => through },
+    { title: "projected from", name: "projected", of: ({ projectedFrom }: Row) => projectedFrom ?? "" },
+    { title: "version", of: ({ version }: Row) => version },
+  ];
+  for (const line of tableLines(host, columns, rows, { columns: columnsAsked(flags) })) host.out(line);
+  const set = rows.flatMap(({ setByHand }) => setByHand);
+  if (set.length > 0) host.out("");
+  for (const override of set) host.out(plain(overrideLine(override)));
+  return 0;
+}

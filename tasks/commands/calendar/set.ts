@@ -1,0 +1,160 @@
+/**
+ * What `hsgate calendar set` and `calendar unset` do.
+ *
+ * @module
+ */
+import { areHours, isDate, isWeekday } from "../../../lib/calendars/check_data.ts";
+import { emptyLocalFile } from "../../../lib/calendars/local_file.ts";
+import {
+  calendarVersion,
+  coverage,
+  halfDayHours,
+  isOverrideNeedless,
+  linksOf,
+  type Mic,
+  type Override,
+  sessionOn,
+} from "../../../lib/calendars/mod.ts";
+import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import type { CalendarSetInput, CalendarUnsetInput } from "../calendar.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import { calendarsPlace, readCalendars, writeCalendars } from "../shared/local_calendars.ts";
+import { plain } from "../../terminal/print.ts";
+import { micOf } from "../calendar/lines.ts";
+
+/** Sets a day. */
+export async function set({ args, flags, host }: CalendarSetInput): Promise<number> {
+  const [name = "", day = "", ...rest] = args;
+  const mic = micOf(name);
+  const date = dateOf(mic, day);
+  const hours = hoursOf(rest.join(" "));
+  const halfDay = flags["half-day"] === true;
+  if (halfDay) needHalfDay(mic, date, hours);
+  const because = flags.because?.trim() ?? "";
+  if (because === "") {
+    throw new UsageError(
+      `Cannot set ${mic} ${date}: say why, with --because "…"; it is shown wherever the day counts`,
+    );
+  }
+  const place = await calendarsPlace(flags, host);
+  const { path } = place;
+  const file = await readCalendars(place, host) ?? emptyLocalFile();
+  const override: Override = {
+    mic,
+    date,
+    hours,
+    ...halfDay && { halfDay },
+    because,
+    setAt: showInstant(host.now()),
+  };
+  const before = file.overrides.find((each) => each.mic === mic && each.date === date);
+  file.overrides = [...file.overrides.filter((each) => each !== before), override];
+  await writeCalendars(place, file, host);
+  const needless = isOverrideNeedless(override);
+  if (flags.json) {
+    const links = Object.fromEntries(linksOf(mic).map((link) => [link, saidOf(link, date)]));
+    host.out(JSON.stringify({ ...override, file: path, needless, version: calendarVersion(mic), links }));
+    return 0;
+  }
+  host.out(plain(`${mic} ${date} is ${saidOf(mic, date)} now, in "${path}"`));
+  if (before !== undefined) {
+    host.note(`hsgate: before it was set to ${before.hours}: ${plain(before.because)}`);
+  }
+  if (needless) host.note("hsgate: the calendar says so by itself, so this is not needed");
+  for (const hint of [...linkHints(override), ...hintsOf(mic, date)]) host.note(`hsgate: ${hint}`);
+  return 0;
+}
+
+/** Takes back what was set. */
+export async function unset(
+  { args: [name = "", day = ""], flags, host }: CalendarUnsetInput,
+): Promise<number> {
+  const mic = micOf(name);
+  const date = givenDay(mic, day);
+  const place = await calendarsPlace(flags, host);
+  const { path } = place;
+  const file = await readCalendars(place, host);
+  const found = file?.overrides.find((each) => each.mic === mic && each.date === date);
+  if (file === undefined || found === undefined) {
+    const others = (file?.overrides ?? []).map((each) => `${each.mic} ${each.date}`).join(", ");
+    throw new UsageError(
+      `Cannot take back ${mic} ${date}: "${path}" does not set it` +
+        (others === "" ? "" : `; it sets ${others}`),
+    );
+  }
+  file.overrides = file.overrides.filter((each) => each !== found);
+  await writeCalendars(place, file, host);
+  if (flags.json) host.out(JSON.stringify({ mic, date, file: path, version: calendarVersion(mic) }));
+  else {host.out(
+      plain(
+        `${mic} ${date} is ${saidOf(mic, date)} again; it had been set to ${found.hours}: ${found.because}`,
+      ),
+    );}
+  return 0;
+}
+
+function dateOf(mic: Mic, given: string): string {
+  const date = givenDay(mic, given);
+  const { from, through } = coverage(mic);
+  if (!isWeekday(date)) {
+    throw new UsageError(`Cannot set ${mic} ${date}: it is at a weekend, on which no exchange here trades`);
+  }
+  if (date < from || date > through) {
+    throw new UsageError(
+      `Cannot set ${mic} ${date}: the calendar covers ${from} to ${through}; "calendar update FILE" installs a longer one`,
+    );
+  }
+  return date;
+}
+
+function givenDay(mic: Mic, given: string): string {
+  if (isDate(given)) return given;
+  throw new UsageError(
+    `Cannot use the day "${given}" of ${mic}: write a day that exists, such as 2026-12-09`,
+  );
+}
+
+/** A half-day is short in one way. */
+function needHalfDay(mic: Mic, date: string, hours: string): void {
+  const expected = halfDayHours(mic);
+  if (hours === expected) return;
+  const why = expected === null ? `${mic} has none` : `those of ${mic} are ${expected}`;
+  throw new UsageError(`Cannot set ${mic} ${date} to ${hours} as a half-day: ${why}; leave --half-day out`);
+}
+
+function hoursOf(given: string): string {
+  if (given === "closed" || given === "open" || areHours(given)) return given;
+  throw new UsageError(
+    `Cannot use hours "${given}": write closed, open, or hours such as 09:30-12:00 13:00-16:00, each after the one before`,
+  );
+}
+
+/** Says what a day is, with its hours. */
+function saidOf(mic: Mic, date: string): string {
+  const session = sessionOn(mic, date);
+  if (typeof session === "string") return session;
+  const breaks = session.breaks.map(({ from, to }) => `${from}-${to}`).join(" ");
+  return `open ${session.open}-${session.close}${breaks === "" ? "" : ` (break ${breaks})`}` +
+    `${session.halfDay ? ", a half-day" : ""}`;
+}
+
+/** What the day makes of the links of Stock Connect that the market is an end of. */
+function linkHints({ mic, date, hours, halfDay }: Override): string[] {
+  const links = linksOf(mic as Mic); // it was looked up by name
+  if (links.length === 0 || hours === "open") return [];
+  const states = links.map((link) => `${link} is ${saidOf(link, date)}`).join(", ");
+  if (hours === "closed" || halfDay === true) return [`Stock Connect on that day: ${states}`];
+  const planned = halfDayHours(mic as Mic) === hours // as above
+    ? "; --half-day is for one that the exchange announced"
+    : "";
+  return [`the day counts as cut short without notice, and Stock Connect with it: ${states}${planned}`];
+}
+
+/** What else may have to be set. */
+function hintsOf(mic: Mic, date: string): string[] {
+  const twins: Partial<Record<Mic, Mic>> = { XSHG: "XSHE", XSHE: "XSHG" };
+  const twin = twins[mic];
+  return twin === undefined
+    ? []
+    : [`${twin} is ${saidOf(twin, date)} on that day: set it too where it is meant`];
+}

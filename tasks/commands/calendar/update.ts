@@ -1,0 +1,151 @@
+/**
+ * Runs `hsgate calendar update`.
+ *
+ * @module
+ */
+import { checkData, Faults, parseJson, refuseFaults } from "../../../lib/calendars/check_data.ts";
+import { dataMics, emptyLocalFile, type LocalFile } from "../../../lib/calendars/local_file.ts";
+import { type DataMic, dataOf } from "../../../lib/calendars/mod.ts";
+import type { CalendarData } from "../../../lib/calendars/records.ts";
+import { changesBetween, checkUpdate, type DayChange } from "../../../lib/calendars/update.ts";
+import { readRegular } from "../../../lib/regular_files.ts";
+import type { CalendarUpdateInput } from "../calendar.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { plain } from "../../terminal/print.ts";
+import {
+  type CalendarsPlace,
+  calendarsPlace,
+  MOST_BYTES,
+  readCalendars,
+  writeCalendars,
+} from "../shared/local_calendars.ts";
+
+/** Installs a calendar, or goes back to the one before. */
+export async function run({ args: [given = ""], flags, host }: CalendarUpdateInput): Promise<number> {
+  const place = await calendarsPlace(flags, host);
+  const { path } = place;
+  const file = await readCalendars(place, host) ?? emptyLocalFile();
+  const mic = flags.back ? dataMicOf(given) : undefined;
+  const before = mic === undefined ? undefined : dataOf(mic);
+  if (mic !== undefined && before !== undefined) {
+    if (file.calendars[mic] === undefined) {
+      throw new UsageError(
+        `Cannot go back: "${path}" has no calendar of ${mic}; the one of the toolkit is in use`,
+      );
+    }
+    const after = { ...file, calendars: { ...file.calendars }, previous: { ...file.previous } };
+    delete after.calendars[mic];
+    if (file.previous[mic] !== undefined) after.calendars[mic] = file.previous[mic];
+    delete after.previous[mic];
+    return await install({ file: after, place, mic, before }, flags, host);
+  }
+  const data = await readUpdate(given, { flags, host });
+  const name = dataMicOf(data.mic);
+  const previous = dataOf(name);
+  const after: LocalFile = {
+    ...file,
+    calendars: { ...file.calendars, [name]: data },
+    // What the toolkit comes with need not be kept.
+    previous: { ...file.previous, [name]: file.calendars[name] },
+  };
+  return await install({ file: after, place, mic: name, before: previous }, flags, host);
+}
+
+/** Reads the file and refuses it with every reason and line. */
+async function readUpdate(
+  path: string,
+  { flags, host }: Pick<CalendarUpdateInput, "flags" | "host">,
+): Promise<CalendarData> {
+  const limit = flags["max-changes"] ?? "40";
+  if (!/^\d{1,4}$/.test(limit)) throw new UsageError(`Cannot use --max-changes "${limit}": write a number`);
+  const text = await readText(path);
+  const faults = new Faults();
+  const data = checkData(parseJson(text, path), faults);
+  const mic = dataMics.find((each) => each === data?.mic);
+  if (data !== undefined && mic === undefined) {
+    faults.add(["mic"], data.mic, `one of ${dataMics.join(", ")}; XSHE and Stock Connect follow from these`);
+  } else if (data !== undefined && mic !== undefined) {
+    checkUpdate(dataOf(mic), data, {
+      now: host.now(),
+      allowPast: flags["allow-past"] ?? false,
+      maxChanges: Number(limit),
+    }, faults);
+  }
+  await refuseFaults(faults, { text, file: path });
+  return data!; // without a fault there is data
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    const bytes = await readRegular(path, MOST_BYTES);
+    if (bytes instanceof Uint8Array) return new TextDecoder().decode(bytes);
+    throw new UsageError(`Cannot update a calendar from "${path}": ${bytes.refused}`);
+  } catch (error) {
+    const reason = unreadable(error, path);
+    if (reason === undefined) throw error;
+    throw new UsageError(`Cannot update a calendar: ${reason}`);
+  }
+}
+
+function unreadable(error: unknown, path: string): string | undefined {
+  if (error instanceof Deno.errors.NotFound) return `there is no file "${path}"`;
+  if (error instanceof Deno.errors.PermissionDenied) return `"${path}" must not be read by you`;
+  return undefined;
+}
+
+async function install(
+  { file, place, mic, before }: {
+    file: LocalFile;
+    place: CalendarsPlace;
+    mic: DataMic;
+    before: CalendarData;
+  },
+  flags: CalendarUpdateInput["flags"],
+  host: Host,
+): Promise<number> {
+  const dry = flags["dry-run"] ?? false;
+  if (!dry) await writeCalendars(place, file, host);
+  const after = dry ? file.calendars[mic] ?? before : dataOf(mic);
+  const changes = changesBetween(before, after);
+  const { version, from, through, projectedFrom } = after;
+  if (flags.json) {
+    const change = { mic, before: before.version, version, from, through, projectedFrom, changes };
+    host.out(JSON.stringify({ ...change, installed: !dry, file: place.path }));
+    return 0;
+  }
+  const verb = dry ? "would go" : "went";
+  host.out(
+    plain(`${mic} ${verb} from version ${before.version} to ${version}, which covers ${from} to ${through}`),
+  );
+  if (projectedFrom !== before.projectedFrom) {
+    host.out(
+      projectedFrom === undefined ? "nothing is projected any more" : `projected from ${projectedFrom} on`,
+    );
+  }
+  for (const change of changes) host.out(plain(lineOf(change)));
+  if (changes.length === 0) host.out("no day changes");
+  if (dry) host.note("hsgate: nothing was changed");
+  else if (!flags.back) {
+    host.note(`hsgate: kept in "${place.path}"; "calendar update ${mic} --back" goes back`);
+  }
+  return 0;
+}
+
+function lineOf({ date, before, after }: DayChange): string {
+  if (before === "unknown") return `  new      ${date} ${after}`;
+  if (after === "closed") return `  removed  ${date}, which was open ${before}`;
+  return before === "closed"
+    ? `  added    ${date} ${after}`
+    : `  changed  ${date} ${after}, before ${before}`;
+}
+
+function dataMicOf(given: string): DataMic {
+  const found = dataMics.find((each) => each === given.toUpperCase());
+  if (found !== undefined) return found;
+  throw new UsageError(
+    `Cannot go back with "${given}": name one of ${
+      dataMics.join(", ")
+    }; XSHE and Stock Connect follow from these`,
+  );
+}

@@ -1,0 +1,256 @@
+/**
+ * Runs `hsgate call`.
+ *
+ * @module
+ */
+import type { Client } from "../../../lib/client/client.ts";
+import type { Settings } from "../../../lib/client/settings.ts";
+import { paged } from "../../../lib/client/paging.ts";
+import { InvalidParamsError, type Issue } from "../../../lib/errors.ts";
+import { account } from "../../../lib/operations/account.ts";
+import {
+  type AnyOperation,
+  encodeParams,
+  gatewayPath,
+  normalizeParams,
+} from "../../../lib/operations/operation.ts";
+import type { FieldsInfo } from "../../../lib/operations/types.ts";
+import {
+  isListMissing,
+  LIST_LEFT_OUT,
+  unknownMembers,
+  wireAnswerOf,
+  wireOf,
+} from "../../../lib/operations/wire_rows.ts";
+import type { CallOptions } from "../../../lib/transports/transport.ts";
+import type { CallInput } from "../call.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { checkColumns, printAnswer } from "../../terminal/answer.ts";
+import { namedOperation } from "../shared/named_operation.ts";
+import { columnsAsked } from "../../terminal/print.ts";
+import { clientOf, settingsOf } from "../shared/session.ts";
+
+type Given = Record<string, unknown>;
+
+/** Calls one operation and prints its answer. */
+export async function run({ args, flags, host }: CallInput): Promise<number> {
+  const [name = "", json] = args;
+  const operation = namedOperation(name);
+  const fields = operation.request.fields ?? {};
+  const params = normalizeParams(fields, await readParams(operation, json, host));
+  // A login without parameters takes the password of the settings, so there is nothing to check.
+  const isOwnLogin = operation.name === account.login.name && json === undefined;
+  if (!isOwnLogin) check(operation, params);
+  const [columns, inWireForm] = [columnsAsked(flags), flags.wire === true];
+  checkColumns({ operation, inWireForm, columns });
+  const loaded = await settingsOf(flags, host);
+  const { transport } = loaded.settings;
+  if (flags["dry-run"]) {
+    const sent = isOwnLogin ? {} : await whatIsSent(operation, params, transport);
+    host.out(JSON.stringify(sent, undefined, flags.json ? 0 : 2));
+    return 0;
+  }
+  if (flags.all && operation.paging === undefined) {
+    throw new UsageError(`Cannot walk pages: ${operation.name} answers at once, leave --all out`);
+  }
+  if (operation.effect === "write" && !flags.yes && host.canAsk) {
+    const sent = await whatIsSent(operation, params, transport);
+    if (!await confirm(operation, sent, host)) {
+      host.note("hsgate: nothing was sent");
+      return 0;
+    }
+  }
+  await using client = await clientOf(flags, host, { command: `call ${operation.name}`, loaded });
+  // Tables show numbers as JSON reads them; what a program reads has every digit.
+  const keepWire = inWireForm && (flags.json === true || !host.isTerminal) ? "digits" : "members";
+  const all = flags.all === true;
+  const answer = await callOnce(client, operation, params, { all, isOwnLogin, host, keepWire });
+  const sent = wireForm(operation, answer);
+  tellUnknown(operation, sent, inWireForm, host);
+  printAnswer(inWireForm ? sent : answer, {
+    operation,
+    params,
+    isWhole: flags.all === true,
+    asJson: flags.json === true,
+    inWireForm,
+    columns,
+    host,
+  });
+  return 0;
+}
+
+async function callOnce(
+  client: Client,
+  operation: AnyOperation,
+  params: unknown,
+  { all, isOwnLogin, host, keepWire }: {
+    all: boolean;
+    isOwnLogin: boolean;
+    host: Host;
+    keepWire: NonNullable<CallOptions["keepWire"]>;
+  },
+): Promise<unknown> {
+  const options = { signal: host.signal, keepWire };
+  // `check` has seen that these are parameters; a login knows its own password.
+  const given = params as Given;
+  if (operation.name === account.login.name) {
+    return await client.account.login(isOwnLogin ? {} : given, options);
+  }
+  if (!all) {
+    const answer: unknown = await client.call(operation, given, options);
+    if (typeof answer === "object" && answer !== null && isListMissing(answer)) {
+      host.note(`hsgate: warning: there may be rows: ${LIST_LEFT_OUT}`);
+    }
+    return answer;
+  }
+  const list = paged<unknown>(
+    operation,
+    given,
+    options,
+    (each, page, pageOptions) => client.call(each, page, pageOptions),
+  );
+  const rows = await list.toArray();
+  if (list.unproven !== undefined) {
+    host.note(`hsgate: there may be more than these ${rows.length} rows: ${list.unproven}`);
+  }
+  return rows;
+}
+
+/** An answer as the broker sent it; the rows of several pages stand in one list. */
+function wireForm(operation: AnyOperation, answer: unknown): unknown {
+  const sent = wireAnswerOf(answer);
+  if (sent !== undefined) return sent;
+  const { rows } = operation.response.fields ?? {};
+  if (Array.isArray(answer) && rows !== undefined) {
+    return { [rows.wire]: answer.map((row) => wireOf(row) ?? row) };
+  }
+  return operation.response.encode(answer);
+}
+
+/** Says which members of an answer this version does not know. */
+function tellUnknown(operation: AnyOperation, sent: unknown, isShown: boolean, host: Host): void {
+  const counts = unknownMembers(operation, sent);
+  if (counts.size === 0) return;
+  const named = [...counts].map(([path, count]) => count === 1 ? path : `${path} (${count} times)`).join(
+    ", ",
+  );
+  const what = counts.size === 1
+    ? "1 member that this version does not know"
+    : `${counts.size} members that this version does not know`;
+  host.note(
+    `hsgate: the answer has ${what}: ${named}${
+      isShown ? "" : "; --wire shows everything that the broker sent"
+    }`,
+  );
+}
+
+function check(operation: AnyOperation, params: unknown): void {
+  const issues: Issue[] = [];
+  operation.request.check(params, [], issues);
+  if (issues.length > 0) {
+    throw new InvalidParamsError(`call ${operation.name}`, issues, { operation: operation.name });
+  }
+}
+
+/** A request as it would go out. */
+interface Sent {
+  /** Path at the gateway, or at the platform. */
+  path?: string | undefined;
+  /** Message on the socket; none for a request without a payload. */
+  message?: string | null;
+  params: Given;
+}
+
+/**
+ * A request as it would go out, its secrets hidden.
+ *
+ * @throws {UnmappedError} When the transport does not carry it.
+ */
+async function whatIsSent(
+  operation: AnyOperation,
+  params: unknown,
+  transport: Settings["transport"],
+): Promise<Sent> {
+  const { group, platformPath } = operation;
+  const isOnSocket = transport === "direct" && platformPath === undefined;
+  if (transport === "gateway" && group === null) {
+    throw new UsageError(`Cannot call ${operation.name} over the gateway: it does not offer it`);
+  }
+  if (!isOnSocket) {
+    const path = transport === "direct" ? platformPath : gatewayPath(operation);
+    return { path, params: hidden(operation, encodeParams(operation, params)) };
+  }
+  const { mappingOf, plainParams } = await import("../../../lib/transports/direct/payloads.ts");
+  const { request } = mappingOf(operation);
+  return { message: request, params: hidden(operation, plainParams(operation, params)) };
+}
+
+function hidden(operation: AnyOperation, encoded: Given): Given {
+  for (const { wire, type } of Object.values(operation.request.fields ?? {})) {
+    if (type.secret && encoded[wire] !== undefined) encoded[wire] = "[secret]";
+  }
+  return encoded;
+}
+
+async function confirm(
+  { name }: AnyOperation,
+  { path, message, params }: Sent,
+  host: Host,
+): Promise<boolean> {
+  const what = path === undefined ? `send ${message ?? name} over the trade socket` : `send to ${path}`;
+  host.note(`This changes the account. It would ${what}:`);
+  host.note(JSON.stringify(params, undefined, 2));
+  return /^y(es)?$/i.test(await host.ask(`Send ${name}? [y/N] `));
+}
+
+/** Reads the parameters from the command line, stdin or a file. */
+async function readParams(operation: AnyOperation, given: string | undefined, host: Host): Promise<unknown> {
+  if (given === undefined) return {};
+  const isInline = given !== "-" && !given.startsWith("@");
+  const text = given === "-"
+    ? await host.readStdin()
+    : isInline
+    ? given
+    : await readNamed(given.slice(1), host);
+  const params = parseJson(operation, text);
+  const secret = isInline ? secretIn(operation.request.fields ?? {}, params) : undefined;
+  if (secret !== undefined) {
+    throw new UsageError(
+      `Cannot take "${secret}" on the command line: everybody on this machine can read it in the process list; ` +
+        `give the parameters on stdin (-) or in a file (@FILE)` +
+        (operation.name === account.login.name
+          ? ", or leave them out to use the password of the settings"
+          : ""),
+    );
+  }
+  return params;
+}
+
+async function readNamed(path: string, host: Host): Promise<string> {
+  const file = await host.readFile(path);
+  if (file === undefined) throw new UsageError(`Cannot read the parameters: there is no file "${path}"`);
+  return file.text;
+}
+
+function parseJson(operation: AnyOperation, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // The parser quotes the text in its message, and the text may hold a secret.
+    const holdsSecret = Object.values(operation.request.fields ?? {}).some(({ type }) => type.secret);
+    const reason = error instanceof Error && !holdsSecret ? error.message : "they are not JSON";
+    throw new UsageError(
+      `Cannot read the parameters: ${reason}; they are a JSON object in single quotes, such as '{"market":"hk"}'`,
+    );
+  }
+}
+
+/** Finds a member that must not stand in a process list. */
+function secretIn(fields: FieldsInfo, given: unknown): string | undefined {
+  if (typeof given !== "object" || given === null) return undefined;
+  const secrets = Object.entries(fields).filter(([, { type }]) => type.secret);
+  return Object.keys(given).find((member) =>
+    secrets.some(([name, { wire }]) => member === name || member === wire)
+  );
+}

@@ -1,0 +1,214 @@
+/**
+ * Runs `hsgate check`.
+ *
+ * @module
+ */
+import { clockChangeSlots } from "../../../lib/runner/schedule/schedule_checks.ts";
+import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
+import { calendarOf } from "../../../lib/runner/schedule/plan_run.ts";
+import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
+import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import { isOpenToOthers } from "../../../lib/loopback.ts";
+import { Trust } from "../../../lib/runner/run/trust.ts";
+import { checkRecipes, type CheckReport, type FileReport, powersOf } from "../../../lib/recipes/mod.ts";
+import type { CheckInput } from "../check.ts";
+import type { Host } from "../../terminal/host.ts";
+import { paint, plain } from "../../terminal/print.ts";
+import { type FoundSettings, foundSettings } from "../shared/session.ts";
+import {
+  calendarLines,
+  type RefusedCalendars,
+  showCalendars,
+  takeUpTrustedCalendars,
+} from "../shared/local_calendars.ts";
+import { warningsOf } from "../calendar/lines.ts";
+import { openStore, storeExists } from "../shared/store_file.ts";
+import { clockOf } from "../../terminal/arguments.ts";
+import { issueLines, recipeFiles, type Untrusted, untrustedIn } from "../shared/recipe_files.ts";
+import { reachNotes } from "./runnable_days.ts";
+import { powerData, powerLines, showSettings } from "../trust/body.ts";
+import { localTime, noteOf, precisionOf, readable, shownSlot } from "../shared/slot_lines.ts";
+import { shellHint } from "../../../lib/shell_words.ts";
+
+/** Checks recipes and lists what they will do; ends with 2 when one is wrong. */
+export async function run({ args, flags, host }: CheckInput): Promise<number> {
+  const now = clockOf(flags.now, host);
+  const trust = Trust.of(host.env);
+  await trust.records(); // a record that is not to be believed is no mistake of a recipe
+  const calendars = await takeUpTrustedCalendars(flags, host);
+  const mayRunCode = (file: string) => flags.run === true || trust.isUnchanged(file);
+  const compiled = await checkRecipes(await recipeFiles(args), {
+    now,
+    nextSlots,
+    clockChangeSlots,
+    mayRunCode,
+  });
+  const standings = new Map<FileReport["path"], Untrusted | undefined>();
+  for (const file of compiled.files) standings.set(file.path, await untrustedIn(trust, file));
+  const settings = await foundSettings(flags, host);
+  const { report, warnings: unreached } = await withReach(compiled, now());
+  const warnings = [
+    ...unreached,
+    ...calendarWarnings(report.files, now()),
+    ...report.files.flatMap(plainHttpWarnings),
+    ...await storeWarnings(report.files, { flags, host }),
+  ];
+  if (settings?.refused !== undefined) warnings.push(settings.refused.error.message);
+  if (calendars?.isWrong === false) warnings.push(calendars.error.message);
+  if (calendars?.isWrong) host.note(`hsgate: ${plain(calendars.error.message)}`);
+  const ok = report.ok && !calendars?.isWrong;
+  if (flags.json) {
+    const files = report.files.map((file) => dataOf(file, standings.get(file.path)));
+    const found = settings === undefined ? {} : { settings: settingsData(settings) };
+    const refused = calendars === undefined ? {} : { calendars: calendarsData(calendars) };
+    host.out(JSON.stringify({ ok, warnings, files, ...found, ...refused }));
+    return ok ? 0 : 2;
+  }
+  if (settings?.refused !== undefined) showSettings(settings, host);
+  if (calendars !== undefined) showCalendars(calendars, host);
+  for (const file of report.files) if (file.issues.length === 0) show(file, host, standings.get(file.path));
+  // Mistakes stand last, where the eye is.
+  for (const line of issueLines(report)) host.out(paint(host, "red", plain(line)));
+  for (const warning of warnings) host.note(`hsgate: warning: ${plain(warning)}`);
+  const wrong = report.files.filter(({ issues }) => issues.length > 0).length;
+  const count = report.files.length;
+  host.note(
+    wrong === 0
+      ? `hsgate: ${count === 1 ? "the recipe is" : `all ${count} recipes are`} fine`
+      : `hsgate: ${wrong} of ${count} recipes ${wrong === 1 ? "is" : "are"} wrong`,
+  );
+  return ok ? 0 : 2;
+}
+
+/** Adds what the windows of recipes make of their schedules. */
+async function withReach(
+  { files }: CheckReport,
+  now: number,
+): Promise<{ report: CheckReport; warnings: string[] }> {
+  const notes = await Promise.all(files.map((file) => reachNotes(file, now)));
+  const checked = files.map((file, index) => ({
+    ...file,
+    issues: [...file.issues, ...notes[index]!.issues], // one for each file
+  }));
+  return {
+    report: { ok: checked.every(({ issues }) => issues.length === 0), files: checked },
+    warnings: notes.flatMap(({ warnings }) => warnings),
+  };
+}
+
+/**
+ * What the store knows of schedules that are gone or too slow. Only one that a person has named is opened: the folder,
+ * with its settings and its store, may be a stranger's.
+ */
+async function storeWarnings(
+  files: readonly FileReport[],
+  { flags, host }: Pick<CheckInput, "flags" | "host">,
+): Promise<string[]> {
+  const own = flags.store ?? host.env("HSGATE_STORE");
+  const isNamed = own !== undefined || (flags.config ?? host.env("HSGATE_CONFIG")) !== undefined;
+  const named = own === undefined ? flags : { ...flags, store: own };
+  if (!isNamed || flags.store === undefined && !await storeExists(named, host)) return [];
+  await using store = await openStore(named, { host, mustExist: true });
+  return await storeNotes(store, files.flatMap(({ recipe }) => recipe ?? []));
+}
+
+/** What recipes go by and is not certain: calendars that end soon, days that are projected, set by hand for nothing. */
+function calendarWarnings(files: readonly FileReport[], now: number): string[] {
+  const mics = new Set(files.flatMap(({ recipe }) =>
+    recipe === undefined ? [] : [
+      ...recipe.schedules.map((schedule) => calendarOf(recipe, schedule)),
+      recipe.window?.mic,
+    ]
+  ));
+  return [...mics].flatMap((mic) => mic === undefined ? [] : warningsOf(mic, now));
+}
+
+/** Addresses of a recipe that would be sent to over plain HTTP. */
+function plainHttpWarnings({ path, recipe }: FileReport): string[] {
+  const powers = recipe === undefined ? [] : powersOf(recipe);
+  return powers.flatMap(({ kind, name, by }) => {
+    const url = URL.parse(name.replaceAll(/\$\{\{[\s\S]*?\}\}/g, "0"));
+    if (kind !== "host" || url === null || !isOpenToOthers(url)) return [];
+    return `${path}: ${by}: http://${url.host} is plain HTTP to another machine: anybody on the way can read and ` +
+      'change what is sent; a run refuses it unless the setting "plainHttp" is "allow"; use https';
+  });
+}
+
+const calendarsData = ({ path, standing, file, error }: RefusedCalendars) => ({
+  path,
+  trust: standing ?? "unknown",
+  days: file === undefined ? [] : calendarLines(file),
+  error: error.message,
+});
+
+const settingsData = ({ path, standing, powers }: FoundSettings) => ({ path, trust: standing, powers });
+
+function dataOf({ path, recipe, issues, next, clockChanges }: FileReport, untrusted: Untrusted | undefined) {
+  const powers = recipe === undefined ? untrusted?.judgement.wanted ?? [] : powersOf(recipe);
+  const isPlain = powers.every(({ needsTrust }) => !needsTrust);
+  const known = recipe !== undefined || untrusted !== undefined;
+  return {
+    path,
+    ...recipe !== undefined && { name: recipe.name, class: recipe.class },
+    ...known && { trust: untrusted?.judgement.standing ?? (isPlain ? "plain" : "trusted") },
+    powers: powerData(powers),
+    issues: issues.map(({ line, column, path, message }) => ({ line, column, path, message })),
+    next: recipe === undefined ? [] : next.map((slot) => shownSlot(recipe, slot)),
+    clockChanges: clockChanges.map(({ scheduleId, kind, wall, zone, runsAt }) => ({
+      schedule: scheduleId,
+      kind,
+      wall,
+      zone,
+      runsAt: runsAt.map(showInstant),
+    })),
+  };
+}
+
+function show(
+  { path, recipe, next, clockChanges }: FileReport,
+  host: Host,
+  untrusted: Untrusted | undefined,
+): void {
+  const waits = untrusted === undefined
+    ? undefined
+    : untrusted.judgement.standing === "changed"
+    ? `changed after it was trusted: it does not run as it is until "hsgate trust ${shellHint(path)}"`
+    : `not trusted: it does not run until "hsgate trust ${shellHint(path)}"`;
+  if (recipe === undefined) {
+    if (waits === undefined) return;
+    host.out(`${paint(host, "bold", plain(path))}  ${paint(host, "yellow", plain(waits))}`);
+    host.out(
+      "  TypeScript, which is not run until it is trusted; --run loads it in a process that may reach nothing",
+    );
+    return;
+  }
+  host.out(`${paint(host, "bold", recipe.name)}  ${paint(host, "dim", path)}`);
+  for (const line of powerLines(powersOf(recipe), host)) host.out(line);
+  for (const { id, code } of recipe.steps) {
+    if (code === "unread") {
+      host.out(
+        paint(
+          host,
+          "yellow",
+          `  step "${id}" is not run until it is trusted, so it was not checked; --run loads it`,
+        ),
+      );
+    }
+  }
+  if (waits !== undefined) host.out(paint(host, "yellow", plain(`  ${waits}`)));
+  if (recipe.schedules.length === 0) host.out("  no schedule: it runs when it is asked to");
+  else if (next.length === 0) host.out("  no slot within three years");
+  const slots = next.map((each) => shownSlot(recipe, each));
+  const precision = precisionOf(slots.map(({ local }) => local));
+  for (const slot of slots) {
+    const line = `  ${readable(slot.local, precision)} ${slot.zone}  ${slot.schedule}  ${noteOf(slot)}`
+      .trimEnd();
+    host.out(slot.skipped === undefined ? line : paint(host, "dim", line));
+  }
+  for (const { scheduleId, kind, wall, zone, runsAt } of clockChanges) {
+    const what = kind === "gap" ? "is left out by the clocks" : "comes twice by the clocks";
+    const times = runsAt.map((at) => localTime(at, zone)).join(" and ");
+    const then = runsAt.length === 0 ? "it does not run" : `it runs at ${times}`;
+    host.out(paint(host, "yellow", `  ${wall.replace("T", " ")} ${zone}  ${scheduleId}  ${what}: ${then}`));
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Schedules whose slots nobody can run: their window keeps them from it, or what they read answers as of now.
+ *
+ * @module
+ */
+import { calendarZone } from "../../../lib/calendars/mod.ts";
+import { type LateReads, lateReadsOf } from "../../../lib/runner/schedule/past_slot.ts";
+import { zoneOf } from "../../../lib/runner/schedule/plan_run.ts";
+import {
+  type MissedDay,
+  type RunnableDays,
+  runnableDaysOf,
+} from "../../../lib/runner/schedule/schedule_checks.ts";
+import { showDuration } from "../../../lib/recipes/durations.ts";
+import type { CompiledRecipe, FileReport, RecipeIssue } from "../../../lib/recipes/mod.ts";
+import { readText } from "../../../lib/recipes/read_text.ts";
+import { placesInCode, readRecipeText, type RecipeText } from "../../../lib/recipes/recipe_text.ts";
+import { localTime, readable } from "../shared/slot_lines.ts";
+
+/** What was found out about a file. */
+interface ReachNotes {
+  issues: RecipeIssue[];
+  warnings: string[];
+}
+
+/** Finds schedules that can never run, which are mistakes, and days on which they cannot, which may be meant. */
+export async function reachNotes({ path, recipe }: FileReport, now: number): Promise<ReachNotes> {
+  const notes: ReachNotes = { issues: [], warnings: [] };
+  if (recipe === undefined) return notes;
+  for (const days of runnableDaysOf(recipe, now)) {
+    const [first] = days.missed;
+    if (days.fine + days.missed.length === 0 && days.closed > 0) {
+      notes.issues.push(await closedIssueOf(recipe, path, days));
+    }
+    if (first === undefined) continue;
+    if (days.fine === 0) notes.issues.push(await issueOf(recipe, { path, days, first }));
+    else notes.warnings.push(warningOf(recipe, days));
+  }
+  const late = Map.groupBy(lateReadsOf(recipe, now), ({ step, never }) => `${step} ${never !== undefined}`);
+  for (const group of late.values()) notes.warnings.push(lateWarning(recipe, group));
+  return notes;
+}
+
+/** Says when a step that reads as of now is refused, and what to write. */
+function lateWarning(recipe: CompiledRecipe, group: readonly LateReads[]): string {
+  const [{ scheduleId, step, asOfNow: { instead, reads }, never }] = group as [LateReads]; // a group is never empty
+  const what = `"${recipe.name}": step "${step}" reads ${reads} as of now`;
+  const other = instead === undefined ? "" : `for past days use "${instead}", or `;
+  if (never !== undefined) {
+    const schedule = recipe.schedules.find(({ id }) => id === scheduleId);
+    const zone = schedule === undefined ? "UTC" : zoneOf(schedule);
+    const slot = `${readable(localTime(never.slotAt, zone))} ${zone}`;
+    return `${what}, which is refused for the slot ${slot} of schedule "${scheduleId}": ${never.why} by then; ` +
+      `${other}write an earlier time`;
+  }
+  const { action, graceMs } = recipe.misfire;
+  const names = group.map((each) => `"${each.scheduleId}"`).join(" and ");
+  const policy = action === "skip" ? `a grace of ${showDuration(graceMs)}` : `misfire: ${action}`;
+  const fix = action === "skip" ? "a shorter grace" : '"misfire: skip" or a deadline on the same day';
+  return `${what}, which is refused once the day of its slot is over: a missed slot of ${names} may begin so late ` +
+    `(${policy}), and backfill is refused; ${other}write ${fix}`;
+}
+
+/** A schedule whose every slot lies on a day without a session. */
+async function closedIssueOf(
+  recipe: CompiledRecipe,
+  path: string,
+  { scheduleId, closed }: RunnableDays,
+): Promise<RecipeIssue> {
+  const read = await placesOf(path);
+  const index = recipe.schedules.findIndex(({ id }) => id === scheduleId);
+  const at = ["schedule", ...read.isList ? [index] : []];
+  const days = closed === 1 ? "day with a slot" : `${closed} days with a slot`;
+  return {
+    ...read.placeOf(at),
+    path: at,
+    // Without a window nothing is looked at.
+    message: `${at.join(".")}: expected days on which ${
+      recipe.window!.mic
+    } trades: no slot can ever be run, as it is closed on the next ${days}`,
+  };
+}
+
+async function issueOf(
+  recipe: CompiledRecipe,
+  { path, days, first }: { path: string; days: RunnableDays; first: MissedDay },
+): Promise<RecipeIssue> {
+  const read = await placesOf(path);
+  const index = recipe.schedules.findIndex(({ id }) => id === days.scheduleId);
+  const schedule = recipe.schedules[index]!; // one of its own
+  const member = schedule.form === "calendar" ? "at" : schedule.form === "cron" ? "cron" : "every";
+  const at = first.why === "deadline" ? ["deadline"] : [
+    "schedule",
+    ...read.isList ? [index] : [],
+    schedule.form === "every" && schedule.while ? "while" : member,
+  ];
+  const what = first.why === "deadline"
+    ? "a deadline after the window opens"
+    : "a time before the window closes";
+  return {
+    ...read.placeOf(at),
+    path: at,
+    message: `${at.join(".")}: expected ${what}: no slot can ever be run, as ${because(recipe, first)}`,
+  };
+}
+
+function warningOf(recipe: CompiledRecipe, { scheduleId, fine, missed }: RunnableDays): string {
+  const [first] = missed;
+  const halfDays = missed.every(({ halfDay }) => halfDay);
+  const days = halfDays
+    ? `on half-days (${missed.map(({ date }) => date).join(", ")})`
+    : `on ${missed.length} of the next ${missed.length + fine} days with a slot`;
+  return `"${recipe.name}" cannot run ${days}: schedule "${scheduleId}": ${because(recipe, first!)}`;
+}
+
+/** Says what stands in the way, with the times of a day. */
+function because(recipe: CompiledRecipe, { date, slotAt, window, why }: MissedDay): string {
+  const zone = calendarZone[recipe.window!.mic]; // without a window nothing is missed
+  const time = (at: number) => localTime(at, zone).slice(11, 16);
+  const day = `on ${date} the slot is at ${time(slotAt)}`;
+  if (why === "closed") return `${day}, and the window closes at ${time(window.until)} (${zone})`;
+  const { deadlineMs = 0 } = recipe;
+  return `${day}, its deadline ${showDuration(deadlineMs)} later, and the window is open from ${
+    time(window.from)
+  } to ${time(window.until)} (${zone})`;
+}
+
+async function placesOf(path: string): Promise<Pick<RecipeText, "placeOf"> & { isList: boolean }> {
+  const text = await readText(path);
+  if (path.endsWith(".ts")) {
+    return { placeOf: placesInCode(text), isList: /\bschedule["']?\s*:\s*\[/.test(text) };
+  }
+  const { value, placeOf } = readRecipeText(text);
+  // The recipe was compiled, so that its text holds a map.
+  return { placeOf, isList: Array.isArray((value as { schedule?: unknown }).schedule) };
+}

@@ -1,0 +1,114 @@
+/**
+ * What `hsgate completion` does, and what its scripts ask for at each Tab.
+ *
+ * @module
+ */
+import { complete } from "../../terminal/complete.ts";
+import type { Command } from "../../terminal/command.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { shellLine } from "../../../lib/shell_words.ts";
+import { denoFlags, programPath } from "../deploy/paths.ts";
+import type { CompletionInput } from "../completion.ts";
+
+/** Prints the script for a shell. */
+export function run({ args: [shell = ""], host }: CompletionInput): Promise<number> {
+  const script = Object.hasOwn(scripts, shell) ? scripts[shell as keyof typeof scripts] : undefined; // asked before
+  if (script === undefined) {
+    throw new UsageError(`Cannot complete for "${shell}": there are ${Object.keys(scripts).join(", ")}`);
+  }
+  host.out(script({ ask: askLine(), call: callLine() }));
+  return Promise.resolve(0);
+}
+
+/** The command line of this installation: a task of the current folder may be a stranger's. */
+function callLine(): string {
+  const program = programPath();
+  return shellLine([Deno.execPath(), "run", "--quiet", ...denoFlags(program), program]);
+}
+
+/** The process that a shell asks: it may read the current folder and nothing else. */
+function askLine(): string {
+  const program = programPath();
+  const [, ...config] = denoFlags(program).slice(denoFlags(program).indexOf("--config") - 1);
+  const words = [
+    ...["env", "DENO_NO_UPDATE_CHECK=1"],
+    Deno.execPath(),
+    "run",
+    "--quiet",
+    "--no-prompt",
+    "--frozen",
+    "--cached-only",
+    "--allow-read=.",
+    ...config,
+    program,
+    "complete",
+  ];
+  return shellLine(words);
+}
+
+/** Commands that a script contains. */
+interface Lines {
+  /** Asks for the words that may come next. */
+  ask: string;
+  /** Runs hsgate. */
+  call: string;
+}
+
+const scripts = {
+  bash: ({ ask, call }: Lines) =>
+    `# Completion of hsgate for bash: source this file.
+type -t hsgate >/dev/null || hsgate() { ${call} "$@"; }
+_hsgate() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("\${line%%$'\\t'*}")
+  done < <(${ask} "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _hsgate hsgate`,
+  zsh: ({ ask, call }: Lines) =>
+    `# Completion of hsgate for zsh: source this file after compinit.
+(( $+commands[hsgate] + $+functions[hsgate] + $+aliases[hsgate] )) || hsgate() { ${call} "$@" }
+_hsgate() {
+  local line
+  local -a found
+  for line in "\${(@f)$(${ask} "\${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    [[ -n $line ]] && found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
+  done
+  if (( $#found )); then _describe -t hsgate hsgate found; else _files; fi
+}
+compdef _hsgate hsgate`,
+  fish: ({ ask, call }: Lines) =>
+    `# Completion of hsgate for fish.
+type -q hsgate; or function hsgate; ${call} $argv; end
+function __hsgate_complete
+  set -l found (${ask} (commandline -opc)[2..] "$(commandline -ct)" 2>/dev/null)
+  if test (count $found) -gt 0
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c hsgate -f -a '(__hsgate_complete)'`,
+};
+
+/** Prints the words that may come next, each with its meaning after a tab. */
+export async function printWords(
+  commands: readonly Command[],
+  words: readonly string[],
+  host: Host,
+): Promise<number> {
+  for (const { word, text } of await complete(commands, words, namesOf)) {
+    // A shell puts the word into its line as it is, and anybody may have named the files of a folder.
+    if (/^[\w-][\w.=-]*$/.test(word)) host.out(text === undefined ? word : `${word}\t${text}`);
+  }
+  return 0;
+}
+
+async function namesOf(kind: string): Promise<readonly string[]> {
+  if (kind === "RECIPE") return await (await import("../shared/recipe_names.ts")).recipeNames();
+  if (kind !== "OPERATION" && kind !== "FAMILY") return [];
+  const { catalogue, operations } = await import("../../../lib/operations/mod.ts");
+  return kind === "FAMILY" ? Object.keys(catalogue) : [...operations.keys()];
+}

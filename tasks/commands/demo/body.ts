@@ -1,0 +1,173 @@
+/**
+ * What `hsgate demo` does: the end-of-day recipe against a simulator of its own.
+ *
+ * @module
+ */
+import { parse } from "@std/yaml";
+import type { Client } from "../../../lib/client/client.ts";
+import { connect } from "../../../lib/client/connect.ts";
+import { ShiftedClock } from "../../../lib/time.ts";
+import { type CompiledRecipe, compileRecipe, runRecipe } from "../../../lib/recipes/mod.ts";
+import type { DemoInput } from "../demo.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { DayBookMarket, DayBookResult, MarketResult } from "../../../lib/day_book/types.ts";
+import { add, type Decimal } from "../../../lib/decimal.ts";
+import type { Host } from "../../terminal/host.ts";
+import { type Column, tableLines } from "../../terminal/print.ts";
+import { countOf, inOrder } from "../../terminal/day_table.ts";
+
+/** A Saturday at noon: the last five trading days of every market are over and cleared. */
+const CLOCK = Date.parse("2025-08-16T12:00:00+08:00");
+const RECIPE = "recipes/end_of_day.yaml";
+
+/** A simulator, and a client of it. */
+interface World extends AsyncDisposable {
+  client: Client;
+  /** Where it listens, for a person. */
+  place: string;
+  now(): number;
+  /** Calls that the simulator has taken. */
+  calls(): number;
+}
+
+/** Exports, prints what was exported, and ends with 7 when something does not add up. */
+export async function run({ flags, host }: DemoInput): Promise<number> {
+  const open = worldOf(flags.transport ?? "gateway");
+  const begun = performance.now();
+  const recipe = await demoRecipe();
+  await using world = await open();
+  const { client, now } = world;
+  if (!flags.json) host.out(`Simulated ${world.place}; nothing reaches a broker.`);
+  const result = await runRecipe(recipe, { client, now, signal: host.signal, out: flags.out ?? "out/demo" });
+  // The recipe has this one step.
+  const output = result.steps[0]!.output as DayBookResult;
+  if (flags.json) {
+    host.out(JSON.stringify(output));
+    return result.ok ? 0 : 7;
+  }
+  host.out("");
+  for (const line of await demoTable(output, host)) host.out(line);
+  host.out("");
+  const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+  host.out(`${output.rows} rows over ${world.calls()} calls in ${seconds} s; the simulator has stopped.`);
+  host.out(`Files: ${output.out}/`);
+  host.out(`       <day>/fills.csv, orders.csv, fund_journal.csv, …, and the same as .jsonl`);
+  return result.ok ? 0 : 7;
+}
+
+function worldOf(transport: string): () => Promise<World> {
+  if (transport === "gateway") return gatewayWorld;
+  if (transport === "direct") return directWorld;
+  throw new UsageError(`Cannot run the demo over "${transport}": there are "gateway" and "direct"`);
+}
+
+/** The recipe, with its files going straight into the folder of the run. */
+async function demoRecipe(): Promise<CompiledRecipe> {
+  const text = await Deno.readTextFile(new URL(`../../../${RECIPE}`, import.meta.url));
+  // Compiled right after, which checks all of it.
+  const source = parse(text) as { steps: { with: Record<string, unknown> }[] };
+  for (const step of source.steps) step.with.out = ".";
+  return await compileRecipe(JSON.stringify(source), RECIPE);
+}
+
+const simulated = () => ({ seed: 1, fillsPerDay: 40, clock: new ShiftedClock(CLOCK), pushIntervalMs: 0 });
+
+async function gatewayWorld(): Promise<World> {
+  const { startGateway } = await import("../../../lib/simulator/gateway/mod.ts");
+  const gateway = await startGateway(simulated());
+  const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey } = gateway.info;
+  const client = await connect({
+    gateway: { url: gatewayUrl, push: pushAddress },
+    tradePassword,
+    tradePasswordKey,
+  });
+  return worldWith(client, gateway, `gateway at ${gatewayUrl}`);
+}
+
+async function directWorld(): Promise<World> {
+  const { startPlatform } = await import("../../../lib/simulator/platform/mod.ts");
+  const platform = await startPlatform(simulated());
+  const { info } = platform;
+  const client = await connect({
+    direct: {
+      url: info.authUrl,
+      country: info.countryCode === "HKG" ? "HKG" : "CHN",
+      mobile: info.mobile,
+      password: info.loginPassword,
+      deviceId: "02-00-00-00-00-01",
+      privateKey: info.developerPrivateKey,
+      platformKey: info.platformPublicKey,
+      // Nobody else has this account.
+      leaseFolder: false,
+    },
+    tradePassword: info.tradePassword,
+  });
+  return worldWith(client, platform, `platform at ${info.authUrl}, trade socket at ${info.tradeServer}`);
+}
+
+interface Simulated extends AsyncDisposable {
+  clock: { now(): number };
+  state(): { callsTaken: number };
+}
+
+function worldWith(client: Client, simulator: Simulated, place: string): World {
+  return {
+    client,
+    place,
+    now: () => simulator.clock.now(),
+    calls: () => simulator.state().callsTaken,
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await simulator[Symbol.asyncDispose]();
+    },
+  };
+}
+
+interface Row {
+  /** Absent on the rows of a day but the first. */
+  day: string | undefined;
+  market: DayBookMarket;
+  result: MarketResult;
+  fees: string;
+}
+
+const columns: readonly Column<Row>[] = [
+  { title: "day", of: ({ day }) => day ?? "" },
+  { title: "market", of: ({ market }) => market },
+  { title: "fills", of: countOf(["fills", "futures_fills"]), align: "right" },
+  { title: "orders", of: countOf(["orders", "futures_orders"]), align: "right" },
+  { title: "journal", of: countOf(["fund_journal"]), align: "right" },
+  { title: "fees", of: ({ fees }) => fees, align: "right" },
+  {
+    title: "checks",
+    of: ({ result: { differences } }) => differences === 0 ? "all ok" : `${differences} differ`,
+    color: ({ result: { differences } }) => differences === 0 ? "green" : "red",
+  },
+  { title: "status", of: ({ result: { status } }) => status },
+];
+
+/** Writes the table; fees are added up from the files that were just written. */
+async function demoTable(result: DayBookResult, host: Host): Promise<string[]> {
+  const rows: Row[] = [];
+  for (const { day, path, markets } of result.days) {
+    const fees = await feesOf(`${path}/fills.jsonl`);
+    for (const [index, [market, each]] of inOrder(markets).entries()) {
+      rows.push({ day: index === 0 ? day : undefined, market, result: each, fees: fees.get(market) ?? "" });
+    }
+  }
+  return tableLines(host, columns, rows, { more: "a wider terminal shows all" });
+}
+
+/** Adds up the fees of a day's fills, by market. */
+async function feesOf(path: string): Promise<Map<string, string>> {
+  const sums = new Map<string, { sum: Decimal; currency: string }>();
+  for (const line of (await Deno.readTextFile(path)).split("\n")) {
+    if (line === "") continue;
+    // The export has just written these members as text.
+    const { market, currency, total } = JSON.parse(line) as Record<string, string | undefined>;
+    if (market === undefined || total === undefined) continue;
+    const before = sums.get(market)?.sum ?? "0";
+    sums.set(market, { sum: add(before, total), currency: currency ?? "" });
+  }
+  return new Map([...sums].map(([market, { sum, currency }]) => [market, `${sum} ${currency}`]));
+}

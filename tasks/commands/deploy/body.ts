@@ -1,0 +1,234 @@
+/**
+ * Runs `hsgate deploy`.
+ *
+ * @module
+ */
+import { isPostgresUrl } from "../../../lib/store/postgres_url.ts";
+import {
+  crontab,
+  denoCron,
+  type DeployFile,
+  type Deployment,
+  type DeployOptions,
+  kubernetes,
+  systemd,
+} from "../../../lib/deploy/mod.ts";
+import { PRIVATE_FOLDER, replaceFile } from "../../../lib/private_files.ts";
+import { FOUND_SETTINGS } from "../../../lib/runner/run/trusted_settings.ts";
+import { doubtAbout } from "../../../lib/store/place.ts";
+import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
+import type { DeployInput } from "../deploy.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { paint, plain } from "../../terminal/print.ts";
+import { loadSettingsOf } from "../shared/session.ts";
+import { absolute, denoFlags, importPath, programPath, relativeTo } from "./paths.ts";
+import { loadRecipes } from "../shared/recipe_files.ts";
+
+const systems = ["crontab", "systemd", "kubernetes", "deno-cron"] as const;
+type System = (typeof systems)[number];
+
+/** Writes the files of a system, or prints a crontab; ends with 2 when a recipe is wrong. */
+export async function run({ args, flags, host }: DeployInput): Promise<number> {
+  const to = systemOf(flags.to);
+  if (flags.out === undefined && to !== "crontab") {
+    throw new UsageError(`Cannot write the files for ${to}: name their folder with --out DIR`);
+  }
+  const { recipes: all, report, untrusted } = await loadRecipes(args, { host, now: host.now });
+  if (!report.ok) return 2;
+  for (const { text } of untrusted.values()) host.note(`hsgate: warning: ${plain(text)}`);
+  const recipes = scheduled(all, host);
+  const options = await optionsOf(to, { flags, host });
+  checkStore(recipes, options);
+  if (to === "kubernetes") checkInImage(recipes, options);
+  if (options.doubt !== undefined) host.note(`hsgate: warning: the store may not last: ${options.doubt}`);
+  const deployment = deploymentOf(to, recipes, { options, flags });
+  const { files } = deployment;
+  if (flags.out !== undefined) await write(files, { folder: flags.out, force: flags.force ?? false });
+  const paths = files.map(({ name }) =>
+    flags.out === undefined ? name : `${flags.out.replace(/\/+$/, "")}/${name}`
+  );
+  if (flags.json) {
+    const { rows, next } = deployment;
+    const texts = flags.out === undefined ? { texts: files.map(({ text }) => text) } : {};
+    host.out(JSON.stringify({ to, files: paths, recipes: rows, next, ...texts }));
+  } else if (flags.out === undefined) host.out(files.map(({ text }) => text.trimEnd()).join("\n"));
+  else show(deployment, { paths, folder: flags.out, host });
+  return 0;
+}
+
+function systemOf(to: string | undefined): System {
+  const found = systems.find((each) => each === to);
+  if (found !== undefined) return found;
+  const list = systems.map((each) => `"${each}"`).join(", ");
+  throw new UsageError(
+    to === undefined
+      ? `Cannot deploy: name the system with --to (${list})`
+      : `Cannot deploy to "${to}": it is one of ${list}`,
+  );
+}
+
+/** Leaves out what runs by hand only. */
+function scheduled(all: readonly CompiledRecipe[], host: Host): CompiledRecipe[] {
+  const recipes = all.filter(({ schedules }) => schedules.length > 0);
+  for (const { name, schedules } of all) {
+    if (schedules.length === 0) host.note(`hsgate: "${name}" has no schedule, so it is left out`);
+  }
+  const names = recipes.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new UsageError(`Cannot deploy: two recipes have the name "${twice}"`);
+  if (recipes.length === 0) throw new UsageError("Cannot deploy: no recipe has a schedule");
+  return recipes;
+}
+
+async function optionsOf(
+  to: System,
+  { flags, host }: Pick<DeployInput, "flags" | "host">,
+): Promise<DeployOptions> {
+  const here = Deno.cwd();
+  const inCluster = to === "kubernetes";
+  const dir = absolute(flags.dir ?? (inCluster ? "/app" : here), here);
+  const usual = inCluster
+    ? "/data/hsgate.db"
+    : (await loadSettingsOf(flags, host)).settings.store ?? "hsgate.db";
+  if (isPostgresUrl(flags.store ?? usual)) {
+    throw new UsageError(
+      "Cannot deploy with a store on PostgreSQL: its URL belongs in HSGATE_STORE where the runs are, from a secret, and " +
+        "these files would show it; name a file with --store, and set HSGATE_STORE in its place by hand",
+    );
+  }
+  const store = flags.store === ":memory:" ? ":memory:" : absolute(flags.store ?? usual, dir);
+  const program = absolute(flags.program ?? (inCluster ? `${dir}/tasks/hsgate.ts` : programPath()), here);
+  const doubt = doubtOf(store, host);
+  const config = await configOf(flags, { host, dir, inCluster });
+  const denoDir = inCluster ? undefined : host.env("DENO_DIR");
+  return {
+    deno: flags.deno ?? (inCluster ? "/usr/bin/deno" : Deno.execPath()),
+    denoFlags: denoFlags(program),
+    program,
+    dir,
+    store,
+    // What lies in the folder here lies in the other folder there.
+    fileOf: ({ file }) => absolute(relativeTo(here, absolute(file, here)), dir),
+    now: host.now(),
+    ...config !== undefined && { config },
+    ...denoDir !== undefined && { denoDir },
+    ...doubt !== undefined && { doubt },
+  };
+}
+
+/** The settings file that the runs are to use: the one that is named, or `hsgate.yaml` of their folder. */
+async function configOf(
+  flags: DeployInput["flags"],
+  { host, dir, inCluster }: { host: Host; dir: string; inCluster: boolean },
+): Promise<string | undefined> {
+  const here = Deno.cwd();
+  const named = flags.config ?? host.env("HSGATE_CONFIG");
+  if (named !== undefined) return absolute(relativeTo(here, absolute(named, here)), dir);
+  // The image is made of this folder.
+  const folders = inCluster ? [here, dir] : [dir];
+  const found = await Promise.all(folders.map((folder) => exists(`${folder}/${FOUND_SETTINGS}`)));
+  return found.some(Boolean) ? `${dir}/${FOUND_SETTINGS}` : undefined;
+}
+
+/** By its path alone: what a volume is made of shows when the runner opens the store, which refuses writes then. */
+function doubtOf(store: string, host: Pick<Host, "env">): string | undefined {
+  const own = host.env("TMPDIR");
+  const temporary = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm", ...own === undefined ? [] : [own]];
+  return doubtAbout(store, { temporary })?.why;
+}
+
+/** A start that does not know of an earlier one would trade twice. */
+function checkStore(recipes: readonly CompiledRecipe[], { store, doubt }: DeployOptions): void {
+  if (doubt === undefined) return;
+  const writer = recipes.find(({ class: kind }) => kind === "write");
+  if (writer === undefined && store !== ":memory:") return;
+  const what = writer === undefined ? "recipes" : `"${writer.name}", which trades,`;
+  throw new UsageError(
+    `Cannot deploy ${what} with the store "${store}": ${doubt}; name one that lasts with --store`,
+  );
+}
+
+/** The image is made of the folder, so what lies elsewhere would not be in it. */
+function checkInImage(recipes: readonly CompiledRecipe[], { fileOf, dir }: DeployOptions): void {
+  const outside = recipes.find((recipe) => !fileOf(recipe).startsWith(`${dir}/`));
+  if (outside === undefined) return;
+  throw new UsageError(
+    `Cannot deploy "${outside.file}" to kubernetes: it lies outside the folder that becomes "${dir}" in the image; ` +
+      "run this in that folder, or name its place there with --dir",
+  );
+}
+
+function deploymentOf(
+  to: System,
+  recipes: readonly CompiledRecipe[],
+  { options, flags }: { options: DeployOptions; flags: DeployInput["flags"] },
+): Deployment {
+  if (to === "crontab") return crontab(recipes, options);
+  if (to === "systemd") {
+    return systemd(recipes, {
+      ...options,
+      forUser: flags.user ?? false,
+      runAs: flags["run-as"] ?? "hsgate",
+    });
+  }
+  if (to === "kubernetes") {
+    const { as = "jobs" } = flags;
+    if (as !== "jobs" && as !== "scheduler") {
+      throw new UsageError(`Cannot deploy as "${as}": it is "jobs" or "scheduler"`);
+    }
+    return kubernetes(recipes, { ...options, image: flags.image ?? "hsgate:latest", as });
+  }
+  const folder = absolute(flags.out!, Deno.cwd()); // it was asked for before
+  return denoCron(recipes, {
+    ...options,
+    tickModule: importPath(folder, options.program),
+    ...flags.timeline !== undefined && { timeline: flags.timeline },
+  });
+}
+
+/** Writes all files or none. */
+async function write(
+  files: readonly DeployFile[],
+  { folder, force }: { folder: string; force: boolean },
+): Promise<void> {
+  await Deno.mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER });
+  const there: string[] = [];
+  for (const { name } of files) if (await exists(`${folder}/${name}`)) there.push(name);
+  if (there.length > 0 && !force) {
+    throw new UsageError(
+      `Cannot write into "${folder}": "${there.join('", "')}" ${
+        there.length === 1 ? "is" : "are"
+      } there already; --force writes over`,
+    );
+  }
+  for (const { name, text } of files) {
+    replaceFile(`${folder}/${name}`, text);
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await Deno.lstat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+function show(
+  { rows, next }: Deployment,
+  { paths, folder, host }: { paths: readonly string[]; folder: string; host: Host },
+): void {
+  for (const { recipe, lines, inside } of rows) {
+    host.out(paint(host, "bold", plain(recipe)));
+    for (const line of lines) host.out(`  ${plain(line)}`);
+    host.out(paint(host, "dim", `  the recipe checks: ${plain(inside)}`));
+  }
+  host.out("");
+  for (const path of paths) host.out(`wrote ${path}`);
+  host.out("");
+  host.out(`Left to do, in "${folder}":`);
+  for (const line of next) host.out(`  ${line}`);
+}

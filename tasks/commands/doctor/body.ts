@@ -1,0 +1,240 @@
+/**
+ * Runs `hsgate doctor`.
+ *
+ * @module
+ */
+import { readConfigXml } from "../../../lib/client/config_xml.ts";
+import { BrokerClock } from "../../../lib/client/broker_clock.ts";
+import { createClient } from "../../../lib/client/client.ts";
+import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
+import { InvalidParamsError } from "../../../lib/errors.ts";
+import { gateway } from "../../../lib/transports/gateway.ts";
+import { shownAddress } from "../../../lib/transports/net/address.ts";
+import type { DoctorInput } from "../doctor.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import { wrap } from "../../terminal/help.ts";
+import type { Host } from "../../terminal/host.ts";
+import { type Color, paint } from "../../terminal/print.ts";
+import { directOf, foundSettings, settingsOf } from "../shared/session.ts";
+import {
+  clockFindings,
+  configFindings,
+  failed,
+  type Finding,
+  gatewayFinding,
+  type Patience,
+  portFinding,
+  proxyFindings,
+  settingsFinding,
+  tradeLoginFindings,
+} from "./findings.ts";
+
+/** How long a check waits, unless the settings are more impatient. */
+const PATIENCE_MS = 5000;
+
+/** Looks at everything, prints what was found, and ends with the code of the first failure. */
+export async function run({ flags, host }: DoctorInput): Promise<number> {
+  const findings: Finding[] = [];
+  for await (const finding of examine(flags, host)) {
+    findings.push(finding);
+    if (!flags.json) print(finding, host);
+  }
+  const firstFailure = findings.find(({ state }) => state === "failed");
+  if (flags.json) {
+    const shown = findings.map(({ exitCode: _, ...finding }) => finding);
+    host.out(JSON.stringify({ ok: firstFailure === undefined, findings: shown }));
+  } else {
+    const failures = findings.filter(({ state }) => state === "failed").length;
+    host.out("");
+    const warnings = findings.filter(({ state }) => state === "warning").map(({ check }) => check);
+    host.out(
+      failures > 0
+        ? `${failures} of ${findings.length} checks failed.`
+        : warnings.length > 0
+        ? `No check failed. Look at ${warnings.length === 1 ? "the warning" : "the warnings"} about: ${
+          [...new Set(warnings)].join(", ")
+        }.`
+        : "Everything that was looked at works.",
+    );
+  }
+  return firstFailure?.exitCode ?? (firstFailure === undefined ? 0 : 1);
+}
+
+/** Yields findings as they are made; what rests on a failed check is not tried. */
+async function* examine(flags: DoctorInput["flags"], host: Host): AsyncGenerator<Finding> {
+  const found = await foundSettings(flags, host);
+  if (found?.refused !== undefined) {
+    const { why, advice } = found.refused;
+    yield failed("settings", why, advice, 2);
+    return;
+  }
+  const loaded = await settingsOf(flags, host);
+  const file = flags["config-xml"];
+  if (file !== undefined && loaded.settings.transport === "direct") {
+    throw new UsageError("Cannot use --config-xml over the direct transport: it is the gateway's file");
+  }
+  const configured = file === undefined ? [] : await readConfig(file, loaded, host);
+  const { settings } = loaded;
+  const { storeFindings } = await import("./store_findings.ts"); // the runner, for this alone
+  if (settings.transport === "direct") {
+    yield* examineDirect(loaded, host);
+    return yield* await storeFindings(flags, host);
+  }
+  yield* settingsFinding(loaded);
+  yield* await storeFindings(flags, host);
+  yield* configured;
+  // What the file names cannot be known, and any other address is a guess: nothing is sent there.
+  if (configured.some(({ state }) => state === "failed")) return;
+  yield* proxyFindings(host.env, settings);
+  const { gatewayUrl, pushAddress, timeoutMs } = settings;
+  const plainHttp = settings.plainHttp === "allow";
+  const patience = { timeoutMs: Math.min(timeoutMs, PATIENCE_MS), signal: host.signal };
+  const url = new URL(gatewayUrl);
+  const httpPort = await portFinding("HTTP port", { hostname: hostOf(url), port: Number(url.port || 80) }, {
+    ...patience,
+    advice:
+      "Start the gateway, or name the address it listens on with --gateway (its config.xml says listenHttpPort)",
+    exitCode: 4,
+  });
+  yield httpPort;
+  if (httpPort.state === "ok") yield* askGateway(settings, patience, host);
+  const transport = gateway({
+    url: gatewayUrl,
+    plainHttp,
+    ...pushAddress !== undefined && { push: pushAddress },
+  });
+  if (transport.push !== undefined) {
+    yield await portFinding("push port", transport.push, {
+      ...patience,
+      advice:
+        "Orders and calls work without it; live pushes do not. Name it with --push (config.xml: listenTcpPort)",
+      exitCode: 4,
+    });
+  }
+}
+
+async function* askGateway(
+  settings: Settings,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+  { now }: Host,
+): AsyncGenerator<Finding> {
+  const { gatewayUrl, tradePassword, tradePasswordKey } = settings;
+  const plainHttp = settings.plainHttp === "allow";
+  const canLogIn = tradePassword !== undefined && tradePasswordKey !== undefined;
+  // No password here: what answers is not known to be a gateway yet.
+  const stranger = createClient(gateway({ url: gatewayUrl, plainHttp, timeoutMs }), {
+    retry: { attempts: 1 },
+  });
+  const clock = new BrokerClock(now);
+  const found = await gatewayFinding(stranger, shownAddress(gatewayUrl), {
+    signal,
+    onBrokerTime: clock.take,
+  });
+  yield found;
+  if (found.state === "failed") return;
+  yield* await clockFindings(stranger, clock, signal);
+  await using client = createClient(
+    gateway({ url: gatewayUrl, plainHttp, timeoutMs, ...canLogIn && { tradePasswordKey } }),
+    {
+      retry: { attempts: 1 },
+      ...canLogIn && { tradePassword },
+    },
+  );
+  yield* await tradeLoginFindings(client, settings, signal);
+}
+
+/** The same for the platform itself. Logs in last, as a login ends any other of the account. */
+async function* examineDirect(loaded: LoadedSettings, host: Host): AsyncGenerator<Finding> {
+  const { settings } = loaded;
+  const before = await import("./platform_findings.ts");
+  const found = before.directSettingsFinding(loaded);
+  yield found;
+  if (found.state === "failed") return;
+  const keys = before.keyFindings(settings);
+  yield* keys;
+  const hasKeys = keys.every(({ state }) => state === "ok");
+  const lease = hasKeys ? await before.leaseFinding(settings, host) : undefined;
+  if (lease !== undefined) yield lease;
+  yield* before.platformProxyFindings(host.env, settings);
+  const patience: Patience = {
+    timeoutMs: Math.min(settings.timeoutMs, PATIENCE_MS),
+    signal: host.signal,
+  };
+  let isReached = true;
+  for await (const finding of before.wayFindings(settings, patience)) {
+    yield finding;
+    isReached &&= finding.state === "ok";
+  }
+  if (!isReached) return;
+  for await (const finding of before.httpFindings(settings, host.now, patience)) {
+    yield finding;
+    isReached &&= finding.state !== "failed";
+  }
+  if (!isReached || lease?.state !== "ok") return;
+  const [{ connect }, { sessionFindings }] = await Promise.all([
+    import("../../../lib/client/connect.ts"),
+    import("./direct_findings.ts"),
+  ]);
+  const { tradePassword } = settings;
+  const { timeoutMs } = patience;
+  await using client = await connect({
+    direct: { ...await directOf(settings, host, "doctor"), timeoutMs, connectTimeoutMs: timeoutMs },
+    ...tradePassword !== undefined && { tradePassword },
+    retry: { attempts: 1 },
+  });
+  yield* sessionFindings(client, settings, patience);
+}
+
+/** Reads the gateway's own settings; its addresses count where nobody has said anything else. */
+async function readConfig(path: string, loaded: LoadedSettings, host: Host): Promise<Finding[]> {
+  const file = await host.readFile(path);
+  if (file === undefined) {
+    throw new UsageError(`Cannot read the gateway's settings: there is no file "${path}"`);
+  }
+  try {
+    const config = readConfigXml(file.text);
+    const { settings, origins } = loaded;
+    if (config.unusable.length > 0) return configFindings(config, settings);
+    // An address that means "all" is none that can be connected to.
+    const ip = /^(0\.0\.0\.0|::)$/.test(config.listenIp) ? "127.0.0.1" : config.listenIp;
+    const name = ip.includes(":") ? `[${ip}]` : ip;
+    if (origins.gatewayUrl === "default") {
+      settings.gatewayUrl = `http://${name}:${config.listenHttpPort}`;
+      origins.gatewayUrl = path;
+    }
+    if (settings.pushAddress === undefined && origins.gatewayUrl === path) {
+      settings.pushAddress = `${name}:${config.listenTcpPort}`;
+      origins.pushAddress = path;
+    }
+    return configFindings(config, settings);
+  } catch (error) {
+    if (!(error instanceof InvalidParamsError)) throw error;
+    return [{
+      check: "config.xml",
+      state: "failed",
+      text: String(error.issues[0]?.value),
+      advice: "Correct the file: <hs_gateway> holds <mobile>, <countryCode>, <privateKeyPath> and so on",
+      exitCode: 2,
+    }];
+  }
+}
+
+/** An address in brackets stands without them outside a URL. */
+const hostOf = ({ hostname }: URL) => hostname.replace(/^\[|\]$/g, "");
+
+const marks: Readonly<Record<Finding["state"], [string, Color]>> = {
+  ok: ["ok  ", "green"],
+  warning: ["warn", "yellow"],
+  failed: ["FAIL", "red"],
+};
+
+function print({ check, state, text, advice }: Finding, host: Host): void {
+  const [mark, color] = marks[state];
+  const [first = "", ...more] = wrap(text, 60);
+  host.out(`${paint(host, color, mark)}  ${check.padEnd(14)}${first}`);
+  for (const line of more) host.out(`${" ".repeat(20)}${line}`);
+  if (advice === undefined) return;
+  wrap(advice, 57).forEach((line, index) =>
+    host.out(`${" ".repeat(20)}${index === 0 ? "-> " : "   "}${line}`)
+  );
+}

@@ -1,0 +1,235 @@
+/**
+ * What `hsgate doctor` tries at the platform itself, one step after the other: login, servers, sockets, trade login.
+ *
+ * @module
+ */
+import type { Settings } from "../../../lib/client/settings.ts";
+import { securityOf } from "../../../lib/client/security.ts";
+import type { DirectClient } from "../../../lib/client/connect.ts";
+import {
+  BrokerError,
+  BusyError,
+  DisplacedError,
+  InvalidParamsError,
+  LoginRefusedError,
+  ProtocolError,
+  RejectedError,
+  TransportError,
+} from "../../../lib/errors.ts";
+import type { Result } from "../../../lib/operations/operation.ts";
+import { platform } from "../../../lib/operations/platform.ts";
+import { addressOf } from "../../../lib/transports/net/address.ts";
+import { failed, type Finding, ok, type Patience, portFinding, warning } from "./findings.ts";
+
+/** Logs in and goes on from there; what rests on a failed step is not tried. */
+export async function* sessionFindings(
+  client: DirectClient,
+  settings: Settings,
+  patience: Patience,
+): AsyncGenerator<Finding> {
+  const { signal } = patience;
+  const login = await attempt("login", signal, async () => {
+    // The transport adds the token, and logs in for it. Decoded with the operation's own type.
+    const answer = await client.transport.call(platform.servers, {}, { signal });
+    return answer as Result<typeof platform.servers>;
+  });
+  if ("finding" in login) return yield login.finding;
+  yield ok("login", "the platform takes the login, and its token can be read");
+  const { tradeServer = login.value.tradeServer, hqServer = login.value.quoteServer } = settings;
+  const servers = [["market server", hqServer], ["trade server", tradeServer]] as const;
+  const open = new Set<string>();
+  for (const [check, address] of servers) {
+    const port = await portFinding(check, addressOf(address), {
+      ...patience,
+      advice:
+        "The platform names this server, unless a setting does (tradeServer, hqServer); a firewall on the way out " +
+        "may close its port",
+      exitCode: 4,
+    });
+    if (port.state === "ok") open.add(check);
+    yield port;
+  }
+  if (open.has("market server")) yield await marketFinding(client, signal);
+  if (open.has("trade server")) yield await tradeFinding(client, settings, signal);
+}
+
+async function marketFinding(client: DirectClient, signal: AbortSignal): Promise<Finding> {
+  const check = "market data";
+  const securities = [securityOf("00700.HK")];
+  const quote = await attempt(check, signal, () => client.quotes.latest({ securities }, { signal }));
+  return "finding" in quote ? quote.finding : ok(check, "the market socket answers with a quote");
+}
+
+async function tradeFinding(
+  client: DirectClient,
+  { tradePassword }: Settings,
+  signal: AbortSignal,
+): Promise<Finding> {
+  const check = "trade login";
+  if (tradePassword === undefined) {
+    return warning(
+      check,
+      "not tried: no trade password is set; market data works without",
+      "Set HSGATE_TRADE_PASSWORD (or ..._FILE)",
+    );
+  }
+  const login = await attempt(check, signal, () => client.account.login({}, { signal }));
+  return "finding" in login
+    ? login.finding
+    : ok(check, "the trade password is right, and the trade socket is ready");
+}
+
+async function attempt<T>(
+  check: string,
+  signal: AbortSignal,
+  step: () => Promise<T>,
+): Promise<{ value: T } | { finding: Finding }> {
+  try {
+    return { value: await step() };
+  } catch (error) {
+    if (signal.aborted || !(error instanceof BrokerError)) throw error;
+    return { finding: explain(check, error) };
+  }
+}
+
+/** Says in words why a step failed. */
+function explain(check: string, error: BrokerError): Finding {
+  const root = rootOf(error);
+  const said = root instanceof RejectedError ? root.text : root.message;
+  const words = said === "" ? "without a reason" : `"${said}"`;
+  // Codes of our own are words, and the sentence around them says the same.
+  const code = /^\d+$/.test(root.code ?? "") ? `respCode ${root.code}, ` : "";
+  if (root instanceof DisplacedError) {
+    return failed(
+      check,
+      `another device or program has logged in with this account (${code}${words})`,
+      "Close the other one, then run doctor again; two programs would take the login from each other without end",
+      6,
+    );
+  }
+  if (root.code === "token") {
+    return failed(
+      check,
+      "the platform takes the login, but its token cannot be decrypted: the developer key is not the one registered",
+      'Name the right private key, or register this one; "deno task hsgate keys check FILE" prints its public half',
+      2,
+    );
+  }
+  if (
+    root instanceof RejectedError && root.operation === platform.login.name && !(root instanceof BusyError)
+  ) {
+    const [reason, advice] = refusal(root);
+    return failed(check, `the platform refuses the login: ${reason}${code}${words}`, advice, 6);
+  }
+  if (/^signature-|^cipher-segment$/.test(root.code ?? "")) {
+    return failed(
+      check,
+      `what the platform sends does not fit the keys (${root.code}: ${root.message})`,
+      "The platform key is another one: test and production have different ones, copy it again from the developer " +
+        "page. If it is right, somebody stands in between: do not trade",
+      2,
+    );
+  }
+  if (root.code === "1002") {
+    return failed(
+      check,
+      `the platform does not take our signature (${code}${words})`,
+      'The developer key is not the one registered; "deno task hsgate keys check FILE" prints its public half',
+      2,
+    );
+  }
+  if (root instanceof RejectedError) {
+    const refused = chainOf(error).find((each) => each instanceof LoginRefusedError);
+    return rejected(check, root, { words: `${code}${words}`, isPassing: refused?.reason === "passing" });
+  }
+  if (root instanceof TransportError) {
+    const advice = root.code === "lease-held"
+      ? "Close that program first"
+      : "Try again; if it stays, look at the network and any firewall on the way";
+    return failed(check, root.message, advice, 4);
+  }
+  const isStranger = root instanceof ProtocolError && /not-json|not-an-envelope/.test(root.code ?? "");
+  return failed(
+    check,
+    isStranger ? "something answers at authUrl, but it is not the platform" : root.message,
+    isStranger
+      ? "Check authUrl (HSGATE_AUTH_URL)"
+      : "Capture it and look inside with: deno task hsgate inspect",
+    isStranger ? 4 : 1,
+  );
+}
+
+function rejected(
+  check: string,
+  root: RejectedError,
+  { words, isPassing }: { words: string; isPassing: boolean },
+): Finding {
+  if (root.code?.startsWith("http-")) {
+    return failed(
+      check,
+      `something answers at authUrl, but not as the platform does (${words})`,
+      "Check authUrl (HSGATE_AUTH_URL), its path too",
+      4,
+    );
+  }
+  if (root instanceof BusyError) {
+    return failed(check, `the platform is busy (${words})`, "Try again later", 4);
+  }
+  if (/login$/i.test(root.operation ?? "")) {
+    return failed(
+      check,
+      `the trade login is refused (${words})`,
+      isPassing
+        ? "Read the platform's words; they do not name the password. Try again later"
+        : "Check the trade password against the broker's app; too many wrong tries can lock the account, so do not " +
+          "repeat this",
+      6,
+    );
+  }
+  const isEntitlement = root.code === "1006";
+  return warning(
+    check,
+    `the connection works, and the request is refused (${words})`,
+    isEntitlement ? "This account has no right to it: ask the broker" : "Read the words of the platform",
+  );
+}
+
+/** Why a login was refused, in our words where the platform's are known. */
+function refusal({ code, text }: RejectedError): [reason: string, advice: string] {
+  if (/white ?list|\bIP\b|白名单/i.test(text)) {
+    return [
+      "this machine's address is not on the whitelist: ",
+      "Add the address that this machine has on the internet to the whitelist on the developer page",
+    ];
+  }
+  if (/device|\bbind|bound|设备|绑定/i.test(text)) {
+    return [
+      "the device is not bound: ",
+      "Bind it with the broker's binding tool (it sends an SMS), and set deviceId to that MAC address",
+    ];
+  }
+  if (code === "1003" || /crypt|加密|解密/i.test(text)) {
+    return [
+      "it cannot decrypt the password: ",
+      "The platform key is another one: test and production have different ones, copy it again",
+    ];
+  }
+  if (/password|phone|mobile|密码|手机/i.test(text)) {
+    return [
+      "wrong phone, country or password: ",
+      "Check mobile, countryCode and loginPassword; too many wrong tries can lock the account, so do not repeat this",
+    ];
+  }
+  return ["", "Look at the login, the bound device and the whitelist on the developer page"];
+}
+
+/** An error, and what caused it, outermost first. */
+function chainOf(error: unknown): unknown[] {
+  return error instanceof Error ? [error, ...chainOf(error.cause)] : [];
+}
+
+/** What is underneath: the transport wraps what happened before a call was sent. */
+function rootOf(error: BrokerError): BrokerError {
+  const { cause } = error;
+  return cause instanceof BrokerError && !(error instanceof InvalidParamsError) ? rootOf(cause) : error;
+}

@@ -1,0 +1,345 @@
+/**
+ * What `hsgate doctor` looks at, one check after the other, each with what to do in words.
+ *
+ * @module
+ */
+import { askQuoteTime, type BrokerClock, describeDifference } from "../../../lib/client/broker_clock.ts";
+import type { Client } from "../../../lib/client/client.ts";
+import type { GatewayConfig } from "../../../lib/client/config_xml.ts";
+import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
+import {
+  BrokerError,
+  DisplacedError,
+  LoginExpiredError,
+  LoginRefusedError,
+  ProtocolError,
+  RejectedError,
+  TransportError,
+} from "../../../lib/errors.ts";
+import type { CallOptions } from "../../../lib/transports/transport.ts";
+import { shownAddress } from "../../../lib/transports/net/address.ts";
+import type { ExitCode } from "../../terminal/exit_codes.ts";
+
+/** What one check found. */
+export interface Finding {
+  /** What was looked at. */
+  check: string;
+  state: "ok" | "warning" | "failed";
+  /** What was found. */
+  text: string;
+  /** What to do about it. */
+  advice?: string;
+  /** How the program ends when this is the first failure. */
+  exitCode?: ExitCode;
+}
+
+/** How long a check waits. */
+export interface Patience {
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+/** All is well. */
+export function ok(check: string, text: string): Finding {
+  return { check, state: "ok", text };
+}
+
+/** It works, and there is something to know. */
+export function warning(check: string, text: string, advice: string): Finding {
+  return { check, state: "warning", text, advice };
+}
+
+/** It does not work. */
+export function failed(check: string, text: string, advice: string, exitCode: ExitCode): Finding {
+  return { check, state: "failed", text, advice, exitCode };
+}
+
+/** Where the settings come from; secrets as set or missing. */
+export function settingsFinding({ settings, origins, file }: LoadedSettings): Finding[] {
+  const secret = (name: "tradePassword" | "tradePasswordKey") =>
+    settings[name] === undefined ? "missing" : `set (${origins[name]})`;
+  const found = ok(
+    "settings",
+    `gateway ${shownAddress(settings.gatewayUrl)} (${origins.gatewayUrl}); ${
+      file === undefined ? "no settings file" : `file ${file}`
+    }; ` +
+      `trade password ${secret("tradePassword")}; its key ${secret("tradePasswordKey")}`,
+  );
+  if ((settings.tradePassword === undefined) === (settings.tradePasswordKey === undefined)) return [found];
+  return [
+    found,
+    failed(
+      "trade password",
+      `of the trade password and its key, one is missing`,
+      "Set both HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY, or neither",
+      2,
+    ),
+  ];
+}
+
+/** What the gateway's own file says, beside the settings. */
+export function configFindings(config: GatewayConfig, { gatewayUrl, pushAddress }: Settings): Finding[] {
+  const { listenIp, listenHttpPort, listenTcpPort, problems, unusable } = config;
+  if (unusable.length > 0) {
+    return unusable.map((text) =>
+      failed("config.xml", text, "Correct the file and start the gateway again", 2)
+    );
+  }
+  const findings = [
+    ok("config.xml", `listens on ${listenIp}, HTTP ${listenHttpPort}, pushes ${listenTcpPort}`),
+  ];
+  for (const problem of problems) {
+    findings.push(warning("config.xml", problem, "Correct the file and start the gateway again"));
+  }
+  const { port } = new URL(gatewayUrl);
+  if (Number(port || 80) !== listenHttpPort) {
+    findings.push(warning(
+      "config.xml",
+      `the gateway listens on HTTP port ${listenHttpPort}, and the settings say ${port || 80}`,
+      `Use --gateway http://127.0.0.1:${listenHttpPort}, or HSGATE_GATEWAY_URL`,
+    ));
+  }
+  const push = Number(pushAddress?.split(":").at(-1) ?? 11_112);
+  if (push !== listenTcpPort) {
+    findings.push(warning(
+      "config.xml",
+      `the gateway pushes on port ${listenTcpPort}, and the settings say ${push}`,
+      `Use --push 127.0.0.1:${listenTcpPort}, or HSGATE_PUSH_ADDRESS`,
+    ));
+  }
+  return findings;
+}
+
+/** Proxies that would get between us and a local gateway. */
+export function proxyFindings(
+  env: (name: string) => string | undefined,
+  { gatewayUrl }: Settings,
+): Finding[] {
+  const proxy = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"].find((name) =>
+    env(name) !== undefined
+  );
+  const { hostname } = new URL(gatewayUrl);
+  const except = env("NO_PROXY") ?? env("no_proxy") ?? "";
+  if (proxy === undefined || except === "*" || except.split(",").some((each) => each.trim() === hostname)) {
+    return [];
+  }
+  return [warning(
+    "proxy",
+    `${proxy} is set, and calls to the gateway would go through that proxy`,
+    `Set NO_PROXY=${hostname}`,
+  )];
+}
+
+/** Whether a port takes connections. */
+export async function portFinding(
+  check: string,
+  { hostname, port }: { hostname: string; port: number },
+  { advice, exitCode, timeoutMs, signal }: {
+    advice: string;
+    exitCode: ExitCode;
+    timeoutMs: number;
+    signal: AbortSignal;
+  },
+): Promise<Finding> {
+  const where = `${hostname}:${port}`;
+  try {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    (await Deno.connect({ hostname, port, signal: within })).close();
+    return ok(check, `${where} takes connections`);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof Deno.errors.NotCapable) throw error;
+    const refused = error instanceof Deno.errors.ConnectionRefused;
+    return failed(check, refused ? `${where} is closed` : `${where} does not answer`, advice, exitCode);
+  }
+}
+
+/** Whether a gateway answers, and whether it is logged in to the platform. */
+export async function gatewayFinding(
+  client: Client,
+  url: string,
+  options: CallOptions & { signal: AbortSignal },
+): Promise<Finding> {
+  const check = "gateway";
+  const { signal } = options;
+  try {
+    await client.account.exchangeRates({}, options);
+    return ok(check, "a gateway answers and is logged in to the platform");
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (error instanceof LoginExpiredError) {
+      return failed(
+        check,
+        `a gateway answers, but it is not logged in to the platform (${error.text})`,
+        'Type "relogin" in the gateway\'s console and look at its four status lines',
+        6,
+      );
+    }
+    if (error instanceof DisplacedError) return displaced(check);
+    const status = error instanceof BrokerError ? /^http-(\d+)$/.exec(error.code ?? "")?.[1] : undefined;
+    if (error instanceof BrokerError && status !== undefined && status !== "404") {
+      return failed(
+        check,
+        `${url} answers with HTTP ${status} (${error.message})`,
+        Number(status) >= 500
+          ? "Look at the gateway's window or log, and restart it. Does a proxy stand in front of it?"
+          : "Is this the address of the gateway, and does a proxy stand in front of it?",
+        4,
+      );
+    }
+    const isOther = error instanceof ProtocolError && error.code !== "unexpected-shape" ||
+      error instanceof RejectedError && error.code?.startsWith("http-");
+    if (!isOther && (error instanceof RejectedError || error instanceof ProtocolError)) {
+      const text = error instanceof RejectedError ? error.text : error.message;
+      return warning(check, `a gateway answers, but says: ${text}`, "Look into the gateway's log");
+    }
+    if (isOther) {
+      return failed(
+        check,
+        `something answers at ${url}, but it is not the gateway`,
+        "Another program has this port: end it, or give the gateway another port (listenHttpPort in its config.xml) " +
+          "and name it with --gateway",
+        4,
+      );
+    }
+    if (error instanceof TransportError) {
+      return failed(
+        check,
+        error.code === "timeout"
+          ? `${url} took the call and did not answer in time`
+          : error.code === "connection-lost"
+          ? `${url} closed the connection without an answer: perhaps it is not the gateway`
+          : error.message,
+        "Look at the gateway's window or log; restart it if it hangs. Is the address that of its HTTP port?",
+        4,
+      );
+    }
+    throw error;
+  }
+}
+
+function displaced(check: string): Finding {
+  return failed(
+    check,
+    "another device or program has logged in with this account",
+    'Close the other one, then type "relogin" in the gateway\'s console',
+    6,
+  );
+}
+
+const SET_THE_CLOCK =
+  "Set the clock (NTP): days and sessions are reckoned by it, and no day book becomes final by a wrong one";
+
+/**
+ * This machine's clock beside the broker's: the time of its answers, and that of a quote, as a gateway on this machine
+ * has the same wrong clock.
+ */
+export async function clockFindings(
+  client: Client,
+  clock: BrokerClock,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const check = "clock";
+  const { last, wrong } = clock;
+  if (wrong !== undefined) {
+    return [warning(check, `${describeDifference(wrong)} (${wrong.source})`, SET_THE_CLOCK)];
+  }
+  const quoted = await askQuoteTime(client, signal);
+  if (quoted !== undefined) {
+    clock.takeQuote(quoted);
+    const shown = `a quote of 00700.HK is of ${timeInHongKong(quoted)}`;
+    const { wrong: byQuote } = clock;
+    if (byQuote !== undefined) {
+      const text = byQuote.ms < 0
+        ? `${shown}, which is still to come here`
+        : `${shown}, older than the last session by this machine's clock`;
+      return [
+        warning(
+          check,
+          text,
+          byQuote.ms < 0 ? SET_THE_CLOCK : `Is this machine's clock ahead? ${SET_THE_CLOCK}`,
+        ),
+      ];
+    }
+    if (last === undefined) {
+      return [ok(check, `no answer of the broker tells its time; ${shown}, which fits this machine's clock`)];
+    }
+  }
+  if (last === undefined) {
+    return [warning(
+      check,
+      "nothing told the broker's time: its answers bear none, and it gives no quote",
+      "Check this machine's clock (NTP): until something tells the broker's time, a day of the day book becomes final " +
+        "only when it has been over for a week",
+    )];
+  }
+  const seconds = Math.max(1, Math.round(Math.abs(last.ms) / 1000));
+  return [ok(check, `within ${seconds} s of the broker's (${last.source})`)];
+}
+
+function timeInHongKong(time: number): string {
+  const zone = "Asia/Hong_Kong";
+  const at = Temporal.Instant.fromEpochMilliseconds(time).toZonedDateTimeISO(zone);
+  return `${at.toPlainDateTime().toString().replace("T", " ")} ${zone}`;
+}
+
+/** Whether the trade login holds; makes it where a password is set. */
+export async function tradeLoginFindings(
+  client: Client,
+  settings: Settings,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  const check = "trade login";
+  const hasPassword = settings.tradePassword !== undefined && settings.tradePasswordKey !== undefined;
+  try {
+    if (hasPassword) await client.account.login({}, { signal });
+    await client.account.funds({ market: "hk" }, { signal });
+    return [ok(check, hasPassword ? "the trade password is right; logged in" : "logged in")];
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (error instanceof DisplacedError) return [displaced(check)];
+    if (
+      error instanceof LoginRefusedError && (error.code === "1003" || /crypt|加密|解密/i.test(error.text))
+    ) {
+      return [failed(
+        check,
+        `the login was refused: the password cannot be decrypted, so the key of it is another one (${error.text})`,
+        "Check HSGATE_TRADE_PASSWORD_KEY against the developer page",
+        6,
+      )];
+    }
+    if (error instanceof LoginRefusedError && error.reason === "passing") {
+      return [failed(
+        check,
+        `the broker refuses the login: ${error.text === "" ? `it says only ${error.code}` : error.text}`,
+        "Read the broker's words; they do not name the password. Try again later",
+        6,
+      )];
+    }
+    if (error instanceof LoginRefusedError) {
+      return [failed(
+        check,
+        `the login was refused: wrong trade password, or the wrong key for it${
+          error.text === "" ? "" : ` (${error.text})`
+        }`,
+        "Check both against the broker's app; too many wrong tries can lock the account, so do not repeat this",
+        6,
+      )];
+    }
+    if (error instanceof LoginExpiredError) {
+      return [failed(
+        check,
+        `not logged in for trading (${error.text})`,
+        'Type "tradelogin" in the gateway\'s console, or set HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY',
+        6,
+      )];
+    }
+    if (error instanceof RejectedError || error instanceof ProtocolError) {
+      return [failed(check, error.message, "Look into the gateway's log", 3)];
+    }
+    if (error instanceof TransportError) {
+      return [failed(check, error.message, "Look into the gateway's log", 4)];
+    }
+    throw error;
+  }
+}

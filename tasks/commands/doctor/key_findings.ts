@@ -1,0 +1,214 @@
+/**
+ * What is wrong with a key file, in words; nothing of a private key is ever shown.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import {
+  exportPublicKey,
+  KEY_BITS,
+  type PrivateKey,
+  type PublicKey,
+  publicKeyOf,
+  readPrivateKey,
+  readPublicKey,
+} from "../../../lib/wire/keys.ts";
+import { shellHint } from "../../../lib/shell_words.ts";
+
+/** One thing about a key file. */
+interface KeyFinding {
+  state: "ok" | "warning" | "failed";
+  text: string;
+  /** What to do about it. */
+  advice?: string;
+}
+
+/** What a key file came to. */
+interface KeyReport {
+  /** It can be used. */
+  ok: boolean;
+  findings: KeyFinding[];
+  /** The public half, Base64 of SubjectPublicKeyInfo: what is registered. */
+  publicKey?: string;
+}
+
+/** A file as it lies there. */
+export interface KeyFile {
+  path: string;
+  bytes: Uint8Array;
+  /** Permission bits, where the system has them. */
+  mode: number | null;
+}
+
+type Half = "private" | "public";
+
+/** Looks at a key file. */
+export function examineKey({ path, bytes, mode }: KeyFile, half: Half): KeyReport {
+  const findings: KeyFinding[] = [];
+  const text = textOf(path, bytes, half, findings);
+  const key = text === undefined ? undefined : keyOf(text, half, findings);
+  const publicKey = key?.type === "private" ? publicKeyOf(key) : key;
+  if (text !== undefined && key !== undefined) {
+    findings.unshift({ state: "ok", text: `RSA, ${half} key, ${formOf(text, half)}` });
+    findings.push(...sizeFinding(key), ...textFindings(text));
+  }
+  if (half === "private") findings.push(...permissionFinding(path, mode));
+  return {
+    ok: findings.every(({ state }) => state !== "failed"),
+    findings,
+    ...publicKey !== undefined && { publicKey: exportPublicKey(publicKey) },
+  };
+}
+
+/** The file as text; nothing where it is none. */
+function textOf(path: string, bytes: Uint8Array, half: Half, findings: KeyFinding[]): string | undefined {
+  const fail = (text: string, advice: string) => void findings.push({ state: "failed", text, advice });
+  const [first, second, third] = bytes;
+  if (bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09)) {
+    return fail("the file is empty", "Copy the key into it again, or make one: deno task hsgate keys new");
+  }
+  if (first === 0xff && second === 0xfe || first === 0xfe && second === 0xff) {
+    return fail("an editor saved it as UTF-16", "Save it again as plain text (UTF-8 or ASCII)");
+  }
+  if (first === 0x30 && bytes.some((byte) => byte > 0x7e)) {
+    const pubin = half === "public" ? " -pubin" : "";
+    return fail(
+      "it is binary (DER); PEM or Base64 is needed",
+      `Convert it: openssl pkey${pubin} -inform DER -in ${shellHint(path)} -out key.pem`,
+    );
+  }
+  try {
+    const hasMark = first === 0xef && second === 0xbb && third === 0xbf;
+    if (hasMark) {
+      findings.push({
+        state: "warning",
+        text: "an editor put a byte order mark in front; hsgate reads it, other programs may not",
+        advice: "Save it again as plain text without the mark",
+      });
+    }
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return fail("it is not text, so neither PEM nor Base64", "Is this the right file?");
+  }
+}
+
+/** What other files call themselves, and what to do with them. */
+const others: readonly (readonly [RegExp, string, string])[] = [
+  [
+    /-----BEGIN OPENSSH PRIVATE KEY-----/,
+    "it is a key of OpenSSH, in OpenSSH's own form",
+    "Make a key for the broker: deno task hsgate keys new",
+  ],
+  [/^ssh-(rsa|ed25519|dss) /, "it is a public key of OpenSSH", "Name the key of the broker instead"],
+  [
+    /-----BEGIN CERTIFICATE( REQUEST)?-----/,
+    "it is a certificate, not a key",
+    "Name the file of the key instead",
+  ],
+  [
+    /-----BEGIN EC PRIVATE KEY-----/,
+    "it is a key for elliptic curves; RSA is needed",
+    "Make a key for the broker: deno task hsgate keys new",
+  ],
+  [
+    /^PuTTY-User-Key-File/,
+    "it is a key of PuTTY, in PuTTY's own form",
+    "Make a key for the broker: deno task hsgate keys new",
+  ],
+];
+
+/** Reads the key, or says in words why that cannot be done. */
+function keyOf(text: string, half: Half, findings: KeyFinding[]): PrivateKey | PublicKey | undefined {
+  const other = others.find(([pattern]) => pattern.test(text.trim()));
+  if (other !== undefined) {
+    findings.push({ state: "failed", text: other[1], advice: other[2] });
+    return undefined;
+  }
+  try {
+    return half === "private" ? readPrivateKey(text) : readPublicKey(text);
+  } catch (error) {
+    // These messages are written for people and show nothing of the key; any other is a fault of the program.
+    if (!(error instanceof TypeError) || !error.message.startsWith("Cannot read ")) throw error;
+    const reason = error.message.slice(error.message.indexOf(": ") + 2);
+    findings.push({ state: "failed", text: reason, advice: adviceOn(reason, half) });
+    return undefined;
+  }
+}
+
+function adviceOn(reason: string, half: Half): string {
+  if (reason.includes("password")) {
+    return "Take the password off: openssl pkey -in KEY -out new.pem, then chmod 600 new.pem";
+  }
+  if (reason.includes("it is a public key")) {
+    return "Name the file with the private half; to check a public key add --public";
+  }
+  if (reason.includes("it is a private key")) {
+    return "Name the platform's public key here; the private one stays with whoever made it";
+  }
+  if (reason.includes("RSA is needed")) return "Make a key for the broker: deno task hsgate keys new";
+  if (reason.includes("armour")) return "Copy it again with its whole BEGIN and END lines";
+  return half === "private"
+    ? "Copy the key again from its source, whole; it begins with -----BEGIN PRIVATE KEY----- or MII"
+    : "Copy the key again from the developer page, whole; it begins with MIG or -----BEGIN PUBLIC KEY-----";
+}
+
+function sizeFinding({ handle, type }: PrivateKey | PublicKey): KeyFinding[] {
+  const bits = handle.asymmetricKeyDetails?.modulusLength;
+  if (bits === KEY_BITS) return [{ state: "ok", text: `${bits} bits, as the interface wants it` }];
+  return [{
+    state: "failed",
+    text: `${bits} bits; the interface has room for signatures of ${KEY_BITS} bits alone`,
+    advice: type === "private"
+      ? "Make another: deno task hsgate keys new, and register its public half"
+      : "Is this the platform's key? Copy it again from the developer page",
+  }];
+}
+
+/** Which standard the bytes follow, whatever the armour says. */
+function formOf(text: string, half: Half): string {
+  const [, label] = /-----BEGIN ([A-Z0-9 ]+)-----/.exec(text) ?? [];
+  const base64 = text.replaceAll(/-----[A-Z0-9 ]+-----|\s/g, "");
+  const der = Buffer.from(base64, "base64");
+  // SEQUENCE, its length in one to three bytes; a private key begins with a version number of three bytes.
+  const at = 2 + (der[1]! >= 0x80 ? der[1]! & 0x7f : 0) + (half === "private" ? 3 : 0);
+  const isWrapped = der[at] === 0x30;
+  const form = half === "private" ? isWrapped ? "PKCS#8" : "PKCS#1" : isWrapped ? "SPKI" : "PKCS#1";
+  const dress = label === undefined ? "bare Base64" : "PEM";
+  if (half === "private" && form === "PKCS#1") return `${form} in ${dress} (which is fine)`;
+  if (label === "RSA PRIVATE KEY" && form === "PKCS#8") {
+    return `${form} in PEM that calls itself "${label}" (as the vendor writes it, which is fine)`;
+  }
+  return `${form} in ${dress}`;
+}
+
+/** What an editor may have done to the text. */
+function textFindings(text: string): KeyFinding[] {
+  const findings: KeyFinding[] = [];
+  if (text.includes("\r\n")) {
+    findings.push({
+      state: "warning",
+      text: "its lines end as on Windows (CRLF); hsgate reads it, other programs may not",
+      advice: "Convert them: sed -i 's/\\r$//' FILE",
+    });
+  }
+  const keys = text.match(/-----BEGIN /g)?.length ?? 0;
+  if (keys > 1) {
+    findings.push({
+      state: "warning",
+      text: `${keys} keys or certificates stand in it; the first is taken`,
+      advice: "Leave one key in the file",
+    });
+  }
+  return findings;
+}
+
+function permissionFinding(path: string, mode: number | null): KeyFinding[] {
+  if (mode === null) return [];
+  const bits = (mode & 0o777).toString(8).padStart(3, "0");
+  if ((mode & 0o077) === 0) return [{ state: "ok", text: `only its owner can read it (mode ${bits})` }];
+  return [{
+    state: "warning",
+    text: `others on this machine can read it (mode ${bits})`,
+    advice: `Run: chmod 600 ${shellHint(path)}`,
+  }];
+}

@@ -1,0 +1,242 @@
+/**
+ * What `hsgate doctor` looks at before it logs in to the platform: settings, keys, the lease, the way there.
+ *
+ * @module
+ */
+import { missingForDirect } from "../../../lib/client/connect_options.ts";
+import { type LoadedSettings, type Settings, settingVariable } from "../../../lib/client/settings.ts";
+import { mayBeProxied } from "../../../lib/loopback.ts";
+import { postOnce } from "../../../lib/transports/net/post_once.ts";
+import { describeHolder } from "../../../lib/transports/direct/lease.ts";
+import { shownAddress } from "../../../lib/transports/net/address.ts";
+import { accountHolder } from "../lease/account_lease.ts";
+import type { Host } from "../../terminal/host.ts";
+import { failed, type Finding, ok, type Patience, warning } from "./findings.ts";
+import { examineKey } from "./key_findings.ts";
+
+/** A clock that is off by more than this is told. */
+const MOST_SKEW_MS = 30_000;
+
+/** Which settings are there; secrets as set or missing. */
+export function directSettingsFinding({ settings, origins, file }: LoadedSettings): Finding {
+  const missing = missingForDirect(settings);
+  const from = file === undefined ? "no settings file" : `file ${file}`;
+  if (missing.length > 0) {
+    return failed(
+      "settings",
+      `for the direct transport these are missing: ${missing.join(", ")} (${from})`,
+      `Set ${missing.map(settingVariable).join(", ")}, or the same in hsgate.yaml by their names above`,
+      2,
+    );
+  }
+  const password = settings.tradePassword === undefined ? "missing" : `set (${origins.tradePassword})`;
+  return ok(
+    "settings",
+    `platform ${
+      shownAddress(settings.authUrl ?? "")
+    } (${origins.authUrl}); ${from}; login set; trade password ${password}`,
+  );
+}
+
+/** Whether both keys can be read, and are of the kind and size that is needed. */
+export function keyFindings(settings: Settings): Finding[] {
+  const halves = [
+    ["developer key", settings.developerPrivateKey ?? "", "private"],
+    ["platform key", settings.platformPublicKey ?? "", "public"],
+  ] as const;
+  return halves.map(([check, text, half]) => {
+    const bytes = new TextEncoder().encode(text);
+    const { findings } = examineKey({ path: "FILE", bytes, mode: null }, half);
+    const worst = findings.find(({ state }) => state === "failed");
+    if (worst === undefined) return ok(check, findings[0]?.text ?? "readable");
+    return failed(check, worst.text, worst.advice ?? "Name another key", 2);
+  });
+}
+
+/** Whether another process of this machine has the account's trade connection. */
+export async function leaseFinding(settings: Settings, host: Host): Promise<Finding> {
+  const check = "lease";
+  const holder = await accountHolder(settings.developerPrivateKey ?? "", settings, host);
+  if (holder === undefined) {
+    return ok(check, "no process of this machine has the account's trade connection");
+  }
+  return failed(
+    check,
+    `the account's one trade connection is taken: ${describeHolder(holder)}`,
+    "No login was tried, as it would end that program's. Close it and run doctor again to look at the rest",
+    4,
+  );
+}
+
+/** A proxy changes the address that the platform sees, and the sockets pass it by. */
+export function platformProxyFindings(env: Host["env"], { authUrl = "" }: Settings): Finding[] {
+  const { protocol, hostname } = new URL(authUrl);
+  const own = protocol === "https:" ? ["HTTPS_PROXY", "https_proxy"] : ["HTTP_PROXY", "http_proxy"];
+  const proxy = [...own, "ALL_PROXY", "all_proxy"].find((name) => env(name) !== undefined);
+  const except = (env("NO_PROXY") ?? env("no_proxy") ?? "").split(",").map((each) => each.trim());
+  if (proxy === undefined || except.includes("*") || except.includes(hostname)) return [];
+  return [warning(
+    "proxy",
+    `${proxy} is set: logins go through that proxy, and the sockets go straight`,
+    `Set NO_PROXY=${hostname}, unless the proxy is wanted; a whitelist then needs both addresses`,
+  )];
+}
+
+/** Whether the platform's name can be looked up, its port is open and its certificate is good. */
+export async function* wayFindings(settings: Settings, patience: Patience): AsyncGenerator<Finding> {
+  const url = new URL(settings.authUrl ?? "");
+  const hostname = url.hostname.replace(/^\[|\]$/g, "");
+  const isTls = url.protocol === "https:";
+  const port = Number(url.port || (isTls ? 443 : 80));
+  const address = await connectFinding(hostname, port, patience);
+  yield address;
+  if (isTls && address.state === "ok") yield await tlsFinding(hostname, port, settings, patience);
+}
+
+async function connectFinding(hostname: string, port: number, patience: Patience): Promise<Finding> {
+  const check = "address";
+  const advice = "Check authUrl (HSGATE_AUTH_URL), the network and any firewall on the way";
+  try {
+    (await Deno.connect({ hostname, port, signal: within(patience) })).close();
+    return ok(check, `${hostname}:${port} takes connections`);
+  } catch (error) {
+    if (patience.signal.aborted) throw patience.signal.reason;
+    if (error instanceof Deno.errors.NotCapable) throw error;
+    if (error instanceof Deno.errors.ConnectionRefused) {
+      return failed(check, `${hostname}:${port} is closed: nobody listens there`, advice, 4);
+    }
+    if (error instanceof Error && error.message.includes("failed to lookup address")) {
+      return failed(
+        check,
+        `the name "${hostname}" cannot be looked up (DNS)`,
+        "Is it spelt right in authUrl (HSGATE_AUTH_URL)? Does this machine have a network and a name server?",
+        4,
+      );
+    }
+    return failed(check, `${hostname}:${port} does not answer`, advice, 4);
+  }
+}
+
+async function tlsFinding(
+  hostname: string,
+  port: number,
+  { caCerts }: Settings,
+  patience: Patience,
+): Promise<Finding> {
+  const check = "TLS";
+  const limit = within(patience);
+  let connection: Deno.TlsConn | undefined;
+  const stop = () => connection?.close();
+  try {
+    connection = await Deno.connectTls({
+      hostname,
+      port,
+      ...caCerts !== undefined && { caCerts: [caCerts] },
+    });
+    limit.addEventListener("abort", stop);
+    if (limit.aborted) throw limit.reason;
+    await connection.handshake();
+    stop();
+    return ok(check, "the certificate is good");
+  } catch (error) {
+    if (patience.signal.aborted) throw patience.signal.reason;
+    if (!limit.aborted) stop();
+    const told = error instanceof Error ? error.message : String(error);
+    const reason = /invalid peer certificate: ?(.*)/.exec(told)?.[1];
+    if (reason === undefined) {
+      return failed(
+        check,
+        limit.aborted ? "the handshake got no answer" : `no encrypted connection (${told})`,
+        "Does https listen at this address? A proxy or firewall may also cut in",
+        4,
+      );
+    }
+    return failed(check, `the certificate is not good: ${reason}`, adviceOnCertificate(reason), 4);
+  } finally {
+    limit.removeEventListener("abort", stop);
+  }
+}
+
+function adviceOnCertificate(reason: string): string {
+  if (/expired|not ?valid ?yet/i.test(reason)) {
+    return "Is this machine's clock right? If it is, ask the broker";
+  }
+  if (/name/i.test(reason)) return "The certificate is another host's: check the name in authUrl";
+  return "Is this the platform, or something in between? Where an own authority is meant, name its certificate " +
+    "(HSGATE_CA_CERTS_FILE), or set DENO_TLS_CA_STORE=system; never switch the check off";
+}
+
+/** Whether HTTP answers there, and what its clock says beside ours. */
+export async function* httpFindings(
+  { authUrl = "", caCerts }: Settings,
+  now: () => number,
+  patience: Patience,
+): AsyncGenerator<Finding> {
+  const client = caCerts === undefined ? undefined : Deno.createHttpClient({ caCerts: [caCerts] });
+  const limit = within(patience);
+  let theirs: number;
+  let ours: number;
+  try {
+    const sentAt = now();
+    const date = await dateOf(new URL(authUrl), limit, client);
+    ours = (sentAt + now()) / 2;
+    theirs = Date.parse(date ?? "");
+    yield ok("HTTP", "a server answers there");
+  } catch (error) {
+    if (patience.signal.aborted) throw patience.signal.reason;
+    yield failed(
+      "HTTP",
+      limit.aborted
+        ? "no answer in time"
+        : `no answer: ${
+          error instanceof Error ? error.message.slice(error.message.lastIndexOf(": ") + 1).trim() : error
+        }`,
+      "Is authUrl (HSGATE_AUTH_URL) the address of the platform? Does a proxy stand in between?",
+      4,
+    );
+    return;
+  } finally {
+    client?.close();
+  }
+  if (!Number.isNaN(theirs)) yield clockFinding(ours - theirs);
+  else {
+    yield warning(
+      "clock",
+      "nothing told the platform's time: its answer bears none",
+      "Check this machine's clock (NTP): requests carry the time, and days and sessions are reckoned by it",
+    );
+  }
+}
+
+/** Asks a server for nothing and resolves to its `Date` header. No proxy sees what goes to this machine. */
+async function dateOf(
+  url: URL,
+  signal: AbortSignal,
+  client: Deno.HttpClient | undefined,
+): Promise<string | undefined> {
+  if (url.protocol === "http:" && mayBeProxied(url.hostname)) {
+    const { hostname, port, pathname: path } = url;
+    const to = { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80), path };
+    return (await postOnce({ ...to, body: "", signal, maxBytes: 1024 * 1024 })).date;
+  }
+  const response = await fetch(url, { redirect: "manual", signal, ...client !== undefined && { client } });
+  await response.body?.cancel();
+  return response.headers.get("date") ?? undefined;
+}
+
+function clockFinding(skewMs: number): Finding {
+  const check = "clock";
+  const seconds = Math.round(Math.abs(skewMs) / 1000);
+  if (Math.abs(skewMs) <= MOST_SKEW_MS) {
+    return ok(check, `within ${Math.max(1, seconds)} s of the platform's`);
+  }
+  return warning(
+    check,
+    `this machine's clock is ${seconds} s ${skewMs > 0 ? "ahead of" : "behind"} the platform's`,
+    "Set the clock (NTP): requests carry the time, and days and sessions are reckoned by it",
+  );
+}
+
+function within({ timeoutMs, signal }: Patience): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+}

@@ -1,0 +1,32 @@
+/**
+ * What `hsgate doctor` finds in the store, where there is one.
+ *
+ * @module
+ */
+import { StoreError } from "../../../lib/store/store_error.ts";
+import { countUnsent, unsentNotices } from "../../../lib/runner/notify/outbox.ts";
+import type { Host } from "../../terminal/host.ts";
+import { failed, type Finding, ok, warning } from "./findings.ts";
+import { openStore, storeExists, type StoreFlags } from "../shared/store_file.ts";
+
+/** Looks for notices that reached nobody. */
+export async function storeFindings(flags: StoreFlags, host: Host): Promise<Finding[]> {
+  if (!await storeExists(flags, host)) return [];
+  try {
+    await using store = await openStore(flags, { host, mustExist: true });
+    const { failed: waiting, givenUp } = await countUnsent(store);
+    if (waiting + givenUp === 0) return [ok("notices", "every notice was sent")];
+    const [first] = await unsentNotices(store, { failedOnly: true, limit: 1 });
+    const reason = first?.error === undefined ? "" : `; the oldest: ${first.error}`;
+    return [
+      warning(
+        "notices",
+        `${waiting + givenUp} not sent, ${givenUp} of them given up${reason}`,
+        '"hsgate notices" lists them, --send tries again; "hsgate notify --test RECIPE" tries its channels',
+      ),
+    ];
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    return [failed("store", error.message, "Nothing can be run with it until that is mended", 1)];
+  }
+}

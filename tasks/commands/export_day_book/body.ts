@@ -1,0 +1,59 @@
+/**
+ * Runs `hsgate export day-book`.
+ *
+ * @module
+ */
+import { exportDayBook } from "../../../lib/day_book/mod.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { ExportInput } from "../export_day_book.ts";
+import { columnsAsked } from "../../terminal/print.ts";
+import { clientOf } from "../shared/session.ts";
+import { showProgress } from "./progress.ts";
+import { checkDayColumns, dayTable } from "../../terminal/day_table.ts";
+import { clockOf, dayOf, lastTradingDays, listOf, marketsOf } from "../../terminal/arguments.ts";
+
+/** Exports, shows days as they are done, and ends with 7 when something does not add up. */
+export async function run({ flags, host }: ExportInput): Promise<number> {
+  const begin = clockOf(flags.now, host);
+  // A time of `--now` runs on, as the broker's clock does.
+  const since = host.now();
+  const now = flags.now === undefined ? begin : () => begin() + host.now() - since;
+  const markets = marketsOf(flags.markets ?? "hk");
+  const to = flags.to === undefined ? lastTradingDays(markets[0]!, 1, now())[0]! : dayOf("to", flags.to);
+  const from = flags.from === undefined ? to : dayOf("from", flags.from);
+  if (from > to) throw new UsageError(`Cannot export from ${from} to ${to}: the first day is after the last`);
+  const formats = listOf("formats", flags.formats ?? "csv,jsonl", ["csv", "jsonl"] as const);
+  const accounts = listOf(
+    "accounts",
+    flags.accounts ?? "securities,futures",
+    ["securities", "futures"] as const,
+  );
+  const out = flags.out ?? "out";
+  const columns = columnsAsked(flags);
+  checkDayColumns(columns);
+  await using client = await clientOf(flags, host, { command: "export day-book" });
+  using progress = showProgress(host, { json: flags.json });
+  const result = await exportDayBook(client, {
+    markets,
+    accounts,
+    from,
+    to,
+    out,
+    formats,
+    now,
+    signal: host.signal,
+    onProgress(event) {
+      // `--json` keeps the progress off stderr, but not this.
+      const isClock = event.type === "clock-differs" || event.type === "clock-unknown";
+      if (isClock && flags.json) host.note(`hsgate: warning: ${event.message}`);
+      progress.update(event);
+    },
+    ...flags.refresh && { refresh: true },
+    ...flags["exact-csv"] && { exactCsv: true },
+    ...flags.wire && { wire: true },
+    ...flags.owner !== undefined && { owner: flags.owner },
+  });
+  if (flags.json) host.out(JSON.stringify(result));
+  else for (const line of dayTable(result, host, { columns })) host.out(line);
+  return result.ok ? 0 : 7;
+}

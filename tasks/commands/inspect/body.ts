@@ -1,0 +1,67 @@
+/**
+ * Runs `hsgate inspect`.
+ *
+ * @module
+ */
+import { ProtocolError } from "../../../lib/errors.ts";
+import { readCaptured } from "../../../lib/wire/capture.ts";
+import { readSessionKey } from "../../../lib/wire/cipher.ts";
+import { inspectFrames } from "../../../lib/wire/inspect.ts";
+import { readPrivateKey, readPublicKey } from "../../../lib/wire/keys.ts";
+import { loadMessages } from "../../../lib/wire/messages.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import type { InspectInput } from "../inspect.ts";
+
+/** Prints a line for every frame. */
+export async function run({ args, flags, host }: InspectInput): Promise<number> {
+  const [file = "-"] = args;
+  const { "aes-key": aesKey, "private-key": privateKey, "platform-key": platformKey } = flags;
+  // Keys first: who has mistyped one should not have to type the bytes in again.
+  const keys = {
+    aesKey: aesKey === undefined ? undefined : sessionKeyOf(aesKey),
+    privateKey: privateKey === undefined ? undefined : readPrivateKey(await textOf(privateKey, host)),
+    platformKey: platformKey === undefined ? undefined : readPublicKey(await textOf(platformKey, host)),
+  };
+  const { bytes } = readCaptured(await bytesOf(file, host));
+  let isClean = true;
+  for (const line of inspectFrames(bytes, { messages: await loadMessages(), ...keys })) {
+    host.signal.throwIfAborted();
+    host.out(JSON.stringify(line));
+    isClean &&= line.error === undefined && line.signature !== "bad";
+  }
+  return isClean ? 0 : 7;
+}
+
+function sessionKeyOf(text: string): Uint8Array {
+  try {
+    return readSessionKey(text);
+  } catch (error) {
+    if (error instanceof ProtocolError) {
+      throw new UsageError("Cannot read --aes-key: it is not Base64 of 16 bytes");
+    }
+    throw error;
+  }
+}
+
+async function textOf(path: string, host: Host): Promise<string> {
+  const file = await host.readFile(path);
+  if (file === undefined) throw new UsageError(`Cannot read "${path}": no such file`);
+  return file.text;
+}
+
+/** Bytes as they are, which the host's readers of text would damage. */
+async function bytesOf(path: string, host: Host): Promise<Uint8Array> {
+  if (path === "-") {
+    if (host.canAsk) {
+      throw new UsageError("Cannot read stdin: it is a terminal; give a file or pipe the bytes in");
+    }
+    return new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer());
+  }
+  try {
+    return await Deno.readFile(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) throw new UsageError(`Cannot read "${path}": no such file`);
+    throw error;
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * Runs `hsgate next`.
+ *
+ * @module
+ */
+import type { Store } from "../../../lib/store/store.ts";
+import { storeNotes } from "../../../lib/runner/explain/store_notes.ts";
+import { runKeyOf } from "../../../lib/runner/schedule/run_key.ts";
+import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
+import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import { collidingSlot } from "../../../lib/runner/schedule/listing.ts";
+import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { NextInput } from "../next.ts";
+import { chooseColumns, type Column, columnsAsked, plain, tableLines } from "../../terminal/print.ts";
+import { clockOf } from "../../terminal/arguments.ts";
+import { openStore, storeExists } from "../shared/store_file.ts";
+import { pausedSchedules } from "../../../lib/runner/queries/schedules.ts";
+import { loadRecipes, servedRecipes } from "../shared/recipe_files.ts";
+import {
+  noteOf,
+  type Precision,
+  precisionOf,
+  readable,
+  type ShownSlot,
+  shownSlot,
+} from "../shared/slot_lines.ts";
+
+interface Row extends ShownSlot {
+  recipe: string;
+  /** Why its schedule stands still. */
+  paused?: string;
+  /** The session was run, or passed over, for this instant before its schedule was edited, ISO 8601 in UTC. */
+  doneFor?: string;
+}
+
+/** Lists the next slots of each recipe; the recipe whose turn comes first is first. */
+export async function run({ args, flags, host }: NextInput): Promise<number> {
+  const count = countOf(flags.count ?? "3");
+  const columns = columnsAsked(flags);
+  if (columns !== undefined) chooseColumns(columnsIn("minutes"), columns);
+  const now = clockOf(flags.now, host);
+  const loaded = await loadRecipes(args, { host, now });
+  const { served: recipes, waiting, refused } = await servedRecipes(loaded, { host, now });
+  for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
+  for (const { text } of refused) host.note(`hsgate: warning: ${plain(text)}`);
+  const paused = new Map<string, string>();
+  const taken = new Map<string, string>();
+  // Without a store nobody has paused anything.
+  if (flags.store !== undefined || await storeExists(flags, host)) {
+    await using store = await openStore(flags, { host, mustExist: true });
+    for (const [key, why] of await pausedSchedules(store)) paused.set(key, why);
+    for (const [key, instant] of await takenKeys(store, recipes, { after: now(), count })) {
+      taken.set(key, instant);
+    }
+    for (const note of await storeNotes(store, recipes)) host.note(`hsgate: ${plain(note)}`);
+  }
+  const all = recipes.map((recipe) => slotsOf(recipe, { after: now(), count, paused, taken }));
+  const byTime = (a: Row | undefined, b: Row | undefined) =>
+    Date.parse(a?.at ?? "") - Date.parse(b?.at ?? "");
+  const rows = flags["by-time"] || flags.json
+    ? all.flat().sort(byTime)
+    : all.filter(({ length }) => length > 0).sort(([a], [b]) => byTime(a, b)).flat();
+  if (flags.json) host.out(JSON.stringify(rows));
+  else if (rows.length === 0) host.out("nothing is to run");
+  else {
+    const precision = precisionOf(rows.map(({ local }) => local));
+    for (const line of tableLines(host, columnsIn(precision), rows, { columns })) host.out(line);
+    // A narrow terminal cuts the notes, and these are reasons that somebody wrote down.
+    const set = rows.flatMap(({ setByHand, local }) =>
+      setByHand === undefined ? [] : [`${local.slice(0, 10)} was set by hand: ${setByHand}`]
+    );
+    for (const line of new Set(set)) host.out(plain(line));
+  }
+  return loaded.report.ok ? 0 : 2;
+}
+
+const columnsIn = (precision: Precision): Column<Row>[] => [
+  { title: "when", keep: true, of: ({ local }) => readable(local, precision) },
+  { title: "zone", keep: true, of: ({ zone }) => zone },
+  { title: "recipe", id: true, of: ({ recipe }) => recipe },
+  { title: "schedule", id: true, of: ({ schedule }) => schedule },
+  {
+    title: "note",
+    of: (row) =>
+      [
+        noteOf(row),
+        row.doneFor === undefined ? "" : `not run: the session has its run, at ${row.doneFor}`,
+        row.paused === undefined ? "" : `paused: ${row.paused}`,
+      ].filter(Boolean).join("; "),
+  },
+  { title: "session", extra: true, of: ({ session }) => session ?? "" },
+  { title: "utc", extra: true, of: ({ at }) => at },
+];
+
+/** The next slots of each schedule of a recipe, soonest first: a schedule that runs often hides no other. */
+function slotsOf(
+  recipe: CompiledRecipe,
+  { after, count, paused, taken }: {
+    after: number;
+    count: number;
+    paused: ReadonlyMap<string, string>;
+    taken: ReadonlyMap<string, string>;
+  },
+): Row[] {
+  const slots = recipe.schedules.flatMap((schedule) =>
+    nextSlots(schedule, after, count).map((slot) => ({ ...slot, scheduleId: schedule.id }))
+  ).sort((a, b) => a.at - b.at);
+  return slots.map((slot) => {
+    const why = paused.get(`${recipe.name}/${slot.scheduleId}`);
+    const doneFor = taken.get(`${recipe.name}/${slot.scheduleId}/${slot.key}`);
+    return {
+      recipe: recipe.name,
+      ...shownSlot(recipe, slot),
+      ...doneFor !== undefined && { doneFor },
+      ...why !== undefined && { paused: why },
+    };
+  });
+}
+
+/** Keys of coming slots that a run of an earlier instant has: an edit moved the time of its session. */
+async function takenKeys(
+  store: Store,
+  recipes: readonly CompiledRecipe[],
+  { after, count }: { after: number; count: number },
+): Promise<[string, string][]> {
+  return (await Array.fromAsync(
+    recipes,
+    async (recipe) =>
+      (await Array.fromAsync(
+        recipe.schedules.filter(({ form }) => form === "calendar"),
+        async (schedule) =>
+          (await Array.fromAsync(
+            nextSlots(schedule, after, count),
+            async (slot): Promise<[string, string][]> => {
+              const runKey = runKeyOf(recipe.name, schedule, slot);
+              const instant = await collidingSlot(store, { runKey, slotAt: slot.at });
+              return instant === undefined ? [] : [[runKey, showInstant(instant)]];
+            },
+          )).flat(),
+      )).flat(),
+  )).flat();
+}
+
+function countOf(given: string): number {
+  if (/^([1-9]\d?|100)$/.test(given)) return Number(given);
+  throw new UsageError(`Cannot use --count "${given}": write a number from 1 to 100`);
+}

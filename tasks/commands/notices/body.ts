@@ -1,0 +1,122 @@
+/**
+ * Runs `hsgate notices`.
+ *
+ * @module
+ */
+import type { Store } from "../../../lib/store/store.ts";
+import type { NoticeEvent } from "../../../lib/runner/notify/notify.ts";
+import {
+  dismissNotices,
+  type NoticeRow,
+  noticesOf,
+  retryNotices,
+  unsentNotices,
+} from "../../../lib/runner/notify/outbox.ts";
+import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import { Runner } from "../../../lib/runner/runner.ts";
+import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { NoticesInput } from "../notices.ts";
+import { type Column, columnsAsked, plain, tableLines } from "../../terminal/print.ts";
+import { actorOf, runOf } from "../shared/decide.ts";
+import { openStore } from "../shared/store_file.ts";
+import { failedLine, noticeColors, noticeRowData } from "../shared/notice_lines.ts";
+import { refuseUntrusted } from "../shared/recipe_files.ts";
+import { findRecipe, notFound } from "../shared/remembered_recipe.ts";
+import { Connections } from "../run/connections.ts";
+import { noticeText } from "../run/log.ts";
+import { commandDeps, redactorOf } from "../run/deps.ts";
+
+/** Lists notices, or sends them again. */
+export async function run(input: NoticesInput): Promise<number> {
+  const { args: [given], flags, host } = input;
+  const columns = columnsAsked(flags);
+  await using store = await openStore(flags, { host, mustExist: true });
+  const runKey = given === undefined ? undefined : (await runOf(store, given, "list the notices of")).run_key;
+  if (flags.send && flags.dismiss) {
+    throw new UsageError("Cannot use --send with --dismiss: notices are sent or taken off the list");
+  }
+  if (flags.send) return await sendAgain(store, runKey, input);
+  const rows = await wanted(store, runKey, flags.failed ?? false);
+  if (flags.dismiss) {
+    await dismissNotices(store, rows.map(({ key }) => key), {
+      actor: actorOf(flags, host),
+      now: host.now(),
+    });
+    if (flags.json) host.out(JSON.stringify({ dismissed: rows.map(noticeRowData) }));
+    else host.out(`${rows.length} ${rows.length === 1 ? "notice was" : "notices were"} taken off the list`);
+    return 0;
+  }
+  if (flags.json) host.out(JSON.stringify(rows.map(noticeRowData)));
+  else if (rows.length === 0) host.out("there are no notices that were not sent");
+  else for (const line of tableLines(host, columnsOf, rows, { columns })) host.out(line);
+  return 0;
+}
+
+async function wanted(store: Store, runKey: string | undefined, failedOnly: boolean): Promise<NoticeRow[]> {
+  if (runKey === undefined) return await unsentNotices(store, { failedOnly });
+  return (await noticesOf(store, runKey)).filter(({ state, tries }) =>
+    state !== "sent" && (!failedOnly || tries > 0)
+  );
+}
+
+const columnsOf: Column<NoticeRow>[] = [
+  { title: "run", id: true, of: ({ runKey, key }) => runKey ?? key },
+  { title: "notice", of: ({ notice }) => String(notice ?? ""), align: "right" },
+  { title: "channel", keep: true, of: ({ channel }) => channel },
+  { title: "state", keep: true, of: ({ state }) => state, color: ({ state }) => noticeColors[state] },
+  { title: "tries", of: ({ tries }) => String(tries), align: "right" },
+  { title: "next try (UTC)", name: "next", of: ({ nextTryAt }) => instant(nextTryAt) },
+  { title: "reason", of: ({ error }) => error ?? "" },
+  { title: "recipe", extra: true, of: ({ recipe }) => recipe ?? "" },
+  { title: "since (UTC)", name: "since", extra: true, of: ({ createdAt }) => instant(createdAt) },
+];
+
+const instant = (at: number | undefined) => at === undefined ? "" : showInstant(at);
+
+/** Tries every notice that was not sent, and says how each went. */
+async function sendAgain(
+  store: Store,
+  runKey: string | undefined,
+  { flags, host }: NoticesInput,
+): Promise<number> {
+  const rows = await wanted(store, runKey, flags.failed ?? false);
+  const recipes = new Map<string, CompiledRecipe>();
+  const missing = new Set<string>();
+  for (const name of new Set(rows.flatMap(({ recipe }) => recipe ?? []))) {
+    const found = await findRecipe(name, store, { folder: flags.recipes, host, now: host.now });
+    if (found !== undefined) await refuseUntrusted(found, host);
+    if (found !== undefined) recipes.set(name, found);
+    else missing.add(name);
+  }
+  for (const name of missing) {
+    host.note(
+      `hsgate: warning: cannot send the notices of "${name}": ${await notFound(name, store, flags.recipes)}`,
+    );
+  }
+  await using connections = await Connections.open(flags, host);
+  const events: NoticeEvent[] = [];
+  const runner = new Runner({
+    ...commandDeps({ connections, host, recipes: recipes.values(), redactor: redactorOf(connections) }),
+    store,
+    recipes: () => recipes,
+    onEvent: () => {},
+    onNotice(event) {
+      events.push(event);
+      if (flags.json) return;
+      const line = failedLine(event);
+      if (line !== undefined) host.note(line);
+      else host.out(plain(`${event.runKey}: ${noticeText(event)}`));
+    },
+  });
+  await retryNotices(store, rows.map(({ key }) => key), host.now());
+  await runner.deliverNotices();
+  if (flags.json) host.out(JSON.stringify(events));
+  else if (rows.length === 0) host.out("there are no notices that were not sent");
+  const sent = new Set(events.filter(({ state }) => state === "sent").map(noticeOf));
+  const isLeft = missing.size > 0 || events.some((event) => !sent.has(noticeOf(event)));
+  return isLeft ? 1 : 0;
+}
+
+/** A notice reached somebody when any of its channels was sent. */
+const noticeOf = ({ runKey, notice }: NoticeEvent) => `${runKey} ${notice}`;

@@ -1,0 +1,66 @@
+/**
+ * One line of a quote table; `quote` and `watch` share it.
+ *
+ * @module
+ */
+import { compare, type Decimal, divide, multiply, round, subtract } from "../../../lib/decimal.ts";
+import type { Quote } from "../../../lib/operations/quotes.ts";
+import type { Color, Column } from "../../terminal/print.ts";
+
+/** Writes a price with two to four decimals; nothing for one that is absent. */
+export function priceText(value: Decimal | undefined): string {
+  return value === undefined ? "" : round(value, 4, "half-even").replace(/(\.\d\d\d*?)0+$/, "$1");
+}
+
+/** The change since the close of the day before, in percent; nothing without such a close. */
+export function changePercent({ lastPrice, previousClose }: Quote): Decimal | undefined {
+  if (!isAboveZero(previousClose) || !isAboveZero(lastPrice)) return undefined;
+  return divide(multiply(subtract(lastPrice, previousClose), "100"), previousClose, 2, "half-up");
+}
+
+function isAboveZero(price: Decimal | undefined): price is Decimal {
+  return price !== undefined && compare(price, "0") > 0;
+}
+
+/** Colour of a change: up is green and down is red, as the account's own app has it by default. */
+function colorOf(quote: Quote): Color | undefined {
+  const change = changePercent(quote);
+  if (change === undefined || /^-?0\.?0*$/.test(change)) return undefined;
+  return change.startsWith("-") ? "red" : "green";
+}
+
+/** Writes large numbers short: 12.3M; nothing for one that is absent. */
+export function shortCount(text: string | undefined): string {
+  if (text === undefined) return "";
+  const value = Number(text);
+  if (!Number.isFinite(value) || value === 0) return text;
+  const units = [[1e9, "B"], [1e6, "M"], [1e3, "K"]] as const;
+  const [unit, letter] = units.find(([each]) => Math.abs(value) >= each) ?? [1, ""];
+  return unit === 1 ? text : `${(value / unit).toPrecision(value / unit >= 100 ? 4 : 3)}${letter}`;
+}
+
+/** Writes `yyyyMMddHHmmss` as the time of day. */
+function timeText(text: string | undefined): string {
+  const match = /^\d{8}(\d\d)(\d\d)(\d\d)/.exec(text ?? "");
+  return match === null ? text ?? "" : `${match[1]}:${match[2]}:${match[3]}`;
+}
+
+/** Columns of a quote table, the most important ones first. */
+export const quoteColumns: readonly Column<Quote>[] = [
+  { title: "symbol", id: true, of: ({ security }) => security?.symbol ?? "" },
+  { title: "last", of: (quote) => priceText(quote.lastPrice), align: "right", color: colorOf },
+  {
+    title: "change",
+    of: (quote) => {
+      const change = changePercent(quote);
+      return change === undefined ? "" : `${change.startsWith("-") ? "" : "+"}${change}%`;
+    },
+    align: "right",
+    color: colorOf,
+  },
+  { title: "open", of: (quote) => priceText(quote.openPrice), align: "right" },
+  { title: "high", of: (quote) => priceText(quote.highPrice), align: "right" },
+  { title: "low", of: (quote) => priceText(quote.lowPrice), align: "right" },
+  { title: "volume", of: (quote) => shortCount(quote.volume), align: "right" },
+  { title: "time", of: (quote) => quote.isSuspended ? "suspended" : timeText(quote.tradeTime) },
+];

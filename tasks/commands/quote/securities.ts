@@ -1,0 +1,25 @@
+/**
+ * From the symbols of a command line to securities.
+ *
+ * @module
+ */
+import { type Security, securityOf } from "../../../lib/client/security.ts";
+import { SecurityType } from "../../../lib/dictionaries/security_type.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+
+/**
+ * Reads symbols, each once; letters may be small.
+ *
+ * @throws {UsageError} When a type is not in the table.
+ * @throws {TypeError} When a code fits no exchange.
+ */
+export function securitiesOf(symbols: readonly string[], type: string | undefined): Security[] {
+  if (type !== undefined && !SecurityType.has(type)) {
+    throw new UsageError(
+      `Cannot use --type "${type}": no such kind of security${didYouMean(type, SecurityType.names)}`,
+    );
+  }
+  const unique = [...new Set(symbols.map((symbol) => symbol.toUpperCase()))];
+  return unique.map((symbol) => type === undefined ? securityOf(symbol) : { type, symbol });
+}

@@ -1,0 +1,60 @@
+/**
+ * Runs `hsgate rerun`.
+ *
+ * @module
+ */
+import { rerun } from "../../../lib/runner/schedule/backfill.ts";
+import type { RunRow } from "../../../lib/runner/queries/runs.ts";
+import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { RerunInput } from "../rerun.ts";
+import { runOf } from "../shared/decide.ts";
+import { openStore } from "../shared/store_file.ts";
+import { recipeNamed } from "../shared/recipe_files.ts";
+import { eventLogger } from "../run/log.ts";
+import { exitOf, RunQueue } from "../run/queue.ts";
+import { shellHint } from "../../../lib/shell_words.ts";
+
+function whyNot({ state, run_key: key, started_at: since }: RunRow): string {
+  if (state !== "running" || since === null) {
+    return `it is "${state}"; "runs show ${shellHint(key)}" shows details`;
+  }
+  return `a live process has been running it since ${showInstant(since)}; "runs show ${
+    shellHint(key)
+  }" shows details`;
+}
+
+/** Runs an earlier run again. */
+export async function run({ args: [given = ""], flags, host }: RerunInput): Promise<number> {
+  await using store = await openStore(flags, { host, mustExist: true });
+  const { recipe: name, kind, run_key: key } = await runOf(store, given, "run again");
+  if (flags.queue && kind === "manual") {
+    throw new UsageError(
+      `Cannot leave "${key}" to a scheduler: it is a manual run, and a scheduler runs only slots; ` +
+        "without --queue, this command runs it",
+    );
+  }
+  const recipe = await recipeNamed(name, { folder: flags.recipes, host, now: host.now, toRun: true });
+  const log = eventLogger({ out: host.note, color: host.color }, { json: false, redact: (text) => text });
+  await using queue = await RunQueue.open(recipe, { flags, host, store, onEvent: log });
+  const opened = await rerun(store, {
+    runKey: key,
+    fromStart: flags["from-start"] ?? false,
+    now: host.now(),
+    recipe,
+  });
+  if (!opened) {
+    throw new UsageError(`Cannot run "${key}" again: ${whyNot(await runOf(store, key, "run again"))}`);
+  }
+  if (flags.queue) {
+    if (flags.json) host.out(JSON.stringify({ key, state: "due" }));
+    else host.out(`${key} is due; a running scheduler starts it`);
+    return 0;
+  }
+  const result = await queue.run(key);
+  await queue.deliver();
+  const { state: ended, reason } = result.outcome;
+  if (flags.json) host.out(JSON.stringify({ key, ran: result.ran, state: ended, reason }));
+  else host.out(`${key}  ${ended}${reason === undefined ? "" : ` (${reason})`}`);
+  return exitOf([result], host.signal.aborted);
+}

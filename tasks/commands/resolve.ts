@@ -1,0 +1,35 @@
+/** Description of `hsgate resolve`. @module */
+import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
+import { by, keyText, store } from "../terminal/flags.ts";
+
+const flags = {
+  because: { type: "string", value: "TEXT", text: "what you checked; the store records it" },
+  by,
+  store,
+} as const satisfies Flags;
+/** Arguments and flags of the command. */
+export type ResolveInput = Input<typeof flags>;
+
+/** Records the outcome of an interrupted write. */
+export const resolve = command({
+  name: "resolve",
+  summary: "record the outcome of an interrupted write",
+  usage: "KEY ok|failed|unknown --because TEXT",
+  args: [2, 2],
+  details: `${keyText}
+
+If a run was interrupted while it wrote, or its write got no answer, the run waits for a
+person, because hsgate cannot know whether the order reached the broker. "runs show KEY"
+lists what to check. Until you record the outcome, no other recipe may write on the
+account.
+
+"ok": the write took effect. "failed": it did not. "unknown": writes on the account stay
+blocked; the check is recorded. The run itself is never repeated.`,
+  flags,
+  without: unconnected,
+  exits: [],
+  examples: [
+    'resolve cancel-at-close/main/2025-08-15 ok --because "no order is open in the app"',
+    "runs --state waiting_recovery,unknown",
+  ],
+});

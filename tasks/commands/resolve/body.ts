@@ -1,0 +1,43 @@
+/**
+ * Runs `hsgate resolve`.
+ *
+ * @module
+ */
+import { recoverExpired, resolveOutcome } from "../../../lib/runner/claims/recovery.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { ResolveInput } from "../resolve.ts";
+import { actorOf, runOf } from "../shared/decide.ts";
+import { openStore } from "../shared/store_file.ts";
+
+const states = ["ok", "failed", "unknown"] as const;
+
+/** Records what a person saw. */
+export async function run({ args: [given = "", word = ""], flags, host }: ResolveInput): Promise<number> {
+  const state = states.find((each) => each === word);
+  if (state === undefined) {
+    throw new UsageError(`Cannot resolve as "${word}": write ok, failed or unknown`);
+  }
+  const { because } = flags;
+  if (because === undefined || because.trim() === "") {
+    throw new UsageError('Cannot resolve without a reason: write --because "what you saw"');
+  }
+  await using store = await openStore(flags, { host, mustExist: true });
+  const { run_key: key } = await runOf(store, given, "resolve");
+  const now = host.now();
+  // The process of the run may have died a moment ago.
+  await recoverExpired(store, now);
+  const actor = actorOf(flags, host);
+  if (!await resolveOutcome(store, { runKey: key, state, actor, because, now })) {
+    const { state: found } = await runOf(store, key, "resolve");
+    throw new UsageError(`Cannot resolve "${key}": it is "${found}", so it has no unresolved write`);
+  }
+  if (flags.json) host.out(JSON.stringify({ key, state, actor, because }));
+  else {
+    host.out(
+      state === "unknown"
+        ? `${key} stays unknown: writes on the account stay blocked`
+        : `${key} is resolved as ${state}; recipes may write on the account again`,
+    );
+  }
+  return 0;
+}

@@ -1,0 +1,104 @@
+/**
+ * Runs `hsgate run`.
+ *
+ * @module
+ */
+import type { DayBookResult } from "../../../lib/day_book/types.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
+import { findOperation } from "../../../lib/operations/mod.ts";
+import type { CompiledRecipe, RecipeResult } from "../../../lib/recipes/mod.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { FileText, Host } from "../../terminal/host.ts";
+import { paint } from "../../terminal/print.ts";
+import type { RunInput } from "../run.ts";
+import { printAnswer } from "../../terminal/answer.ts";
+import { dayTable } from "../../terminal/day_table.ts";
+import { storePath } from "../shared/store_file.ts";
+import { clockOf } from "../../terminal/arguments.ts";
+import { Connections } from "./connections.ts";
+import { linkedOutside } from "../../../lib/confined_paths.ts";
+import { fileOfRecipe, loadToRun } from "../shared/recipe_files.ts";
+import { recipeNames } from "../shared/recipe_names.ts";
+import { paramsOf } from "./params.ts";
+import { runHere } from "./here.ts";
+import { shellHint } from "../../../lib/shell_words.ts";
+
+/** Compiles a recipe, runs its steps, and ends with 7 if a step reported a problem. */
+export async function run(input: RunInput): Promise<number> {
+  const { args: [name = ""], flags, host } = input;
+  const { path, text } = await findRecipe(name, host);
+  // One in TypeScript is a program, which says itself what it holds.
+  const recipe = path.endsWith(".ts")
+    ? await loadToRun(path, { host, orTrusted: flags["if-new"] })
+    : await loadToRun(path, { host, text, orTrusted: flags["if-new"] });
+  if (flags["dry-run"]) return await (await import("./dry.ts")).runDry(recipe, input);
+  const store = await storePath(flags, host);
+  if (store !== undefined) return await (await import("./slot.ts")).runSlot(path, input);
+  refuseWithoutStore(recipe, input);
+  const params = paramsOf(recipe, flags.param);
+  const given = flags.now === undefined ? undefined : clockOf(flags.now, host);
+  await using connections = await Connections.open(flags, host, { ...given !== undefined && { now: given } });
+  connections.check(recipe);
+  const now = given ?? connections.timeOf(recipe) ?? host.now;
+  const result = await runHere(recipe, { input, connections, params, now });
+  if (flags.json) host.out(JSON.stringify(result));
+  else printSteps(result, host);
+  return result.ok ? 0 : 7;
+}
+
+/** @throws {UsageError} For what only a store makes safe, with the command line that does it. */
+function refuseWithoutStore(recipe: CompiledRecipe, { args: [name = ""], flags }: RunInput): void {
+  const own = (["manual", "force-deadline", "wait"] as const).filter((flag) => flags[flag] !== undefined);
+  const params = (flags.param ?? []).map((each) => ` --param ${shellHint(each)}`).join("");
+  const line = (more: string) => `deno task hsgate run ${shellHint(name)} --store hsgate.db${more}${params}`;
+  if (recipe.class === "write") {
+    throw new UsageError(
+      `Cannot run "${recipe.name}" without a store: it writes, and the store is what keeps an order from being ` +
+        `sent twice; try ${line(own.includes("manual") ? " --manual" : "")}`,
+    );
+  }
+  if (own.length === 0) return;
+  throw new UsageError(
+    `Cannot use --${
+      own[0]
+    } without a store: it names one with --store, HSGATE_STORE or the setting "store"; ` +
+      `try ${line(own.includes("manual") ? " --manual" : "")}`,
+  );
+}
+
+/** Finds a recipe by its path, or among the recipes by its name or its file's. */
+async function findRecipe(name: string, host: Host): Promise<FileText & { path: string }> {
+  const elsewhere = linkedOutside(name);
+  if (elsewhere !== undefined) {
+    throw new UsageError(
+      `Cannot run "${name}": a link leads to "${elsewhere}"; if that file is yours, name it itself`,
+    );
+  }
+  const file = await host.readFile(name);
+  if (file !== undefined) return { ...file, path: name };
+  const path = await fileOfRecipe(name);
+  const found = path === undefined ? undefined : await host.readFile(path);
+  if (path !== undefined && found !== undefined) return { ...found, path };
+  throw new UsageError(
+    `Cannot run "${name}": there is no such recipe${didYouMean(name, await recipeNames())}`,
+  );
+}
+
+/** Prints what each step came to. */
+function printSteps({ steps }: RecipeResult, host: Host): void {
+  const more = "--json has all";
+  for (const { id, uses, output, skipped } of steps) {
+    if (steps.length > 1) host.out(paint(host, "bold", id));
+    if (skipped) {
+      host.out("left out");
+      continue;
+    }
+    const operation = findOperation(uses);
+    if (operation !== undefined) {
+      printAnswer(output, { operation, params: {}, isWhole: true, asJson: false, more, host });
+    } else if (uses === "export-day-book") {
+      // This step answers with the result of an export.
+      for (const line of dayTable(output as DayBookResult, host, { more })) host.out(line);
+    } else host.out(JSON.stringify(output, null, 2));
+  }
+}

@@ -1,0 +1,327 @@
+/**
+ * Where recipes connect to: what the recipe says, then flags and settings; and whose trade login that is.
+ *
+ * @module
+ */
+import { type Client, createClient } from "../../../lib/client/client.ts";
+import { directOptionsOf } from "../../../lib/client/connect_options.ts";
+import type { LoadedSettings, Settings } from "../../../lib/client/settings.ts";
+import { markPassword } from "../../../lib/runner/claims/login_holds.ts";
+import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
+import { shownAddress } from "../../../lib/transports/net/address.ts";
+import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { clientOf, loadSettingsOf } from "../shared/session.ts";
+import { ShiftedClock } from "../../../lib/time.ts";
+
+type Shared = FlagValues<typeof sharedFlags>;
+
+/** Where a recipe is connected to. */
+export type Connection =
+  | { to: "gateway"; url: string }
+  | { to: "direct" }
+  | { to: "simulator"; seed: number; at?: number };
+
+/** How connections are made. */
+interface ConnectionsOptions {
+  /** The present of a simulator that a recipe gives no time. @default the host's */
+  now?: () => number;
+  /** Lets nothing through that writes. @default false */
+  readOnly?: boolean;
+}
+
+/** What is connected, and how to end it. */
+interface Connected {
+  client: Client;
+  close(): Promise<void>;
+}
+
+/**
+ * Connections of the recipes of this process, each made on first use and kept for the runs to come. A simulator lives
+ * in this process and ends with it.
+ */
+export class Connections implements AsyncDisposable {
+  readonly #connected = new Map<string, Promise<Connected>>();
+  readonly #clocks = new Map<string, { now(): number }>();
+  readonly #told = new Set<string>();
+  /** Marks that were made; each takes some time, and is asked for again and again. */
+  readonly #marks = new Map<string, string>();
+  readonly #flags: Shared;
+  readonly #host: Host;
+  readonly #loaded: LoadedSettings;
+  readonly #directAccount: string;
+  readonly #options: ConnectionsOptions;
+  #note: (line: string) => void;
+
+  private constructor(
+    flags: Shared,
+    host: Host,
+    { loaded, directAccount, ...options }: ConnectionsOptions & {
+      loaded: LoadedSettings;
+      directAccount: string;
+    },
+  ) {
+    this.#flags = flags;
+    this.#host = host;
+    this.#loaded = loaded;
+    this.#directAccount = directAccount;
+    this.#options = options;
+    this.#note = (line) => host.note(line);
+  }
+
+  /** What the settings say, without what a recipe names. */
+  get settings(): Settings {
+    return this.#loaded.settings;
+  }
+
+  /** Writes a line where it disturbs no picture. */
+  readonly note = (line: string): void => this.#note(line);
+
+  /** Has lines written by somebody else, such as above a picture that is drawn over. */
+  tellWith(note: (line: string) => void): void {
+    this.#note = note;
+  }
+
+  /** Reads the settings; connects to nothing yet. */
+  static async open(flags: Shared, host: Host, options: ConnectionsOptions = {}): Promise<Connections> {
+    const loaded = await loadSettingsOf(flags, host);
+    return new Connections(flags, host, { ...options, loaded, directAccount: await directAccountOf(loaded) });
+  }
+
+  /**
+   * Where a recipe is connected to. What a recipe names comes before the settings, as those are for all recipes; a
+   * flag that says something else is a contradiction that only a person can resolve.
+   *
+   * @throws {UsageError} For a contradiction. Nothing was sent.
+   * @throws {InvalidParamsError} When settings of the direct way are missing.
+   */
+  check(recipe: CompiledRecipe): Connection {
+    const { connect } = recipe;
+    const { settings } = this.#loaded;
+    if (connect?.to === "simulator") {
+      this.#refuse(recipe, ["gateway", "push", "auth-url", "transport"]);
+      return { to: "simulator", seed: seedOf(recipe, connect.seed), ...timeOf(recipe, connect.at) };
+    }
+    const to = connect?.to ?? settings.transport;
+    if (to === "direct") {
+      if (connect !== undefined) this.#refuse(recipe, ["gateway", "push"], "gateway");
+      directOptionsOf(settings); // says what is missing
+      return { to: "direct" };
+    }
+    if (connect !== undefined) this.#refuse(recipe, ["auth-url"], "direct");
+    const url = connect?.to === "gateway" ? connect.url : undefined;
+    if (url === undefined) return { to: "gateway", url: settings.gatewayUrl };
+    if (this.#flags.gateway !== undefined && addressOf(this.#flags.gateway) !== addressOf(url)) {
+      this.#refuse(recipe, ["gateway"]);
+    }
+    return { to: "gateway", url };
+  }
+
+  /** Whose trade login a recipe uses: runs of one account come one at a time, on every process of a store. */
+  readonly accountOf = (recipe: CompiledRecipe): string => {
+    const connection = this.check(recipe);
+    if (connection.to === "gateway") return `gateway ${addressOf(connection.url)}`;
+    // A simulator is this process's own, so that no other one need wait for it.
+    return connection.to === "direct" ? this.#directAccount : `${keyOf(connection)} of process ${Deno.pid}`;
+  };
+
+  /** A mark of the passwords that a recipe logs in with; nothing for a simulator, whose password never changes. */
+  readonly passwordMarkOf = (recipe: CompiledRecipe, salt: string): string | undefined => {
+    const connection = this.check(recipe);
+    if (connection.to === "simulator") return undefined;
+    const { loginPassword, tradePassword } = this.#settingsFor(connection);
+    const passwords = connection.to === "direct" ? [loginPassword, tradePassword] : [tradePassword];
+    if (passwords.every((each) => each === undefined)) return undefined;
+    const text = JSON.stringify(passwords);
+    const known = this.#marks.get(salt + text);
+    if (known !== undefined) return known;
+    const mark = markPassword(text, salt);
+    this.#marks.set(salt + text, mark);
+    return mark;
+  };
+
+  /** What time it is for the steps of a recipe: that of its simulator where the recipe names one. */
+  readonly timeOf = (recipe: CompiledRecipe): (() => number) | undefined => {
+    const connection = this.check(recipe);
+    if (connection.to !== "simulator" || connection.at === undefined) return undefined;
+    const clock = this.#clockOf(connection);
+    return () => clock.now();
+  };
+
+  /** The client for a recipe; one that could not be made is tried again at the next call. */
+  readonly of = async (recipe: CompiledRecipe): Promise<Client> => {
+    const connection = this.check(recipe);
+    const key = keyOf(connection);
+    let connected = this.#connected.get(key);
+    if (connected === undefined) {
+      connected = connection.to === "simulator"
+        ? this.#simulate(connection)
+        : this.#connect(recipe, connection);
+      connected.catch(() => this.#connected.delete(key));
+      this.#connected.set(key, connected);
+    }
+    return (await connected).client;
+  };
+
+  /** Ends the connection of a recipe, so that the next use makes a new one. */
+  async forget(recipe: CompiledRecipe): Promise<void> {
+    const key = keyOf(this.check(recipe));
+    const connected = this.#connected.get(key);
+    this.#connected.delete(key);
+    await (await connected)?.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const result of await Promise.allSettled(this.#connected.values())) {
+      if (result.status === "fulfilled") await result.value.close();
+    }
+  }
+
+  /**
+   * The settings for a connection. A trade password belongs to the gateway that whoever set it has configured, by
+   * default the one of this machine: another gateway that a recipe names never gets it.
+   */
+  #settingsFor(connection: Exclude<Connection, { to: "simulator" }>): Settings {
+    const own = { ...this.settings, transport: connection.to };
+    if (connection.to === "direct") return own;
+    const isOther = addressOf(own.gatewayUrl) !== addressOf(connection.url);
+    own.gatewayUrl = connection.url;
+    if (isOther) own.tradePassword = own.tradePasswordKey = own.pushAddress = undefined;
+    return own;
+  }
+
+  async #connect(
+    { name }: CompiledRecipe,
+    connection: Exclude<Connection, { to: "simulator" }>,
+  ): Promise<Connected> {
+    const { origins, warnings } = this.#loaded;
+    for (const warning of warnings) this.#tell(`warning: ${warning}`);
+    const own = this.#settingsFor(connection);
+    if (own.gatewayUrl !== this.settings.gatewayUrl && own.tradePassword !== this.settings.tradePassword) {
+      this.#tell(
+        `warning: recipe "${name}" names ${
+          shownAddress(own.gatewayUrl)
+        }, and the trade password of the settings belongs to ` +
+          `${
+            shownAddress(this.settings.gatewayUrl)
+          }: it is not sent; where both are the same account, set gatewayUrl to the ` +
+          "recipe's address",
+      );
+    }
+    const loaded = { ...this.#loaded, settings: own, origins: { ...origins, gatewayUrl: "recipe" } };
+    const host = { ...this.#host, note: (line: string) => this.#note(line) };
+    const client = await clientOf(this.#flags, host, { command: `recipe ${name}`, loaded });
+    // Over the gateway a password is of no use without its key.
+    const canLogIn = connection.to === "direct" || own.tradePasswordKey !== undefined;
+    const guarded = await this.#guarded(client, canLogIn ? own.tradePassword : undefined);
+    return { client: guarded, close: () => guarded.close() };
+  }
+
+  async #simulate(connection: Extract<Connection, { to: "simulator" }>): Promise<Connected> {
+    const [{ startGateway }, { connect }] = await Promise.all([
+      import("../../../lib/simulator/gateway/mod.ts"),
+      import("../../../lib/client/connect.ts"),
+    ]);
+    const gateway = await startGateway({ seed: connection.seed, clock: this.#clockOf(connection) });
+    const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey, clock } = gateway.info;
+    this.#tell(
+      `connected to a simulated broker (seed ${connection.seed}, at ${clock}); nothing reaches a real one`,
+    );
+    const client = await connect({
+      gateway: { url: gatewayUrl, push: pushAddress },
+      tradePassword,
+      tradePasswordKey,
+    });
+    const guarded = await this.#guarded(client, tradePassword);
+    return {
+      client: guarded,
+      async close() {
+        await guarded.close();
+        await gateway.close();
+      },
+    };
+  }
+
+  async #guarded(client: Client, tradePassword: string | undefined): Promise<Client> {
+    if (!this.#options.readOnly) return client;
+    const { readOnly } = await import("../../../lib/transports/transport.ts");
+    return createClient(readOnly(client.transport), tradePassword === undefined ? {} : { tradePassword });
+  }
+
+  #clockOf(connection: Extract<Connection, { to: "simulator" }>): { now(): number } {
+    const key = keyOf(connection);
+    let clock = this.#clocks.get(key);
+    if (clock === undefined) {
+      clock = new ShiftedClock(connection.at ?? (this.#options.now ?? this.#host.now)());
+      this.#clocks.set(key, clock);
+    }
+    return clock;
+  }
+
+  /** Each thing is said once. */
+  #tell(text: string): void {
+    if (!this.#told.has(text)) this.#note(`hsgate: ${text}`);
+    this.#told.add(text);
+  }
+
+  #refuse(
+    { name, file, connect }: CompiledRecipe,
+    flags: readonly ("gateway" | "push" | "auth-url" | "transport")[],
+    otherWay?: "gateway" | "direct",
+  ): void {
+    const isOther = otherWay !== undefined && this.#flags.transport === otherWay;
+    const flag = flags.find((each) => this.#flags[each] !== undefined) ?? (isOther ? "transport" : undefined);
+    if (flag === undefined) return;
+    const wish = connect?.to === "gateway" && connect.url !== undefined
+      ? shownAddress(connect.url)
+      : connect?.to;
+    throw new UsageError(
+      `Cannot connect recipe "${name}": it names "${wish}" and --${flag} says otherwise; leave the flag out, or ` +
+        `change "connect" in ${file}`,
+    );
+  }
+}
+
+function keyOf(connection: Connection): string {
+  if (connection.to === "gateway") return `gateway ${addressOf(connection.url)}`;
+  return connection.to === "direct" ? "direct" : `simulator ${connection.seed} ${connection.at ?? "now"}`;
+}
+
+/** The same gateway has one address, however it is written. */
+function addressOf(url: string): string {
+  const { protocol, hostname, port } = new URL(url);
+  const host = hostname === "localhost" || hostname === "[::1]" ? "127.0.0.1" : hostname;
+  return `${host}:${port || (protocol === "https:" ? "443" : "80")}`;
+}
+
+/** Names the account by its public key, as the lease of its trade connection does; nobody can read it from that. */
+async function directAccountOf({ settings }: LoadedSettings): Promise<string> {
+  if (settings.developerPrivateKey === undefined) return "direct";
+  const [{ exportPublicKey, publicKeyOf, readPrivateKey }, { leaseName }] = await Promise.all([
+    import("../../../lib/wire/keys.ts"),
+    import("../../../lib/transports/direct/lease.ts"),
+  ]);
+  try {
+    const key = exportPublicKey(publicKeyOf(readPrivateKey(settings.developerPrivateKey)));
+    return `direct ${await leaseName(key)}`;
+  } catch {
+    return "direct"; // whoever connects is told what is wrong with the key
+  }
+}
+
+function seedOf({ name }: CompiledRecipe, seed = 1): number {
+  if (Number.isSafeInteger(seed) && seed >= 0 && seed <= 4_294_967_295) return seed;
+  throw new UsageError(
+    `Cannot simulate a broker for "${name}": its seed must be a whole number from 0 to 4294967295`,
+  );
+}
+
+function timeOf({ name }: CompiledRecipe, at: string | undefined): { at?: number } {
+  if (at === undefined) return {};
+  const instant = /T.*(Z|[+-]\d{2}:\d{2})$/.test(at) ? Date.parse(at) : NaN;
+  if (!Number.isNaN(instant)) return { at: instant };
+  throw new UsageError(
+    `Cannot simulate a broker for "${name}" at "${at}": write a time with its offset, 2025-08-15T10:00:00+08:00`,
+  );
+}

@@ -1,0 +1,269 @@
+/**
+ * What `hsgate run --dry-run` does: the steps, and every write that a run would make now.
+ *
+ * @module
+ */
+import type { Client } from "../../../lib/client/client.ts";
+import { Market } from "../../../lib/dictionaries/market.ts";
+import { drawTraceId } from "../../../lib/runner/schedule/plan_run.ts";
+import { openSqlite } from "../../../lib/store/sqlite.ts";
+import { findRun } from "../../../lib/runner/queries/runs.ts";
+import { addManualRun } from "../../../lib/runner/schedule/starts.ts";
+import { scopeOf } from "../../../lib/runner/run/step_context.ts";
+import { whyOutside } from "../../../lib/runner/run/write_conditions.ts";
+import {
+  type DryRun,
+  dryRunRecipe,
+  type DryState,
+  type DryStep,
+  type PlannedWrite,
+} from "../../../lib/recipes/dry_run.ts";
+import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
+import { shownAddress } from "../../../lib/transports/net/address.ts";
+import type { Host } from "../../terminal/host.ts";
+import { cellOf, type Color, paint, plain, widthOf, wrapped } from "../../terminal/print.ts";
+import type { RunInput } from "../run.ts";
+import { clockOf } from "../../terminal/arguments.ts";
+import { type Connection, Connections } from "./connections.ts";
+import { paramsOf } from "./params.ts";
+import { shortResult } from "./summaries.ts";
+import { redactorOf, runnerHost, secretReader } from "./deps.ts";
+
+/** Shows what a run would do; ends as an error would where a step that reads fails. */
+export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput): Promise<number> {
+  const params = paramsOf(recipe, flags.param);
+  const given = flags.now === undefined ? undefined : clockOf(flags.now, host);
+  await using connections = await Connections.open(flags, host, {
+    readOnly: true,
+    ...given !== undefined && { now: given },
+  });
+  const connection = connections.check(recipe);
+  const now = given ?? connections.timeOf(recipe) ?? host.now;
+  const redactor = redactorOf(connections);
+  await using folder = await temporaryFolder();
+  const fail = (error: unknown) => {
+    redactor.error(error);
+    throw error;
+  };
+  const found = await dryRunRecipe(recipe, {
+    ...await scopeNow(recipe, params, now),
+    now,
+    out: folder.path,
+    signal: host.signal,
+    client: () => connections.of(recipe),
+    secret: secretReader([recipe], host, redactor),
+  }).catch(fail);
+  if (found.error === undefined) {
+    await findOrders(found.writes, () => connections.of(recipe), host.signal).catch(fail);
+  }
+  // The window goes by the time of the store, which no simulator moves.
+  const real = (given ?? host.now)();
+  const outside = recipe.class === "write" ? whyOutside(recipe, real, real) : undefined;
+  // The redactor changes texts and no shape; errors are no plain data.
+  const { error, ...rest } = found;
+  const shown = redactor.data(rest) as DryRun;
+  redactor.error(error);
+  if (flags.json) host.out(JSON.stringify(jsonOf(shown, { error, outside })));
+  else for (const line of linesOf(shown, { recipe, connection, outside, host })) host.out(line);
+  if (error !== undefined) throw error;
+  return found.ok ? 0 : 7;
+}
+
+/** Says of each write that is about an order which one that is; a number tells nobody. */
+async function findOrders(
+  writes: readonly PlannedWrite[],
+  client: () => Promise<Client>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { uses, plan } of writes) {
+    if (!uses.startsWith("orders.") || !isCall(plan)) continue;
+    const { market, orderId } = plan.params as { market?: unknown; orderId?: unknown }; // each is looked at
+    if (!Market.has(market) || typeof orderId !== "string") continue;
+    for await (const row of (await client()).orders.today({ market }, { signal })) {
+      if (row.orderId !== orderId) continue;
+      const { symbol, side, quantity, unfilledQuantity, price, status } = row;
+      Object.assign(plan, { order: { symbol, side, quantity, unfilledQuantity, price, status } });
+      break;
+    }
+  }
+}
+
+/** The scope of a run by hand, from a store of its own that is gone afterwards. */
+async function scopeNow(
+  recipe: CompiledRecipe,
+  params: Readonly<Record<string, unknown>>,
+  now: () => number,
+): Promise<ReturnType<typeof scopeOf>> {
+  await using store = await openSqlite(":memory:");
+  const host = runnerHost({ now });
+  const runKey = await addManualRun(store, recipe, {
+    id: host.id(),
+    params,
+    kind: "dry",
+    now: now(),
+    drawTraceId: () => drawTraceId(host),
+  });
+  return await Promise.resolve(scopeOf(recipe, (await findRun(store, runKey))!)); // just written
+}
+
+async function temporaryFolder(): Promise<{ path: string } & AsyncDisposable> {
+  const path = await Deno.makeTempDir({ prefix: "hsgate-dry-run-" });
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}
+
+function jsonOf(
+  { name, ok, steps, writes }: DryRun,
+  { error, outside }: { error: unknown; outside: string | undefined },
+) {
+  return {
+    name,
+    ok,
+    // What was read may be long, and is no part of a plan.
+    steps: steps.map(({ output: _, ...step }) => step),
+    writes,
+    ...outside !== undefined && { outsideWindow: outside },
+    ...error !== undefined && { error: error instanceof Error ? error.message : String(error) },
+  };
+}
+
+const signs: Readonly<Record<DryState, readonly [sign: string, color?: Color]>> = {
+  read: ["✓", "green"],
+  planned: ["→", "yellow"],
+  open: ["→", "yellow"],
+  "left-out": ["–", "dim"],
+  "not-done": ["·", "dim"],
+  failed: ["✗", "red"],
+};
+
+interface Shown {
+  recipe: CompiledRecipe;
+  connection: Connection;
+  outside: string | undefined;
+  host: Host;
+}
+
+function linesOf({ steps, writes, ok }: DryRun, { recipe, connection, outside, host }: Shown): string[] {
+  const [ids, uses] = [steps.map(({ id }) => widthOf(id)), steps.map((step) => widthOf(step.uses))];
+  const lines = steps.flatMap((step) => {
+    const [sign, color] = signs[step.state];
+    const name = step.id.padEnd(Math.min(28, Math.max(...ids)));
+    const kind = step.uses.padEnd(Math.min(24, Math.max(...uses)));
+    const head = `${name}  ${kind}  `;
+    const [first = "", ...more] = wrapped(host, plain(wordsOf(step)), 4);
+    // What does not fit behind the names goes below them.
+    const fits = widthOf(head) + widthOf(first) + 2 <= host.size().columns || !host.isTerminal;
+    const words = more.length === 0 && fits ? [`${head}${first.trim()}`] : [head, first, ...more];
+    return words.map((line, index) => (index === 0 ? `${paint(host, color, sign)} ${line}` : line).trimEnd());
+  });
+  const writer = recipe.class === "write";
+  if (!writer) return [...lines, "Dry run: it writes nothing at the broker, so nothing was asked or done."];
+  return [
+    ...lines,
+    "",
+    ...writes.length === 0
+      ? [
+        ok
+          ? "It would write nothing at the broker now."
+          : "What it would write cannot be told: a step failed.",
+      ]
+      : [`It would write, ${placeOf(connection)}, in this order:`],
+    ...writes.flatMap((write) => writeLines(write, host)),
+    ...ok || writes.length === 0 ? [] : ["Nothing more can be told, as a step failed."],
+    ...outside === undefined ? [] : [`A run now would be refused: ${outside}`],
+    "Dry run: nothing was written; steps that read were run.",
+  ];
+}
+
+function wordsOf({ state, effect, plan, dependsOn = [], reason, output }: DryStep): string {
+  switch (state) {
+    case "read":
+      return `read: ${shortResult(output) || "done"}`;
+    case "planned":
+      return effect === "write" ? "would write, see below" : `not done, would ${inWords(plan)}`;
+    case "open":
+      return dependsOn.length === 0 ? "would write" : `depends on ${listed(dependsOn)}`;
+    case "left-out":
+      return `left out: ${reason}`;
+    case "not-done":
+      return effect === "read" ? "reads, not done here" : "not done here";
+    case "failed":
+      return `failed: ${reason}`;
+  }
+}
+
+const listed = (names: readonly string[]) => names.map((name) => `"${name}"`).join(", ");
+
+/** A plan that is no write, such as `tell "Margin is thin" by chat`. */
+function inWords(plan: unknown): string {
+  if (typeof plan !== "object" || plan === null) return cellOf(plan);
+  return Object.entries(plan).filter(([, value]) => !isNothing(value)).map(([name, value]) =>
+    `${name} ${
+      typeof value === "string" ? `"${value}"` : Array.isArray(value) ? value.join(", ") : cellOf(value)
+    }`
+  ).join(" ");
+}
+
+const isNothing = (value: unknown) =>
+  value === undefined || value === null || Array.isArray(value) && value.length === 0 ||
+  typeof value === "object" && Object.keys(value).length === 0;
+
+function placeOf(connection: Connection): string {
+  if (connection.to === "gateway") return `over the gateway at ${shownAddress(connection.url)}`;
+  return connection.to === "direct" ? "over the broker's own socket" : "at the simulated broker alone";
+}
+
+/** One write: what it is, then what it is about, a line for each. */
+function writeLines(
+  { order, step, uses, plan, dependsOn = [], written }: PlannedWrite,
+  host: Host,
+): string[] {
+  const head = `  ${order}. ${paint(host, "bold", uses)}  (step "${step}")`;
+  // What would be sent is never cut.
+  const detail = (text: string) => wrapped(host, plain(text), 7);
+  const unknown = dependsOn.length === 0 ? [] : detail(`depends on the outcome of ${listed(dependsOn)}`);
+  // What is looked up now is looked up again by then.
+  const isLooked = order > 1 && plan !== undefined && !isCall(plan);
+  const before = isLooked ? detail("as things are now, before the writes above:") : [];
+  return [head, ...unknown, ...before, ...aboutOf(plan ?? written).flatMap(detail)];
+}
+
+const isCall = (plan: unknown): plan is { call: string; params: unknown; order?: unknown } =>
+  typeof plan === "object" && plan !== null && "call" in plan && "params" in plan;
+
+function aboutOf(plan: unknown): string[] {
+  if (typeof plan !== "object" || plan === null) return plan === undefined ? [] : [cellOf(plan)];
+  // A call of an operation says so in the line above.
+  if (isCall(plan)) {
+    const { order } = plan;
+    return [...order === undefined ? [] : [`the order: ${rowText(order)}`], ...aboutOf(plan.params)];
+  }
+  return Object.entries(plan).flatMap(([name, value]) => {
+    if (Array.isArray(value) && value.length === 0) return [`${name}: nothing`];
+    if (Array.isArray(value) && value.every((each) => typeof each === "object")) {
+      return value.map((each) => `${name} ${rowText(each)}`);
+    }
+    return isNothing(value) ? [] : [`${name} ${cellOf(value)}`];
+  });
+}
+
+/** An order in the words of a person, and anything else by its members. */
+function rowText(row: unknown): string {
+  if (typeof row !== "object" || row === null) return cellOf(row);
+  const { symbol, side, quantity, unfilledQuantity, price, orderId, ...rest } = row as Record<
+    string,
+    unknown
+  >;
+  const others = Object.entries(rest).map(([name, value]) => `${name} ${cellOf(value)}`);
+  if (symbol === undefined || side === undefined) {
+    return [...Object.entries(row).map(([name, value]) => `${name} ${cellOf(value)}`)].join(", ");
+  }
+  const open = unfilledQuantity === undefined || unfilledQuantity === quantity
+    ? ""
+    : ` (${cellOf(unfilledQuantity)} unfilled)`;
+  const at = price === undefined ? "" : ` at ${cellOf(price)}`;
+  return [
+    `${cellOf(side)} ${cellOf(quantity)} ${cellOf(symbol)}${at}${open}`,
+    orderId === undefined ? "" : `order ${cellOf(orderId)}`,
+    ...others,
+  ].filter(Boolean).join(", ");
+}

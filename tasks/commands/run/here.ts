@@ -1,0 +1,189 @@
+/**
+ * A run without a store: its steps in this process, shown while they go on.
+ *
+ * @module
+ */
+import { ProgressText } from "../../../lib/day_book/progress.ts";
+import type { DayBookEvent } from "../../../lib/day_book/types.ts";
+import { manualScope } from "../../../lib/runner/run/step_context.ts";
+import type { RunDay } from "../../../lib/recipes/as_of_now.ts";
+import {
+  bindParams,
+  type CompiledRecipe,
+  type RecipeEvent,
+  type RecipeResult,
+  runRecipe,
+} from "../../../lib/recipes/mod.ts";
+import type { Host } from "../../terminal/host.ts";
+import type { RunInput } from "../run.ts";
+import { neighboursOf } from "../shared/recipe_files.ts";
+import type { Connections } from "./connections.ts";
+import { shortResult } from "./summaries.ts";
+import { type RunShow, showRun } from "./show.ts";
+import { learnSettings, redactorFor, secretReader } from "./deps.ts";
+import { RunTree, summaryLines, type TreeEvent } from "./tree.ts";
+
+/** What a run without a store stands on. */
+interface RunHereOptions {
+  input: RunInput;
+  connections: Connections;
+  params: Readonly<Record<string, unknown>>;
+  now: () => number;
+}
+
+/** Runs the steps one after the other; the first error ends the run. */
+export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): Promise<RecipeResult> {
+  const { input: { flags, host }, connections, now } = options;
+  const recipes = await neighboursOf(recipe, { host, now });
+  const tree = new RunTree();
+  const redactor = redactorFor(connections);
+  const secret = secretReader(recipes.values(), host, redactor);
+  const asLines = flags.json === true && flags.events === true;
+  // No store knows this run, and its lines can still be told from those of another.
+  const at = now();
+  const slot = Temporal.Instant.fromEpochMilliseconds(at).toString();
+  const traceId = crypto.randomUUID().replaceAll("-", "");
+  const { noteEvent } = asLines ? await import("./events.ts") : {}; // the runner, which others need not load
+  try {
+    using show = showRun(host, { tree, json: flags.json ?? false });
+    connections.tellWith(
+      noteEvent === undefined
+        ? show.line
+        : (line) => show.line(redactor.json({ ...noteEvent(line, now()), traceId })),
+    );
+    learnSettings(redactor, connections.settings);
+    if (recipe.notify !== undefined) {
+      connections.note(
+        `hsgate: warning: "${recipe.name}" names notices, and a run without a store sends none: use --store`,
+      );
+    }
+    const days = new ProgressText({ monotonic: () => performance.now(), inPlace: false });
+    const runOne = async (
+      run: string,
+      each: CompiledRecipe,
+      params: Readonly<Record<string, unknown>>,
+      outer?: RunDay,
+    ): Promise<RecipeResult> => {
+      const { day, session, previousSession } = manualScope(each, at, outer);
+      const take = (event: TreeEvent) => {
+        tree.apply(event);
+        show.take(event);
+      };
+      const kept = new Set<string>();
+      const about = { recipe: each.name, runKey: `${each.name}/manual/${slot}`, traceId };
+      const tellLine = (line: Readonly<Record<string, unknown>>) =>
+        show.line(redactor.json({ at: new Date(now()).toISOString(), run, ...about, ...line }));
+      take({ type: "run-started", run, recipe: each.name, steps: each.steps });
+      const result = await runRecipe(each, {
+        client: await connections.of(each),
+        now,
+        slot,
+        day,
+        session,
+        previousSession,
+        params,
+        secret,
+        signal: host.signal,
+        ...flags.out !== undefined && { out: flags.out },
+        onProgress(event) {
+          if (asLines) tellLine(lineOf(event));
+          else if (event.type === "log" && (event.level === "warn" || event.level === "error")) {
+            show.line(redactor.text(`hsgate: ${event.step}: ${event.level}: ${event.message}`));
+          }
+          // The redactor changes texts and no shape.
+          const known = redactor.data(eventsOf(run, event, kept)) as TreeEvent[];
+          if (!isOfDayBook(event)) return known.forEach(take);
+          noteKept(event.detail, kept);
+          known.forEach((each) => tree.apply(each));
+          if (!flags.json) tellDays(redactor.text(days.update(event.detail)), show, host);
+        },
+        runRecipe: async (name, given) => {
+          const inner = recipes.get(name);
+          if (inner === undefined) {
+            throw new TypeError(`Cannot run recipe "${name}": there is no recipe of that name`);
+          }
+          const { checkTogether } = await import("../../../lib/runner/run/nested.ts"); // the runner, for this alone
+          checkTogether(each, inner);
+          const { ok, steps } = await runOne(`${run} ${name}`, inner, bindParams(inner, given), day);
+          if (!ok) {
+            throw new TypeError(
+              `Cannot continue the run: recipe "${name}" reported a problem: the output of a step has "ok": false`,
+            );
+          }
+          return Object.fromEntries(steps.map(({ id, output }) => [id, output]));
+        },
+      });
+      take({ type: "run-ended", run, state: result.ok ? "ok" : "failed" });
+      return result;
+    };
+    const result = await runOne(recipe.name, recipe, options.params);
+    return redactor.data(result) as RecipeResult; // as above
+  } catch (error) {
+    redactor.error(error);
+    throw error;
+  } finally {
+    // What was drawn over is gone by now, and this stays.
+    if (host.errTerminal !== undefined && tree.hasBegun) {
+      for (const line of summaryLines(tree, host)) host.note(line);
+    }
+  }
+}
+
+/** The export of the day book tells more than a place, in an event of its own. */
+function isOfDayBook(event: RecipeEvent): event is RecipeEvent & { type: "progress"; detail: DayBookEvent } {
+  return event.type === "progress" && event.uses === "export-day-book";
+}
+
+/** Without a store nobody else knows which files were there before. */
+function noteKept(event: DayBookEvent, kept: Set<string>): void {
+  if (event.type !== "day-done" || event.result === undefined) return;
+  const { action, path } = event.result;
+  if (action !== "written" && action !== "replaced") kept.add(path);
+}
+
+function tellDays(text: string, show: RunShow, { errTerminal }: Pick<Host, "errTerminal">): void {
+  const prefix = errTerminal === undefined ? "hsgate: " : "";
+  for (const line of text.split("\n")) if (line !== "") show.line(`${prefix}${line}`);
+}
+
+function eventsOf(run: string, event: RecipeEvent, kept: ReadonlySet<string>): TreeEvent[] {
+  switch (event.type) {
+    case "step-started":
+      return [{ type: "step-started", run, step: event.step, attempt: 1 }];
+    case "progress": {
+      const { step, text, done, total } = event;
+      return [{ type: "step-progress", run, step, text, done, total }];
+    }
+    case "artifact": {
+      const { step, path } = event;
+      return [{ type: "artifact", run, step, path, isNew: !kept.has(path.replace(/\/[^/]*$/, "")) }];
+    }
+    case "step-skipped":
+      return [{ type: "step-ended", run, step: event.step, state: "skipped" }];
+    case "step-failed": {
+      const reason = event.error instanceof Error ? event.error.message : String(event.error);
+      return [{ type: "step-ended", run, step: event.step, state: "failed", reason }];
+    }
+    case "step-done": {
+      const { step, ok, output } = event;
+      return [{
+        type: "step-ended",
+        run,
+        step,
+        state: ok ? "ok" : "failed",
+        result: shortResult(output),
+        ...!ok && { reason: 'the step reported a problem: its output has "ok": false' },
+      }];
+    }
+    case "log":
+      return [];
+  }
+}
+
+/** An event as a program reads it: without what was read, which is the result. */
+function lineOf(event: RecipeEvent): Readonly<Record<string, unknown>> {
+  if (event.type === "step-done") return { ...event, output: undefined };
+  if (event.type === "progress") return { ...event, detail: undefined };
+  if (event.type !== "step-failed") return event;
+  return { ...event, error: event.error instanceof Error ? event.error.message : String(event.error) };
+}

@@ -1,0 +1,95 @@
+/**
+ * Runs runs that are in the store, one after the other, here and now.
+ *
+ * @module
+ */
+import type { Store } from "../../../lib/store/store.ts";
+import type { RunEvent } from "../../../lib/runner/run/report.ts";
+import { runKey, type ScriptResult } from "../../../lib/runner/run/script.ts";
+import { Runner } from "../../../lib/runner/runner.ts";
+import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
+import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
+import type { Host } from "../../terminal/host.ts";
+import { failedLine, tellUnsent } from "../shared/notice_lines.ts";
+import { neighboursOf } from "../shared/recipe_files.ts";
+import { Connections } from "./connections.ts";
+import { commandDeps, redactorOf } from "./deps.ts";
+
+/** How long another run may stand in the way. */
+const PATIENCE_MS = 60_000;
+
+/** What a queue needs. */
+interface QueueOptions {
+  flags: FlagValues<typeof sharedFlags> & { readonly out?: string };
+  host: Host;
+  store: Store;
+  onEvent?(event: RunEvent): void;
+}
+
+/** Runs of one recipe; ends its connections when it is disposed of. */
+export class RunQueue implements AsyncDisposable {
+  readonly #recipe: CompiledRecipe;
+  readonly #runner: Runner;
+  readonly #connections: Connections;
+  readonly #options: QueueOptions;
+
+  private constructor(
+    recipe: CompiledRecipe,
+    runner: Runner,
+    connections: Connections,
+    options: QueueOptions,
+  ) {
+    this.#recipe = recipe;
+    this.#runner = runner;
+    this.#connections = connections;
+    this.#options = options;
+  }
+
+  /** Reads the settings; connects to nothing yet. */
+  static async open(recipe: CompiledRecipe, options: QueueOptions): Promise<RunQueue> {
+    const { flags, host, store, onEvent } = options;
+    const recipes = await neighboursOf(recipe, { host, now: host.now });
+    const connections = await Connections.open(flags, host);
+    connections.check(recipe); // a contradiction is refused before anything is due
+    const redactor = redactorOf(connections);
+    const runner = new Runner({
+      ...commandDeps({ connections, host, recipes: recipes.values(), redactor, out: flags.out }),
+      store,
+      recipes: () => recipes,
+      onEvent: (event) => onEvent?.(event),
+      onNotice(event) {
+        const line = failedLine(event);
+        if (line !== undefined) host.note(line);
+      },
+    });
+    return new RunQueue(recipe, runner, connections, options);
+  }
+
+  /** Runs one that is due, or waits for whoever was faster. */
+  async run(key: string): Promise<ScriptResult> {
+    const { deps, claimer, stop } = this.#runner;
+    return await runKey(this.#recipe, key, { deps, claimer, stop, patienceMs: PATIENCE_MS });
+  }
+
+  /** Sends the notices that are due, and warns of each that was not sent. */
+  async deliver(): Promise<void> {
+    await this.#runner.deliverNotices();
+    const { store, host } = this.#options;
+    await tellUnsent(store, host);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#connections[Symbol.asyncDispose]();
+  }
+}
+
+/** Exit code for how runs ended; the worst counts. */
+export function exitOf(results: readonly ScriptResult[], stopped: boolean): number {
+  if (stopped) return 130;
+  const states = results.map(({ outcome: { state } }) => state);
+  if (results.some(({ outcome }) => ["displaced", "login", "password"].includes(outcome.reason ?? ""))) {
+    return 6;
+  }
+  if (states.some((state) => ["failed", "cancelled", "lost"].includes(state))) return 1;
+  return states.some((state) => ["refused", "running", "due"].includes(state)) ? 4 : 0;
+}

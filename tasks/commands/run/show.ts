@@ -1,0 +1,153 @@
+/**
+ * Shows a run while it goes on: a tree that is drawn over on a terminal, plain lines elsewhere.
+ *
+ * @module
+ */
+import type { Host } from "../../terminal/host.ts";
+import { fit, plain, rowsTaken, shownWidth } from "../../terminal/print.ts";
+import { HeldFiles } from "./summaries.ts";
+import { type RunTree, seconds, type TreeEvent } from "./tree.ts";
+
+/** A run that is being shown. Dispose of it before anything else is written. */
+export interface RunShow extends Disposable {
+  /** Takes an event in; it is in the tree already. */
+  take(event: TreeEvent): void;
+  /** Writes a line that stays, above the tree where there is one. */
+  readonly line: (text: string) => void;
+}
+
+/** How a run is shown. */
+interface ShowOptions {
+  tree: RunTree;
+  /** The result is for a program: only a person at a terminal is shown anything. */
+  json: boolean;
+  /** Lines of another kind are written elsewhere. @default false */
+  quiet?: boolean;
+}
+
+type Seen = Pick<Host, "note" | "errTerminal" | "color" | "env" | "isTerminal" | "size">;
+
+/** Time between two drawings: a person reads no faster. */
+const REDRAW_MS = 100;
+
+/** Starts to show a run. */
+export function showRun(host: Seen, options: ShowOptions): RunShow {
+  if (host.errTerminal !== undefined && host.env("TERM") !== "dumb") {
+    return new LiveTree(host, host.errTerminal, options.tree);
+  }
+  const isSilent = options.json || options.quiet === true;
+  return {
+    take: isSilent ? () => {} : plainLines(host),
+    line: (text) => host.note(text),
+    [Symbol.dispose]: () => {},
+  };
+}
+
+/** Draws the tree over its last drawing, and goes on doing so as time passes. */
+class LiveTree implements RunShow {
+  readonly #host: Seen;
+  readonly #terminal: NonNullable<Host["errTerminal"]>;
+  readonly #tree: RunTree;
+  readonly #timer: ReturnType<typeof setInterval>;
+  /** Columns of each line that stands there. */
+  #drawn: number[] = [];
+  #frame = 0;
+  #drawnAt = -Infinity;
+
+  constructor(host: Seen, terminal: NonNullable<Host["errTerminal"]>, tree: RunTree) {
+    this.#host = host;
+    this.#terminal = terminal;
+    this.#tree = tree;
+    this.#timer = setInterval(() => {
+      this.#frame++;
+      this.#draw();
+    }, REDRAW_MS);
+  }
+
+  take(_event: TreeEvent): void {
+    // Many small events, such as rows of an export, must not cost more than what they tell of.
+    if (performance.now() - this.#drawnAt >= REDRAW_MS / 4) this.#draw();
+  }
+
+  readonly line = (text: string): void => {
+    this.#terminal.draw(this.#clearing(), `${text}\n`);
+    this.#draw();
+  };
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    this.#terminal.draw(this.#clearing());
+  }
+
+  #draw(): void {
+    this.#drawnAt = performance.now();
+    const columns = this.#columns();
+    const lines = this.#tree.lines({ width: Math.max(1, columns - 1), host: this.#host, frame: this.#frame });
+    const rows = Math.max(2, (this.#host.isTerminal ? this.#host.size().rows : 24) || 24);
+    const hidden = lines.length - (rows - 1);
+    // What has scrolled off the screen cannot be drawn over, so the top is left out of a tree that is too long.
+    const shown = hidden > 0
+      ? [fit(`… ${hidden + 1} more steps above`, Math.max(1, columns - 1)), ...lines.slice(hidden + 1)]
+      : lines;
+    const codes = this.#clearing();
+    this.#drawn = shown.map(shownWidth);
+    this.#terminal.draw(codes, shown.join("\n"));
+  }
+
+  /** What takes the last drawing away. On a terminal that was made narrower its lines have been broken. */
+  #clearing(): string {
+    if (this.#drawn.length === 0) return "";
+    const columns = this.#columns();
+    const rows = rowsTaken(this.#drawn, columns);
+    this.#drawn = [];
+    return `${rows > 1 ? `\x1b[${rows - 1}A` : ""}\r\x1b[J`;
+  }
+
+  /** A terminal that is being resized may say that it has no columns. */
+  #columns(): number {
+    try {
+      return this.#terminal.columns() || 80;
+    } catch {
+      return 80; // it is gone
+    }
+  }
+}
+
+/** One line for each step that begins or ends, and for its progress. */
+function plainLines(host: Pick<Host, "note">): (event: TreeEvent) => void {
+  const places = new Map<string, string>();
+  const files = new HeldFiles();
+  return (event) => {
+    if (event.type === "artifact") return files.add(event.run, event.step, event);
+    if (event.type === "step-progress" && event.done !== undefined && event.done === event.total) return;
+    for (const line of files.take(event.run)?.lines ?? []) host.note(`hsgate:   ${line}`);
+    const place = "step" in event ? places.get(`${event.run} ${event.step}`) ?? event.step : "";
+    switch (event.type) {
+      case "run-started": {
+        for (const [index, { id }] of event.steps.entries()) {
+          places.set(`${event.run} ${id}`, `step ${index + 1} of ${event.steps.length}, ${id}`);
+        }
+        return;
+      }
+      case "step-started":
+        return host.note(`hsgate: ${place}${event.attempt > 1 ? `, attempt ${event.attempt}` : ""}`);
+      case "step-progress": {
+        const at = event.done === undefined ? "" : ` (${event.done + 1} of ${event.total})`;
+        return host.note(`hsgate:   ${plain(event.text)}${at}`);
+      }
+      case "step-retry":
+        return host.note(`hsgate:   again in ${seconds(event.waitMs)}: ${plain(event.error)}`);
+      case "step-ended": {
+        const time = event.tookMs === undefined || event.state === "skipped"
+          ? ""
+          : `, ${seconds(event.tookMs)}`;
+        const words = event.reason ?? event.result ?? "";
+        const state = event.state === "skipped" ? "left out" : event.state;
+        return host.note(`hsgate: ${place}: ${state}${time}${words === "" ? "" : `, ${plain(words)}`}`);
+      }
+      case "step-reused":
+        return host.note(`hsgate: ${place}: done before`);
+      case "run-ended":
+    }
+  };
+}

@@ -1,0 +1,108 @@
+/**
+ * What a step answered with, and what became of its files, in a few words.
+ *
+ * @module
+ */
+import { fit, plain } from "../../terminal/print.ts";
+
+/** Most members that are shown, and the longest text among them; an identifier is shown however long it is. */
+const MOST = 3;
+const LONGEST = 24;
+/** An answer that is a text by itself, such as an order number, is cut behind this. */
+const LONGEST_TEXT = 80;
+
+/** Writes an output in a few words: `12 rows`, `5 days, 1,204 rows`, `nothing`. */
+export function shortResult(output: unknown): string {
+  if (output === undefined || output === null) return "";
+  if (Array.isArray(output)) return counted(output.length, "row");
+  if (typeof output !== "object") return fit(plain(String(output)), LONGEST_TEXT);
+  const words: string[] = [];
+  for (const [name, value] of Object.entries(output)) {
+    if (name === "ok" || value === null) continue;
+    const text = wordOf(name, value);
+    if (text !== undefined) words.push(text);
+  }
+  return words.slice(0, MOST).join(", ");
+}
+
+function wordOf(name: string, value: unknown): string | undefined {
+  const words = spaced(name);
+  if (Array.isArray(value)) {
+    if (value.length === 0) return undefined;
+    // "2 days" and "1 day"; a name such as `cancelled` has no plural.
+    return words.endsWith("s")
+      ? counted(value.length, words.slice(0, -1))
+      : `${thousands(value.length)} ${words}`;
+  }
+  if (name === "rows" && typeof value === "number") return counted(value, "row");
+  if (typeof value === "number") return `${words} ${thousands(value)}`;
+  if (typeof value === "boolean") return value ? words : `not ${words}`;
+  // Files are named below the tree.
+  const isShort = typeof value === "string" && value.length <= LONGEST && !value.includes("/");
+  const isShown = isShort || (typeof value === "string" && /(^id|Id|[kK]ey)$/.test(name));
+  return isShown && value !== "" ? `${words} ${plain(value)}` : undefined;
+}
+
+/** `stillOpen` reads better as `still open`. */
+const spaced = (name: string) => name.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+
+const counted = (count: number, what: string) => `${thousands(count)} ${what}${count === 1 ? "" : "s"}`;
+
+const thousands = (value: number) =>
+  Number.isInteger(value) ? String(value).replace(/\B(?=(\d{3})+$)/g, ",") : String(value);
+
+/** A file that a step named. */
+export interface NamedFile {
+  path: string;
+  /** It was not there before with these bytes. */
+  isNew: boolean;
+}
+
+/** Lines for one list of files. */
+const MOST_LINES = 20;
+/** Files of one folder that are named one by one. */
+const MOST_OF_FOLDER = 3;
+
+/** Tells of files: `wrote out/a.csv`, `wrote out/day-books/2025-08-15/ (8 files)`, `and 12 more files`. */
+export function fileLines(files: readonly NamedFile[]): string[] {
+  const folders = Map.groupBy(files, ({ path }) => path.slice(0, path.lastIndexOf("/") + 1));
+  const lines = [...folders].flatMap(([folder, inside]) => {
+    const isNamed = folder === "" || inside.length <= MOST_OF_FOLDER;
+    const groups = isNamed ? inside.map((file) => [file]) : [inside];
+    return groups.map((group) => ({ count: group.length, text: lineOf(folder, group) }));
+  });
+  const left = lines.slice(MOST_LINES).reduce((sum, { count }) => sum + count, 0);
+  return [
+    ...lines.slice(0, MOST_LINES).map(({ text }) => text),
+    ...left > 0 ? [`and ${left} more ${left === 1 ? "file" : "files"}`] : [],
+  ];
+}
+
+function lineOf(folder: string, files: readonly NamedFile[]): string {
+  const written = files.filter(({ isNew }) => isNew).length;
+  const verb = written > 0 ? "wrote" : "kept";
+  if (files.length === 1) return `${verb} ${files[0]!.path}`;
+  const kept = files.length - written;
+  return written === 0 || kept === 0
+    ? `${verb} ${folder} (${files.length} files)`
+    : `${verb} ${folder} (${written} files, ${kept} as before)`;
+}
+
+/** Keeps the files of each run back until something else happens there, so that they can be told of together. */
+export class HeldFiles {
+  readonly #held = new Map<string, { step: string; files: NamedFile[] }>();
+
+  /** Keeps a file of a step back. */
+  add(run: string, step: string, { path, isNew }: NamedFile): void {
+    const held = this.#held.get(run);
+    if (held?.step === step) held.files.push({ path, isNew });
+    else this.#held.set(run, { step, files: [{ path, isNew }] });
+  }
+
+  /** Hands the lines out, and forgets the files. */
+  take(run: string): { step: string; lines: string[] } | undefined {
+    const held = this.#held.get(run);
+    this.#held.delete(run);
+    return held && { step: held.step, lines: fileLines(held.files) };
+  }
+}

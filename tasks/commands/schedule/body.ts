@@ -1,0 +1,185 @@
+/**
+ * Runs `hsgate schedule`.
+ *
+ * @module
+ */
+import { calendarVersion } from "../../../lib/calendars/mod.ts";
+import { isBusy } from "../../../lib/store/store_error.ts";
+import type { RunEvent } from "../../../lib/runner/run/report.ts";
+import { TrustFile } from "../../../lib/runner/run/trust_file.ts";
+import { fileUrl } from "../../../lib/recipes/file_url.ts";
+import { Scheduler, type SchedulerOptions } from "../../../lib/runner/schedule/scheduler.ts";
+import type { Host } from "../../terminal/host.ts";
+import { calendarsPlace, takeUpCalendars } from "../shared/local_calendars.ts";
+import { plain } from "../../terminal/print.ts";
+import type { ScheduleInput } from "../schedule.ts";
+import { watchFiles } from "./file_watch.ts";
+import { renewedClients } from "./held_logins.ts";
+import { openStore, warnOfPlace } from "../shared/store_file.ts";
+import { tellUnsent } from "../shared/notice_lines.ts";
+import { logTarget, observe } from "../shared/observers.ts";
+import { loadRecipes, servedRecipes } from "../shared/recipe_files.ts";
+import { RECIPES } from "../shared/recipe_names.ts";
+import { eventLogger } from "../run/log.ts";
+import { Connections } from "../run/connections.ts";
+import { commandDeps, redactorFor, secretReader } from "../run/deps.ts";
+import { commonZone, ScheduleLines } from "./lines.ts";
+
+/** Runs recipes until it is told to stop, or once what is due. */
+export async function run({ args, flags, host }: ScheduleInput): Promise<number> {
+  const loading = { host, now: host.now, signal: host.signal };
+  const loaded = await loadRecipes(args, loading);
+  const { served: recipes, waiting, refused } = await servedRecipes(loaded, loading);
+  for (const { text } of refused) host.note(`hsgate: ${plain(text)}`);
+  if (!loaded.report.ok || refused.length > 0) return 2;
+  for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
+  await using connections = await Connections.open(flags, host);
+  for (const recipe of recipes) connections.check(recipe); // refuses a contradiction before anything begins
+  let current = recipes;
+  const { settings } = connections;
+  const redactor = redactorFor(host);
+  const deps = commandDeps({ connections, host, recipes, redactor, out: flags.out });
+  let { secret } = deps;
+  const json = flags.json ?? (!flags.text && !host.isTerminal);
+  const zone = commonZone(recipes);
+  const gone = new AbortController();
+  const target = lastingTarget(logTarget(host), gone);
+  const signal = AbortSignal.any([host.signal, gone.signal]);
+  await using store = await openStore(flags, { host, mustExist: false, isScheduler: !flags.once });
+  await warnOfPlace(store, recipes, { flags, host });
+  const lines = new ScheduleLines({
+    store,
+    recipes: () => current,
+    now: host.now,
+    out: target.out,
+    json,
+    zone,
+  });
+  const log = eventLogger(target, {
+    json,
+    redact: (text) => redactor.text(text),
+    least: settings.logLevel,
+    ...host.isTerminal && { zone },
+  });
+  const ends: string[] = [];
+  await using observers = await observe({
+    settings,
+    host: deps.host,
+    redactor,
+    recipeOf: (name) => current.find((recipe) => recipe.name === name),
+    secret: (name) => secret(name),
+    log(event) {
+      lines.touch();
+      log(event);
+    },
+    note: (text) => host.note(`hsgate: ${text}`),
+  });
+  const renewed = renewedClients(store, connections, host.now);
+  const options: SchedulerOptions = {
+    ...deps,
+    store,
+    recipes,
+    served: {
+      paths: (args.length === 0 ? [RECIPES] : args).map(wholePath),
+      fileOf: ({ file }) => wholePath(file),
+    },
+    client: renewed.client,
+    secret: (name) => secret(name),
+    retention: { runsDays: settings.keepRunsDays, logDays: settings.keepLogDays },
+    calendarVersion,
+    tracer: observers.tracer,
+    onEvent: (event: RunEvent) => {
+      if (event.type === "run-ended") {
+        // A run that was lost in a write is as open as one whose answer was.
+        ends.push(event.state === "lost" && event.reason === "write" ? "unknown" : event.state);
+        const recipe = current.find(({ name }) => name === event.recipe);
+        const isOut = event.reason === "displaced" || event.reason === "login";
+        if (isOut && recipe !== undefined) renewed.onLoginLost(recipe);
+      }
+      observers.onEvent(event);
+    },
+    onSchedulerEvent: observers.onSchedulerEvent,
+  };
+  const scheduler = new Scheduler(options);
+  if (flags.once) return await runOnce(scheduler, options, { ends, host });
+  await tellUnsent(store, host);
+  await lines.start();
+  await scheduler.start();
+  const { path: calendars } = await calendarsPlace(flags, host);
+  const { path: trustFile } = TrustFile.of(host.env);
+  const watching = watchFiles(args, {
+    host: { note: host.note, signal },
+    others: () => [
+      calendars,
+      ...trustFile === undefined ? [] : [trustFile],
+      ...current.flatMap(({ steps }) => steps.flatMap(({ files = [] }) => files)),
+    ],
+    onChange: async () => {
+      await takeUpCalendars(flags, host);
+      const loading = { host, now: host.now, signal };
+      const loaded = await loadRecipes(args, loading);
+      const { served: recipes, waiting, refused } = await servedRecipes(loaded, { ...loading, current });
+      if (signal.aborted) return;
+      if (!loaded.report.ok) return host.note("hsgate: a recipe is wrong, so the old ones go on");
+      for (const line of waiting) host.note(`hsgate: warning: ${plain(line)}`);
+      for (const { text } of refused) host.note(`hsgate: warning: ${plain(text)}`);
+      for (const recipe of recipes) connections.check(recipe);
+      secret = secretReader(recipes, host, redactor);
+      current = recipes;
+      await scheduler.reload(recipes);
+    },
+    async onLook() {
+      try {
+        await lines.look();
+      } catch (error) {
+        if (!isBusy(error)) throw error; // it looks again soon
+      }
+    },
+  });
+  await aborted(signal);
+  host.note("hsgate: stopping");
+  const [drained] = await Promise.all([scheduler.stop(), watching]);
+  return drained ? 0 : 75;
+}
+
+async function runOnce(
+  scheduler: Scheduler,
+  options: SchedulerOptions,
+  { ends, host }: { ends: readonly string[]; host: Host },
+): Promise<number> {
+  let drained = true;
+  const stop = () => void scheduler.stop().then((all) => drained = all);
+  host.signal.addEventListener("abort", stop);
+  await scheduler.tick();
+  await scheduler.drain();
+  host.signal.removeEventListener("abort", stop);
+  await scheduler.deliver();
+  await tellUnsent(options.store, host);
+  if (!drained) return 75;
+  if (ends.some((state) => state === "unknown" || state === "waiting_recovery")) return 5;
+  return ends.some((state) => state === "failed" || state === "lost") ? 1 : 0;
+}
+
+/** Two processes know a file by the same name, wherever they were started. */
+const wholePath = (path: string): string =>
+  decodeURIComponent(fileUrl(path).pathname).replace(/(.)\/+$/, "$1");
+
+/** Whoever read the log may go; runs under way do not end over it, and the scheduler ends in order. */
+function lastingTarget({ out, color }: Pick<Host, "out" | "color">, gone: AbortController) {
+  return {
+    color,
+    out(line: string) {
+      if (gone.signal.aborted) return;
+      try {
+        out(line);
+      } catch (error) {
+        gone.abort(error);
+      }
+    },
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}

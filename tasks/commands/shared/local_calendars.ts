@@ -1,0 +1,202 @@
+/**
+ * The file of a person's own calendars: where it lies, and its days for every command that looks at calendars.
+ *
+ * @module
+ */
+import { shellHint } from "../../../lib/shell_words.ts";
+import type { LocalFile } from "../../../lib/calendars/local_file.ts";
+import { isInside } from "../../../lib/confined_paths.ts";
+import { exists, replaceFile } from "../../../lib/private_files.ts";
+import { readOwned, trustedText } from "../../../lib/owned_files.ts";
+import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
+import type { Host } from "../../terminal/host.ts";
+import { paint, plain } from "../../terminal/print.ts";
+import type { Standing } from "../../../lib/runner/run/trust_file.ts";
+
+/** Largest file, bytes: many years of every market are far smaller. */
+export const MOST_BYTES = 16 * 1024 * 1024;
+/** The file when none is named. */
+const FILE = "hsgate.calendars.json";
+
+type Shared = FlagValues<typeof sharedFlags>;
+
+/** Whether days were taken up, which the next command of the same process must not have by accident. */
+let taken = false;
+
+/** Where the file is. */
+export interface CalendarsPlace {
+  path: string;
+  /** Whether no person has named it: it is in the working folder, and may have come with it. */
+  isFound: boolean;
+}
+
+/** Returns the file that the settings name, or else `hsgate.calendars.json`. */
+export async function calendarsPlace(flags: Shared, host: Host): Promise<CalendarsPlace> {
+  const named = host.env("HSGATE_CALENDARS");
+  if (named !== undefined) return { path: named, isFound: false };
+  const { loadSettingsOf } = await import("./session.ts");
+  return await placeIn((await loadSettingsOf(flags, host)).settings.calendars, flags, host);
+}
+
+/** As `calendarsPlace`, but settings that are not trusted count for nothing. */
+async function placeBeside(flags: Shared, host: Host): Promise<CalendarsPlace> {
+  const isNamed = [flags.config, host.env("HSGATE_CONFIG"), host.env("HSGATE_CALENDARS")].some(Boolean);
+  if (isNamed) return await calendarsPlace(flags, host);
+  const { foundSettings } = await import("./session.ts");
+  const found = await foundSettings(flags, host);
+  return await placeIn(found?.refused === undefined ? found?.members.calendars : undefined, flags, host);
+}
+
+/** The trust of found settings covers a file outside the working folder, which is the user's own, and none within. */
+async function placeIn(set: string | undefined, flags: Shared, host: Host): Promise<CalendarsPlace> {
+  if (set === undefined) return { path: FILE, isFound: true };
+  if ((flags.config ?? host.env("HSGATE_CONFIG")) !== undefined) return { path: set, isFound: false };
+  const { placeOf } = await import("../../../lib/runner/run/trusted_settings.ts");
+  return { path: set, isFound: isInside(await Deno.realPath("."), await placeOf(set)) };
+}
+
+/** A calendar file, and whether it counts. */
+export interface Calendars {
+  path: string;
+  text: string;
+  file: LocalFile;
+  /** `plain` for a file that a person named. */
+  standing: Standing;
+  /** Why it does not count. */
+  refused?: Error;
+}
+
+/**
+ * Reads the file and judges it.
+ *
+ * @returns `undefined` if there is no file.
+ * @throws {InvalidParamsError} With what is wrong in which line.
+ * @throws {TypeError} If others could have written it.
+ * @throws {TrustError} If it is a link to a file outside the folder.
+ */
+export async function lookAtCalendars(
+  { path, isFound }: CalendarsPlace,
+  host: Pick<Host, "env">,
+): Promise<Calendars | undefined> {
+  if (!exists(path)) return undefined;
+  const refuse = async (why: string) => {
+    const { TrustError } = await import("../../../lib/runner/run/trust_file.ts");
+    return new TrustError(`Cannot use "${path}" of this folder: ${why}`, { code: "untrusted" });
+  };
+  const { isLinkOut } = await import("../../../lib/runner/run/trusted_settings.ts");
+  if (isFound && await isLinkOut(path)) {
+    throw await refuse(
+      "it is a link to a file outside of it; if that file is yours, name it with HSGATE_CALENDARS",
+    );
+  }
+  const read = await readOwned(path, { mostBytes: MOST_BYTES });
+  if (read === undefined) return undefined;
+  const text = trustedText(path, read);
+  const { readLocalFile } = await import("../../../lib/calendars/local_file.ts");
+  const calendars = { path, text, file: await readLocalFile(text, path) };
+  if (!isFound) return { ...calendars, standing: "plain" };
+  const [{ judgeCalendars }, { TrustFile }] = await Promise.all([
+    import("../../../lib/runner/run/trusted_calendars.ts"),
+    import("../../../lib/runner/run/trust_file.ts"),
+  ]);
+  const standing = await judgeCalendars(path, text, TrustFile.of(host.env));
+  if (standing === "trusted") return { ...calendars, standing };
+  const why = standing === "changed" ? "it was changed after it was trusted" : "nobody has trusted it";
+  const refused = await refuse(
+    `${why}, and it sets trading days; look at the file, then run "hsgate trust ${
+      shellHint(path)
+    }", or name it with ` +
+      "HSGATE_CALENDARS",
+  );
+  return { ...calendars, standing, refused };
+}
+
+/** Reads the file; nothing when there is none. @throws {TrustError} If it does not count; and as `lookAtCalendars`. */
+export async function readCalendars(
+  place: CalendarsPlace,
+  host: Pick<Host, "env">,
+): Promise<LocalFile | undefined> {
+  const found = await lookAtCalendars(place, host);
+  if (found?.refused !== undefined) throw found.refused;
+  return found?.file;
+}
+
+/**
+ * Lays what the file says over the held calendars. A file that cannot be read leaves them as they were.
+ *
+ * @throws As `readCalendars`.
+ */
+export async function takeUpCalendars(flags: Shared, host: Host): Promise<void> {
+  await takeUp(await readCalendars(await calendarsPlace(flags, host), host));
+}
+
+/** What became of a file that does not count, or is damaged. */
+export interface RefusedCalendars extends Partial<Pick<Calendars, "standing" | "file">> {
+  path: string;
+  error: Error;
+  /** Whether the file itself is at fault, or may not be read. */
+  isWrong: boolean;
+}
+
+/** As `takeUpCalendars`, but uses the built-in calendars if the file does not count, and returns why. */
+export async function takeUpTrustedCalendars(
+  flags: Shared,
+  host: Host,
+): Promise<RefusedCalendars | undefined> {
+  const place = await placeBeside(flags, host);
+  const { path } = place;
+  const { TrustError } = await import("../../../lib/runner/run/trust_file.ts");
+  let found: Calendars | undefined;
+  try {
+    found = await lookAtCalendars(place, host);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    await takeUp(undefined);
+    return { path, error, isWrong: !(error instanceof TrustError) };
+  }
+  await takeUp(found?.refused === undefined ? found?.file : undefined);
+  if (found?.refused === undefined) return undefined;
+  return { path, standing: found.standing, file: found.file, error: found.refused, isWrong: false };
+}
+
+async function takeUp(file: LocalFile | undefined): Promise<void> {
+  if (file === undefined && !taken) return;
+  const { useLocalCalendars } = await import("../../../lib/calendars/mod.ts");
+  useLocalCalendars(file ?? {});
+  taken = file !== undefined;
+}
+
+/** Replaces the file as a whole, trusts it where commands find it, and takes it up. */
+export async function writeCalendars(
+  { path, isFound }: CalendarsPlace,
+  file: LocalFile,
+  host: Pick<Host, "env" | "now">,
+): Promise<void> {
+  const { writeLocalFile } = await import("../../../lib/calendars/local_file.ts");
+  const text = writeLocalFile(file);
+  replaceFile(path, text);
+  if (isFound) {
+    const [{ trustCalendars }, { TrustFile }] = await Promise.all([
+      import("../../../lib/runner/run/trusted_calendars.ts"),
+      import("../../../lib/runner/run/trust_file.ts"),
+    ]);
+    await trustCalendars(TrustFile.of(host.env), { path, text, at: host.now() });
+  }
+  await takeUp(file);
+}
+
+/** Writes what a file sets, one line for each market or day. */
+export function showCalendars({ path, file }: { path: string; file?: LocalFile }, host: Host): void {
+  host.out(`${paint(host, "bold", "calendars")}  ${paint(host, "dim", plain(path))}`);
+  for (const line of file === undefined ? [] : calendarLines(file)) {
+    host.out(paint(host, "yellow", `  ${plain(line)}`));
+  }
+}
+
+/** What a file sets, one line for each market or day. */
+export const calendarLines = ({ calendars, overrides }: LocalFile): string[] => [
+  ...Object.values(calendars).map(({ mic, version, from, through }) =>
+    `${mic} version ${version}, ${from} to ${through}`
+  ),
+  ...overrides.map(({ mic, date, hours, because }) => `${mic} ${date} ${hours}: ${because}`),
+];

@@ -1,0 +1,33 @@
+/**
+ * Finds the operation that a person named.
+ *
+ * @module
+ */
+import { didYouMean } from "../../../lib/client/nearest.ts";
+import { catalogue, findOperation, operations } from "../../../lib/operations/mod.ts";
+import type { AnyOperation } from "../../../lib/operations/operation.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+
+/**
+ * Returns an operation by its hsgate name, the broker's name, or a gateway path such as `trade/TradeEntrust`.
+ *
+ * @throws {UsageError} If there is none; the message names the nearest one.
+ */
+export function namedOperation(given: string): AnyOperation {
+  const last = given.split("/").at(-1) ?? "";
+  const operation = findOperation(given) ?? findOperation(last.replace(/Request(MsgType)?$/, ""));
+  if (operation !== undefined) return operation;
+  const family = Object.entries(catalogue).find(([name]) => name === given);
+  if (family !== undefined) {
+    const names = Object.values<AnyOperation>(family[1]).map(({ name }) => name);
+    throw new UsageError(
+      `Cannot call "${given}": it is a family of operations; use one of ${names.join(", ")}`,
+    );
+  }
+  const names = [...operations.values()].flatMap(({ name, wire }) => [name, wire]);
+  throw new UsageError(
+    `Cannot find operation "${given}"${
+      didYouMean(given, names) || '; "deno task hsgate operations" lists them all'
+    }`,
+  );
+}

@@ -1,0 +1,264 @@
+/**
+ * Finds, opens and trusts the file of the store.
+ *
+ * @module
+ */
+import { recipesWithRuns } from "../../../lib/runner/queries/runs.ts";
+import { scheduledRecipes } from "../../../lib/runner/queries/schedules.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
+import { openSqlite, type SqliteOptions } from "../../../lib/store/sqlite.ts";
+import type { Store } from "../../../lib/store/store.ts";
+import { StoreError } from "../../../lib/store/store_error.ts";
+import { whyNoAccess } from "../../../lib/store/file_access.ts";
+import { markPath, sizeOf, whyUnmarked } from "../../../lib/store/mark.ts";
+import { storeIdIn } from "../../../lib/store/read_only.ts";
+import { isPostgresUrl } from "../../../lib/store/postgres_url.ts";
+import { type Doubt, doubtAbout } from "../../../lib/store/place.ts";
+import { TrustFile } from "../../../lib/runner/run/trust_file.ts";
+import { checkStore, trustStore } from "../../../lib/runner/run/trusted_stores.ts";
+import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
+import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { loadSettingsOf } from "./session.ts";
+
+/** Default path of the store. */
+const STORE = "hsgate.db";
+
+/** Flags that name a store. */
+export type StoreFlags = FlagValues<typeof sharedFlags> & { readonly store?: string };
+
+/** Returns the path from the flag or the settings; `undefined` if neither names one. */
+export async function storePath(flags: StoreFlags, host: Host): Promise<string | undefined> {
+  return flags.store ?? (await loadSettingsOf(flags, host)).settings.store;
+}
+
+/** Returns whether the named store, or else `hsgate.db`, exists. A database counts as there. */
+export async function storeExists(flags: StoreFlags, host: Host): Promise<boolean> {
+  const path = await storePath(flags, host) ?? STORE;
+  return isPostgresUrl(path) || await exists(path);
+}
+
+/**
+ * Returns the path of the named store, or else `hsgate.db`.
+ *
+ * @throws {UsageError} If neither the store nor its mark exists.
+ * @throws {TrustError} If another person may have created the store.
+ */
+export async function existingStore(flags: StoreFlags, host: Host): Promise<string> {
+  const path = await storeThere(flags, host);
+  await checkedStore(path, flags, host);
+  return path;
+}
+
+async function storeThere(flags: StoreFlags, host: Host): Promise<string> {
+  const path = await storePath(flags, host) ?? STORE;
+  if (isPostgresUrl(path)) {
+    throw new UsageError("Cannot do this with a store on PostgreSQL: name a store in a file with --store");
+  }
+  // If only the mark exists, the store was lost: opening it reports that.
+  if (await exists(path) || await exists(markPath(path))) return path;
+  throw new UsageError(
+    `Cannot open the store: there is no "${path}"; "schedule" creates it, --store names another one`,
+  );
+}
+
+/** How long a command waits for a store that another process has locked. */
+const WAIT_MS = 30_000;
+/** How long a scheduler waits at a time; in between it does other work. */
+const SCHEDULER_WAIT_MS = 5_000;
+
+/**
+ * Opens the named store, or else `hsgate.db`. If another process has locked it, prints a note and waits.
+ *
+ * @throws {UsageError} If the store must exist and does not.
+ */
+export async function openStore(
+  flags: StoreFlags,
+  { host, mustExist, isScheduler = false }: { host: Host; mustExist: boolean; isScheduler?: boolean },
+): Promise<Store> {
+  const named = await storePath(flags, host) ?? STORE;
+  if (isPostgresUrl(named)) return await openDatabase(named, flags, { host, isScheduler });
+  const path = mustExist ? await storeThere(flags, host) : named;
+  const { isNew } = await checkedStore(path, flags, host);
+  // A command for an existing store does not write to the broker, so the location does not matter.
+  const doubt = mustExist ? undefined : await doubtOf(path, flags, host);
+  const options: SqliteOptions = {
+    ...doubt !== undefined && !doubt.outlives && { doubt: doubt.why },
+    openMs: WAIT_MS,
+    waitMs: isScheduler ? SCHEDULER_WAIT_MS : WAIT_MS,
+    onBusy: (mostMs) =>
+      host.note(
+        `hsgate: the store "${path}" is locked by another process; waiting up to ${mostMs / 1000} s for it`,
+      ),
+  };
+  // Must come before opening the store, because that creates a new mark.
+  const unmarked = path === ":memory:" ? undefined : await readable(path, () => whyUnmarked(path));
+  const wasEmpty = unmarked !== undefined && sizeOf(path) === 0;
+  const store = await readable(path, async () => await openSqlite(path, options));
+  if (isNew) {
+    try {
+      await recordStore(path, flags, host);
+    } catch (error) {
+      await store[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+  // A missing mark matters only if the store contains a write.
+  const hasWrites = Object.keys((await store.ownMark())?.lastWrites ?? {}).length > 0;
+  if (unmarked !== undefined && (hasWrites || wasEmpty)) {
+    host.note(`hsgate: warning: the store "${path}": ${unmarked}`);
+  }
+  return store;
+}
+
+/**
+ * Opens the store on PostgreSQL that a URL names.
+ *
+ * @throws {UsageError} If nobody named it: whoever wrote the settings of a folder may not send this machine elsewhere.
+ */
+async function openDatabase(
+  url: string,
+  flags: StoreFlags,
+  { host, isScheduler }: { host: Host; isScheduler: boolean },
+): Promise<Store> {
+  const { openPostgres } = await import("../../../lib/store/postgres.ts");
+  if (!await isNamed(flags, host)) {
+    throw new UsageError(
+      "Cannot use the store on PostgreSQL that the settings of this folder name: name it with --store, HSGATE_STORE " +
+        "or --config",
+    );
+  }
+  const { storePassword } = (await loadSettingsOf(flags, host)).settings;
+  const store = await openPostgres(url, {
+    waitMs: isScheduler ? SCHEDULER_WAIT_MS : WAIT_MS,
+    ...storePassword !== undefined && { password: storePassword },
+  });
+  const { clockFault } = store;
+  if (clockFault !== undefined) {
+    host.note(`hsgate: warning: ${clockFault}; until then nothing is written to the broker`);
+  }
+  return store;
+}
+
+/** Returns whether a person named the store, or the settings file that names it. */
+async function isNamed(flags: StoreFlags, host: Host): Promise<boolean> {
+  if (flags.store !== undefined || (flags.config ?? host.env("HSGATE_CONFIG")) !== undefined) return true;
+  return (await loadSettingsOf(flags, host)).origins.store === "HSGATE_STORE";
+}
+
+/** Checks a store before it is opened. @throws {TrustError} If it may be somebody else's. */
+async function checkedStore(path: string, flags: StoreFlags, host: Host): Promise<{ isNew: boolean }> {
+  if (path === ":memory:") return { isNew: false };
+  const isFound = !await isNamed(flags, host);
+  return await checkStore(path, { isFound, trust: TrustFile.of(host.env) }).catch((error) => {
+    throw storeError(path, error);
+  });
+}
+
+/** Records a store that this user has created, unless it is named. @throws {TrustError} If the record cannot be written. */
+export async function recordStore(path: string, flags: StoreFlags, host: Host): Promise<void> {
+  const id = await isNamed(flags, host) ? undefined : await readable(path, () => storeIdIn(path));
+  if (id !== undefined) await trustStore(TrustFile.of(host.env), { id, path, at: host.now() });
+}
+
+/** Warns before recipes that write run with a store that may be lost. */
+export async function warnOfPlace(
+  { name: path, doubt }: Store,
+  recipes: readonly Pick<CompiledRecipe, "name" | "class">[],
+  { flags, host }: { flags: StoreFlags; host: Host },
+): Promise<void> {
+  const writing = recipes.find(({ class: kind }) => kind === "write");
+  if (writing === undefined) return;
+  const why = doubt ?? (isPostgresUrl(path) ? undefined : (await doubtOf(path, flags, host))?.why);
+  if (why === undefined) return;
+  const what = doubt === undefined ? "writes, so it needs a durable store" : "will not run: it writes";
+  host.note(`hsgate: warning: "${writing.name}" ${what}: the store "${path}" may be lost: ${why}`);
+}
+
+/** Returns why writes must not rely on a store at this path; `undefined` if they may, or the setting `volatileStore` allows it. */
+async function doubtOf(path: string, flags: StoreFlags, host: Host): Promise<Doubt | undefined> {
+  const temporary = ["/tmp", host.env("TMPDIR"), host.env("TEMP"), host.env("TMP")].flatMap((folder) =>
+    folder === undefined ? [] : [folder, resolved(folder)]
+  );
+  const place = path === ":memory:" ? path : resolved(path);
+  const doubt = doubtAbout(place, { fileSystem: await fileSystemOf(place), temporary });
+  if (doubt === undefined) return undefined;
+  return (await loadSettingsOf(flags, host)).settings.volatileStore === "allow" ? undefined : doubt;
+}
+
+/** Returns the path with links resolved; for a missing file, resolves its folder. */
+function resolved(path: string): string {
+  for (const [folder, name] of [[path, ""], splitPath(path)] as const) {
+    try {
+      return `${Deno.realPathSync(folder)}${name}`;
+    } catch (error) {
+      const isMissing = error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory;
+      if (!isMissing) throw error;
+    }
+  }
+  return path; // opening the store reports that the folder is missing
+}
+
+function splitPath(path: string): readonly [folder: string, name: string] {
+  const at = path.lastIndexOf("/");
+  return at < 0 ? [".", `/${path}`] : [path.slice(0, at) || "/", path.slice(at)];
+}
+
+/** Returns the file system type of a file, from `df`. Works only on Linux; reading the list of mounts would need all permissions. */
+async function fileSystemOf(path: string): Promise<string | undefined> {
+  if (Deno.build.os !== "linux" || path === ":memory:") return undefined;
+  const [folder] = splitPath(path);
+  try {
+    const { stdout } = await new Deno.Command("df", { args: ["-PT", folder], stderr: "null" }).output();
+    return new TextDecoder().decode(stdout).trimEnd().split("\n").at(-1)?.split(/\s+/)[1];
+  } catch {
+    return undefined; // no `df`, or no permission: the check of temporary folders still applies
+  }
+}
+
+/** Runs work on a store, and rewrites errors of SQLite into {@linkcode StoreError}. */
+export async function readable<T>(path: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw storeError(path, error);
+  }
+}
+
+/** Returns a {@linkcode StoreError} for an error of SQLite or of the store's files; returns other errors unchanged. */
+export function storeError(path: string, error: unknown): unknown {
+  const isOfSqlite = error instanceof Error && "code" in error && error.code === "ERR_SQLITE_ERROR";
+  const isOfSystem = error instanceof Error && /\(os error \d+\)/.test(error.message);
+  const mayBeAccess = isOfSystem ||
+    isOfSqlite && /unable to open|readonly database|disk I\/O|is full/.test(error.message);
+  const isFull = isOfSqlite && error.message.includes("is full");
+  const why = (mayBeAccess ? whyNoAccess(path) : undefined) ??
+    (isFull ? "its disk is full; make room on it" : undefined);
+  if (why !== undefined) {
+    return new StoreError(`Cannot use the store "${path}": ${why}`, { code: "no-access", cause: error });
+  }
+  if (!isOfSqlite) return error;
+  return new StoreError(`Cannot use the store "${path}": ${error.message}`, {
+    code: "sqlite",
+    cause: error,
+  });
+}
+
+/** Checks that the store contains a recipe. @throws {UsageError} If not; the message names the nearest recipe. */
+export async function checkKnown(store: Store, recipe: string): Promise<void> {
+  const names = [...new Set([...await scheduledRecipes(store), ...await recipesWithRuns(store)])].sort();
+  if (names.includes(recipe)) return;
+  throw new UsageError(
+    `Cannot find "${recipe}": the store contains no such recipe${didYouMean(recipe, names)}`,
+  );
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    return (await Deno.stat(path)).isFile;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,92 @@
+/** Descriptions of `hsgate store backup`, `store verify`, `store copy` and `store accept`. @module */
+import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
+import { by, store } from "../terminal/flags.ts";
+
+const backupFlags = { store } as const satisfies Flags;
+/** Arguments and flags of `hsgate store backup`. */
+export type StoreBackupInput = Input<typeof backupFlags>;
+
+/** Copies the store, even while it is in use, and verifies the copy. */
+export const storeBackup = command({
+  name: "store backup",
+  summary: "copy the store, even while it is in use, and verify the copy",
+  usage: "FILE",
+  args: [1, 1],
+  details: `The copy shows the store at one moment. backup never overwrites an existing file.`,
+  flags: backupFlags,
+  without: unconnected,
+  exits: [],
+  examples: ["store backup backups/hsgate-2025-08-15.db"],
+});
+
+const verifyFlags = { store } as const satisfies Flags;
+/** Arguments and flags of `hsgate store verify`. */
+export type StoreVerifyInput = Input<typeof verifyFlags>;
+
+/** Checks the store for damage and contradictions. */
+export const storeVerify = command({
+  name: "store verify",
+  summary: "check the store for damage and contradictions",
+  usage: "",
+  args: [0, 0],
+  details: `The command lists each problem: a file that is damaged, cut off or not a store, or rows
+that contradict each other. It only reads a damaged file. Replace a damaged store with
+a copy that "store backup" made.`,
+  flags: verifyFlags,
+  without: unconnected,
+  exits: [[7, "the store is damaged, or its rows contradict each other"]],
+  examples: ["store verify", "store verify --store backups/hsgate-2025-08-15.db"],
+});
+
+const copyFlags = {
+  from: { type: "string", value: "STORE", text: "the store to copy: a file, or postgres://..." },
+  to: { type: "string", value: "STORE", text: "an empty store, made where it is missing" },
+} as const satisfies Flags;
+/** What it is given. */
+export type StoreCopyInput = Input<typeof copyFlags>;
+
+/** Copy a store to another place, such as from a file to a database. */
+export const storeCopy = command({
+  name: "store copy",
+  summary: "copy a store to another place, such as from a file to a database",
+  usage: "--from STORE --to STORE",
+  args: [0, 0],
+  details: `Stop every scheduler of the store first: what it writes after the copy is only in the
+old store. The copy is of one moment, and it is checked: each table has as many rows
+as before, with the same digest. A store that has rows already is refused. From then
+on use the new store only, as the copy knows nothing of what the old one sends.`,
+  flags: copyFlags,
+  without: unconnected,
+  exits: [],
+  examples: ["store copy --from hsgate.db --to postgres://hsgate@db.example.com/hsgate"],
+});
+
+const acceptFlags = {
+  because: { type: "string", value: "TEXT", text: "what you checked; the store records it" },
+  by,
+  store,
+} as const satisfies Flags;
+/** Arguments and flags of `hsgate store accept`. */
+export type StoreAcceptInput = Input<typeof acceptFlags>;
+
+/** Accepts a store that has lost writes. */
+export const storeAccept = command({
+  name: "store accept",
+  summary: "accept a store that has lost writes, and continue with it",
+  usage: "--because TEXT",
+  args: [0, 0],
+  details: `The file "FILE.mark" next to each store records the last write of each account. If the
+store is missing, empty, cut off or older than its mark, the commands reject it: it
+does not contain what was sent, so a run would send it again. Put the newest copy in
+its place. If there is no copy, or it is older than the last write, first check the
+account's orders and fills since then, stop every scheduler, and run this command.
+
+The command writes a new mark from the store, or creates a new store if there is none.
+All schedules start from now. Writes that wait are skipped. Writes that the copy lists
+as running become unknown: record their outcome with "resolve". Pauses made after the
+copy are lost: pause those recipes again. Use "backfill" for reads that are missing.`,
+  flags: acceptFlags,
+  without: unconnected,
+  exits: [],
+  examples: ['store accept --because "no order since the backup; the app shows none open"'],
+});

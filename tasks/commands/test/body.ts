@@ -1,0 +1,178 @@
+/**
+ * Runs `hsgate test`.
+ *
+ * @module
+ */
+import {
+  differences,
+  type RehearsalProgress,
+  type RehearsalResult,
+  rehearse,
+  reportLines,
+  summaryLine,
+} from "../../../lib/rehearsal/mod.ts";
+import { replaceFile } from "../../../lib/private_files.ts";
+import { RecipeError } from "../../../lib/recipes/mod.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { paint, plain } from "../../terminal/print.ts";
+import type { TestInput } from "../test.ts";
+import { loadRecipes } from "../shared/recipe_files.ts";
+
+type TestFlags = TestInput["flags"];
+
+/** Rehearses recipes, and compares what came of it with what was kept. */
+export async function run({ args, flags, host }: TestInput): Promise<number> {
+  const { from, to } = daysOf(flags);
+  const seed = seedOf(flags.seed ?? "1");
+  const golden = await goldenOf(flags);
+  if (flags.store !== undefined && await exists(flags.store)) {
+    throw new UsageError(`Cannot leave the store in "${flags.store}": there is a file already`);
+  }
+  const outages = await outagesOf(flags.outages);
+  // Recipes are checked as of the first day: a calendar must cover what follows.
+  const now = () => Date.parse(`${from}T00:00:00Z`);
+  const { recipes, report, untrusted } = await loadRecipes(args, { host, now });
+  if (!report.ok) return 2;
+  // A rehearsal sends nothing, has no secrets and writes at a simulated broker; only code is real.
+  const code = [...untrusted.values()].find(({ judgement }) =>
+    judgement.wanted.some(({ kind }) => kind === "code")
+  );
+  if (code !== undefined) throw new UsageError(code.text);
+  const result = await rehearsed(host, { json: flags.json ?? false }, (onProgress) =>
+    rehearse({
+      recipes,
+      from,
+      to,
+      seed,
+      onProgress,
+      signal: host.signal,
+      ...outages !== undefined && { outages },
+      ...flags.out !== undefined && { out: flags.out },
+      ...flags.store !== undefined && { store: flags.store },
+    }), outages?.fileName);
+  if (result === undefined) return 2;
+  const text = `${reportLines(result).join("\n")}\n`;
+  if (golden?.update) {
+    replaceFile(golden.path, text);
+    return show(result, {
+      host,
+      json: flags.json,
+      lines: [summaryLine(result)],
+      note: `wrote "${golden.path}"`,
+    });
+  }
+  if (golden === undefined) {
+    return show(result, { host, json: flags.json, lines: text.trimEnd().split("\n") });
+  }
+  const found = differences(golden.text, text);
+  if (found.length === 0) {
+    const note = `the report is that of "${golden.path}"`;
+    return show(result, { host, json: flags.json, lines: [summaryLine(result)], note, found });
+  }
+  const note =
+    `the report is not that of "${golden.path}" (- is gone, + is new); if that is right, --update-golden keeps it`;
+  show(result, { host, json: flags.json, lines: found, note, found });
+  return 7;
+}
+
+interface Shown {
+  host: Host;
+  json?: boolean;
+  lines: readonly string[];
+  note?: string;
+  /** What differs from the golden file, where one was compared. */
+  found?: readonly string[];
+}
+
+function show(result: RehearsalResult, { host, json, lines, note, found }: Shown): number {
+  if (json) {
+    host.out(JSON.stringify({ ...result, ...found !== undefined && { golden: { differences: found } } }));
+  } else {
+    for (const line of lines) {
+      const color = line.startsWith("+ ") ? "green" : line.startsWith("- ") ? "red" : undefined;
+      host.out(color === undefined || found === undefined ? plain(line) : paint(host, color, plain(line)));
+    }
+  }
+  if (note !== undefined) host.note(`hsgate: ${note}`);
+  return 0;
+}
+
+/** Shows how far it is; mistakes in the script are shown as those of recipes are. */
+async function rehearsed(
+  host: Host,
+  { json }: { json: boolean },
+  work: (onProgress: (event: RehearsalProgress) => void) => Promise<RehearsalResult>,
+  script: string | undefined,
+): Promise<RehearsalResult | undefined> {
+  const { errTerminal } = host;
+  try {
+    return await work(({ month, runs }) => {
+      if (errTerminal !== undefined) errTerminal.draw("\r\x1b[K", `${month}  ${runs} slots so far`);
+      else if (!json) host.note(`hsgate: ${month}, ${runs} slots so far`);
+    });
+  } catch (error) {
+    if (!(error instanceof RecipeError) || script === undefined) throw error;
+    for (const { line, column, message } of error.issues) {
+      host.note(`hsgate: ${script}:${line}:${column}: ${message}`);
+    }
+    return undefined;
+  } finally {
+    errTerminal?.draw("\r\x1b[K");
+  }
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+function daysOf({ from, to }: TestFlags): { from: string; to: string } {
+  if (from === undefined || to === undefined) {
+    throw new UsageError(
+      "Cannot rehearse without an end: give --from and --to, such as --from 2025-01-01 --to 2025-12-31",
+    );
+  }
+  for (const [flag, day] of [["--from", from], ["--to", to]] as const) {
+    if (!DAY.test(day) || Number.isNaN(Date.parse(day))) {
+      throw new UsageError(`Cannot read ${flag} "${day}": write a day, such as 2025-01-01`);
+    }
+  }
+  if (to < from) throw new UsageError(`Cannot rehearse from ${from} to ${to}: the end comes first`);
+  return { from, to };
+}
+
+function seedOf(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new UsageError(`Cannot use --seed "${text}": write a whole number`);
+}
+
+async function outagesOf(path: string | undefined): Promise<{ text: string; fileName: string } | undefined> {
+  if (path === undefined) return undefined;
+  const text = await readIfThere(path);
+  if (text === undefined) throw new UsageError(`Cannot read the outages: there is no "${path}"`);
+  return { text, fileName: path };
+}
+
+async function goldenOf(
+  flags: TestFlags,
+): Promise<{ path: string; text: string; update: boolean } | undefined> {
+  const { golden: path, "update-golden": update = false } = flags;
+  if (path === undefined) {
+    if (update) throw new UsageError("Cannot update the golden file: --golden FILE names it");
+    return undefined;
+  }
+  const text = update ? "" : await readIfThere(path);
+  if (text !== undefined) return { path, text, update };
+  throw new UsageError(`Cannot compare: there is no "${path}"; --update-golden writes it`);
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return (await Deno.readTextFile(path)).replaceAll("\r\n", "\n");
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(() => true, () => false);
+}

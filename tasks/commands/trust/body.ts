@@ -1,0 +1,277 @@
+/**
+ * Runs `hsgate trust`.
+ *
+ * @module
+ */
+import { type AskedSettings, askedSettings } from "../../../lib/client/settings.ts";
+import { readOwned } from "../../../lib/owned_files.ts";
+import { offerTrust, Trust, type TrustOffer } from "../../../lib/runner/run/trust.ts";
+import {
+  distrust,
+  FOUND_SETTINGS,
+  isLinkOut,
+  isUnchanged,
+  trustSettings,
+} from "../../../lib/runner/run/trusted_settings.ts";
+import { isSameStore, trustStore } from "../../../lib/runner/run/trusted_stores.ts";
+import { trustCalendars } from "../../../lib/runner/run/trusted_calendars.ts";
+import { type Power, powerText, RecipeError } from "../../../lib/recipes/mod.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { paint, plain } from "../../terminal/print.ts";
+import type { TrustInput } from "../trust.ts";
+import { fileOfRecipe, recipeFiles } from "../shared/recipe_files.ts";
+import { calendarLines, type Calendars, lookAtCalendars, showCalendars } from "../shared/local_calendars.ts";
+import { readStore, showStore, storeData, type StoreOffer } from "./store.ts";
+
+/** What a person is asked to trust. */
+interface Asked {
+  recipes: TrustOffer[];
+  settings: AskedSettings[];
+  stores: StoreOffer[];
+  calendars: Calendars[];
+}
+
+/** Shows powers and records trust, lists it, or takes it back; ends with 2 when a recipe is wrong. */
+export async function run({ args, flags, host }: TrustInput): Promise<number> {
+  if (flags.list && flags.remove) throw new UsageError("Cannot use --list with --remove: give one of them");
+  const trust = Trust.of(host.env);
+  if (flags.list) return await list(trust, { flags, host });
+  if (flags.remove) return await remove(trust, { args, flags, host });
+  const files = args.filter(isSettingsFile);
+  const settings = await Promise.all(files.map((path) => readAsked(path, host)));
+  const stores = await Promise.all(args.filter(isStoreFile).map(readStore));
+  const calendars = await Promise.all(args.filter(isCalendarsFile).map((path) => readDays(path, host)));
+  const paths = args.filter(isRecipeFile);
+  const { offers, wrong } = args.length > 0 && paths.length === 0
+    ? { offers: [], wrong: [] }
+    : await offersOf(paths, host);
+  for (const line of wrong) host.note(`hsgate: ${plain(line)}`);
+  const asking: Asked = {
+    recipes: offers.filter(({ record }) => record.powers.length > 0),
+    settings: settings.filter(({ powers }) => powers.length > 0),
+    stores,
+    calendars,
+  };
+  if (!flags.json) {
+    for (const each of settings) showSettings(each, host);
+    for (const each of stores) showStore(each, host);
+    for (const each of calendars) showCalendars(each, host);
+    for (const offer of offers) show(offer, host);
+  }
+  const names = [
+    ...[...asking.settings, ...asking.stores, ...asking.calendars].map(({ path }) => `"${path}"`),
+    ...asking.recipes.map(({ recipe }) => `"${recipe.name}"`),
+  ].join(", ");
+  if (names !== "") {
+    await consent(names, { yes: flags.yes ?? false, host });
+    await record(asking, trust, host);
+  }
+  if (flags.json) {
+    host.out(
+      JSON.stringify([
+        ...settings.map(settingsData),
+        ...stores.map(storeData),
+        ...calendars.map(calendarsData),
+        ...offers.map(dataOf),
+      ]),
+    );
+  } else {
+    host.note(
+      names === ""
+        ? wrong.length > 0
+          ? "hsgate: nothing was recorded"
+          : "hsgate: nothing was recorded: nothing of this needs trust"
+        : `hsgate: trusted ${names}`,
+    );
+  }
+  return wrong.length > 0 ? 2 : 0;
+}
+
+/** Records trust of a settings file and recipes that were just written, without asking. */
+export async function trustWritten(
+  { settings, recipes }: { settings: string; recipes: string },
+  host: Host,
+): Promise<void> {
+  const { offers } = await offersOf([recipes], host);
+  const asked = await readAsked(settings, { ...host, readFile: readOwned });
+  await record(
+    {
+      recipes: offers.filter(({ record }) => record.powers.length > 0),
+      settings: [asked],
+      stores: [],
+      calendars: [],
+    },
+    Trust.of(host.env),
+    { ...host, readFile: readOwned },
+  );
+}
+
+async function record(
+  { recipes, settings, stores, calendars }: Asked,
+  trust: Trust,
+  host: Host,
+): Promise<void> {
+  if (recipes.length > 0) await trust.add(new Map(recipes.map(({ path, record }) => [path, record])));
+  for (const asked of settings) {
+    await trustSettings(asked, trust.file, { readFile: host.readFile, at: host.now() });
+  }
+  for (const { id, path } of stores) await trustStore(trust.file, { id, path, at: host.now() });
+  for (const { path, text } of calendars) await trustCalendars(trust.file, { path, text, at: host.now() });
+}
+
+const isStoreFile = (path: string) => path.endsWith(".db");
+const isCalendarsFile = (path: string) => path.endsWith(".json");
+const isRecipeFile = (path: string) =>
+  ![isSettingsFile, isStoreFile, isCalendarsFile].some((isOther) => isOther(path));
+
+/** @throws {UsageError} If there is no such file. */
+async function readDays(path: string, host: Pick<Host, "env">): Promise<Calendars> {
+  const found = await lookAtCalendars({ path, isFound: true }, host);
+  if (found === undefined) throw new UsageError(`Cannot trust "${path}": there is no such file`);
+  return found;
+}
+
+const calendarsData = ({ path, file }: Calendars) => ({ path, days: calendarLines(file), trusted: true });
+
+const isSettingsFile = (path: string) => path.replace(/^.*\//, "") === FOUND_SETTINGS;
+
+/** @throws {UsageError} When there is no such file, or it is a link out of its folder. */
+async function readAsked(path: string, host: Pick<Host, "readFile">): Promise<AskedSettings> {
+  if (await isLinkOut(path)) {
+    throw new UsageError(
+      `Cannot trust "${path}": it is a link to a file outside its folder; name that file with --config where it is used`,
+    );
+  }
+  const asked = await askedSettings(path, host.readFile);
+  if (asked === undefined) throw new UsageError(`Cannot trust "${path}": there is no such file`);
+  return asked;
+}
+
+async function offersOf(
+  paths: readonly string[],
+  host: Host,
+): Promise<{ offers: TrustOffer[]; wrong: string[] }> {
+  const offers = new Map<string, TrustOffer>();
+  const wrong: string[] = [];
+  for (const { path, refused } of await recipeFiles(paths)) {
+    if (refused !== undefined) {
+      wrong.push(`${path}:1:1: ${refused}`);
+      continue;
+    }
+    try {
+      for (const offer of await offerTrust(path, { at: host.now(), signal: host.signal })) {
+        offers.set(offer.path, offer);
+      }
+    } catch (error) {
+      if (!(error instanceof RecipeError)) throw error;
+      for (const { line, column, message } of error.issues) {
+        wrong.push(`${path}:${line}:${column}: ${message}`);
+      }
+    }
+  }
+  return { offers: [...offers.values()], wrong };
+}
+
+/** Asks a person. @throws {UsageError} When nobody can be asked, or the answer is no. */
+async function consent(names: string, { yes, host }: { yes: boolean; host: Host }): Promise<void> {
+  if (yes) return;
+  if (!host.canAsk) throw new UsageError(`Cannot trust ${names} without a terminal: --yes says so`);
+  const answer = await host.ask(`Trust ${names} as shown? [y/N] `);
+  if (!/^y(es)?$/i.test(answer)) throw new UsageError(`Cannot trust ${names}: the answer was no`);
+}
+
+/** Writes one line for each member of a settings file that can do something. */
+export function showSettings({ path, powers }: Pick<AskedSettings, "path" | "powers">, host: Host): void {
+  host.out(`${paint(host, "bold", "settings")}  ${paint(host, "dim", plain(path))}`);
+  for (const { name, value, power } of powers) {
+    host.out(paint(host, "yellow", `  ${plain(`${name}: ${value}`)} (${power})`));
+  }
+}
+
+const settingsData = ({ path, powers }: AskedSettings) => ({
+  path,
+  settings: powers,
+  trusted: powers.length > 0,
+});
+
+function show({ recipe, powers }: TrustOffer, host: Host): void {
+  host.out(`${paint(host, "bold", recipe.name)}  ${paint(host, "dim", recipe.file)}`);
+  for (const line of powerLines(powers, host)) host.out(line);
+}
+
+/** One line for each power; those that need trust stand out. */
+export function powerLines(powers: readonly Power[], host: Pick<Host, "color">): string[] {
+  return powers.map((power) => {
+    const line = `  ${plain(powerText(power))}`;
+    return power.needsTrust ? paint(host, "yellow", line) : paint(host, "dim", line);
+  });
+}
+
+/** Powers as JSON. */
+export const powerData = (powers: readonly Power[]) =>
+  powers.map(({ kind, name, by, needsTrust }) => ({ kind, name, by, needsTrust }));
+
+const dataOf = ({ path, recipe, powers, record }: TrustOffer) => ({
+  path,
+  name: recipe.name,
+  powers: powerData(powers),
+  trusted: record.powers.length > 0,
+});
+
+async function list(trust: Trust, { flags, host }: Pick<TrustInput, "flags" | "host">): Promise<number> {
+  const { recipes, settings, stores, calendars } = await trust.file.read();
+  const row = (path: string, trustedAt: string, isSame: boolean) => ({
+    path,
+    trustedAt,
+    state: isSame ? "trusted" : "changed",
+  });
+  const rows = await Promise.all([
+    ...[...recipes].map(async ([path, { trustedAt }]) => row(path, trustedAt, await trust.isUnchanged(path))),
+    ...[...settings].map(async ([path, record]) =>
+      row(path, record.trustedAt, await isUnchanged(path, record, host.readFile))
+    ),
+    ...[...stores].map(async ([path, { id, trustedAt }]) =>
+      row(path, trustedAt, await isSameStore(path, id))
+    ),
+    ...[...calendars].map(async ([path, { trustedAt }]) =>
+      row(path, trustedAt, await isSameFile(path, host))
+    ),
+  ]);
+  if (flags.json) host.out(JSON.stringify(rows));
+  else if (rows.length === 0) host.out("nothing is trusted");
+  else {for (const { path, trustedAt, state } of rows) {
+      host.out(plain(`${state.padEnd(7)}  ${trustedAt}  ${path}`));
+    }}
+  return 0;
+}
+
+/** Returns whether a calendar file on record is as it was trusted; one that cannot be read is not. */
+async function isSameFile(path: string, host: Pick<Host, "env">): Promise<boolean> {
+  try {
+    return (await lookAtCalendars({ path, isFound: true }, host))?.standing === "trusted";
+  } catch {
+    return false; // a command that uses it gives the reason
+  }
+}
+
+async function remove(trust: Trust, { args, flags, host }: TrustInput): Promise<number> {
+  if (args.length === 0) throw new UsageError("Cannot remove trust: name the recipes");
+  const files: string[] = [];
+  const removed = await distrust("settings", args.filter(isSettingsFile), trust.file);
+  removed.push(...await distrust("stores", args.filter(isStoreFile), trust.file));
+  removed.push(...await distrust("calendars", args.filter(isCalendarsFile), trust.file));
+  for (const path of args.filter(isRecipeFile)) {
+    // A recipe whose file is gone can still be taken off the record.
+    const isThere = await Deno.stat(path).then(
+      () => true,
+      async () => await fileOfRecipe(path) !== undefined,
+    );
+    files.push(...isThere ? (await recipeFiles([path])).map(({ path }) => path) : [path]);
+  }
+  removed.push(...await trust.remove(files));
+  if (flags.json) host.out(JSON.stringify(removed));
+  else if (removed.length === 0) host.out("none of them was trusted");
+  else for (const path of removed) host.out(plain(`no longer trusted: ${path}`));
+  return 0;
+}

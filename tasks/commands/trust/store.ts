@@ -1,0 +1,103 @@
+/**
+ * What `hsgate trust` shows of a store that came with a folder.
+ *
+ * @module
+ */
+import { queuedNotices } from "../../../lib/runner/queries/notices.ts";
+import { unfinishedRuns } from "../../../lib/runner/queries/runs.ts";
+import { servedFiles } from "../../../lib/runner/queries/schedules.ts";
+import { distrustOfStore } from "../../../lib/runner/run/trusted_stores.ts";
+import { isLinkOut } from "../../../lib/runner/run/trusted_settings.ts";
+import { exists } from "../../../lib/private_files.ts";
+import { sizeOf } from "../../../lib/store/mark.ts";
+import { damageIn, storeIdIn } from "../../../lib/store/read_only.ts";
+import { openSqlite } from "../../../lib/store/sqlite.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { paint, plain } from "../../terminal/print.ts";
+import { readable } from "../shared/store_file.ts";
+
+/** A store that came with a folder. */
+export interface StoreOffer {
+  path: string;
+  id: string;
+  /** Recipe files that its schedules name. */
+  recipes: string[];
+  /** Runs that have not ended: they may start. `steps` have an output that would be used again. */
+  runs: { run: string; state: string; steps: number }[];
+  /** Notices that are queued: a scheduler sends them. */
+  notices: { notice: string; channel: string }[];
+}
+
+/** The largest store that is shown; a store within the usual retention is much smaller. */
+const MOST_BYTES = 1024 ** 3;
+/** Runs and notices that are listed each; the rest are counted. */
+const MOST_LINES = 50;
+
+/**
+ * Reads what a store would do. A private copy is read, because reading a store completes what another program left.
+ *
+ * @throws {UsageError} If there is no store at the path, or others could have written it.
+ */
+export async function readStore(path: string): Promise<StoreOffer> {
+  const refuse = (why: string) => new UsageError(`Cannot trust "${path}": ${why}`);
+  const bytes = ["", "-wal"].reduce((sum, ending) => sum + (sizeOf(`${path}${ending}`) ?? 0), 0);
+  if (!sizeOf(path)) throw refuse("there is no such file, or it is empty");
+  const distrusted = await distrustOfStore(path);
+  if (distrusted !== undefined) throw refuse(distrusted);
+  if (await isLinkOut(path)) {
+    throw refuse("it is a link to a file outside its folder; name that file with --store where it is used");
+  }
+  if (bytes > MOST_BYTES) throw refuse(`it has ${bytes} bytes, and at most ${MOST_BYTES} can be shown`);
+  const folder = await Deno.makeTempDir({ prefix: "hsgate-store-" });
+  try {
+    const copy = `${folder}/store.db`;
+    for (const ending of ["", "-wal", "-journal"]) {
+      if (exists(`${path}${ending}`)) await Deno.copyFile(`${path}${ending}`, `${copy}${ending}`);
+    }
+    const id = await readable(path, () => storeIdIn(copy));
+    if (id === undefined) throw refuse("it is not a store as hsgate creates it");
+    const damage = await readable(path, () => damageIn(copy));
+    if (damage !== undefined) throw refuse(`it is damaged, or in use: ${damage}`);
+    await using store = await readable(path, async () => await openSqlite(copy, { mark: "leave" }));
+    return {
+      path,
+      id,
+      recipes: await servedFiles(store),
+      runs: await unfinishedRuns(store),
+      notices: await queuedNotices(store),
+    };
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Writes what a store would do. */
+export function showStore({ path, recipes, runs, notices }: StoreOffer, host: Host): void {
+  host.out(`${paint(host, "bold", "store")}  ${paint(host, "dim", plain(path))}`);
+  const warn = (line: string) => host.out(paint(host, "yellow", `  ${plain(line)}`));
+  const list = <T>(all: readonly T[], lineOf: (each: T) => string) => {
+    for (const each of all.slice(0, MOST_LINES)) warn(`  ${lineOf(each)}`);
+    if (all.length > MOST_LINES) warn(`  and ${all.length - MOST_LINES} more`);
+  };
+  for (const file of recipes) host.out(`  ${plain(`its schedules are of "${file}"`)}`);
+  warn(`has ${counted(runs.length, "unfinished run")} (they may start)`);
+  list(
+    runs,
+    ({ run, state, steps }) => `${run}  ${state}${steps === 0 ? "" : `, ${counted(steps, "step")} done`}`,
+  );
+  warn(`has ${counted(notices.length, "queued notice")} (a scheduler sends them)`);
+  list(notices, ({ notice, channel }) => `${notice}  by ${channel}`);
+}
+
+/** What is shown of a store, as JSON. */
+export const storeData = ({ path, recipes, runs, notices }: StoreOffer) => ({
+  path,
+  unfinished: runs.length,
+  recipes,
+  runs,
+  notices,
+  trusted: true,
+});
+
+const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;

@@ -1,0 +1,173 @@
+/**
+ * What `hsgate watch` shows: the latest of each security, and below it what happened to orders.
+ *
+ * @module
+ */
+import { isZero } from "../../../lib/decimal.ts";
+import type { PushEvent } from "../../../lib/operations/pushes.ts";
+import type { BookLevel, Quote } from "../../../lib/operations/quotes.ts";
+import type { ConnectionEvent, TransportEvent } from "../../../lib/transports/push/events.ts";
+import type { Host } from "../../terminal/host.ts";
+import { chooseColumns, type Column, fit, paint, plain, tableLines } from "../../terminal/print.ts";
+import { changePercent, priceText, quoteColumns, shortCount } from "../quote/line.ts";
+
+/** Messages that stay on the board. */
+const KEPT = 8;
+/** Brokers of a queue that a line names. */
+const NAMED_BROKERS = 5;
+
+interface Row {
+  symbol: string;
+  quote?: Quote;
+  bid?: BookLevel;
+  ask?: BookLevel;
+}
+
+/** The latest state, as a table and as lines. */
+export class Board {
+  readonly #rows = new Map<string, Row>();
+  readonly #messages: string[] = [];
+  readonly #withBook: boolean;
+  readonly #chosen: string | undefined;
+
+  /** @throws {UsageError} When there is no column of a name among `columns`. */
+  constructor(symbols: readonly string[], { withBook, columns }: { withBook: boolean; columns?: string }) {
+    for (const symbol of symbols) this.#rows.set(symbol, { symbol });
+    this.#withBook = withBook;
+    this.#chosen = columns;
+    if (columns !== undefined) chooseColumns(this.#columns(), columns);
+  }
+
+  /** Takes a quote in. */
+  setQuote(quote: Quote): void {
+    const row = this.#rows.get(quote.security?.symbol ?? "");
+    if (row !== undefined) row.quote = quote;
+  }
+
+  /** Takes an event in. */
+  apply(event: TransportEvent, at: string): void {
+    switch (event.type) {
+      case "quote":
+        if (event.data.quote !== undefined) {
+          this.setQuote({ ...event.data.quote, security: event.data.security ?? event.data.quote.security! });
+        }
+        break;
+      case "book": {
+        const row = this.#rows.get(event.data.security?.symbol ?? "");
+        if (row !== undefined) row[event.data.side === "buy" ? "bid" : "ask"] = event.data.levels[0];
+        break;
+      }
+      case "brokers":
+        break;
+      default: {
+        const line = lineOf(event);
+        if (line !== undefined) this.#messages.push(`${at}  ${line}`);
+        if (this.#messages.length > KEPT) this.#messages.shift();
+      }
+    }
+  }
+
+  /** The board as lines that fit the terminal. */
+  lines(host: Host): string[] {
+    const { columns, rows } = host.size();
+    const all = [...this.#rows.values()];
+    const room = Math.max(1, rows - KEPT - 5);
+    const shown = all.slice(0, room);
+    const lines = tableLines(host, this.#columns(), shown, { columns: this.#chosen });
+    if (all.length > shown.length) lines.push(paint(host, "dim", `and ${all.length - shown.length} more`));
+    lines.push("");
+    for (const message of this.#messages) lines.push(fit(plain(message), columns));
+    return [...lines, paint(host, "dim", "Ctrl-C stops")];
+  }
+
+  #columns(): Column<Row>[] {
+    const quotes = quoteColumns.slice(1).map(({ of, color, ...column }): Column<Row> => ({
+      ...column,
+      of: ({ quote }) => quote === undefined ? "" : of(quote),
+      color: ({ quote }) => quote === undefined ? undefined : color?.(quote),
+    }));
+    const level = (side: "bid" | "ask"): Column<Row> => ({
+      title: side,
+      of: (row) => row[side] === undefined ? "" : priceText(row[side].price),
+      align: "right",
+    });
+    const [last, change, ...others] = quotes;
+    return [
+      { title: "symbol", id: true, of: ({ symbol }) => symbol },
+      last!,
+      change!,
+      ...this.#withBook ? [level("bid"), level("ask")] : [],
+      ...others,
+    ];
+  }
+}
+
+/** Writes an event as one line; nothing for what is no news to a person. */
+export function lineOf(event: TransportEvent): string | undefined {
+  switch (event.type) {
+    case "order":
+      return orderLine(event.data);
+    case "quote": {
+      const { quote, security } = event.data;
+      if (quote === undefined) return undefined;
+      const change = changePercent(quote);
+      const sign = change === undefined ? "" : ` ${change.startsWith("-") ? "" : "+"}${change}%`;
+      const volume = quote.volume === undefined ? "" : `  volume ${shortCount(quote.volume)}`;
+      return `${security?.symbol}  ${priceText(quote.lastPrice) || "no price"}${sign}${volume}`;
+    }
+    case "tick": {
+      const { tick, security } = event.data;
+      if (tick === undefined) return undefined;
+      return `${security?.symbol}  ${tick.side} ${tick.volume} at ${priceText(tick.price)}`;
+    }
+    case "book": {
+      const best = event.data.levels[0];
+      const price = best === undefined ? "empty" : `${priceText(best.price)} x ${best.volume ?? ""}`;
+      return `${event.data.security?.symbol}  best ${event.data.side} ${price}`;
+    }
+    case "brokers": {
+      const { security, side, brokers } = event.data;
+      const left = brokers.length - NAMED_BROKERS;
+      const named = brokers.slice(0, NAMED_BROKERS).map(({ broker }) => broker).join(" ");
+      return `${security?.symbol}  ${side} brokers ${named}${left > 0 ? ` and ${left} more` : ""}`;
+    }
+    case "gap":
+      return `the stream is back: changes from ${clockText(event.from)} to ${
+        clockText(event.to)
+      } may be missing (${event.reason})`;
+    case "connection":
+      return connectionLine(event);
+    case "unknown":
+      return event.expected === "order"
+        ? "an order changed in a way that cannot be read: look at the orders"
+        : undefined;
+    case "conflated":
+      return undefined;
+    case "dropped":
+      return `${event.count} ticks were left out: this terminal is too slow`;
+  }
+}
+
+function connectionLine({ state, attempt, error, lastByteAt }: ConnectionEvent): string | undefined {
+  if (state === "connected" || state === "closed") return undefined;
+  if (state === "reconnecting") return `connecting again, try ${attempt}`;
+  const since = lastByteAt === undefined ? "" : `; nothing has come since ${clockText(lastByteAt)}`;
+  return `the stream is lost${since}${error === undefined ? "" : ` (${error.message})`}`;
+}
+
+/** Returns the time of day on this machine. */
+export function clockText(at: number): string {
+  return new Date(at).toTimeString().slice(0, 8);
+}
+
+type OrderData = Extract<PushEvent, { type: "order" }>["data"];
+
+function orderLine(order: OrderData): string {
+  const { symbol, side, orderId, status, quantity, filledQuantity, fillPrice, price } = order;
+  const isFill = filledQuantity !== undefined && !isZero(filledQuantity);
+  const done = isFill ? `${filledQuantity} of ${quantity ?? "?"}` : quantity ?? "";
+  const at = isFill ? fillPrice ?? price : price;
+  return `order ${orderId ?? "?"}  ${side} ${symbol}  ${status ?? "changed"} ${done}${
+    at === undefined ? "" : ` at ${at}`
+  }`;
+}

@@ -1,0 +1,111 @@
+/**
+ * Runs `hsgate watch`.
+ *
+ * @module
+ */
+import { PushTopic } from "../../../lib/dictionaries/push.ts";
+import { didYouMean } from "../../../lib/client/nearest.ts";
+import type { TransportEvent } from "../../../lib/transports/push/events.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import type { Host } from "../../terminal/host.ts";
+import { columnsAsked, rowsTaken, shownWidth } from "../../terminal/print.ts";
+import { clientOf } from "../shared/session.ts";
+import type { WatchInput } from "../watch.ts";
+import { Board, clockText, lineOf } from "./board.ts";
+import { securitiesOf } from "../quote/securities.ts";
+
+/** Time between two drawings: a person reads no faster. */
+const REDRAW_MS = 100;
+
+/** Subscribes, shows what comes, and takes the subscriptions back at the end. */
+export async function run({ args, flags, host }: WatchInput): Promise<number> {
+  const securities = securitiesOf(args, flags.type);
+  const topics = topicsOf(flags.topics ?? "quote");
+  const columns = columnsAsked(flags);
+  if (columns !== undefined && !host.isTerminal) {
+    throw new UsageError(
+      "Cannot use --columns without a terminal: each change is one line there, --json has all",
+    );
+  }
+  const symbols = securities.map(({ symbol }) => symbol);
+  const board = new Board(symbols, { withBook: topics.includes("order-book"), columns });
+  const show = flags.json ? jsonLines(host) : host.isTerminal ? redrawing(board, host) : plainLines(host);
+  await using client = await clientOf(flags, host, { command: "watch" });
+  if (!flags.json && topics.includes("quote")) {
+    // Pushes tell changes alone: what stands still would have no line.
+    for (const quote of await client.quotes.latest({ securities }, { signal: host.signal })) {
+      board.setQuote(quote);
+    }
+  }
+  try {
+    show.start();
+    for await (const event of client.watch({ topics, securities, signal: host.signal })) show.take(event);
+  } finally {
+    show.end();
+  }
+  host.signal.throwIfAborted();
+  host.note("hsgate: the stream has ended");
+  return 4;
+}
+
+function topicsOf(list: string): PushTopic[] {
+  return list.split(",").map((name) => {
+    const topic = name.trim();
+    if (PushTopic.has(topic)) return topic;
+    throw new UsageError(`Cannot watch "${topic}": no such topic${didYouMean(topic, PushTopic.names)}`);
+  });
+}
+
+interface Show {
+  start(): void;
+  take(event: TransportEvent): void;
+  end(): void;
+}
+
+const clockOf = (host: Host) => clockText(host.now());
+
+function jsonLines(host: Host): Show {
+  // Errors do not survive JSON by themselves; their message does.
+  const shown = (_key: string, value: unknown) => value instanceof Error ? value.message : value;
+  return { start() {}, take: (event) => host.out(JSON.stringify(event, shown)), end() {} };
+}
+
+function plainLines(host: Host): Show {
+  return {
+    start: () => host.note("hsgate: watching; Ctrl-C stops"),
+    take(event) {
+      const line = lineOf(event);
+      if (line !== undefined) host.out(`${clockOf(host)}  ${line}`);
+    },
+    end() {},
+  };
+}
+
+/** Draws the board over its last drawing, at most so often. */
+function redrawing(board: Board, host: Host): Show {
+  let height = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const draw = () => {
+    timer = undefined;
+    const lines = board.lines(host);
+    const up = height > 1 ? `\x1b[${height - 1}A` : "";
+    host.draw(`${up}\r\x1b[J`, lines.join("\n"));
+    // Chosen columns are written whole, and the terminal breaks a line that is too long.
+    height = rowsTaken(lines.map(shownWidth), Math.max(1, host.size().columns));
+  };
+  return {
+    start() {
+      host.draw("\x1b[?25l");
+      draw();
+    },
+    take(event) {
+      board.apply(event, clockOf(host));
+      timer ??= setTimeout(draw, REDRAW_MS);
+    },
+    end() {
+      clearTimeout(timer);
+      draw();
+      host.draw("\n\x1b[?25h");
+    },
+  };
+}

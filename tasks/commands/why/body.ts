@@ -1,0 +1,43 @@
+/**
+ * Runs `hsgate why`.
+ *
+ * @module
+ */
+import type { Store } from "../../../lib/store/store.ts";
+import { subjectOf, why, type WhySubject } from "../../../lib/runner/explain/why.ts";
+import { UsageError } from "../../terminal/exit_codes.ts";
+import { plain } from "../../terminal/print.ts";
+import type { WhyInput } from "../why.ts";
+import { openStore } from "../shared/store_file.ts";
+import { clockOf } from "../../terminal/arguments.ts";
+import { findRecipe, getRecipe, notFound } from "../shared/remembered_recipe.ts";
+import { tellUntrusted } from "../trust/notes.ts";
+
+/** Prints one line. */
+export async function run({ args: [name = "", date = ""], flags, host }: WhyInput): Promise<number> {
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(date) && !Number.isNaN(Date.parse(date)) &&
+    new Date(date).toISOString().startsWith(date);
+  if (!isDay) throw new UsageError(`Cannot tell of "${date}": write a day that exists, such as 2025-08-15`);
+  const now = clockOf(flags.now, host);
+  await using store = await openStore(flags, { host, mustExist: true });
+  const { subject, isKnown } = await subjectNamed(name, store, { folder: flags.recipes, host, now });
+  const where = isKnown ? "" : `${await notFound(name, store, flags.recipes)}: `;
+  const answer = `${where}${await why(store, subject, { date, now: now() })}`;
+  await tellUntrusted(store, host);
+  host.out(flags.json ? JSON.stringify({ recipe: name, date, why: answer }) : plain(answer));
+  return 0;
+}
+
+type Where = Parameters<typeof getRecipe>[2];
+
+/** The recipe, or what the store remembers of one that is not found or that nobody can read now. */
+async function subjectNamed(
+  name: string,
+  store: Store,
+  where: Where,
+): Promise<{ subject: WhySubject; isKnown: boolean }> {
+  const remembered = await subjectOf(store, name);
+  if (remembered === undefined) return { subject: await getRecipe(name, store, where), isKnown: true };
+  const found = await findRecipe(name, store, where);
+  return { subject: found ?? remembered, isKnown: found !== undefined };
+}

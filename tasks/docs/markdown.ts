@@ -1,0 +1,61 @@
+/**
+ * Writes the common parts of the reference pages: the first line, tables, links, and how a transport carries an
+ * operation.
+ *
+ * @module
+ */
+import { type AnyOperation, gatewayPath } from "../../lib/operations/operation.ts";
+
+/** The first line of each page. */
+export const notice =
+  "<!-- Written by `deno task docs` from the catalogue in lib/operations: edit there. -->\n";
+
+/** A transport to the account; `memory` is a function instead of the gateway. */
+export type Way = "memory" | "gateway" | "direct";
+
+/** Returns the file name of a family's page, without its ending. */
+export const fileOf = (family: string): string =>
+  family.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Returns the anchor of a heading on its page. */
+export const anchorOf = (heading: string): string =>
+  heading.toLowerCase().replaceAll(/[^a-z0-9 -]/g, "").replaceAll(" ", "-");
+
+/** Returns a link to an operation's section. */
+export function linkTo({ name }: AnyOperation): string {
+  const [family = ""] = name.split(".");
+  return `[\`${name}\`](${fileOf(family)}.md#${anchorOf(name)})`;
+}
+
+/** Returns why a transport does not carry an operation. @returns `undefined` if it does. */
+export function whyNot(operation: AnyOperation, way: Way): string | undefined {
+  const { socket, platformPath, kept } = operation;
+  // The memory transport uses the gateway's paths.
+  if (way !== "direct") {
+    return gatewayPath(operation) === undefined ? "not offered by the gateway" : undefined;
+  }
+  if (kept !== undefined) return kept;
+  // The direct transport carries operations that the platform answers over HTTP.
+  return "gap" in socket && platformPath === undefined ? socket.gap : undefined;
+}
+
+/** Returns how gateway and direct carry an operation, or why they do not. */
+export function carriers(operation: AnyOperation): { gateway: string; direct: string } {
+  const { socket, platformPath } = operation;
+  const [notGateway, notDirect] = [whyNot(operation, "gateway"), whyNot(operation, "direct")];
+  return {
+    gateway: notGateway !== undefined ? `no: ${notGateway}` : `\`${gatewayPath(operation)}\``,
+    direct: notDirect !== undefined
+      ? `no: ${notDirect}`
+      : "gap" in socket
+      ? `platform, \`${platformPath}\``
+      : "socket",
+  };
+}
+
+/** Returns a Markdown table. */
+export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
+  return [line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n");
+}

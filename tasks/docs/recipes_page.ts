@@ -1,0 +1,129 @@
+/**
+ * Writes the reference page of recipes as Markdown: every field and every step, from the schemas that check them.
+ *
+ * @module
+ */
+import * as z from "zod";
+import { table } from "./markdown.ts";
+import type { AnyStepKind } from "../../lib/recipes/kinds/mod.ts";
+import { stepKinds } from "../../lib/recipes/kinds/mod.ts";
+import { recipeSchema } from "../../lib/recipes/recipe_schema.ts";
+
+/** The members of a JSON Schema that the page shows. */
+interface Schema {
+  type?: string;
+  description?: string;
+  enum?: readonly unknown[];
+  const?: unknown;
+  default?: unknown;
+  format?: string;
+  minimum?: number;
+  maximum?: number;
+  anyOf?: readonly Schema[];
+  items?: Schema;
+  properties?: Readonly<Record<string, Schema>>;
+  additionalProperties?: boolean | Schema;
+  required?: readonly string[];
+}
+
+const effects: Readonly<Record<AnyStepKind["effect"], string>> = {
+  read: "reads",
+  local: "works only on this machine",
+  write: "writes: the recipe needs a window and a store",
+};
+
+const notice = "<!-- Written by `deno task docs` from the schemas in lib/recipes: edit there. -->\n";
+
+/** Returns the page. */
+export function recipesPage(): string {
+  const recipe = schemaOf(recipeSchema);
+  const { schedule, steps, params, secrets, notify, ...fields } = recipe.properties ?? {};
+  const forms = schedule?.anyOf?.[0]?.anyOf ?? [];
+  return [
+    notice,
+    "# Recipes",
+    "A recipe is one file, YAML, JSON or TypeScript (`defineRecipe`). `hsgate check` finds every mistake with its line, " +
+    "and `hsgate schema` prints the JSON Schema that editors use. The meaning of the fields for a run is described in " +
+    "[the runner](../runner.md).",
+    "## Fields",
+    fieldTable({ ...recipe, properties: { ...fields, schedule, params, secrets, steps, notify } as Fields }),
+    "## Schedules",
+    ...forms.flatMap((form) => [`### ${form.description ?? ""}`, fieldTable(form)]),
+    "## Steps",
+    "Every step has these fields:",
+    fieldTable(steps?.items ?? {}),
+    "`uses` names one of the steps below, any operation of the catalogue, or a TypeScript file next to the recipe.",
+    ...[...stepKinds.values()].flatMap((kind) => [
+      `### \`${kind.name}\``,
+      `${kind.summary}. It ${effects[kind.effect]}.`,
+      fieldTable(schemaOf(kind.params)),
+    ]),
+    "## Notices",
+    fieldTable(notify?.items ?? {}),
+  ].join("\n\n") + "\n";
+}
+
+type Fields = Record<string, Schema>;
+
+/** Returns the JSON Schema of a type. The cast is safe for the few members that the page uses. */
+const schemaOf = (schema: z.ZodType): Schema =>
+  z.toJSONSchema(schema, { io: "input", target: "draft-7" }) as Schema;
+
+function fieldTable(schema: Schema): string {
+  const rows = rowsOf(schema);
+  return rows.length === 0 ? "It has no parameters." : table(
+    ["Field", "Holds", "Required", "Default", "Meaning"],
+    rows,
+  );
+}
+
+/** Returns fields with their nested fields, such as `bars.from` after `bars`. */
+function rowsOf({ properties = {}, required = [] }: Schema, prefix = ""): string[][] {
+  return Object.entries(properties).filter(([name]) => name !== "$schema").flatMap(([name, schema]) => {
+    const inside = chapters[name] === undefined ? partsOf(schema) : [];
+    return [
+      [
+        `\`${prefix}${name}\``,
+        chapters[name] ?? typeOf(schema),
+        required.includes(name) ? "yes" : "",
+        schema.default === undefined ? "" : `\`${JSON.stringify(schema.default)}\``,
+        schema.description ?? "",
+      ],
+      ...inside.flatMap((part) => rowsOf(part, `${prefix}${name}.`)),
+    ];
+  });
+}
+
+/** Fields that are described in another section. */
+const chapters: Readonly<Record<string, string>> = {
+  schedule: "a [schedule](#schedules), or a list of them",
+  steps: "list of [steps](#steps)",
+  notify: "list of [notices](#notices)",
+};
+
+/** Returns the objects that a value may be. */
+const partsOf = (schema: Schema): readonly Schema[] =>
+  (schema.anyOf ?? [schema]).filter(({ properties }) => properties !== undefined);
+
+/** Returns a type in words, such as `"skip"`, `"run"`; text; list of text. */
+function typeOf(schema: Schema): string {
+  if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``;
+  if (schema.enum !== undefined) return schema.enum.map((each) => `\`${each}\``).join(", ");
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(typeOf))].join(", or ");
+  if (schema.type === "array") {
+    return schema.items === undefined ? "list" : `list of ${typeOf(schema.items)}`;
+  }
+  if (schema.type === "object") {
+    return schema.properties === undefined ? "names and values" : "fields";
+  }
+  if (schema.type === "integer" || schema.type === "number") {
+    const bounds = isBounded(schema) ? ` ${schema.minimum} to ${schema.maximum}` : "";
+    return `${schema.type === "integer" ? "whole number" : "number"}${bounds}`;
+  }
+  if (schema.type === "boolean") return "`true`, `false`";
+  if (schema.type === "string") return schema.format === "date" ? "date" : "text";
+  return "anything";
+}
+
+const isBounded = ({ minimum, maximum }: Schema) =>
+  minimum !== undefined && maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER;

@@ -1,0 +1,184 @@
+/**
+ * Prints answers: a table or a list for people, JSON for programs.
+ *
+ * @module
+ */
+import { operations } from "../../lib/operations/mod.ts";
+import { answerFields, type AnyOperation } from "../../lib/operations/operation.ts";
+import type { FieldsInfo } from "../../lib/operations/types.ts";
+import type { Host } from "./host.ts";
+import { cellOf, chooseColumns, type Column, list, tableLines } from "./print.ts";
+
+/** How an answer is printed. */
+interface AnswerOptions {
+  operation: AnyOperation;
+  params: unknown;
+  /** Whether the answer contains all rows. */
+  isWhole: boolean;
+  asJson: boolean;
+  /** Whether members have the broker's names. @default false */
+  inWireForm?: boolean;
+  /** Members that a person chose, separated by commas. */
+  columns?: string;
+  /** Hint under a table that omits something. @default a hint at `--columns` and `--json` */
+  more?: string;
+  host: Host;
+}
+
+type Row = Record<string, unknown>;
+
+/** Prints an answer to stdout. If there may be another page, prints a note to stderr. */
+export function printAnswer(answer: unknown, options: AnswerOptions): void {
+  const { operation, params, isWhole, asJson, columns, host } = options;
+  const value = answer ?? {};
+  const rows = rowsOf(value);
+  if (rows !== undefined && !isWhole && mayHaveMore(operation, params, value, rows)) {
+    host.note("hsgate: this is one page and there may be more; --all reads all pages");
+  }
+  if (asJson) return host.out(JSON.stringify(value));
+  if (!host.isTerminal && columns === undefined) return host.out(JSON.stringify(value, undefined, 2));
+  if (rows !== undefined && rows.every(isRow)) return printRows(rows, options);
+  if (!isRow(value)) return host.out(JSON.stringify(value, undefined, 2));
+  const entries = Object.entries(value);
+  if (entries.length === 0) return host.out("done");
+  printRecord(value, options);
+}
+
+const isRow = (value: unknown): value is Row =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Returns the rows of a list, with or without page counters, in hsgate's names or the broker's. */
+function rowsOf(value: unknown): unknown[] | undefined {
+  if (Array.isArray(value)) return value;
+  const lists = isRow(value) ? Object.entries(value).filter(([, each]) => Array.isArray(each)) : [];
+  const [only] = lists;
+  return only !== undefined && lists.length === 1 && (only[0] === "rows" || only[0] === "data")
+    ? only[1] as unknown[]
+    : undefined;
+}
+
+function mayHaveMore({ paging }: AnyOperation, params: unknown, value: unknown, rows: unknown[]): boolean {
+  if (paging === undefined) return false;
+  if (isRow(value) && value.isLast === true) return false;
+  if (isRow(value) && typeof value.totalPages === "string" && isRow(params)) {
+    return Number(params.page ?? 1) < Number(value.totalPages);
+  }
+  return isRow(params) && rows.length >= Number(params.limit ?? 20);
+}
+
+/** Prints rows as a table that fits the terminal. */
+function printRows(rows: readonly Row[], options: AnswerOptions): void {
+  const { columns: chosen, more, host } = options;
+  if (rows.length === 0) return host.out("no rows");
+  const columns = chosen === undefined ? columnsOf(rows, options) : chosenColumns(options);
+  for (const line of tableLines(host, columns, rows, { columns: chosen, more })) host.out(line);
+}
+
+function printRecord(value: Row, options: AnswerOptions): void {
+  const { columns: chosen, host } = options;
+  if (chosen !== undefined) {
+    const columns = chooseColumns(chosenColumns(options), chosen);
+    for (const line of list(host, columns.map(({ title, of }) => [title, of(value)] as const))) {
+      host.out(line);
+    }
+    return;
+  }
+  const simple = Object.entries(value).filter(([, each]) => !isTable(each));
+  for (const line of list(host, simple.map(([name, each]) => [name, cellOf(each)] as const))) host.out(line);
+  for (const [name, each] of Object.entries(value)) {
+    if (!isTable(each)) continue;
+    host.out(`${simple.length > 0 ? "\n" : ""}${name}`);
+    // `--columns` cannot name members of an inner list.
+    printRows(each, { ...options, more: "--json prints all" });
+  }
+}
+
+const isTable = (value: unknown): value is Row[] =>
+  Array.isArray(value) && value.length > 0 && value.every(isRow);
+
+/**
+ * Checks the chosen columns before anything is sent.
+ *
+ * @throws {UsageError} If the answer does not have such a member; the message names the nearest one.
+ */
+export function checkColumns(options: Pick<AnswerOptions, "operation" | "inWireForm" | "columns">): void {
+  if (options.columns !== undefined) chooseColumns(chosenColumns(options), options.columns);
+}
+
+/** Returns a column for each member of the answer, with a path for inner members: `fees.total`. */
+function chosenColumns(
+  { operation, inWireForm }: Pick<AnswerOptions, "operation" | "inWireForm">,
+): Column<Row>[] {
+  return pathsOf(answerFields(operation), inWireForm).map((path) => ({
+    title: path.join("."),
+    of: (row) => cellOf(path.reduce<unknown>((value, name) => isRow(value) ? value[name] : undefined, row)),
+  }));
+}
+
+function pathsOf(fields: FieldsInfo, inWireForm = false): string[][] {
+  return Object.entries(fields).flatMap(([name, { wire, type }]) => {
+    const own = inWireForm ? wire : name;
+    const isList = type.name.startsWith("list of ");
+    const inner = type.fields === undefined || isList ? [] : pathsOf(type.fields, inWireForm);
+    return [[own], ...inner.map((path) => [own, ...path])];
+  });
+}
+
+const isNumber = (value: unknown) =>
+  typeof value === "number" || typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value);
+
+/** Members that come first; the others follow in the order of the answer. */
+const first = [
+  "symbol",
+  "date",
+  "side",
+  "quantity",
+  "price",
+  "filledQuantity",
+  "fillPrice",
+  "status",
+  "orderId",
+  "amount",
+  "typeText",
+];
+
+/**
+ * Returns a column for each member of the rows. Omits members that are empty in every row, members that only repeat a
+ * parameter, and the cursor, which only programs need. `--columns` still shows them.
+ */
+function columnsOf(rows: readonly Row[], { params }: AnswerOptions): Column<Row>[] {
+  const asked = isRow(params) ? params : {};
+  const names = new Set([...first, ...rows.flatMap((row) => Object.keys(row))]);
+  const used = [...names].filter((name) =>
+    name !== "cursor" && rows.some((row) => cellOf(row[name]) !== "") &&
+    (asked[name] === undefined || rows.some((row) => row[name] !== asked[name]))
+  );
+  return used.map((name) => {
+    const id = identifiers.has(name);
+    const isRight = !id && rows.every((row) => cellOf(row[name]) === "" || isNumber(row[name]));
+    return {
+      title: name,
+      of: (row) => cellOf(row[name]),
+      ...id && { id },
+      ...isRight && { align: "right" },
+    };
+  });
+}
+
+/**
+ * Members that are an order number or a listing code in any operation, under both names. Tables never cut them, because a
+ * person may type them next.
+ */
+const identifiers: ReadonlySet<string> = new Set(
+  [...operations.values()].flatMap((operation) => [
+    ...namesOfIds(operation.request.fields ?? {}),
+    ...namesOfIds(answerFields(operation)),
+  ]),
+);
+
+function namesOfIds(fields: FieldsInfo): string[] {
+  return Object.entries(fields).flatMap(([name, { wire, type }]) => {
+    if (type.fields !== undefined) return namesOfIds(type.fields);
+    return /(order id|listing code)$/.test(type.name) ? [name, wire] : [];
+  });
+}

@@ -1,0 +1,70 @@
+/**
+ * Parses lists, days and times from flags.
+ *
+ * @module
+ */
+import { previousSession } from "../../lib/calendars/mod.ts";
+import { calendarOfMarket, dateIn, marketDay } from "../../lib/day_book/market_days.ts";
+import { Market } from "../../lib/dictionaries/market.ts";
+import { didYouMean } from "../../lib/client/nearest.ts";
+import { UsageError } from "./exit_codes.ts";
+import type { Host } from "./host.ts";
+
+/**
+ * Returns the members of a comma-separated list.
+ *
+ * @throws {UsageError} If a member is not allowed; the message names the nearest allowed one.
+ */
+export function listOf<T extends string>(flag: string, given: string, allowed: readonly T[]): T[] {
+  return given.split(",").map((each) => {
+    const found = allowed.find((name) => name === each.trim());
+    if (found === undefined) {
+      throw new UsageError(
+        `Cannot use --${flag} "${each}": expected one of ${allowed.join(", ")}${didYouMean(each, allowed)}`,
+      );
+    }
+    return found;
+  });
+}
+
+/** Returns the markets of a comma-separated list, each once. */
+export function marketsOf(given: string): Market[] {
+  return [...new Set(listOf("markets", given, Market.names))];
+}
+
+/** Returns the day. @throws {UsageError} If the day does not exist. */
+export function dayOf(flag: string, given: string): string {
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(given) && !Number.isNaN(Date.parse(`${given}T00:00:00Z`)) &&
+    new Date(`${given}T00:00:00Z`).toISOString().startsWith(given);
+  if (!isDay) {
+    throw new UsageError(`Cannot use --${flag} "${given}": write a day that exists, such as 2025-08-15`);
+  }
+  return given;
+}
+
+/**
+ * Returns the clock of a command: the real one, or one that always returns the time of `--now`.
+ *
+ * @throws {UsageError} If the text is not a time with an offset.
+ */
+export function clockOf(given: string | undefined, host: Pick<Host, "now">): () => number {
+  if (given === undefined) return host.now;
+  const instant = /T.*(Z|[+-]\d{2}:\d{2})$/.test(given) ? Date.parse(given) : NaN;
+  if (!Number.isNaN(instant)) return () => instant;
+  throw new UsageError(
+    `Cannot use --now "${given}": write a time with its offset, such as 2025-08-16T12:00:00+08:00`,
+  );
+}
+
+/** Returns the last trading days of a market whose sessions are over, oldest first. */
+export function lastTradingDays(market: Market, count: number, now: number): string[] {
+  const days: string[] = [];
+  const today = dateIn(market, now);
+  const running = marketDay(market, today, now);
+  if (typeof running.session === "object" && running.isOver) days.unshift(today);
+  for (let day = today; days.length < count;) {
+    day = previousSession(calendarOfMarket[market], day).date;
+    days.unshift(day);
+  }
+  return days;
+}

@@ -1,0 +1,159 @@
+/**
+ * Reports errors to people, with advice on what to do next.
+ *
+ * @module
+ */
+import {
+  BrokerError,
+  DisplacedError,
+  InvalidParamsError,
+  LoginExpiredError,
+  LoginRefusedError,
+  MarketClosedError,
+  OutcomeUnknownError,
+  ProtocolError,
+  TransportError,
+  UnmappedError,
+} from "../../lib/errors.ts";
+import { commandsOf, needsMarket } from "../../lib/operations/proof.ts";
+import { damageOf } from "../../lib/store/store_error.ts";
+import type { Command } from "./command.ts";
+import { exitCodeOf, InterruptedError, isMisuse, UsageError } from "./exit_codes.ts";
+import type { Host } from "./host.ts";
+import { plain } from "./print.ts";
+
+/** Writes an error to stderr. */
+export function report(error: unknown, command: Command | undefined, host: Host): void {
+  if (error instanceof Deno.errors.BrokenPipe) return; // the reader of the output closed the pipe and needs no message
+  if (error instanceof InterruptedError) return host.note("hsgate: interrupted");
+  const known = error instanceof BrokerError || error instanceof UsageError || isMisuse(error) ||
+    isOfSystem(error);
+  if (!known) {
+    host.note(
+      `hsgate: internal error, please report it:\n${error instanceof Error ? error.stack : String(error)}`,
+    );
+    return;
+  }
+  // The message may contain text of the broker, which must not control the screen. Line breaks are hsgate's own.
+  host.note(`hsgate: ${textOf(error).split("\n").map(plain).join("\n")}`);
+  const advice = adviceFor(error, command);
+  if (advice !== undefined) host.note(`  -> ${advice}`);
+}
+
+/** Returns whether an error comes from the operating system or SQLite: a missing file, a full disk and so on. */
+function isOfSystem(error: unknown): error is Error {
+  return exitCodeOf(error) === 1 && error instanceof Error &&
+    (isOfSqlite(error) || OF_SYSTEM.test(error.message) ||
+      Object.values(Deno.errors).some((each) => typeof each === "function" && error instanceof each));
+}
+
+/** Matches `No space left on device (os error 28): writefile 'out/a.csv'`; not every such error has its own class. */
+const OF_SYSTEM = /^([^\n]+?) \(os error \d+\)(?:: (\w+) '([^\n]*)')?$/;
+
+/** Only the store uses SQLite. */
+const isOfSqlite = (error: Error) => "code" in error && error.code === "ERR_SQLITE_ERROR";
+
+/** Verbs for the names of file operations in Deno's messages. */
+const verbs: Readonly<Record<string, string>> = {
+  readfile: "read",
+  readdir: "read",
+  writefile: "write",
+  mkdir: "create",
+  remove: "remove",
+  rename: "rename",
+};
+
+/** Returns the message of an error; rewrites messages of the system into hsgate's form. */
+function textOf(error: Error): string {
+  if (isOfSqlite(error)) return `Cannot use the store: ${error.message}`;
+  const [, reason = "", action = "", path = ""] = OF_SYSTEM.exec(error.message) ?? [];
+  if (action === "") return error.message;
+  return `Cannot ${verbs[action] ?? "use"} "${path}": ${reason[0]?.toLowerCase()}${reason.slice(1)}`;
+}
+
+const runDoctor = '"deno task hsgate doctor --transport direct" checks each step and explains what is wrong';
+
+const checkPassword =
+  "Check the trade password in the broker's app; too many wrong tries can lock the account";
+
+const isDirect = ({ transport }: BrokerError) => transport === "direct";
+
+/** Returns whether the platform rejected the login, or an answer does not match the keys. */
+const isAboutKeys = ({ operation, name }: BrokerError) =>
+  operation === "platform.login" || operation === "platform.openConnection" || name === "ProtocolError";
+
+/** Returns what to do next. @returns `undefined` if there is no advice. */
+export function adviceFor(error: Error, command?: Command): string | undefined {
+  if (error instanceof UsageError) {
+    return command === undefined
+      ? '"deno task hsgate --help" lists the commands'
+      : `"deno task hsgate ${command.name} --help" shows the usage`;
+  }
+  if (error instanceof OutcomeUnknownError) {
+    const { lists } = error;
+    const calls = commandsOf(lists, "deno task hsgate").map((words) => `"${words}"`);
+    return calls.length === 0
+      ? "It may have happened. Do not repeat it: first check in the broker's app"
+      : `It may have happened. Do not repeat it: first run ${calls.join(" and ")}${
+        needsMarket(lists) ? " with the market of the order" : ""
+      }`;
+  }
+  if (damageOf(error) ?? damageOf(error.cause)) {
+    return '"deno task hsgate store verify" lists the damage, and what to do';
+  }
+  if (error instanceof DisplacedError) {
+    return "Close the other program or device that uses this account, then log in again";
+  }
+  if (error instanceof LoginRefusedError) {
+    return error.reason === "passing"
+      ? 'The password may be right: try again later, or run "deno task hsgate doctor"'
+      : isDirect(error)
+      ? checkPassword
+      : 'Check the trade password and its key with "deno task hsgate doctor"; too many wrong tries can lock the account';
+  }
+  if (error instanceof LoginExpiredError && isDirect(error)) {
+    if (error.operation === "platform.login" || error.code === "1014") return runDoctor;
+    return error.operation === "account.login" && error.code !== "no-password"
+      ? checkPassword
+      : "Set HSGATE_TRADE_PASSWORD; over the direct transport it needs no key";
+  }
+  if (error instanceof LoginExpiredError) {
+    if (error.operation === "account.login" && error.code !== "no-password") {
+      return 'Check the trade password and its key with "deno task hsgate doctor"';
+    }
+    return "Set HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY and log in with " +
+      '"deno task hsgate login", or type "tradelogin" in the gateway\'s console. Nothing was done: send it again ' +
+      "if you still want it";
+  }
+  if (error instanceof MarketClosedError) {
+    return "The market is closed now: send it again during its trading hours";
+  }
+  if (error instanceof UnmappedError) {
+    return error.code === "not-on-socket"
+      ? 'Use --transport gateway; "deno task hsgate operations" lists the transports of each operation'
+      : undefined;
+  }
+  if (error instanceof TransportError && isDirect(error)) {
+    return error.code === "lease-held"
+      ? "Close that program first, or wait until it ends; or use a gateway (--transport gateway), which has its own login"
+      : error.code === "timeout"
+      ? `Wait longer with --timeout; ${runDoctor}`
+      : runDoctor;
+  }
+  if (error instanceof TransportError) {
+    return error.code === "timeout"
+      ? 'Wait longer with --timeout, or run "deno task hsgate doctor"'
+      : 'Is the gateway running? "deno task hsgate doctor" looks for it and explains what is wrong';
+  }
+  if (error instanceof BrokerError && isDirect(error) && isAboutKeys(error)) return runDoctor;
+  if (error instanceof ProtocolError && /not-json|not-an-envelope/.test(error.code ?? "")) {
+    return 'Another program answers at this address; run "deno task hsgate doctor"';
+  }
+  if (isMisuse(error) && /^Cannot read (private|public) key: /.test(error.message)) {
+    return '"deno task hsgate keys check FILE" explains what is wrong with a key';
+  }
+  if (error instanceof InvalidParamsError && error.operation !== undefined) {
+    return `"deno task hsgate operations ${error.operation}" lists its parameters`;
+  }
+  return undefined;
+}

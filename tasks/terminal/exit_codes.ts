@@ -1,0 +1,72 @@
+/**
+ * Defines the exit codes and maps errors to them, for the process, `--help` and the documentation.
+ *
+ * @module
+ */
+
+/** All exit codes with their meanings. A command may have a narrower meaning for one: `exits` of its description. */
+export const exitCodes = {
+  0: "done",
+  1: "failed for any other reason",
+  2: "wrong usage, parameters or settings; nothing was sent",
+  3: "the broker rejected the request",
+  4: "no answer: gateway or platform not reachable, busy or too slow; nothing was changed",
+  5: "a write was sent and its outcome is unknown: check the lists that the error names",
+  6: "the login is missing, has expired or was rejected",
+  7: "done, but checks found differences",
+  75: "stopped before every run had ended; the store lists what is left",
+  130: "interrupted",
+} as const;
+
+/** One of the exit codes. */
+export type ExitCode = keyof typeof exitCodes;
+
+/** Exit codes by the name of the error class; with names, this table need not load the classes. */
+const codeByClass: Readonly<Record<string, ExitCode>> = {
+  UsageError: 2,
+  InvalidParamsError: 2,
+  UnmappedError: 2,
+  RecipeError: 2,
+  CalendarUnknownError: 2,
+  TrustError: 2,
+  RejectedError: 3,
+  MarketClosedError: 3,
+  BusyError: 4,
+  TransportError: 4,
+  OutcomeUnknownError: 5,
+  LoginExpiredError: 6,
+  LoginRefusedError: 6,
+  DisplacedError: 6,
+  InterruptedError: 130,
+};
+
+/**
+ * Returns the exit code for an error, by its class or its nearest superclass. A built-in error whose message has
+ * hsgate's form means wrong usage. Any other built-in error is an internal error.
+ */
+export function exitCodeOf(error: unknown): ExitCode {
+  for (let each: unknown = error; each instanceof Error; each = Object.getPrototypeOf(each)) {
+    const code = codeByClass[each.constructor.name];
+    if (code !== undefined) return code;
+  }
+  if (error instanceof Deno.errors.BrokenPipe) return 130; // the reader of the output has closed the pipe
+  if (isMisuse(error)) return 2;
+  // The cause is more precise than the error that wraps it.
+  return error instanceof Error && error.cause instanceof Error ? exitCodeOf(error.cause) : 1;
+}
+
+/** Returns whether an error reports wrong arguments in a message for people. */
+export function isMisuse(error: unknown): error is Error {
+  return (error instanceof TypeError || error instanceof RangeError) && error.message.startsWith("Cannot ") &&
+    error.message.includes(": ");
+}
+
+/** Thrown for a wrong command line. Nothing was sent. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** Thrown after Ctrl-C. */
+export class InterruptedError extends Error {
+  override readonly name = "InterruptedError";
+}

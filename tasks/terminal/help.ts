@@ -1,0 +1,107 @@
+/**
+ * Writes the `--help` texts from the descriptions of the commands.
+ *
+ * @module
+ */
+import { type Command, type Description, type Flags, flagsOf } from "./command.ts";
+import { type ExitCode, exitCodes } from "./exit_codes.ts";
+
+const start = "deno task hsgate";
+
+/** Returns lines with two columns; the second wraps at spaces to fit 80 characters. */
+function columns(rows: readonly (readonly [string, string])[], indent = 2): string[] {
+  const width = Math.min(28, Math.max(...rows.map(([left]) => left.length)));
+  const margin = " ".repeat(indent + width + 2);
+  return rows.flatMap(([left, right]) => {
+    const lines = wrap(right, 80 - margin.length);
+    const first = `${" ".repeat(indent)}${left.padEnd(width)}  ${lines[0] ?? ""}`.trimEnd();
+    return [first, ...lines.slice(1).map((line) => margin + line)];
+  });
+}
+
+/** Breaks a text at spaces into lines of at most this width. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/)) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+/** Wraps a text to 80 characters. Indented lines stay unchanged. */
+function paragraphs(text: string): string[] {
+  const lines = text.split("\n").reduce<string[]>((all, line) => {
+    const before = all.at(-1);
+    const continues = before !== undefined && !/^(\s|$)/.test(before) && !/^(\s|$)/.test(line);
+    return continues ? [...all.slice(0, -1), `${before} ${line}`] : [...all, line];
+  }, []);
+  return lines.flatMap((line) => line.startsWith(" ") ? [line] : wrap(line, 80));
+}
+
+/** Returns a line for each code, with its own meaning if one is given. */
+function exits(codes: Description<Flags>["exits"]): string[] {
+  const own = new Map(
+    codes.map((each): readonly [ExitCode, string] =>
+      typeof each === "number" ? [each, exitCodes[each]] : each
+    ),
+  );
+  return columns([...own].sort(([a], [b]) => a - b).map(([code, meaning]) => [String(code), meaning]));
+}
+
+/** Returns the text of `hsgate --help`. */
+export function overview(commands: readonly Command[]): string {
+  return [
+    `Usage: ${start} <command> [arguments] [flags]`,
+    "",
+    "Trades, reads and exports through the HS brokerage gateway, or directly over the",
+    "broker's own socket (--transport direct).",
+    "",
+    "Commands",
+    ...columns(commands.map(({ name, summary }) => [name, summary] as const)),
+    "",
+    "Settings come from flags, then the environment, then the file of --config, or",
+    'hsgate.yaml once you trust it ("hsgate trust hsgate.yaml"). Secrets come only',
+    "from the environment or a file: HSGATE_TRADE_PASSWORD (or ..._FILE) and",
+    "HSGATE_TRADE_PASSWORD_KEY (or ..._FILE). The direct transport needs no such key.",
+    "It needs HSGATE_AUTH_URL, HSGATE_COUNTRY_CODE, HSGATE_DEVICE_ID, and as text or",
+    "file HSGATE_MOBILE, HSGATE_LOGIN_PASSWORD, HSGATE_DEVELOPER_PRIVATE_KEY and",
+    "HSGATE_PLATFORM_PUBLIC_KEY. In hsgate.yaml: authUrl, countryCode and so on.",
+    "",
+    "Exit codes",
+    ...exits(Object.keys(exitCodes).map((code) => Number(code) as ExitCode)),
+    "",
+    `"${start} <command> --help" explains a command, with examples.`,
+  ].join("\n");
+}
+
+/** Exit codes of every command. */
+const always: readonly ExitCode[] = [0, 1, 2, 130];
+
+/** Returns the text of `hsgate <command> --help`. */
+export function helpOf(command: Command): string {
+  const flags = Object.entries(flagsOf(command)).map(([name, { value, text, short }]) => {
+    const left = `${short === undefined ? "" : `-${short}, `}--${name}${
+      value === undefined ? "" : ` ${value}`
+    }`;
+    return [left, text] as const;
+  });
+  return [
+    `Usage: ${start} ${command.name}${command.usage === "" ? "" : ` ${command.usage}`} [flags]`,
+    "",
+    `${command.summary[0]!.toUpperCase()}${command.summary.slice(1)}.`,
+    ...command.details === undefined ? [] : ["", ...paragraphs(command.details)],
+    "",
+    "Flags",
+    ...columns(flags),
+    "",
+    command.examples.length === 1 ? "Example" : "Examples",
+    ...command.examples.map((example) => `  ${start} ${example}`),
+    "",
+    "Exit codes",
+    ...exits([...always, ...command.exits]),
+  ].join("\n");
+}

@@ -1,0 +1,187 @@
+/**
+ * Gives commands access to environment, files, terminal and Ctrl-C. Tests pass their own host, so they can run a command
+ * without a new process.
+ *
+ * @module
+ */
+import type { WriteUnderWay } from "../../lib/client/client.ts";
+import { InterruptedError } from "./exit_codes.ts";
+
+/** The text of a file, and who may read or write it. */
+export interface FileText {
+  text: string;
+  /** Permission bits; `null` if the system has none. */
+  mode: number | null;
+  /** Why another user could have written it; absent if only its owner could. */
+  distrusted?: string;
+}
+
+/** Environment, files, terminal and clock of a command. */
+export interface Host {
+  /** Returns an environment variable; `undefined` if it is empty or not set. */
+  env(name: string): string | undefined;
+  /** Writes a line to stdout. */
+  out(line: string): void;
+  /** Writes a line to stderr. */
+  note(line: string): void;
+  /** The terminal of stderr, for a line that is redrawn; absent if stderr is not a terminal. */
+  readonly errTerminal?: { draw(codes: string, text?: string): void; columns(): number };
+  /** Writes hsgate's own control codes and then a text to stdout without a line break, for a display that redraws. */
+  draw(codes: string, text?: string): void;
+  /** Whether stdout is a terminal. */
+  readonly isTerminal: boolean;
+  /** Whether there is a terminal to ask a question on. */
+  readonly canAsk: boolean;
+  /** Whether colours are wanted. */
+  readonly color: boolean;
+  /** Returns the width and height of the terminal. */
+  size(): { columns: number; rows: number };
+  /** Asks a question on stderr and returns the answer. @throws {InterruptedError} If the input ends (Ctrl-D). */
+  ask(question: string): Promise<string>;
+  /** Returns the whole stdin. */
+  readStdin(): Promise<string>;
+  /** Returns a file; `undefined` if it does not exist. */
+  readFile(path: string): Promise<FileText | undefined>;
+  /** Aborted at Ctrl-C. */
+  readonly signal: AbortSignal;
+  /** Writes without an answer yet; if the program ends now, it names them. */
+  readonly writes?: Set<WriteUnderWay>;
+  /** Returns the time in Unix milliseconds. */
+  now(): number;
+  /** Removes a secret from everything that is printed from now on. */
+  hide?(secret: string): void;
+}
+
+const encoder = new TextEncoder();
+
+/** Returns a function that writes a whole text. It ignores errors of a terminal that was closed. */
+function writerTo(to: typeof Deno.stdout | typeof Deno.stderr): (text: string) => void {
+  const isTerminal = to.isTerminal();
+  return (text) => {
+    const bytes = encoder.encode(text);
+    try {
+      for (let at = 0; at < bytes.length;) at += to.writeSync(bytes.subarray(at));
+    } catch (error) {
+      if (!isTerminal) throw error;
+    }
+  };
+}
+
+/** Returns the size of the terminal; 80 by 24 if it was closed. */
+function terminalSize(): { columns: number; rows: number } {
+  try {
+    return Deno.consoleSize();
+  } catch {
+    return { columns: 80, rows: 24 };
+  }
+}
+
+/** Returns the host of the current process. */
+export function processHost(): Host {
+  const isTerminal = Deno.stdout.isTerminal();
+  const [out, err] = [writerTo(Deno.stdout), writerTo(Deno.stderr)];
+  const writes = new Set<WriteUnderWay>();
+  const note = (line: string) => err(`${line}\n`);
+  let made: AbortSignal | undefined;
+  const signal = () => made ??= interruption({ writes, note });
+  return {
+    env: (name) => Deno.env.get(name) || undefined,
+    out: (line) => out(`${line}\n`),
+    note,
+    ...Deno.stderr.isTerminal() && {
+      errTerminal: {
+        draw: (codes, text = "") => err(`${codes}${text}`),
+        columns: () => terminalSize().columns,
+      },
+    },
+    draw: (codes, text = "") => out(`${codes}${text}`),
+    isTerminal,
+    canAsk: Deno.stdin.isTerminal() && Deno.stderr.isTerminal(),
+    color: isTerminal && !Deno.noColor,
+    // Output to a file or a pipe is not cut.
+    size: () => isTerminal ? terminalSize() : { columns: 1000, rows: 24 },
+    // At a prompt nothing has started yet, so Ctrl-C may end the wait at once.
+    ask: (question) => unlessStopped(ask(question), signal()),
+    readStdin: () => unlessStopped(new Response(Deno.stdin.readable).text(), signal()),
+    readFile: async (path) => await (await import("../../lib/owned_files.ts")).readOwned(path),
+    get signal() {
+      return signal();
+    },
+    writes,
+    now: () => Date.now(),
+  };
+}
+
+/** Loads `lib/time.ts` late, because `--help` loads this file too. */
+async function unlessStopped<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  promise.catch(() => {}); // it may reject during the import; `orAborted` reports the error
+  const { orAborted } = await import("../../lib/time.ts");
+  return await orAborted(promise, signal);
+}
+
+async function ask(question: string): Promise<string> {
+  writerTo(Deno.stderr)(question);
+  const bytes = new Uint8Array(1024);
+  const count = await Deno.stdin.read(bytes);
+  // Ctrl-D or a closed terminal is not an answer, so the default does not apply.
+  if (count === null) throw new InterruptedError("interrupted");
+  return new TextDecoder().decode(bytes.subarray(0, count)).trim();
+}
+
+/** Time after the first Ctrl-C until the writes still in progress are named. */
+const PATIENCE_MS = 300;
+
+/**
+ * Returns a signal that aborts at the first Ctrl-C, so that the command can end in order. The second Ctrl-C ends the
+ * process at once. If a write is in progress, the second one prints a warning, and the third one ends the process.
+ * Closing the terminal works like the first Ctrl-C, unless the program was started with `nohup`.
+ */
+function interruption(
+  { writes, note }: { writes: ReadonlySet<WriteUnderWay>; note: (line: string) => void },
+): AbortSignal {
+  const controller = new AbortController();
+  let times = 0;
+  const waiting = () => {
+    for (const { operation } of writes) {
+      note(`hsgate: stopping; waiting for the answer to ${operation}, which was sent`);
+    }
+  };
+  const stop = () => {
+    times++;
+    if (times === 1) {
+      controller.abort(new InterruptedError("interrupted"));
+      Deno.unrefTimer(setTimeout(waiting, PATIENCE_MS));
+      return;
+    }
+    if (writes.size === 0) Deno.exit(130);
+    for (const { operation, look } of writes) {
+      note(
+        times === 2
+          ? `hsgate: waiting for the answer to ${operation}, which was sent; a third Ctrl-C ends the program at once, and ` +
+            `then the outcome is unknown: ${look} before you send it again`
+          : `hsgate: ended without the answer to ${operation}; it may have happened: ${look} before you send it again`,
+      );
+    }
+    if (times > 2) Deno.exit(5);
+  };
+  const isWindows = Deno.build.os === "windows";
+  const isIgnored = !isWindows && isHangupIgnored(); // must come first: adding a listener changes how the process handles signals
+  Deno.addSignalListener("SIGINT", stop);
+  if (isWindows) return controller.signal;
+  Deno.addSignalListener("SIGTERM", stop);
+  // Shell and system may both send SIGHUP, so a second one does not count as a second Ctrl-C. Without a listener Deno
+  // ends the program even under nohup.
+  Deno.addSignalListener("SIGHUP", () => isIgnored || times > 0 || stop());
+  return controller.signal;
+}
+
+/** Returns whether the program ignores SIGHUP, as under `nohup`, so that it outlives its terminal. Works only on Linux. */
+function isHangupIgnored(): boolean {
+  try {
+    const [, mask] = /^SigIgn:\s*([0-9a-f]+)$/m.exec(Deno.readTextFileSync("/proc/self/status")) ?? [];
+    // Bit 0 stands for signal 1, which is SIGHUP.
+    return mask !== undefined && (BigInt(`0x${mask}`) & 1n) === 1n;
+  } catch {
+    return false; // not on Linux, or no permission to read it
+  }
+}

@@ -1,0 +1,232 @@
+/**
+ * Formats tables and lists for a terminal.
+ *
+ * @module
+ */
+import { shownLine } from "../../lib/shown_text.ts";
+import { didYouMean } from "../../lib/client/nearest.ts";
+import { UsageError } from "./exit_codes.ts";
+import { wrap } from "./help.ts";
+import type { Host } from "./host.ts";
+
+/** A column of a table. */
+export interface Column<Row> {
+  title: string;
+  /** Returns the text of the cell. */
+  of: (row: Row) => string;
+  /** Its name for `--columns`. @default its title */
+  name?: string;
+  /** An identifier that a person may type next: never omitted, never cut. */
+  id?: true;
+  /** Shown even if the terminal is too narrow for all columns. */
+  keep?: true;
+  /** Shown only if `--columns` names it. */
+  extra?: true;
+  /** Right alignment, for numbers. */
+  align?: "right";
+  /** Returns the colour of the cell. */
+  color?: (row: Row) => Color | undefined;
+}
+
+/** Colours and styles of a text. */
+export type Color = "bold" | "dim" | "red" | "green" | "yellow";
+
+const codes: Readonly<Record<Color, [number, number]>> = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+};
+
+/** Returns the text in a colour, if the host wants colours. */
+export function paint(host: Pick<Host, "color">, color: Color | undefined, text: string): string {
+  if (!host.color || color === undefined || text === "") return text;
+  const [on, off] = codes[color];
+  return `\x1b[${on}m${text}\x1b[${off}m`;
+}
+
+/** Returns the terminal columns that a text needs: a Chinese character needs two. */
+export function widthOf(text: string): number {
+  let width = 0;
+  for (const each of text) {
+    const code = each.codePointAt(0)!;
+    if (code >= 0x300 && code <= 0x36f) continue;
+    width += code >= 0x1100 &&
+          /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/
+            .test(each) || code >= 0x20000
+      ? 2
+      : 1;
+  }
+  return width;
+}
+
+/** Matches only the colour codes that {@linkcode paint} writes. */
+// deno-lint-ignore no-control-regex -- colour codes begin with the control character ESC
+export const COLOR_CODE = /\x1b\[(?:1|2|22|3[123]|39)m/g;
+
+/** Returns the terminal columns that a line needs, without its colour codes. */
+export const shownWidth = (line: string): number => widthOf(line.replace(COLOR_CODE, ""));
+
+/** Returns the terminal rows that lines of these widths need, because the terminal wraps long lines. */
+export const rowsTaken = (widths: readonly number[], columns: number): number =>
+  widths.reduce((sum, width) => sum + Math.max(1, Math.ceil(width / columns)), 0);
+
+/** Returns an untrusted text as one safe line. */
+export { shownLine as plain };
+
+/** Returns the text cut to this width, with an ellipsis for the rest. */
+export function fit(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  let out = "";
+  for (const each of text) {
+    if (widthOf(out + each) > width - 1) break;
+    out += each;
+  }
+  return `${out}…`;
+}
+
+function pad(text: string, width: number, align: "right" | undefined): string {
+  const space = " ".repeat(Math.max(0, width - widthOf(text)));
+  return align === "right" ? space + text : text + space;
+}
+
+/** Widest cell in terminal columns, except for identifiers and the last cell of a line. */
+const WIDEST = 40;
+
+/** Options of a table. */
+export interface TableOptions {
+  /** Columns of `--columns`: all of them are shown, and nothing is cut. */
+  columns?: string;
+  /** Hint under a table that omits something. @default a hint at `--columns` and `--json` */
+  more?: string;
+}
+
+/** A table that was fitted to the terminal. */
+interface Table {
+  lines: string[];
+  /** Names of omitted columns. */
+  left: string[];
+  /** Names of columns with cut cells. */
+  cut: string[];
+}
+
+const nameOf = ({ title, name = title }: Pick<Column<never>, "title" | "name">) => name;
+
+const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.max(most, widthOf(text)), 0);
+
+/**
+ * Returns a table that fits the terminal: it omits columns that do not fit and cuts long texts, but never identifiers.
+ * Without a terminal, or with `--columns`, it omits and cuts nothing.
+ *
+ * @throws {UsageError} If a chosen column does not exist.
+ */
+export function table<Row>(
+  host: Pick<Host, "isTerminal" | "size" | "color">,
+  all: readonly Column<Row>[],
+  rows: readonly Row[],
+  { columns: chosen }: Pick<TableOptions, "columns"> = {},
+): Table {
+  const columns = chosen === undefined ? all.filter(({ extra }) => !extra) : chooseColumns(all, chosen);
+  const width = host.isTerminal && chosen === undefined ? host.size().columns : Infinity;
+  const cells = rows.map((row) => columns.map((column) => shownLine(column.of(row))));
+  const natural = columns.map(({ title }, index) => longest([title, ...cells.map((row) => row[index]!)]));
+  const widths = natural.map((each, index) =>
+    width === Infinity || columns[index]!.id ? each : Math.min(WIDEST, each)
+  );
+  const shown: number[] = [];
+  const roomOf = (indexes: readonly number[]) =>
+    indexes.reduce((sum, index, place) => sum + widths[index]! + (place === 0 ? 0 : 2), 0);
+  const stays = (index: number) => Boolean(columns[index]!.keep ?? columns[index]!.id);
+  let isFull = false;
+  for (const index of columns.keys()) {
+    const later = [...columns.keys()].filter((each) => each > index && stays(each));
+    isFull ||= !stays(index) && index > 0 && roomOf([...shown, index, ...later]) > width;
+    if (stays(index) || !isFull) shown.push(index);
+  }
+  const last = shown.at(-1);
+  if (last !== undefined) {
+    const room = width - roomOf(shown) + widths[last]!;
+    widths[last] = Math.min(natural[last]!, Math.max(widths[last]!, room));
+  }
+  const line = (texts: readonly string[], colors: readonly (Color | undefined)[]) =>
+    shown.map((index) => {
+      const cell = pad(fit(texts[index]!, widths[index]!), widths[index]!, columns[index]!.align);
+      return paint(host, colors[index], cell);
+    }).join("  ").trimEnd();
+  const header = line(columns.map(({ title }) => title), columns.map(() => "bold" as const));
+  const lines = rows.map((row, index) => line(cells[index]!, columns.map(({ color }) => color?.(row))));
+  return {
+    lines: [header, ...lines],
+    left: columns.filter((_, index) => !shown.includes(index)).map(nameOf),
+    cut: shown.filter((index) => widths[index]! < natural[index]!).map((index) => nameOf(columns[index]!)),
+  };
+}
+
+/**
+ * Returns the value of `--columns`.
+ *
+ * @throws {UsageError} If `--json` is given too, because JSON contains every member.
+ */
+export function columnsAsked(
+  flags: { readonly columns?: string; readonly json?: boolean },
+): string | undefined {
+  if (flags.columns === undefined || !flags.json) return flags.columns;
+  throw new UsageError(
+    "Cannot use --columns with --json: JSON contains every member; use only one of the two flags",
+  );
+}
+
+/**
+ * Returns the columns that `--columns` names, in its order.
+ *
+ * @throws {UsageError} If a column does not exist.
+ */
+export function chooseColumns<Row>(all: readonly Column<Row>[], chosen: string): Column<Row>[] {
+  const names = all.map(nameOf);
+  return chosen.split(",").map((each) => {
+    const wanted = each.trim();
+    const found = all.find((column) => nameOf(column) === wanted || column.title === wanted);
+    if (found !== undefined) return found;
+    throw new UsageError(
+      `Cannot show column "${wanted}": expected one of ${names.join(", ")}${didYouMean(wanted, names)}`,
+    );
+  });
+}
+
+/** Returns the lines of a table, and a last line that names what a narrow terminal omits. */
+export function tableLines<Row>(
+  host: Host,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  { more = "--columns selects columns, --json prints all", ...options }: TableOptions = {},
+): string[] {
+  const { lines, left, cut } = table(host, columns, rows, options);
+  const parts = [
+    left.length === 0 ? "" : `omitted: ${left.join(", ")}`,
+    cut.length === 0 ? "" : `cut: ${cut.join(", ")}`,
+  ].filter(Boolean);
+  return parts.length === 0 ? lines : [...lines, paint(host, "dim", `(${[...parts, more].join("; ")})`)];
+}
+
+/** Returns the text wrapped to the terminal, with an indent before every line. Without a terminal it stays one line. */
+export function wrapped(host: Pick<Host, "isTerminal" | "size">, text: string, indent: number): string[] {
+  const space = " ".repeat(indent);
+  const width = host.isTerminal ? host.size().columns - indent : Infinity;
+  return wrap(text, width).map((line) => space + line);
+}
+
+/** Returns a line for each name and value. */
+export function list(host: Host, rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(0, ...rows.map(([name]) => widthOf(name)));
+  return rows.map(([name, value]) =>
+    `${paint(host, "dim", pad(name, width, undefined))}  ${shownLine(value)}`.trimEnd()
+  );
+}
+
+/** Returns a value of an answer as the text of a cell. */
+export function cellOf(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "string") return value;
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}

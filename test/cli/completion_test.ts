@@ -1,0 +1,176 @@
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { commands } from "../../tasks/commands/table.ts";
+import { type Candidate, complete } from "../../tasks/terminal/complete.ts";
+import { cli } from "./support.ts";
+
+const root = decodeURIComponent(new URL("../..", import.meta.url).pathname);
+const names: Readonly<Record<string, string[]>> = {
+  RECIPE: ["end_of_day", "weekly_report"],
+  OPERATION: ["orders.place", "orders.cancel"],
+};
+const namesOf = (kind: string) => Promise.resolve(names[kind] ?? []);
+
+/** The words that may stand at the end of a line. */
+const wordsAfter = async (line: string): Promise<string[]> =>
+  (await complete(commands, line.split(" "), namesOf)).map(({ word }: Candidate) => word);
+
+Deno.test("complete() names every command by its first word, and help", async () => {
+  const first = new Set([...commands.map(({ name }) => name.split(" ")[0]!), "help"]);
+  assertEquals(new Set(await wordsAfter("")), first);
+  assertEquals(await wordsAfter("sched"), ["schedule"]);
+  assertEquals(await wordsAfter("help sched"), ["schedule"]);
+});
+
+Deno.test("complete() names the further words of a command", async () => {
+  assertEquals(await wordsAfter("keys "), ["new", "check"]);
+  assertEquals(await wordsAfter("export "), ["day-book"]);
+  assertEquals(await wordsAfter("runs "), ["show", "end_of_day", "weekly_report"]);
+});
+
+for (const command of commands) {
+  Deno.test(`complete() names the flags of hsgate ${command.name} and no others`, async () => {
+    const { out } = await cli([...command.name.split(" "), "--help"]);
+    const shown = [...out.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, flag]) => flag!);
+    assertEquals(await wordsAfter(`${command.name} --`), shown);
+  });
+}
+
+Deno.test("complete() names recipes, operations and the words of a usage line", async () => {
+  assertEquals(await wordsAfter("run "), ["end_of_day", "weekly_report"]);
+  assertEquals(await wordsAfter("run --json w"), ["weekly_report"]);
+  assertEquals(await wordsAfter("run end_of_day "), []);
+  assertEquals(await wordsAfter("notify --test e"), ["end_of_day"]);
+  assertEquals(await wordsAfter("call orders.p"), ["orders.place"]);
+  assertEquals(await wordsAfter("resolve some-key f"), ["failed"]);
+  assertEquals(await wordsAfter("deploy end_of_day w"), ["weekly_report"]);
+});
+
+Deno.test("complete() names the values of a flag, behind a space or an equals sign", async () => {
+  const systems = ["crontab", "systemd", "kubernetes", "deno-cron"];
+  assertEquals(await wordsAfter("deploy --to "), systems);
+  assertEquals(await wordsAfter("deploy --to=s"), ["--to=systemd"]);
+  assertEquals(await wordsAfter("deploy --to = s"), ["systemd"], "bash breaks words there");
+  assertEquals(await wordsAfter("deploy --to ="), systems);
+  assertEquals(await wordsAfter("--transport d"), ["direct"]);
+  assertEquals(await wordsAfter("--transport direct ru"), ["run", "runs"]);
+  assertEquals(await wordsAfter("run --config "), [], "the shell completes files by itself");
+});
+
+/** A folder with recipes, one of them with a name that would do harm on a command line. */
+function folder(): { path: string } & Disposable {
+  const path = Deno.makeTempDirSync({ prefix: "hsgate-completion-" });
+  Deno.mkdirSync(`${path}/recipes`);
+  for (
+    const name of ["month_end.yaml", "x;touch harm;.yaml", "$(touch harm).yaml", "a\tb.yaml", "own_step.ts"]
+  ) {
+    Deno.writeTextFileSync(`${path}/recipes/${name}`, "no recipe, and nobody reads it");
+  }
+  Deno.symlinkSync("/etc/hosts", `${path}/recipes/outside.yaml`);
+  return { path, [Symbol.dispose]: () => Deno.removeSync(path, { recursive: true }) };
+}
+
+/** Runs a script in a shell of its own, in a folder, with the completion of that shell in "$1". */
+async function shell(name: string, args: readonly string[], cwd: string): Promise<string> {
+  const { code, out } = await cli(["completion", name]);
+  assertEquals(code, 0);
+  Deno.writeTextFileSync(`${cwd}/completion`, out);
+  const { stdout, stderr } = await new Deno.Command(name, { args: [...args], cwd, env: { HOME: cwd } })
+    .output();
+  assertEquals(new TextDecoder().decode(stderr), "");
+  return new TextDecoder().decode(stdout);
+}
+
+async function has(name: string): Promise<boolean> {
+  return await new Deno.Command(name, { args: ["-c", "true"] }).output().then(
+    ({ success }) => success,
+    () => false,
+  );
+}
+
+Deno.test("hsgate completion bash completes in bash, and no name that a shell would run", async () => {
+  using made = folder();
+  const script = `source ./completion
+    ask() { COMP_WORDS=(hsgate "$@"); COMP_CWORD=$#; _hsgate; echo "$* -> \${COMPREPLY[*]}"; }
+    ask sched; ask run ""; ask deploy --to = ku; ask call orders.pl; ask check ""
+    type -t hsgate; complete -p hsgate`;
+  const lines = (await shell("bash", ["--norc", "-c", script], made.path)).trim().split("\n");
+  assertEquals(lines, [
+    "sched -> schedule",
+    "run  -> month_end",
+    "deploy --to = ku -> kubernetes",
+    "call orders.pl -> orders.place",
+    "check  -> ",
+    "function",
+    "complete -o default -F _hsgate hsgate",
+  ]);
+});
+
+Deno.test({
+  name: "hsgate completion fish completes in fish",
+  ignore: !await has("fish"),
+  fn: async () => {
+    using made = folder();
+    const script = 'source ./completion; complete -C "hsgate sched"; complete -C "hsgate run "; ' +
+      'complete -C "hsgate deploy --to ku"; complete -C "hsgate check comp"';
+    const lines = (await shell("fish", ["--no-config", "-c", script], made.path)).trim().split("\n");
+    const [schedule = "", ...more] = lines;
+    assert(schedule.startsWith("schedule\t"));
+    assertEquals(more, ["month_end", "kubernetes", "completion"]);
+  },
+});
+
+Deno.test({
+  name: "hsgate completion zsh completes in zsh",
+  ignore: !await has("zsh"),
+  fn: async () => {
+    using made = folder();
+    // What the completion offers is caught where it would be shown.
+    const script = `compdef() { :; }
+      source ./completion
+      _describe() { print -r -- "\${(P@)4}"; }
+      _files() { print -r -- files; }
+      ask() { words=(hsgate "$@"); CURRENT=$#words; _hsgate; }
+      ask sched; ask run ""; ask deploy --to ku; ask check ""`;
+    const lines = (await shell("zsh", ["-f", "-c", script], made.path)).trim().split("\n");
+    const [schedule = "", ...more] = lines;
+    assert(schedule.startsWith("schedule:"));
+    assertEquals(more, ["month_end:month_end", "kubernetes:kubernetes", "files"]);
+  },
+});
+
+Deno.test("hsgate completion asks a process that may read the current folder and do nothing else", async () => {
+  const { out } = await cli(["completion", "bash"]);
+  const asked = /< <\((.*?) "\$\{COMP/.exec(out)?.[1] ?? "";
+  assertEquals(asked.match(/--allow-\S+/g), ["--allow-read=."]);
+  for (const flag of ["--no-prompt", "--cached-only", `${root}tasks/hsgate.ts`]) {
+    assertStringIncludes(asked, flag);
+  }
+});
+
+Deno.test("hsgate completion names the shells that there are", async () => {
+  const { code, err } = await cli(["completion", "csh"]);
+  assertEquals(code, 2);
+  assertStringIncludes(err, 'Cannot complete for "csh": there are bash, zsh, fish');
+});
+
+for (const shell of ["bash", "zsh", "fish"]) {
+  Deno.test(`the script for ${shell} calls this installation, and no task of the current folder`, async () => {
+    const { out } = await cli(["completion", shell]);
+    assertEquals(/deno task/.test(out), false);
+    assertStringIncludes(out, `${root}tasks/hsgate.ts`);
+    assertStringIncludes(out, `--config ${root}deno.json`);
+  });
+}
+
+Deno.test("the function of the completion script runs no task of a stranger's folder", async () => {
+  using dir = folder();
+  const tasks = { hsgate: "echo STRANGER" };
+  await Deno.writeTextFile(`${dir.path}/deno.json`, JSON.stringify({ tasks }));
+  const { out: script } = await cli(["completion", "bash"]);
+  const { stdout } = await new Deno.Command("bash", {
+    args: ["-c", `${script}\nhsgate --version`],
+    cwd: dir.path,
+  }).output();
+  const text = new TextDecoder().decode(stdout);
+  assertEquals([text.includes("STRANGER"), text.startsWith("hsgate ")], [false, true], text);
+});

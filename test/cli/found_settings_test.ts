@@ -1,0 +1,378 @@
+/** Settings files that are only found in the working folder: a stranger's folder gets no power from its file. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { settingNames, settingVariables } from "../../lib/client/settings.ts";
+import { cli, folder, KEY, PASSWORD, simulate, spawned, start, type World } from "./support.ts";
+
+const FILE = "hsgate.yaml";
+const UNKNOWN = `Cannot use "${FILE}" of this folder: it is not trusted, and it asks for `;
+const CHANGED = "it, or a file of this folder that it names, has changed since it was trusted";
+const FUNDS = ["call", "account.funds", '{"market":"hk"}'];
+const STRANGERS_KEY = "MDAwMDAwMDAwMDAwMDAwMA==";
+
+const recipe = `name: r
+schedule: { every: 1h }
+misfire: { grace: 2h }
+connect: simulator
+steps: [{ id: orders, uses: orders.today, with: { market: hk } }]
+`;
+
+/** A stranger's server on this machine. */
+function listener() {
+  const heard: string[] = [];
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+    heard.push(`${new URL(request.url).pathname} ${await request.text()}`);
+    return Response.json({ ok: false, err: "1012", data: null });
+  });
+  return {
+    url: `http://127.0.0.1:${server.addr.port}`,
+    heard,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
+
+/** A working folder with a recipe, a listener, and a record of trust of its own. */
+async function world() {
+  const stack = new AsyncDisposableStack();
+  const dir = stack.use(await folder());
+  const server = stack.use(listener());
+  const path = `${dir.path}/r.yaml`;
+  await Deno.writeTextFile(path, recipe);
+  const own = { HSGATE_TRUST_FILE: `${dir.path}/own/trust.json`, HSGATE_VOLATILE_STORE: "allow" };
+  return {
+    ...server,
+    dir: dir.path,
+    recipe: path,
+    env: own,
+    /** Runs a command line in a folder that holds these settings. */
+    hsgate: (words: readonly string[], settings: string, { env = {}, files = {}, ...more }: World = {}) =>
+      cli(words, { env: { ...own, ...env }, files: { [path]: recipe, [FILE]: settings, ...files }, ...more }),
+    has: (name: string) => Deno.stat(`${dir.path}/${name}`).then(() => true, () => false),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+type Place = Awaited<ReturnType<typeof world>>;
+
+/** What a stranger's settings file tries. */
+const attacks: Readonly<
+  Record<string, {
+    words: (w: Place) => string[];
+    settings: (w: Place) => string;
+    env?: Record<string, string>;
+    gained: (w: Place, told: string) => Promise<boolean> | boolean;
+  }>
+> = {
+  "the trade password under the stranger's key, on a port of this machine": {
+    words: () => ["login"],
+    settings: ({ url }) => `gatewayUrl: ${url}\ntradePasswordKey: ${STRANGERS_KEY}\n`,
+    env: { HSGATE_TRADE_PASSWORD: PASSWORD },
+    gained: ({ heard }) => heard.length > 0,
+  },
+  "the login of the platform, on a port of this machine": {
+    words: () => ["doctor"],
+    settings: ({ url }) => `transport: direct\nauthUrl: ${url}\n`,
+    env: {
+      HSGATE_COUNTRY_CODE: "HKG",
+      HSGATE_MOBILE: "61234567",
+      HSGATE_LOGIN_PASSWORD: "login-word",
+      HSGATE_DEVICE_ID: "AA:BB:CC:00:11:22",
+      HSGATE_DEVELOPER_PRIVATE_KEY: "x",
+      HSGATE_PLATFORM_PUBLIC_KEY: "x",
+    },
+    gained: ({ heard }) => heard.length > 0,
+  },
+  "a store at a place of the stranger's": {
+    words: ({ recipe }) => ["schedule", recipe, "--once"],
+    settings: ({ dir }) => `store: ${dir}/elsewhere.db\n`,
+    gained: (w) => w.has("elsewhere.db"),
+  },
+  "a ping": {
+    words: ({ recipe, dir }) => ["schedule", recipe, "--once", "--store", `${dir}/own.db`],
+    settings: ({ url }) => `pingUrl: ${url}/ping\n`,
+    gained: ({ heard }) => heard.length > 0,
+  },
+  "a file elsewhere, read as calendars": {
+    words: ({ recipe }) => ["next", recipe],
+    settings: ({ dir }) => `calendars: ${dir}/elsewhere.json\n`,
+    gained: (_, told) => told.includes("elsewhere.json:1") || told.includes('elsewhere.json": expected'),
+  },
+  "plain HTTP to the address of the environment": {
+    words: () => ["login"],
+    settings: () => "plainHttp: allow\n",
+    env: { HSGATE_GATEWAY_URL: "http://192.0.2.1:9", HSGATE_TIMEOUT_MS: "50" },
+    gained: (_, told) => !told.includes("it asks for plainHttp: allow"),
+  },
+};
+
+for (const [what, { words, settings, env = {}, gained }] of Object.entries(attacks)) {
+  Deno.test(`a settings file that was only found gets nothing before it is trusted: ${what}`, async () => {
+    await using w = await world();
+    await Deno.writeTextFile(`${w.dir}/elsewhere.json`, "s3cr3t");
+    const { code, out, err } = await w.hsgate(words(w), settings(w), { env });
+    const told = (out + err).replaceAll(/\s+/g, " ");
+    assertEquals(await gained(w, told), false, told);
+    assertEquals(code, 2, told);
+    assertStringIncludes(told, UNKNOWN);
+    assert(!told.includes("--help"), "the words of the command are not what is wrong");
+    assert(!told.includes(PASSWORD) && !told.includes(STRANGERS_KEY), told);
+  });
+}
+
+Deno.test("every setting but the three that can do nothing needs trust, also as a file that holds it", async () => {
+  await using w = await world();
+  const env = { HSGATE_GATEWAY_URL: w.url };
+  const plain = ["pushIdleMs", "logLevel", "timeoutMs"];
+  const values: Record<string, string> = { pushIdleMs: "1000", logLevel: "warn", timeoutMs: "900" };
+  for (const name of settingNames) {
+    const { err } = await w.hsgate(FUNDS, `${name}: ${values[name] ?? "x"}\n`, { env });
+    assertEquals(err.includes(`${UNKNOWN}${name}: `), !plain.includes(name), `${name}: ${err}`);
+  }
+  const all = plain.map((name) => `${name}: ${values[name]}\n`).join("");
+  assert(!(await w.hsgate(FUNDS, all, { env })).err.includes("trusted"));
+  assert(w.heard.length > 0, "the control: a file that can do nothing counts");
+  const inFiles = settingVariables.filter((name) => name.endsWith("_FILE")).length;
+  let seen = 0;
+  for (const name of settingNames) {
+    const { err } = await w.hsgate(FUNDS, `${name}File: /etc/hostname\n`, { env });
+    if (err.includes(`${UNKNOWN}${name}File: /etc/hostname; check`)) seen++;
+  }
+  assertEquals(seen, inFiles);
+});
+
+Deno.test("trust shows each setting and what it can do, without secrets; then the file counts as it is", async () => {
+  await using w = await world();
+  const settings =
+    `gatewayUrl: ${w.url}\ntradePasswordKey: ${KEY}\npingUrl: https://hc.example/T0KEN\ntimeoutMs: 900\n`;
+  const env = { HSGATE_TRADE_PASSWORD: PASSWORD };
+  const silent = await w.hsgate(["trust", FILE], settings);
+  assertEquals(silent.code, 2);
+  assertStringIncludes(silent.err, "--yes");
+  const no = await w.hsgate(["trust", FILE], settings, { answer: "n" });
+  assertEquals(no.code, 2);
+  assertEquals((await w.hsgate(["login"], settings, { env })).code, 2);
+  const yes = await w.hsgate(["trust", FILE], settings, { answer: "y" });
+  assertEquals(
+    [yes.code, yes.out],
+    [
+      0,
+      `settings  hsgate.yaml
+  gatewayUrl: ${w.url} (this gateway gets your trade login and every order)
+  tradePasswordKey: [hidden] (encrypts your trade password, so that the owner of this key can read it)
+  pingUrl: https://hc.example/[hidden] (this address hears that a scheduler runs)
+`,
+    ],
+  );
+  assertStringIncludes(yes.err, 'Trust "hsgate.yaml" as shown? [y/N] ');
+  assertEquals(w.heard, []);
+  await w.hsgate(["login"], settings, { env });
+  assert(w.heard.length > 0, "the control: a trusted file counts");
+  const changed = await w.hsgate(["login"], `${settings}# edited\n`, { env });
+  assertEquals(changed.code, 2);
+  assertStringIncludes(changed.err, CHANGED);
+  // Another user has a record of his own.
+  const other = { HSGATE_TRUST_FILE: `${w.dir}/other/trust.json` };
+  assertStringIncludes((await w.hsgate(["login"], settings, { env: { ...env, ...other } })).err, UNKNOWN);
+  const named = { env: { ...env, ...other } };
+  const before = w.heard.length;
+  await w.hsgate(["login", "--config", FILE], settings, named);
+  await w.hsgate(["login"], settings, { env: { ...named.env, HSGATE_CONFIG: FILE } });
+  assert(w.heard.length > before + 1, "a file that its user names needs no trust");
+  assertEquals((await w.hsgate(["trust", FILE, "--remove"], settings)).code, 0);
+  assertStringIncludes((await w.hsgate(["login"], settings, { env })).err, UNKNOWN);
+});
+
+Deno.test("the version that was judged is the version that counts, whoever edits the file meanwhile", async () => {
+  await using w = await world();
+  await using other = listener();
+  const settings = (url: string) => `gatewayUrl: ${url}\ntradePasswordKeyFile: keys/key\n`;
+  const trusted = { [FILE]: settings(w.url), "keys/key": KEY };
+  assertEquals((await w.hsgate(["trust", FILE, "--yes"], "", { files: trusted })).code, 0);
+  let reads = 0;
+  const files = {
+    get [FILE]() {
+      return settings(reads++ === 0 ? w.url : other.url);
+    },
+    "keys/key": KEY,
+  };
+  const env = { ...w.env, HSGATE_TRADE_PASSWORD: PASSWORD };
+  await cli(["login"], { env, files });
+  assertEquals([w.heard.length > 0, other.heard, reads], [true, [], 1]);
+});
+
+Deno.test("a key file of the folder is trusted as it is; a file elsewhere may change", async () => {
+  await using w = await world();
+  const elsewhere = `${w.dir}/key`;
+  for (
+    const [place, isTrusted] of [["keys/key", false], [`${Deno.cwd()}/keys/key`, false], [
+      elsewhere,
+      true,
+    ]] as const
+  ) {
+    const settings = `gatewayUrl: ${w.url}\ntradePasswordKeyFile: ${place}\n`;
+    const login = (key: string) =>
+      w.hsgate(["login"], settings, { env: { HSGATE_TRADE_PASSWORD: PASSWORD }, files: { [place]: key } });
+    assertEquals((await w.hsgate(["trust", FILE, "--yes"], settings, { files: { [place]: KEY } })).code, 0);
+    assert(!(await login(KEY)).err.includes("trusted"), place);
+    const heard = w.heard.length;
+    const { err } = await login(STRANGERS_KEY);
+    assertEquals(
+      [err.includes(CHANGED), w.heard.length > heard],
+      [!isTrusted, isTrusted],
+      `${place}: ${err}`,
+    );
+  }
+});
+
+Deno.test("check goes on in a folder whose settings are not trusted and lists them; doctor fails on them", async () => {
+  await using w = await world();
+  const settings = `gatewayUrl: ${w.url}\nstore: ${w.dir}/elsewhere.db\ncalendars: /etc/hostname\n`;
+  const checked = await w.hsgate(["check", w.recipe], settings);
+  assertEquals(checked.code, 0, checked.err);
+  assertStringIncludes(
+    checked.out,
+    `  store: ${w.dir}/elsewhere.db (creates, reads and changes the store at this path)\n`,
+  );
+  assertStringIncludes(checked.err, UNKNOWN);
+  const json = JSON.parse((await w.hsgate(["check", w.recipe, "--json"], settings)).out);
+  assertEquals(
+    [json.ok, json.settings.trust, json.settings.powers.map(({ name }: { name: string }) => name)],
+    [
+      true,
+      "unknown",
+      ["gatewayUrl", "store", "calendars"],
+    ],
+  );
+  for (const broken of ["a: [", { text: settings, mode: 0o666, distrusted: "others may write to it" }]) {
+    const { code, err } = await w.hsgate(["check", w.recipe], "", { files: { [FILE]: broken } });
+    assertEquals(code, 0, err);
+    assertStringIncludes(err, FILE);
+    assertEquals((await w.hsgate(["login"], "", { files: { [FILE]: broken } })).code, 2);
+  }
+  const { code, out } = await w.hsgate(["doctor", "--json"], settings);
+  const { ok, findings } = JSON.parse(out);
+  assertEquals([code, ok, findings.length, findings[0].state], [2, false, 1, "failed"]);
+  assertStringIncludes(findings[0].advice, 'run "hsgate trust hsgate.yaml"');
+  assertEquals([w.heard, await w.has("elsewhere.db")], [[], false]);
+});
+
+Deno.test("a link to a file outside the folder is no settings file, also where that file is trusted", async () => {
+  await using own = await folder();
+  await using strange = await folder();
+  await using server = listener();
+  await Deno.writeTextFile(`${own.path}/${FILE}`, `gatewayUrl: ${server.url}\n`, { mode: 0o600 });
+  const env = { HSGATE_TRUST_FILE: `${own.path}/own/trust.json` };
+  assertEquals((await spawned(["trust", `${own.path}/${FILE}`, "--yes"], { env })).code, 0);
+  await spawned(["login"], { env, cwd: own.path });
+  await Deno.symlink(`${own.path}/${FILE}`, `${strange.path}/${FILE}`);
+  const { code, err } = await spawned(["login"], { env, cwd: strange.path });
+  assertEquals([code, err.includes("it is a link to a file outside this folder")], [2, true], err);
+  const refused = await spawned(["trust", FILE, "--yes"], { env, cwd: strange.path });
+  assertEquals([refused.code, refused.err.includes("it is a link")], [2, true], refused.err);
+  const { out } = await spawned(["trust", "--list", "--json"], { env });
+  assertEquals(JSON.parse(out).map(({ path, state }: Record<string, string>) => [path, state]), [
+    [await Deno.realPath(`${own.path}/${FILE}`), "trusted"],
+  ]);
+});
+
+Deno.test("a folder of init works untouched, and its settings are trusted as they were written", async () => {
+  await using dir = await folder();
+  const cwd = `${dir.path}/work`;
+  const env = { HSGATE_TRUST_FILE: `${dir.path}/own/trust.json`, HSGATE_VOLATILE_STORE: "allow" };
+  const made = await spawned(["init", cwd], { env });
+  assertEquals(made.code, 0, made.err);
+  const ways = [["check"], ["run", "end_of_day"], ["schedule", "--once"], ["runs"]];
+  for (const words of ways) {
+    const { code, out, err } = await spawned(words, { env, cwd });
+    assertEquals([code, err.includes("trust")], [0, false], `${words}: ${out}${err}`);
+  }
+  assert((await Deno.stat(`${cwd}/hsgate.db`)).isFile, "the store is where the settings say");
+  await Deno.writeTextFile(`${cwd}/${FILE}`, `store: ${dir.path}/elsewhere.db\n`);
+  for (const words of ways.slice(1)) {
+    const { code, err } = await spawned(words, { env, cwd });
+    assertEquals([code, err.includes(CHANGED)], [2, true], `${words}: ${err}`);
+  }
+});
+
+Deno.test("a scheduler goes on with the settings that it started with, whatever becomes of the file", async () => {
+  await using gateway = await simulate();
+  await using dir = await folder();
+  const settings = `${dir.path}/${FILE}`;
+  const { gatewayUrl } = gateway.info;
+  await Deno.writeTextFile(
+    settings,
+    `gatewayUrl: ${gatewayUrl}\ntradePassword: "${PASSWORD}"\ntradePasswordKey: ${KEY}\nstore: hsgate.db\n`,
+    {
+      mode: 0o600,
+    },
+  );
+  const recipe = (text: string) =>
+    `name: r # ${text}\nschedule: { every: 1s }\nmisfire: { grace: 30s }\nsteps: [{ id: orders, uses: orders.today, with: { market: hk } }]\n`;
+  await Deno.writeTextFile(`${dir.path}/r.yaml`, recipe("first"));
+  const env = { HSGATE_TRUST_FILE: `${dir.path}/own/trust.json`, HSGATE_VOLATILE_STORE: "allow" };
+  const world = { env, cwd: dir.path };
+  assertEquals((await spawned(["trust", FILE, "--yes"], world)).code, 0);
+  const process = start(["schedule", "r.yaml", "--json"], world);
+  const runs: string[] = [];
+  let err = "";
+  const reading = Promise.all([
+    (async () => {
+      for await (const part of process.stdout.pipeThrough(new TextDecoderStream())) {
+        for (const [, state] of part.matchAll(/"run-ended".*?"state":"(\w+)"/g)) runs.push(state!);
+      }
+    })(),
+    (async () => {
+      for await (const part of process.stderr.pipeThrough(new TextDecoderStream())) err += part;
+    })(),
+  ]);
+  const late = AbortSignal.timeout(60_000);
+  const until = async (count: number) => {
+    while (runs.length < count) {
+      assert(!late.aborted, `only ${runs.length} runs: ${err}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  await until(1);
+  await Deno.writeTextFile(settings, "gatewayUrl: http://127.0.0.1:1\n");
+  await Deno.writeTextFile(`${dir.path}/r.yaml`, recipe("second")); // the scheduler loads its recipes again
+  await until(runs.length + 5);
+  process.kill("SIGTERM");
+  await Promise.all([process.status, reading]);
+  assertEquals([new Set(runs), err.includes("trust")], [new Set(["ok"]), false], err);
+});
+
+Deno.test("a store that came with the folder is used only after trust; one that its user created, or named, at once", async () => {
+  await using w = await world();
+  const as = (who: string) => (...words: string[]) =>
+    spawned(words, {
+      cwd: w.dir,
+      env: { HSGATE_TRUST_FILE: `${w.dir}/${who}/trust.json`, HSGATE_VOLATILE_STORE: "allow" },
+    });
+  const [stranger, owner] = [as("stranger"), as("owner")];
+  const made = await stranger("schedule", "r.yaml", "--once");
+  assertEquals(made.code, 0, made.err);
+  const ran = await stranger("run", "r.yaml", "--manual", "--store", "hsgate.db");
+  assertEquals(ran.code, 0, ran.err);
+  const again = await stranger("runs", "--json");
+  assertEquals([again.code, JSON.parse(again.out).length > 0], [0, true], again.err);
+  const why = 'Cannot use the store "hsgate.db" of this folder: you did not create it on this machine';
+  const commands = [["runs"], ["schedule", "r.yaml", "--once"], ["why", "r", "2025-08-15"], [
+    "next",
+    "r.yaml",
+  ]];
+  for (const words of commands) {
+    const { code, out, err } = await owner(...words);
+    assertEquals([code, out], [2, ""], `${words}: ${err}`);
+    assertStringIncludes(err, why);
+    assertStringIncludes(err, 'run "hsgate trust hsgate.db", or name it with --store');
+  }
+  const named = await owner("runs", "--json", "--store", "hsgate.db");
+  assertEquals([named.code, named.out], [0, again.out], named.err);
+  const shown = await owner("trust", "hsgate.db", "--yes");
+  assertEquals(shown.code, 0, shown.err);
+  assert(/has \d+ unfinished runs? \(they may start\)/.test(shown.out), shown.out);
+  const trusted = await owner("runs", "--json");
+  assertEquals([trusted.code, trusted.out], [0, again.out], trusted.err);
+  const removed = await owner("trust", "hsgate.db", "--remove");
+  assertStringIncludes(removed.out, `no longer trusted: ${await Deno.realPath(w.dir)}/hsgate.db`);
+  assertEquals((await owner("runs")).code, 2);
+});

@@ -1,0 +1,134 @@
+/** A link in a folder that was given away neither shows files elsewhere nor decides where files are written. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { linkedOutside } from "../../lib/confined_paths.ts";
+import { folder } from "./runner_support.ts";
+import { spawned } from "./support.ts";
+
+const ignore = Deno.build.os === "windows";
+
+/** A stranger's folder, and a place outside it with a secret. */
+async function place() {
+  const dir = await folder({});
+  const path = await Deno.realPath(dir.path);
+  for (const name of ["found", "outside"]) await Deno.mkdir(`${path}/${name}`);
+  await Deno.writeTextFile(`${path}/outside/r.yaml`, "PRECIOUS: [\n");
+  return { ...dir, found: `${path}/found`, outside: `${path}/outside` };
+}
+
+Deno.test({
+  name: "check, next, run and trust read nothing through a link that leads out of the folder",
+  ignore,
+  async fn() {
+    await using at = await place();
+    await Deno.symlink(at.outside, `${at.found}/recipes`);
+    await Deno.symlink(`${at.outside}/r.yaml`, `${at.found}/link.yaml`);
+    await Deno.mkdir(`${at.found}/own`);
+    await Deno.symlink(`${at.outside}/r.yaml`, `${at.found}/own/link.yaml`);
+    const cases = [
+      ["check"],
+      ["next"],
+      ["schedule", "--once"],
+      ["check", "recipes"],
+      ["check", `${at.found}/recipes`],
+      ["check", "recipes/r.yaml"],
+      ["check", "link.yaml"],
+      ["check", `${at.found}/link.yaml`],
+      ["check", "own"],
+      ["check", "own/link.yaml"],
+      ["trust", "link.yaml", "--yes"],
+      ["run", "link.yaml"],
+      ["run", "r"],
+    ];
+    for (const words of cases) {
+      const { code, out, err } = await spawned(words, { cwd: at.found });
+      assertEquals(code, 2, `${words}: ${out}${err}`);
+      assert(!(out + err).includes("PRECIOUS"), `${words}: ${out}${err}`);
+      // The reason is the link, unless the name of a recipe was looked for in vain.
+      if (words[1] !== "r") assertStringIncludes(out + err, "link", words.join(" "));
+    }
+    // The control: the file itself, named by its person, is read.
+    const { out } = await spawned(["check", `${at.outside}/r.yaml`], { cwd: at.found });
+    assertStringIncludes(out, "r.yaml:");
+  },
+});
+
+Deno.test({
+  name: "nothing is written into a folder that a link in the working folder leads to",
+  ignore,
+  async fn() {
+    await using at = await place();
+    await Deno.symlink(at.outside, `${at.found}/secrets`);
+    const cases = [
+      ["keys", "new", "--out", "secrets"],
+      ["keys", "new", "--out", "secrets/deeper"],
+      ["keys", "new", "--out", `${at.found}/secrets/`],
+      ["schema", "--out", "secrets/schema.json"],
+    ];
+    for (const words of cases) {
+      const { code, err } = await spawned(words, { cwd: at.found });
+      assertEquals(code, 2, `${words}: ${err}`);
+      assertStringIncludes(err, `a link leads to "${at.outside}`, words.join(" "));
+      assertEquals(Array.from(Deno.readDirSync(at.outside), ({ name }) => name), ["r.yaml"], words.join(" "));
+    }
+    const { code } = await spawned(["keys", "new", "--out", at.outside], { cwd: at.found });
+    assertEquals(code, 0);
+    // `init` chooses the name itself, and writes into an empty folder only.
+    const empty = `${at.outside}/empty`;
+    await Deno.mkdir(empty);
+    await Deno.symlink(empty, `${at.found}/trading`);
+    for (const words of [["init"], ["init", "trading"], ["init", "trading/deeper"]]) {
+      const { code, err } = await spawned(words, { cwd: at.found });
+      assertEquals(code, 2, `${words}: ${err}`);
+      assertStringIncludes(err, `a link leads to "${empty}`, words.join(" "));
+      assertEquals([...Deno.readDirSync(empty)], [], words.join(" "));
+    }
+  },
+});
+
+Deno.test({
+  name: "only their owner can read files that commands write, whatever the umask",
+  ignore,
+  async fn() {
+    await using at = await place();
+    const umask = Deno.umask(0);
+    try {
+      await spawned(["keys", "new", "--out", "keys"], { cwd: at.found });
+      await spawned(["schema", "--out", "schema.json"], { cwd: at.found });
+      await spawned(["init", "work"], { cwd: at.found });
+    } finally {
+      Deno.umask(umask);
+    }
+    const open: string[] = [];
+    let count = 0;
+    const walk = async (path: string) => {
+      for await (const { name, isDirectory } of Deno.readDir(path)) {
+        const { mode } = await Deno.stat(`${path}/${name}`);
+        if ((mode! & 0o077) !== 0) open.push(`${path}/${name}`);
+        count++;
+        if (isDirectory) await walk(`${path}/${name}`);
+      }
+    };
+    await walk(at.found);
+    assertEquals(open, []);
+    assert(count > 8, String(count));
+  },
+});
+
+Deno.test({
+  name: "linkedOutside() follows links within the working folder, and within the folder of a path outside it",
+  ignore,
+  async fn() {
+    await using at = await place();
+    await Deno.mkdir(`${at.found}/real`);
+    await Deno.symlink(`${at.found}/real`, `${at.found}/current`);
+    await Deno.symlink(at.outside, `${at.found}/away`);
+    await Deno.symlink(`${at.found}/none`, `${at.found}/broken`);
+    for (const name of ["current", "real", "current/new", "broken", "new/deeper"]) {
+      assertEquals(linkedOutside(`${at.found}/${name}`), undefined, name);
+    }
+    assertEquals(linkedOutside(`${at.found}/away`), at.outside);
+    assertEquals(linkedOutside(`${at.found}/away/`), at.outside);
+    assertEquals(linkedOutside("."), undefined);
+    assertEquals(linkedOutside("/"), undefined);
+  },
+});

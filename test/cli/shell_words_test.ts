@@ -1,0 +1,98 @@
+/** No name of a file or folder runs anything when a person pastes a command that hsgate has shown. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { systemd } from "../../lib/deploy/systemd.ts";
+import { shellHint, shellLine } from "../../lib/shell_words.ts";
+import { folder } from "./runner_support.ts";
+import { spawned } from "./support.ts";
+
+const ignore = Deno.build.os === "windows";
+
+/** Names that a stranger may give a file; each would make a file named `PWN` if a shell obeyed it. */
+const NAMES = [
+  "$(touch PWN).yaml",
+  "`touch PWN`.yaml",
+  "x'$(touch PWN)'y",
+  'x"$(touch PWN)"y',
+  "a;touch PWN;b",
+  "a && touch PWN",
+  "a|touch PWN",
+  "a\ntouch PWN\n",
+  "<(touch PWN)",
+  "!touch",
+  "a\\",
+  "-yes",
+  "~root",
+  "ü ${HOME} 名.yaml",
+];
+
+/** Pastes a text into a shell, and returns what it left and printed. */
+async function pasted(shell: string, text: string): Promise<{ names: string[]; out: string }> {
+  await using dir = await folder({});
+  const { stdout } = await new Deno.Command(shell, { args: ["-c", text], cwd: dir.path }).output();
+  const names = Array.from(Deno.readDirSync(dir.path), ({ name }) => name);
+  return { names, out: new TextDecoder().decode(stdout) };
+}
+
+Deno.test({
+  name: "a name in a shown command reaches the program as it is, and runs nothing",
+  ignore,
+  async fn() {
+    for (const name of NAMES) {
+      const word = name.startsWith("-") ? `./${name}` : name;
+      assertEquals(await pasted("bash", `printf %s ${shellHint(name)}`), { names: [], out: word }, name);
+      assertEquals(await pasted("sh", `printf %s ${shellLine([name])}`), { names: [], out: name }, name);
+      // With the double quotes of the sentence around it the command is wrong, and harmless.
+      assertEquals((await pasted("bash", `"printf %s ${shellHint(name)}"`)).names, [], name);
+      assertEquals((await pasted("sh", `printf %s ${shellHint(name)}`)).names, [], name);
+    }
+  },
+});
+
+Deno.test({
+  name: "the commands that deploy leaves to do run nothing that a folder's name says",
+  ignore,
+  async fn() {
+    for (const name of NAMES.filter((name) => !/[\n]|\\$/.test(name))) {
+      const dir = `/srv/${name}`;
+      const { next } = systemd([], {
+        deno: `${dir}/deno`,
+        denoFlags: ["--config", `${dir}/deno.json`],
+        program: `${dir}/tasks/hsgate.ts`,
+        dir,
+        store: `${dir}/data/hsgate.db`,
+        fileOf: ({ file }) => file,
+        now: 0,
+        denoDir: `${dir}/cache`,
+        forUser: false,
+        runAs: "hsgate",
+      });
+      const commands = next.filter((line) => line.startsWith("sudo ") && line.includes("/srv/"));
+      assertEquals(commands.length, 3);
+      for (const line of commands) {
+        // Interactive zsh knows no comments, so what follows "#" counts too.
+        const text = `sudo() { :; }; ${line.replaceAll(" # ", " ")}`;
+        assertEquals((await pasted("bash", text)).names, [], line);
+      }
+    }
+  },
+});
+
+Deno.test({
+  name: "the hint to trust a recipe quotes the name of its file, in check and run",
+  ignore,
+  async fn() {
+    await using dir = await folder({});
+    const file = "recipes/$(touch PWN).yaml";
+    await Deno.mkdir(`${dir.path}/recipes`);
+    await Deno.writeTextFile(
+      `${dir.path}/${file}`,
+      "name: r\nconnect: simulator\nsteps:\n  - { id: x, uses: notify, with: { text: hello, chat: { url: '${secret:x}', style: slack } } }\n" +
+        "secrets: { x: { env: X_HOOK } }\n",
+    );
+    const hint = `hsgate trust $'recipes/\\x24\\x28touch PWN\\x29.yaml'`;
+    for (const words of [["check"], ["run", file]]) {
+      const { out, err } = await spawned(words, { cwd: dir.path });
+      assertStringIncludes(out + err, hint);
+    }
+  },
+});

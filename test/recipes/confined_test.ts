@@ -1,0 +1,212 @@
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { createClient } from "../../lib/client/client.ts";
+import { confined, isInside, safeName } from "../../lib/confined_paths.ts";
+import { compileRecipe, type StepContext } from "../../lib/recipes/mod.ts";
+import { memory } from "../../lib/transports/memory.ts";
+import { FRIDAY_MORNING, simulated, temporaryFolder } from "../day_book/simulated.ts";
+import { stepContext } from "./support.ts";
+
+/** A folder of a run, a folder that the recipe must not reach, and a step in between. */
+function place() {
+  const folder = temporaryFolder();
+  const [out, outside] = [`${folder.path}/run`, `${folder.path}/outside`];
+  for (const each of [out, outside]) Deno.mkdirSync(each);
+  return {
+    out,
+    outside,
+    /** Everything outside the folder of the run. */
+    leaked: () =>
+      [...Deno.readDirSync(folder.path)].map(({ name }) => name).filter((name) => name !== "run").flatMap(
+        (name) => name === "outside" ? [...Deno.readDirSync(outside)].map((each) => each.name) : [name],
+      ),
+    async run(uses: string, given: unknown, context: Partial<StepContext> = {}) {
+      const text = JSON.stringify({ name: "test", steps: [{ id: "step", uses, with: given }] });
+      const recipe = await compileRecipe(text, "test.json");
+      return await recipe.steps[0]!.run(stepContext(undefined, { out, ...context }));
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
+const rows = [{ a: "1" }];
+
+Deno.test("convert-report writes and reads inside the folder of the run only", async () => {
+  using at = place();
+  Deno.writeTextFileSync(`${at.outside}/secret.json`, '[{"key":"value"}]');
+  Deno.symlinkSync(at.outside, `${at.out}/link`);
+  Deno.symlinkSync(`${at.outside}/new.csv`, `${at.out}/dangling.csv`);
+  Deno.symlinkSync(`${at.outside}/secret.json`, `${at.out}/linked.json`);
+  const wrong = [
+    { rows, to: "../outside/x.csv" },
+    { rows, to: `${at.outside}/x.csv` },
+    { rows, to: "a/../../outside/x.csv" },
+    { rows, to: "link/x.csv" },
+    { rows, to: "link/deeper/x.csv" },
+    { rows, to: "dangling.csv" },
+    { rows, to: "a\nb.csv" },
+    { rows, to: "deno.json" },
+    { rows, to: "sub/Package.json" },
+    { rows, to: ".vscode/settings.json" },
+    { from: "../outside/secret.json", to: "x.csv" },
+    { from: `${at.outside}/secret.json`, to: "x.csv" },
+    { from: "linked.json", to: "x.csv" },
+    { from: "link/secret.json", to: "x.csv" },
+  ];
+  for (const given of wrong) {
+    const error = await assertRejects(
+      () => at.run("convert-report", given),
+      TypeError,
+      "Cannot use the path",
+    );
+    assertStringIncludes(error.message, "a recipe may only use files in");
+  }
+  assertEquals(at.leaked(), ["secret.json"]);
+  assert(![...Deno.readDirSync(at.out)].some(({ isFile }) => isFile), "nothing was written");
+  // Controls: the same names inside, and an absolute path that is inside.
+  for (const to of ["x.csv", "a/../b/x.csv", "..x/y..csv", `${at.out}/z/x.csv`]) {
+    const { path } = await at.run("convert-report", { rows, to }) as { path: string }; // its output
+    assertEquals(Deno.readTextFileSync(path), "a\r\n1\r\n");
+    assert(isInside(at.out, path));
+  }
+});
+
+Deno.test("convert-report replaces a link that lies where its unfinished file goes", async () => {
+  using at = place();
+  Deno.writeTextFileSync(`${at.outside}/precious`, "kept");
+  Deno.symlinkSync(`${at.outside}/precious`, `${at.out}/x.csv.part`);
+  await at.run("convert-report", { rows, to: "x.csv" });
+  assertEquals(Deno.readTextFileSync(`${at.outside}/precious`), "kept");
+  assertEquals(Deno.readTextFileSync(`${at.out}/x.csv`), "a\r\n1\r\n");
+});
+
+Deno.test("a dry run's own folder takes the place of a folder elsewhere, and .. is refused there too", async () => {
+  using at = place();
+  const dry = { keepWithin: true };
+  await assertRejects(() => at.run("convert-report", { rows, to: "../x.csv" }, dry), TypeError, "outside");
+  const { path } = await at.run("convert-report", { rows, to: "/srv/x.csv" }, dry) as { path: string };
+  assertEquals([path, at.leaked()], [`${at.out}/srv/x.csv`, []]);
+});
+
+Deno.test("snapshot keeps the bars of a symbol with a path in it inside the folder of the run", async () => {
+  using at = place();
+  const security = { type: "hk-stock", symbol: "../../../outside/00700.HK" };
+  const endpoint = (path: string) => ({
+    ok: true,
+    err: "",
+    data: path === "/hq/KL"
+      ? {
+        security: { dataType: "10000", code: security.symbol, stockCode: security.symbol },
+        kline: [{ date: 20250814, openPrice: "1", closePrice: "2" }],
+      }
+      : {},
+  });
+  await using client = createClient(memory(endpoint));
+  const bars = { securities: [security], from: "2025-08-14" };
+  const context = { client: () => Promise.resolve(client) };
+  const { files } = await at.run("snapshot", { bars }, context) as { files: string[] }; // its output
+  assertEquals([files.length, at.leaked()], [1, []]);
+  assert(isInside(`${at.out}/out/snapshots/bars`, files[0]!), files[0]);
+  await assertRejects(
+    () => at.run("snapshot", { bars, out: "../outside" }, context),
+    TypeError,
+    "outside the",
+  );
+  Deno.symlinkSync(at.outside, `${at.out}/link`);
+  await assertRejects(
+    () => at.run("snapshot", { bars, out: "link" }, context),
+    TypeError,
+    "a link in the path",
+  );
+  assertEquals(at.leaked(), []);
+});
+
+Deno.test("watch and export-day-book write inside the folder of the run only", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  using at = place();
+  const context = { client: () => Promise.resolve(broker.client), now: () => broker.clock.now() };
+  const record = { securities: ["00700.HK"], for: "1s", orders: false };
+  const day = { markets: ["hk"], accounts: ["securities"], from: "2025-08-14", to: "2025-08-14" };
+  for (const out of ["../outside", at.outside]) {
+    await assertRejects(() => at.run("watch", { ...record, out }, context), TypeError, "outside the folder");
+    await assertRejects(() => at.run("export-day-book", { ...day, out }, context), TypeError, "outside the");
+  }
+  Deno.mkdirSync(`${at.out}/books`);
+  for (const [name, target] of [[".day-book.lock", "lock"], ["2025-08-14", ""], ["account.json", "a"]]) {
+    Deno.symlinkSync(`${at.outside}/${target}`, `${at.out}/books/${name}`);
+    await assertRejects(
+      () => at.run("export-day-book", { ...day, out: "books" }, context),
+      Error,
+      `"${name}" is a symbolic link`,
+    );
+    Deno.removeSync(`${at.out}/books/${name}`);
+  }
+  assertEquals(at.leaked(), []);
+  await at.run("export-day-book", { ...day, out: "books" }, context);
+  assert([...Deno.readDirSync(`${at.out}/books/2025-08-14`)].length > 0);
+});
+
+Deno.test("safeName() gives each text a name of its own that is one harmless file name everywhere", async () => {
+  const kept = ["00700.HK", "AAPL", "BRK.B", "HSI2508.HK", "TSLA250815C00350000"];
+  assertEquals(await Promise.all(kept.map(safeName)), kept);
+  const texts = [
+    ...kept,
+    ...[
+      "",
+      ".",
+      "..",
+      "...",
+      "../x",
+      "/",
+      "\\",
+      "a/b",
+      "a%2Fb",
+      "A/B",
+      "aapl",
+      "Aapl",
+      "%",
+      "%%",
+      "A.",
+      "A%2E",
+    ],
+    ...[
+      "CON",
+      "NUL.HK",
+      "%43ON",
+      "\0",
+      "\n",
+      "x\u202ey",
+      "騰訊",
+      "é",
+      "e\u0301",
+      "\ud800",
+      " ",
+      "A ",
+      "~",
+      "%~",
+    ],
+    ..."ABC".split("").map((end) => "X".repeat(5000) + end),
+    ..."ABC".split("").map((end) => "/".repeat(300) + end),
+  ];
+  const names = await Promise.all(texts.map(safeName));
+  for (const name of names) assert(/^[A-Z0-9._%~-]{1,150}$/.test(name) && !/^\.|\.$/.test(name), name);
+  assertEquals(new Set(names.map((name) => name.toLowerCase())).size, texts.length);
+});
+
+Deno.test("confined() takes a folder by any spelling, also one that is not there yet or a link itself", () => {
+  using folder = temporaryFolder();
+  Deno.mkdirSync(`${folder.path}/real`);
+  Deno.symlinkSync(`${folder.path}/real`, `${folder.path}/alias`);
+  assertEquals(confined(`${folder.path}/alias`, "a/b"), `${folder.path}/alias/a/b`);
+  assertEquals(confined(`${folder.path}/new/`, "./a"), `${folder.path}/new/a`);
+  assertEquals(confined("", "out/a"), "out/a");
+  assertEquals(confined("data", "out/a"), "data/out/a");
+  assertEquals(confined("data", ""), "data");
+  const error = assertThrows(() => confined("", "/etc/passwd"), TypeError);
+  assertEquals(
+    error.message,
+    'Cannot use the path "/etc/passwd": it is outside the folder of the run; a recipe may only use files in the ' +
+      "working folder; --out DIR names another folder",
+  );
+  assert(isInside("/a", "/a") && isInside("/", "/a") && isInside("a", "a/b") && !isInside("/a", "/ab"));
+  assert(!isInside("/a", "/a/../b") && !isInside("a", ".."));
+});

@@ -1,0 +1,270 @@
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import type { StepScope } from "../../lib/recipes/compiled.ts";
+import { readDuration, showDuration } from "../../lib/recipes/durations.ts";
+import { Budget } from "../../lib/recipes/expression_budget.ts";
+import { compileExpression, ExpressionError } from "../../lib/recipes/expressions.ts";
+import { linearPattern } from "../../lib/recipes/linear_pattern.ts";
+import { readAt, readSessionTime, readSpan, sessionTimeOf } from "../../lib/recipes/session_times.ts";
+import { readTemplate } from "../../lib/recipes/templates.ts";
+
+const scope: StepScope = {
+  recipe: "test",
+  runKey: "test/main/2025-08-15",
+  slot: "2025-08-15T08:45:00Z",
+  session: {
+    date: "2025-08-15",
+    open: "2025-08-15T09:30:00+08:00",
+    close: "2025-08-15T16:00:00+08:00",
+    halfDay: false,
+  },
+  params: { n: 5, share: 0.25, symbols: ["00700.HK", "AAPL"] },
+  outputs: {
+    "day-book": { rows: 3, days: [{ day: "2025-08-14" }, { day: "2025-08-15" }] },
+    funds: { available: "0.30" },
+  },
+};
+
+function valueOf(source: string): unknown {
+  const compiled = compileExpression(source);
+  if ("problem" in compiled) throw new TypeError(compiled.problem);
+  return compiled.evaluate(scope);
+}
+
+Deno.test("expressions work with numbers, lists and texts of parameters and outputs", () => {
+  assertEquals(valueOf("params.n + 1"), 6);
+  assertEquals(valueOf("2 * params.n - params.share"), 9.75);
+  assertEquals(valueOf('"AAPL" in params.symbols && size(params.symbols) == 2'), true);
+  assertEquals(valueOf('outputs["day-book"].days.map(d, d.day)'), ["2025-08-14", "2025-08-15"]);
+  assertEquals(valueOf("outputs['day-book'].rows > 2 ? session.date : slot"), "2025-08-15");
+  assertEquals(valueOf("previousSession == null && scheduleId == null"), true);
+  assertEquals(valueOf('has(params.none) || recipe == "test"'), true);
+  assertEquals(valueOf("{'symbols': params.symbols, 'n': size(params.symbols)}"), {
+    symbols: ["00700.HK", "AAPL"],
+    n: 2,
+  });
+  assertEquals(valueOf("daysBefore(slot, 15)"), "2025-07-31");
+});
+
+Deno.test("expressions keep money exact as decimal text", () => {
+  assertEquals(valueOf('decimalAdd(outputs.funds.available, "0.60")'), "0.90");
+  assertEquals(valueOf('decimalCompare(outputs.funds.available, "0.3") == 0'), true);
+  assertEquals(valueOf('decimalMultiply("0.1", "0.2")'), "0.02");
+  assertEquals(valueOf('decimalDivide("1", "3", 4)'), "0.3333");
+  assertEquals(valueOf('decimalSubtract("100000000000000000000.01", "0.01")'), "100000000000000000000.00");
+});
+
+Deno.test("expressions reach nothing outside their scope, and end", () => {
+  for (
+    const source of ["params.constructor", "params.__proto__", 'outputs.funds["toString"]', "session.none"]
+  ) {
+    assertThrows(() => valueOf(source), ExpressionError);
+  }
+  for (
+    const source of ["Deno", "globalThis", "this", "fetch('x')", "Date()", "now()", "random()", "eval('1')"]
+  ) {
+    assertThrows(() => valueOf(source), TypeError);
+  }
+  const deep = `${"(".repeat(80)}1${")".repeat(80)}`;
+  assert("problem" in compileExpression(deep));
+  assert("problem" in compileExpression(`${"1 + ".repeat(5000)}1`));
+});
+
+/** A scope with lists and a text that are large enough to hold a process for hours. */
+const large: StepScope = {
+  ...scope,
+  params: { ids: Array.from({ length: 1000 }, (_, at) => at), text: "x".repeat(900_000) },
+  outputs: {
+    fills: {
+      rows: Array.from({ length: 90_000 }, (_, at) => ({ market: at % 2 ? "hk" : "us", price: "12.5" })),
+    },
+  },
+};
+
+function refusalOf(source: string): string {
+  const compiled = compileExpression(source);
+  if ("problem" in compiled) return compiled.problem;
+  return assertThrows(() => compiled.evaluate(large, new Budget('step "a"')), ExpressionError).message;
+}
+
+Deno.test("expressions end when their budget is spent, whatever they nest, hide or multiply", () => {
+  const all = (inner: string) => `params.ids.all(a, params.ids.all(b, params.ids.all(c, ${inner})))`;
+  const tens = (name: string) => `[${Array(10).fill(name).join(", ")}]`;
+  const bound = (inner: string) =>
+    ["a", "b", "c", "d", "e", "f", "g", "h"].reduceRight(
+      (rest, name, at, names) => `cel.bind(${name}, ${tens(names[at - 1] ?? "0")}, ${rest})`,
+      inner,
+    );
+  const spent = [
+    all("a + b + c >= 0"),
+    `${all("a + b + c >= 0")} || true`, // an error in one of them is passed over
+    `params.ids.exists(d, !${all("a + b + c >= 0")})`,
+    "params.ids.map(a, params.ids.map(b, params.ids.filter(c, c == a)))",
+    "outputs.fills.rows.filter(a, a in outputs.fills.rows)",
+    "params.ids.exists(a, params.text.matches('y'))",
+    "params.ids.map(a, params.text.split(''))",
+    "params.ids.map(a, params.ids.map(b, timestamp(slot).getHours('Asia/Tokyo')))",
+    bound("h"), // small to hold, and a hundred million values to write out
+    bound("[h] == [h]"),
+  ];
+  for (const source of spent) {
+    assertEquals(
+      refusalOf(source),
+      `Cannot work out "${source}" of step "a": it takes more than 5000000 steps of evaluation: take a smaller ` +
+        "list, or a step of your own",
+    );
+  }
+  assertStringIncludes(
+    refusalOf("params.text + params.text"),
+    "it makes a text of more than 1000000 characters",
+  );
+  assertStringIncludes(refusalOf("decimalDivide('1', '3', 1000000000)"), "expected 0 to 100 places");
+  assertStringIncludes(refusalOf("decimalRound('1', -1)"), "expected 0 to 100 places");
+  assertStringIncludes(refusalOf(`decimalMultiply('${"9".repeat(1001)}', '9')`), "expected at most 1000");
+});
+
+Deno.test("expressions over a whole day of fills stay within their budget", () => {
+  const valueIn = (source: string) => {
+    const compiled = compileExpression(source);
+    if ("problem" in compiled) throw new TypeError(compiled.problem);
+    return compiled.evaluate(large);
+  };
+  const filter = 'outputs.fills.rows.filter(f, f.market == "hk" && decimalCompare(f.price, "0") > 0)';
+  assertEquals(valueIn(`size(${filter})`), 45_000);
+  assertEquals((valueIn('outputs.fills.rows.map(f, {"m": f.market})') as unknown[]).length, 90_000);
+  assertEquals(valueIn("params.text.matches('^(x+)+y')"), false);
+  assertEquals(valueIn("decimalDivide('1', '3', 100)"), `0.${"3".repeat(100)}`);
+});
+
+Deno.test("a budget is shared by the expressions of a step", async () => {
+  const { template } = await readTemplate({
+    list: Array.from({ length: 40 }, () => "${{ outputs.fills.rows.all(f, f.market != 'x') }}"),
+  }, []);
+  const fill = (budget?: Budget) =>
+    template.fill(large, () => Promise.reject(new TypeError("none")), { budget });
+  const error = await assertRejects(() => fill(new Budget('step "a"')), ExpressionError);
+  assertStringIncludes(error.message, 'of step "a": it takes more than 5000000 steps');
+  await fill();
+});
+
+Deno.test("matches() takes time by the length of its text only, and fits as RE2 does", () => {
+  const doesFit = (text: string, pattern: string) =>
+    valueOf(`${JSON.stringify(text)}.matches(${JSON.stringify(pattern)})`);
+  for (const pattern of ["^(a+)+$", "^(a|a)*$", "^(a*)*b?$", "(a?){30}a{30}b", "(.*)(.*)(.*)(.*)c$"]) {
+    assertEquals(doesFit(`${"a".repeat(5_000)}!`, pattern), false, pattern);
+  }
+  const yes = [
+    ["00700.HK", "^\\d{5}\\.HK$"],
+    ["AAPL", "^[A-Z]+$"],
+    ["a-b_c", "^[\\w-]+$"],
+    ["Straße", "(?i)STRASSE|straße"],
+    ["one two", "\\btwo\\b"],
+    ["x\ny", "(?m)^y$"],
+    ["aaa", "^a{2,3}$"],
+    ["ab", "^(?:a|b){2}$"],
+    ["香港", "^\\p{Han}+$"],
+    ["𝄞", "^.$"],
+    ["", "^$"],
+    ["a]b", "[]]"],
+    ["7", "[[:digit:]]"],
+  ];
+  for (const [text, pattern] of yes) assertEquals(doesFit(text!, pattern!), true, `${text} ${pattern}`);
+  const no = [["AAPL.US", "^[A-Z]+$"], ["one twos", "\\btwo\\b"], ["aaaa", "^a{2,3}$"], ["x\ny", "^y$"], [
+    "b",
+    "^a|c$",
+  ]];
+  for (const [text, pattern] of no) assertEquals(doesFit(text!, pattern!), false, `${text} ${pattern}`);
+  const wrong = [
+    ["(?=a)", 'look-arounds such as "(?=" are not supported'],
+    ["(a)\\1", 'back-references such as "\\1" are not supported'],
+    ["(a", 'a group has no ")"'],
+    ["[a", 'the class "[a" has no "]"'],
+    ["a{3,2}", "the count {3,2} runs backwards, or is larger than 1000"],
+    ["(a{1000}){1000}", "its counts make it too large"],
+    ["*a", "a repetition has nothing to repeat"],
+  ];
+  for (const [pattern, reason] of wrong) {
+    const compiled = compileExpression(`slot.matches(${JSON.stringify(pattern)})`);
+    assertEquals(compiled, {
+      problem: `cannot read the pattern ${JSON.stringify(pattern)}: ${reason}`,
+      offset: 13,
+    });
+  }
+});
+
+Deno.test("compileExpression() names the outputs and parameters that are read", () => {
+  const compiled = compileExpression('outputs["day-book"].rows > params.n && has(outputs.funds.available)');
+  assert("evaluate" in compiled);
+  assertEquals([[...compiled.outputs], [...compiled.params]], [["day-book", "funds"], ["n"]]);
+});
+
+Deno.test("readTemplate() keeps the type of a whole hole and writes the others into their text", async () => {
+  const { template, found } = await readTemplate({
+    whole: "${{ params.n }}",
+    text: "n is ${{ params.n }}, of ${{ params.symbols }}",
+    list: ["${{ params.symbols }}", "plain ${ not a hole"],
+    secret: "Bearer ${secret:token}",
+  }, []);
+  assertEquals(found.map(({ path }) => path), [["list", 1]]);
+  const filled = await template.fill(scope, (name) => Promise.resolve(`<${name}>`));
+  assertEquals(filled, {
+    whole: 5,
+    text: 'n is 5, of ["00700.HK","AAPL"]',
+    list: [["00700.HK", "AAPL"], "plain ${ not a hole"],
+    secret: "Bearer <token>",
+  });
+});
+
+Deno.test("readTemplate() does not look into values for further holes", async () => {
+  const { template } = await readTemplate({ text: "${{ params.symbols[0] }} ${{ recipe }}" }, []);
+  const params = { symbols: ["${secret:trade-password}"] };
+  const filled = await template.fill(
+    { ...scope, params },
+    () => Promise.reject(new Error("asked for a secret")),
+  );
+  assertEquals(filled, { text: "${secret:trade-password} test" });
+});
+
+Deno.test("readDuration() reads spans with the largest unit first", () => {
+  assertEquals(["45m", "1h30m", "90s", "2d", "1500ms", "0s"].map(readDuration), [
+    2_700_000,
+    5_400_000,
+    90_000,
+    172_800_000,
+    1500,
+    0,
+  ]);
+  assertEquals(["", "45", "m", "30m1h", "1.5h", "-5m", "5 m"].map(readDuration), Array(7).fill(undefined));
+  assertEquals([5_400_000, 1500, -90_000, 0].map(showDuration), ["1h30m", "1s500ms", "-1m30s", "0s"]);
+});
+
+Deno.test("readMoment(), readAt() and readSpan() read moments of a session", () => {
+  assertEquals(readSessionTime("close+45m"), { anchor: "close", offsetMs: 2_700_000 });
+  assertEquals(readSessionTime("open-1h"), { anchor: "open", offsetMs: -3_600_000 });
+  assertEquals([readSessionTime("closing"), readSessionTime("close+"), readSessionTime("close 5m")], [
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  assertEquals([readAt("09:25"), readAt("24:00"), readAt("9:25")], [{ time: "09:25" }, undefined, undefined]);
+  assertEquals(readSpan("XNYS.open+5m..XNYS.close-10m"), {
+    mic: "XNYS",
+    from: { anchor: "open", offsetMs: 300_000 },
+    to: { anchor: "close", offsetMs: -600_000 },
+  });
+  assertEquals(readSpan("XHKG.close..XHKG.open"), { expected: "a span that ends after it starts" });
+  const day = { openAt: 1_000_000_000, closeAt: 1_023_400_000 };
+  assertEquals(
+    sessionTimeOf("XHKG", day, { anchor: "auction-close", offsetMs: 60_000 }),
+    1_023_400_000 + 660_000,
+  );
+  assertEquals(sessionTimeOf("XNYS", day, { anchor: "auction-close", offsetMs: 0 }), 1_023_400_000);
+});
+
+Deno.test("matches() refuses counts that multiply, also around nothing, before they take any time", () => {
+  for (
+    const pattern of ["(((){1000}){1000}){1000}", "((((){1000}){1000}){1000}){1000}", "((a{100}){100}){100}"]
+  ) {
+    assertThrows(() => linearPattern(pattern), SyntaxError, "too large");
+  }
+  assert(linearPattern("(a{10}){10}").test("a".repeat(100)), "the control");
+});

@@ -1,0 +1,475 @@
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { createClient } from "../../lib/client/client.ts";
+import { BrokerError, DisplacedError, InvalidParamsError } from "../../lib/errors.ts";
+import type { DayBookResult } from "../../lib/day_book/mod.ts";
+import type { CancelledOrders } from "../../lib/recipes/kinds/cancel_open_orders.ts";
+import type { Waited } from "../../lib/recipes/kinds/wait_for.ts";
+import type { Recorded } from "../../lib/recipes/kinds/watch.ts";
+import { compileRecipe, loadRecipe, RecipeError, type StepContext } from "../../lib/recipes/mod.ts";
+import { gateway } from "../../lib/transports/gateway.ts";
+import { memory } from "../../lib/transports/memory.ts";
+import { readTree } from "../day_book/scripted_gateway.ts";
+import {
+  buyOnce,
+  FRIDAY_MORNING,
+  type Simulated,
+  simulated,
+  temporaryFolder,
+} from "../day_book/simulated.ts";
+import { type Noted, stepContext } from "./support.ts";
+
+const session = {
+  date: "2025-08-15",
+  open: "2025-08-15T09:30:00+08:00",
+  close: "2025-08-15T16:00:00+08:00",
+  halfDay: false,
+};
+
+/** Compiles one step as a recipe has it, and runs it. */
+async function runStep(
+  broker: Simulated | undefined,
+  { uses, given, write }: { uses: string; given: unknown; write?: true },
+  context: Partial<StepContext> = {},
+  noted?: Noted,
+): Promise<unknown> {
+  const text = JSON.stringify({
+    name: "test",
+    ...write && { window: "XHKG.open..XHKG.close-10m" },
+    params: { day: "2025-08-15" },
+    secrets: { hook: { env: "HOOK" } },
+    steps: [{ id: "step", uses, with: given }],
+  });
+  const recipe = await compileRecipe(text, "test.json");
+  const made = stepContext(broker, { params: recipe.params, session, ...context }, noted);
+  return await recipe.steps[0]!.run(made);
+}
+
+Deno.test("wait-for feesCleared looks until every fill of the session has its fees", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  await buyOnce(broker);
+  broker.clock.set(Date.parse("2025-08-15T17:00:00+08:00"));
+  const given = { feesCleared: { markets: ["hk"] }, every: "30m", atMost: "20h" };
+  const { ok, looks, waitedMs, seen } = await runStep(broker, { uses: "wait-for", given }) as Waited; // its output
+  assert(looks > 2 && waitedMs === (looks - 1) * 1_800_000, `${looks} looks in ${waitedMs} ms`);
+  const { day, fills, without } = seen as { day: string; fills: number; without: number }; // of fees
+  assertEquals([ok, day, without, fills > 0], [true, "2025-08-15", 0, true]);
+});
+
+Deno.test("wait-for orderDone, price and session end when it is so, and fail when it takes too long", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const { client } = broker;
+  const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
+  const place = async (factor: number) => {
+    const price = String(Math.floor(Number(quote!.lastPrice) * factor));
+    const order = {
+      market: "hk",
+      symbol: "00700.HK",
+      quantity: "100",
+      side: "buy",
+      orderType: "enhanced-limit",
+      price,
+    } as const;
+    return (await client.orders.place(order)).orderId;
+  };
+  const orderDone = async (orderId: string) =>
+    await runStep(broker, {
+      uses: "wait-for",
+      given: { orderDone: { market: "hk", orderId }, atMost: "5m" },
+    });
+  const filled = await orderDone(await place(1.01)) as Waited; // its output
+  assertEquals((filled.seen as { status: string }).status, "filled");
+  const late = await assertRejects(async () => await orderDone(await place(0.9)), BrokerError);
+  assertEquals(late.code, "wait-timeout");
+  assertStringIncludes(late.message, "is not done after 5m");
+  const price = { security: "00700.HK", atLeast: "1" };
+  const priced = await runStep(broker, { uses: "wait-for", given: { price } }) as Waited; // its output
+  assertEquals([priced.ok, priced.looks], [true, 1]);
+  const given = { session: { calendar: "XHKG", moment: "auction-close" }, atMost: "8h" };
+  const { looks } = await runStep(broker, { uses: "wait-for", given }) as Waited; // its output
+  assertEquals([looks, new Date(broker.clock.now()).toISOString()], [2, "2025-08-15T08:10:00.000Z"]);
+});
+
+Deno.test("keep-login says that another device has taken the login over, and does not log in again", async () => {
+  await using broker = await simulated();
+  broker.simulator.faults.arm({ kind: "expired-login", code: "1013", operation: "account.funds" });
+  const error = await assertRejects(() => runStep(broker, { uses: "keep-login", given: {} }), DisplacedError);
+  assertStringIncludes(error.message, "another device or program has taken it over");
+  assertEquals(broker.simulator.state().callsTaken, 0);
+});
+
+Deno.test("cancel-open-orders looks again after an answer that was lost, and never asks twice", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const { client, simulator } = broker;
+  const order = {
+    market: "hk",
+    symbol: "00700.HK",
+    quantity: "100",
+    side: "buy",
+    orderType: "enhanced-limit",
+  } as const;
+  const [quote] = await client.quotes.latest({ securities: [{ type: "hk-stock", symbol: "00700.HK" }] });
+  const price = String(Math.floor(Number(quote!.lastPrice) * 0.9));
+  const taken = (await client.orders.place({ ...order, price })).orderId;
+  const untouched = (await client.orders.place({ ...order, price })).orderId;
+  // The answer of one cancellation is lost after it was taken, the other never arrives.
+  simulator.faults.arm({ kind: "lost-answer", operation: "orders.cancel" });
+  simulator.faults.arm({ kind: "lost-request", operation: "orders.cancel" });
+  const given = { markets: ["hk"] };
+  const result = await runStep(broker, { uses: "cancel-open-orders", given, write: true }) as CancelledOrders; // its output
+  assertEquals([result.ok, result.refused], [false, []]);
+  assertEquals([...result.cancelled, ...result.stillOpen].toSorted(), [taken, untouched].toSorted());
+  assertEquals([result.cancelled.length, result.stillOpen.length], [1, 1]);
+  const rows = await client.orders.today({ market: "hk" }).toArray();
+  const open = rows.filter(({ canCancel }) => canCancel).map(({ orderId }) => orderId);
+  assertEquals(open, result.stillOpen);
+});
+
+Deno.test("watch records pushes of a span of time, one file for each kind", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  const { gatewayUrl, pushAddress, tradePassword, tradePasswordKey } = broker.simulator.info;
+  await using client = createClient(gateway({ url: gatewayUrl, push: pushAddress, tradePasswordKey }), {
+    tradePassword,
+  });
+  using folder = temporaryFolder();
+  const noted: Noted = { artifacts: [], logs: [] };
+  let ends = () => {};
+  const given = { securities: ["00700.HK"], topics: ["quote"], for: "10m", out: "pushes" };
+  const running = runStep(broker, { uses: "watch", given }, {
+    out: folder.path,
+    client: () => Promise.resolve(client),
+    sleep: () => new Promise<void>((resolve) => ends = resolve),
+  }, noted);
+  const file = `${folder.path}/pushes/2025-08-15/quote.jsonl`;
+  const linesIn = () => Deno.readTextFile(file).then((text) => text.trim().split("\n"), () => []);
+  while ((await linesIn()).length < 3) {
+    broker.clock.advance(5_000);
+    broker.simulator.round();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  ends();
+  const result = await running as Recorded; // its output
+  const lines = await linesIn();
+  assertEquals([result.ok, result.day, result.files, result.counts], [true, "2025-08-15", [file], {
+    quote: lines.length,
+  }]);
+  const { security, quote } = JSON.parse(lines[0]!);
+  assertEquals([security.symbol, typeof quote.lastPrice], ["00700.HK", "string"]);
+  assertEquals(noted.artifacts.map(({ dataset, businessDay }) => [dataset, businessDay]), [[
+    "pushes/quote",
+    "2025-08-15",
+  ]]);
+});
+
+Deno.test("notify posts to a webhook and a chat with a key, and hides their addresses when they fail", async () => {
+  const taken: [string, string | null, unknown][] = [];
+  let status = 200;
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+    taken.push([new URL(request.url).pathname, request.headers.get("idempotency-key"), await request.json()]);
+    return new Response("", { status });
+  });
+  const base = `http://127.0.0.1:${server.addr.port}`;
+  const given = {
+    webhook: "${secret:hook}",
+    chat: { url: `${base}/chat`, style: "lark" },
+    data: { day: "${{ params.day }}" },
+  };
+  const context = {
+    secret: () => Promise.resolve(`${base}/token-4711`),
+    outcome: { state: "failed", reason: "step", failedStep: "day-book", error: "no answer" },
+  };
+  assertEquals(await runStep(undefined, { uses: "notify", given }, context), {
+    ok: true,
+    sent: ["webhook", "chat"],
+  });
+  const text = 'test is failed at step "day-book" (2025-08-15): no answer';
+  const key = "test/main/2025-08-15/step";
+  assertEquals(taken, [
+    ["/token-4711", key, {
+      text,
+      recipe: "test",
+      runKey: "test/main/2025-08-15",
+      slot: "2025-08-15T08:45:00Z",
+      session,
+      outcome: context.outcome,
+      data: { day: "2025-08-15" },
+    }],
+    ["/chat", key, { msg_type: "text", content: { text } }],
+  ]);
+  status = 403;
+  const error = await assertRejects(
+    () => runStep(undefined, { uses: "notify", given }, context),
+    BrokerError,
+  );
+  // Each is tried whatever became of the other.
+  const host = `127.0.0.1:${server.addr.port}`;
+  assertEquals(
+    error.message,
+    `Cannot notify by webhook: ${host} answered 403; Cannot notify by chat: ${host} answered 403`,
+  );
+  assertEquals(taken.length, 4);
+  await server.shutdown();
+});
+
+Deno.test("a broker's words in a notice or a report write on no screen, and call nobody", async () => {
+  const taken: unknown[] = [];
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+    taken.push(await request.json());
+    return new Response("");
+  });
+  const url = `http://127.0.0.1:${server.addr.port}/`;
+  const outcome = { state: "failed", reason: "step", failedStep: "a", error: "no \x1b[2J\u202e\n@everyone" };
+  await runStep(undefined, { uses: "notify", given: { chat: { url, style: "discord" } } }, { outcome });
+  const content = 'test is failed at step "a" (2025-08-15): no  [2J \n@everyone';
+  assertEquals(taken, [{ content, allowed_mentions: { parse: [] } }]);
+  await server.shutdown();
+  using folder = temporaryFolder();
+  const rows = [{ name: "\x1b[31m<img src=x onerror=y> [a](javascript:b)|\n\u202e" }];
+  await runStep(undefined, { uses: "convert-report", given: { rows, to: "a.md" } }, { out: folder.path });
+  assertEquals(readTree(folder.path), {
+    "a.md": "| name |\n| --- |\n|  \\[31m&lt;img src=x onerror=y> \\[a](javascript:b)\\|   |\n",
+  });
+});
+
+Deno.test("notify sends mail to a server, with a message id that follows from the step's key", async () => {
+  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+  const received = takeMail(listener);
+  const mail = {
+    to: "desk@example.com",
+    from: "hsgate@example.com",
+    host: "127.0.0.1",
+    port: listener.addr.port,
+    tls: "none",
+  };
+  const given = { text: "Margin is thin\nLook now", mail };
+  assertEquals(await runStep(undefined, { uses: "notify", given }), { ok: true, sent: ["mail"] });
+  const letter = await received;
+  assertStringIncludes(letter, "Subject: Margin is thin\r\n");
+  assertStringIncludes(letter, "Look now");
+  // The first half of the SHA-256 of "test/main/2025-08-15/step".
+  assert(/Message-ID: <[0-9a-f]{32}@hsgate>/.test(letter), letter);
+  listener.close();
+});
+
+/** Takes one mail by SMTP and resolves to its text. */
+async function takeMail(listener: Deno.TcpListener): Promise<string> {
+  using connection = await listener.accept();
+  const say = (line: string) => connection.write(new TextEncoder().encode(`${line}\r\n`));
+  await say("220 ready");
+  const buffer = new Uint8Array(65_536);
+  let inData = false;
+  let letter = "";
+  for (let count = await connection.read(buffer); count !== null; count = await connection.read(buffer)) {
+    const text = new TextDecoder().decode(buffer.subarray(0, count));
+    if (inData) {
+      letter += text;
+      if (!letter.endsWith("\r\n.\r\n")) continue;
+      inData = false;
+      await say("250 taken");
+    } else if (text.startsWith("DATA")) {
+      inData = true;
+      await say("354 go on");
+    } else if (text.startsWith("QUIT")) {
+      await say("221 bye");
+      break;
+    } else await say("250 ok");
+  }
+  return letter;
+}
+
+Deno.test("convert-report writes rows in other forms, each value as it was", async () => {
+  using folder = temporaryFolder();
+  const rows = [
+    { symbol: "00700.HK", price: "350.20", fees: { total: "12.50" }, remark: 'a "b", c|d' },
+    { symbol: "00005.HK", price: "0.000000000000000001" },
+  ];
+  const convert = (given: unknown) =>
+    runStep(undefined, { uses: "convert-report", given }, { out: folder.path });
+  await convert({ rows, to: "a.csv" });
+  await convert({ from: "a.csv", to: "b.jsonl" });
+  await convert({ rows, to: "c.md", columns: ["symbol", "fees.total", "remark"], title: "Fills" });
+  await convert({ rows: [], to: "d.md", title: "Fills" });
+  assertEquals(readTree(folder.path), {
+    "d.md": "# Fills\n\nNo rows.\n",
+    "a.csv":
+      'symbol,price,fees.total,remark\r\n00700.HK,350.20,12.50,"a ""b"", c|d"\r\n00005.HK,0.000000000000000001,,\r\n',
+    "b.jsonl": '{"symbol":"00700.HK","price":"350.20","fees.total":"12.50","remark":"a \\"b\\", c|d"}\n' +
+      '{"symbol":"00005.HK","price":"0.000000000000000001","fees.total":"","remark":""}\n',
+    "c.md":
+      '# Fills\n\n| symbol | fees.total | remark |\n| --- | --- | --- |\n| 00700.HK | 12.50 | a "b", c\\|d |\n| 00005.HK |  |  |\n',
+  });
+});
+
+Deno.test("convert-report warns of a column that no row has, and its output is not ok", async () => {
+  using folder = temporaryFolder();
+  await Deno.writeTextFile(`${folder.path}/a.csv`, "symbol,fees.total\r\n00700.HK,\r\n");
+  const noted: Noted = { artifacts: [], logs: [] };
+  const convert = (given: unknown) =>
+    runStep(undefined, { uses: "convert-report", given }, { out: folder.path }, noted);
+  assertEquals(await convert({ from: "a.csv", to: "b.md", columns: ["symbol", "fees.totl"] }), {
+    ok: false,
+    path: `${folder.path}/b.md`,
+    rows: 1,
+    missing: ["fees.totl"],
+  });
+  assertEquals(noted.logs, ['no row has the column "fees.totl"; did you mean "fees.total"?']);
+  // Controls: a column that is empty in every row, and a report without rows.
+  const sound = { ok: true, missing: [] };
+  assertEquals(await convert({ from: "a.csv", to: "c.md", columns: ["fees.total"] }), {
+    ...sound,
+    path: `${folder.path}/c.md`,
+    rows: 1,
+  });
+  assertEquals(await convert({ rows: [], to: "d.md", columns: ["fees.total"] }), {
+    ...sound,
+    path: `${folder.path}/d.md`,
+    rows: 0,
+  });
+  assertEquals(noted.logs.length, 1);
+});
+
+Deno.test("steps check once more when expressions have their values", async () => {
+  const given = { markets: ["hk"], from: "${{ params.day }}", to: "${{ daysBefore(slot, 1) }}" };
+  const error = await assertRejects(
+    () => runStep(undefined, { uses: "export-day-book", given }),
+    InvalidParamsError,
+  );
+  assertEquals(error.issues, [{
+    path: ["to"],
+    value: "2025-08-14",
+    expected: "a date that is not before from",
+  }]);
+});
+
+Deno.test("steps hide the value of a secret that does not fit", async () => {
+  const given = { webhook: "${secret:hook}", text: "x" };
+  const context = { secret: () => Promise.resolve("hunter2") };
+  const error = await assertRejects(
+    () => runStep(undefined, { uses: "notify", given }, context),
+    InvalidParamsError,
+  );
+  assertEquals(error.issues.map(({ path, value }) => [path, value]), [[["webhook"], "[secret]"]]);
+  assert(!error.message.includes("hunter2") && !Deno.inspect(error).includes("hunter2"));
+});
+
+Deno.test("a step of one's own runs with the permissions that it names, and calls what it may", async () => {
+  await using broker = await simulated({ at: FRIDAY_MORNING });
+  using folder = temporaryFolder();
+  const from = JSON.stringify(import.meta.resolve("../../lib/recipes/define_step.ts"));
+  const write = (name: string, text: string) => Deno.writeTextFile(`${folder.path}/${name}`, text);
+  await write("secret.txt", "1");
+  await write("open.txt", "2");
+  await write(
+    "my_step.ts",
+    `import { defineStep } from ${from};
+export default defineStep({
+  effect: "read",
+  permissions: { read: ["open.txt"] },
+  params: { market: { type: "text", default: "hk" }, count: { type: "integer" } },
+  async run({ market, count }, { call, slot }) {
+    console.log("for people");
+    const open = await Deno.readTextFile("open.txt");
+    const closed = await Deno.readTextFile("secret.txt").catch((error) => error.name);
+    const funds = await call("account.funds", { market });
+    const refused = await call("orders.cancelAll", { market }).catch((error) => error.message);
+    return { ok: true, open, closed, hasFunds: "totalAssets" in funds, refused, count: count + 1, slot };
+  },
+});
+`,
+  );
+  await write(
+    "recipe.yaml",
+    'name: own\nparams: { n: 4 }\nsteps: [{ id: mine, uses: ./my_step.ts, with: { count: "${{ params.n }}" } }]\n',
+  );
+  const recipe = await loadRecipe(`${folder.path}/recipe.yaml`);
+  const [step] = recipe.steps;
+  assertEquals([step!.uses, step!.effect, recipe.class], ["./my_step.ts", "read", "read"]);
+  assertEquals(
+    await step!.run(stepContext(broker, { params: recipe.params, slot: "2025-08-15T02:30:00Z" })),
+    {
+      ok: true,
+      open: "2",
+      closed: "NotCapable",
+      hasFunds: true,
+      refused:
+        'Cannot call "orders.cancelAll": it changes something, and the step says that its effect is "read"',
+      count: 5,
+      slot: "2025-08-15T02:30:00Z",
+    },
+  );
+  await write(
+    "wrong.yaml",
+    "name: own\nsteps:\n  - { id: a, uses: ./my_step.ts, with: { cuont: 1 } }\n  - { id: b, uses: ./none.ts }\n  - { id: c, uses: ../x.ts }\n",
+  );
+  const error = await assertRejects(() => loadRecipe(`${folder.path}/wrong.yaml`), RecipeError);
+  const messages = error.issues.map(({ line, message }) => `${line}: ${message}`);
+  assertEquals(messages.slice(0, 2), [
+    "3: steps.0.with.count: expected a whole number",
+    '3: steps.0.with.cuont: no such member; did you mean "count"?',
+  ]);
+  assertStringIncludes(messages[2]!, '4: steps.1.uses: Cannot use step "none.ts": ');
+  assertEquals(
+    messages[3],
+    '5: steps.2.uses: expected a TypeScript file beside the recipe, such as "./my_step.ts"',
+  );
+});
+
+Deno.test("export-day-book covers the accounts that it is asked for, and names readings beside a day", async () => {
+  await using broker = await simulated({ fillsPerDay: 150 });
+  using folder = temporaryFolder();
+  const noted: Noted = { artifacts: [], logs: [] };
+  const run = (given: Record<string, unknown>) =>
+    runStep(
+      broker,
+      { uses: "export-day-book", given: { from: "2025-08-15", to: "2025-08-15", ...given } },
+      { out: folder.path },
+      noted,
+    ) as Promise<DayBookResult>;
+  const futures = await run({ accounts: ["futures"], out: "futures" });
+  assertEquals([futures.ok, Object.keys(futures.days[0]!.rows)], [true, ["futures_fills", "futures_orders"]]);
+  const stocks = await run({
+    accounts: ["securities"],
+    markets: ["hk"],
+    out: "stocks",
+    wire: true,
+    owner: "mine",
+  });
+  assertEquals([stocks.ok, Object.keys(stocks.days[0]!.rows)], [true, ["fills", "orders", "fund_journal"]]);
+  const names = Object.keys(readTree(folder.path));
+  assert(names.includes("stocks/2025-08-15/fills.wire.jsonl") && names.includes("stocks/account.json"));
+  broker.simulator.faults.arm({ kind: "empty-page", operation: "fills.history" });
+  const disputed = await run({ accounts: ["securities"], markets: ["hk"], out: "stocks", wire: true });
+  assertEquals([disputed.ok, disputed.days[0]?.action], [false, "disputed"]);
+  const beside = noted.artifacts.filter(({ dataset }) => dataset === "day-book-disputed/summary.json");
+  assertEquals(beside.map(({ path, final }) => [path, final]), [[
+    `${folder.path}/stocks/2025-08-15.disputed-1/summary.json`,
+    false,
+  ]]);
+  await assertRejects(() => run({ accounts: ["securities"], out: "stocks" }), RecipeError, "markets");
+  await assertRejects(() => run({ accounts: ["stocks"], markets: ["hk"] }), RecipeError, "accounts");
+});
+
+Deno.test("cancel-open-orders takes an order for open by its state where the broker leaves the flag out", async () => {
+  const row = { stockCode: "00700.HK", entrustBs: "1", exchangeType: "K", queryParamStr: "1" };
+  const live = new Map([
+    ["7", { ...row, entrustId: "7", status: "2" }],
+    ["8", { ...row, entrustId: "8", status: "8", queryParamStr: "2" }],
+    ["9", { ...row, entrustId: "9", status: "2", canBeCanceled: 0, queryParamStr: "3" }],
+  ]);
+  const cancelled: unknown[] = [];
+  const endpoint = (path: string, params: Record<string, unknown>) => {
+    if (path === "/trade/TradeCancelEntrust") {
+      cancelled.push(params.entrustId);
+      live.set(String(params.entrustId), { ...row, entrustId: String(params.entrustId), status: "6" });
+      return { ok: true, err: "", data: { data: params.entrustId } };
+    }
+    const isFirst = params.queryParamStr === "0";
+    return { ok: true, err: "", data: { data: isFirst ? [...live.values()] : [] } };
+  };
+  await using client = createClient(memory(endpoint));
+  await runStep(
+    undefined,
+    { uses: "cancel-open-orders", given: { markets: ["hk"] }, write: true },
+    { client: () => Promise.resolve(client) },
+  ).catch(() => {}); // 9 stays open, which this step may call a failure
+  assertEquals(cancelled, ["7"]);
+});

@@ -1,0 +1,444 @@
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { codeLimits, OwnStepError } from "../../lib/recipes/own_code.ts";
+import { describeOwnStep, readExport } from "../../lib/recipes/own_step.ts";
+import { loadRecipe, RecipeError, type StepContext } from "../../lib/recipes/mod.ts";
+import { temporaryFolder } from "../day_book/simulated.ts";
+import { type Noted, stepContext } from "./support.ts";
+
+/** Longer than any of this takes on a busy machine, and shorter than what is waited for in vain. */
+const PATIENCE_MS = 60_000;
+
+const step = (body: string, more = "") =>
+  `import { defineStep } from "hsgate/recipes";\n${more}\n` +
+  `export default defineStep({ effect: "read", permissions: { run: ["sh"] }, async run(_, context) {\n${body}\n} });\n`;
+
+/** A folder with a recipe of one step, `./own_step.ts`, and other files by their paths. */
+function folderWith(own: string, files: Readonly<Record<string, string>> = {}) {
+  const folder = temporaryFolder();
+  const all = {
+    "own.yaml": "name: own\nsteps: [{ id: own, uses: ./own_step.ts }]\n",
+    "own_step.ts": own,
+    ...files,
+  };
+  for (const [path, text] of Object.entries(all)) {
+    Deno.mkdirSync(`${folder.path}/${path}`.replace(/[^/]*$/, ""), { recursive: true });
+    Deno.writeTextFileSync(`${folder.path}/${path}`, text);
+  }
+  const recipe = () => loadRecipe(`${folder.path}/own.yaml`);
+  return {
+    path: folder.path,
+    recipe,
+    async run(given: Partial<StepContext> = {}, noted?: Noted): Promise<unknown> {
+      return await (await recipe()).steps[0]!.run(stepContext(undefined, given, noted));
+    },
+    async issue(): Promise<string> {
+      const error = await assertRejects(recipe, RecipeError);
+      return error.issues.map(({ message }) => message).join("\n");
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
+const isAlive = async (pid: number) => {
+  const { stdout } = await new Deno.Command("ps", { args: ["-o", "stat=", "-p", String(pid)] }).output();
+  const state = new TextDecoder().decode(stdout).trim();
+  return state !== "" && !state.startsWith("Z");
+};
+
+async function isGone(pid: number): Promise<boolean> {
+  for (let left = PATIENCE_MS; left > 0; left -= 100) {
+    if (!await isAlive(pid)) return true;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return false;
+}
+
+Deno.test("a step imports its folder, the toolkit and node: only, and check says what else it would", async () => {
+  const fine = folderWith(
+    step(
+      "return { ok: true, helper, note, client: typeof createClient, slash: basename('a/b') };",
+      'import { helper } from "./lib/helper.ts";\nimport note from "./note.txt" with { type: "text" };\n' +
+        'import { createClient } from "hsgate";\nimport { basename } from "node:path";',
+    ),
+    { "lib/helper.ts": "export const helper = 1;", "note.txt": "hello" },
+  );
+  using _fine = fine;
+  assertEquals(await fine.run(), { ok: true, helper: 1, note: "hello", client: "function", slash: "b" });
+
+  using outside = temporaryFolder();
+  const key = `${outside.path}/key.pem`;
+  await Deno.writeTextFile(key, "PRIVATE KEY");
+  await Deno.writeTextFile(`${outside.path}/key.json`, '{ "key": 1 }');
+  const inside = (path: string) => `it imports "${path}", which is outside the folder of the recipe`;
+  const foreign = (name: string) =>
+    `"own_step.ts" imports "${name}": only files of its folder, "hsgate/recipes" and the toolkit's other modules`;
+  const cases: [line: string, reason: string][] = [
+    [`import key from ${JSON.stringify(key)} with { type: "text" };`, inside(key)],
+    [`import key from "${outside.path}/key.json" with { type: "json" };`, inside(`${outside.path}/key.json`)],
+    [
+      `const key = await import("${outside.path}/key.json", { with: { type: "json" } });`,
+      `${outside.path}/key.json`,
+    ],
+    ['import key from "./link.txt" with { type: "text" };', "link.txt"],
+    ['import "npm:left-pad@1.3.0";', foreign("npm:left-pad@1.3.0")],
+    ['import "jsr:@std/csv";', foreign("jsr:@std/csv")],
+    ['import "https://example.com/x.ts";', foreign("https://example.com/x.ts")],
+    ['import "zod";', '"zod"'],
+    ['import "left-pad";', '"left-pad"'],
+    ['import "./none.ts";', "there is no file"],
+    ['import { createRequire } from "node:module";', 'imports "node:module", which loads files that nobody'],
+    ['import old from "./old.cjs";', '"old.cjs" is CommonJS, whose "require" loads files that nobody'],
+  ];
+  for (const [line, reason] of cases) {
+    using folder = folderWith(step("return { ok: true };", line), { "old.cjs": 'require("./late.cjs");' });
+    await Deno.symlink(key, `${folder.path}/link.txt`);
+    const issue = await folder.issue();
+    assertStringIncludes(issue, 'steps.0.uses: Cannot use step "own_step.ts": ');
+    assertStringIncludes(issue, reason);
+    assert(!issue.includes("PRIVATE"), issue);
+  }
+});
+
+Deno.test("a link within the folder leads no import out of it, whatever was read before under another name", async () => {
+  using outer = temporaryFolder();
+  await Deno.writeTextFile(`${outer.path}/key.pem`, "PRIVATE KEY");
+  const imports = 'import one from "./a/x.ts";\nimport two from "./x.ts";';
+  using folder = folderWith(step("return { ok: true, one, two };", imports), {
+    "key.pem": "decoy",
+    "a/x.ts": 'import key from "../key.pem" with { type: "text" };\nexport default key;',
+  });
+  // The control: two files of their own, both with the decoy of the folder above them.
+  await Deno.symlink("a/x.ts", `${folder.path}/x.ts`);
+  const issue = await folder.issue();
+  assertStringIncludes(issue, "key.pem");
+  assert(!issue.includes("PRIVATE"), issue);
+  await Deno.remove(`${folder.path}/x.ts`);
+  await Deno.writeTextFile(
+    `${folder.path}/x.ts`,
+    'import key from "./key.pem" with { type: "text" };\nexport default key;',
+  );
+  assertEquals(await folder.run(), { ok: true, one: "decoy", two: "decoy" });
+});
+
+Deno.test("a step's process loads no file that was not checked and no foreign package, under any name or by a worker", async () => {
+  const late = 'Deno.writeTextFileSync(new URL("ran", import.meta.url), "ran");';
+  const ways: Record<string, string> = {
+    "a name made at run time": 'await import("./la" + "te.ts")',
+    "a package that Deno has in its cache": `await import("npm:zod" + "@^4"); ${late}`,
+    "an absolute address": 'await import(new URL("./la" + "te.ts", import.meta.url).href)',
+    "an escaped name": 'await import(import.meta.url.replace("own_step.ts", "l%61te.ts"))',
+    "a query": 'await import("./la" + "te.ts?again")',
+    "another host":
+      'await import(import.meta.url.replace("file://", "file://localhost").replace("own_step", "late"))',
+    "a data address":
+      "await import(`data:text/javascript,import ${JSON.stringify(new URL('./late.ts', import.meta.url))}`)",
+    "data": 'await import("./la" + "te.json", { with: { type: "json" } })',
+    "text": 'await import("./la" + "te.txt", { with: { type: "text" } })',
+    "node:module": 'await import("node:mod" + "ule")',
+    "a worker": `await new Promise((resolve, reject) => {
+      const worker = new Worker(new URL("./la" + "te.ts", import.meta.url), { type: "module" });
+      worker.onerror = (event) => { event.preventDefault(); reject(new Error(event.message)); };
+    })`,
+    "a worker of node:": `const { Worker } = await import("node:worker_threads");
+      await new Promise((resolve, reject) => {
+        new Worker(new URL("./la" + "te.ts", import.meta.url)).on("error", reject).on("exit", resolve);
+      })`,
+  };
+  const own = `import { defineStep } from "hsgate/recipes";
+export default defineStep({
+  effect: "read",
+  permissions: { read: ["."], write: ["."] },
+  params: { way: { type: "text" } },
+  async run({ way }) {
+    switch (way) {
+      case "checked": await import("./known.ts"); break;
+${Object.entries(ways).map(([way, code]) => `      case ${JSON.stringify(way)}: ${code}; break;`).join("\n")}
+    }
+  },
+});
+`;
+  using folder = folderWith(own, {
+    "late.ts": late,
+    "late.txt": "late",
+    "late.json": "{}",
+    "known.ts": late.replace("ran", "known-ran"),
+  });
+  const run = async (way: string) => {
+    const path = `${folder.path}/own.yaml`;
+    Deno.writeTextFileSync(
+      path,
+      `name: own\nsteps: [{ id: own, uses: ./own_step.ts, with: { way: ${JSON.stringify(way)} } }]\n`,
+    );
+    return await (await loadRecipe(path)).steps[0]!.run(stepContext(undefined));
+  };
+  await run("checked"); // the control
+  assert(await Deno.stat(`${folder.path}/known-ran`));
+  for (const way of Object.keys(ways)) {
+    const error = await assertRejects(() => run(way), OwnStepError);
+    const why = way.startsWith("a package")
+      ? "it loads a package that is not one of hsgate's own"
+      : "it loads a file that was not checked";
+    assertStringIncludes(error.message, why, way);
+    assertEquals([...Deno.readDirSync(folder.path)].some(({ name }) => name === "ran"), false, way);
+  }
+});
+
+Deno.test("configuration and packages of a step's folder count for nothing: no download, no script, no lock file", async () => {
+  let requests = 0;
+  await using registry = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, () => {
+    requests++;
+    return new Response("{}");
+  });
+  const address = `http://127.0.0.1:${registry.addr.port}/`;
+  using folder = folderWith(step("return { ok: true };"), {
+    "deno.json": JSON.stringify({
+      imports: { "hsgate/recipes": "./evil.ts", "left-pad": "npm:left-pad@1.3.0" },
+      nodeModulesDir: "auto",
+    }),
+    "evil.ts": 'export const defineStep = () => { throw new Error("evil"); };',
+    ".npmrc": `registry=${address}\n`,
+    "package.json": JSON.stringify({ dependencies: { "left-pad": "1.3.0" } }),
+  });
+  const before = [...Deno.readDirSync(folder.path)].map(({ name }) => name).sort();
+  assertEquals(await folder.run(), { ok: true });
+  assertEquals([...Deno.readDirSync(folder.path)].map(({ name }) => name).sort(), before);
+  assertEquals(requests, 0);
+});
+
+Deno.test("what a step's or a recipe's file does at its top level ends, and reaches nothing", async () => {
+  using folder = folderWith("while (true);\nexport default {};\n", {
+    "endless.ts": "await new Promise(() => setInterval(() => {}, 1000));\nexport default {};\n",
+    "peek.ts": 'export default { name: Deno.env.get("HOME") };\n',
+    "rule.ts":
+      'export default { name: "x", steps: [{ id: "a", uses: "notify", with: { text: () => 1 } }] };\n',
+    "round.ts": "const x: any = { name: 'x' };\nx.x = x;\nexport default x;\n",
+    "none.ts": "export const x = 1;\n",
+    "fine.ts": 'console.log("hello");\nsetInterval(() => {}, 1000);\n' +
+      'export default { name: "fine", steps: [{ id: "a", uses: "account.funds", with: { market: "hk" } }] };\n',
+  });
+  const url = (name: string) => new URL(`file://${folder.path}/${name}`);
+  const options = { folder: url(""), loadMs: 2_000 };
+  const late = "it is not loaded within 2 s: what stands at its top level must end";
+  await assertRejects(() => describeOwnStep(url("own_step.ts"), options), OwnStepError, late);
+  await assertRejects(() => readExport(url("endless.ts"), options), OwnStepError, late);
+  const issueOf = async (name: string) => {
+    const error = await assertRejects(() => loadRecipe(`${folder.path}/${name}`), RecipeError);
+    return error.issues.map(({ message }) => message).join("\n");
+  };
+  assertStringIncludes(await issueOf("peek.ts"), "NotCapable");
+  assertEquals(
+    await issueOf("rule.ts"),
+    'it cannot be loaded: its default export holds a function at "steps.0.with.text": expected plain data as JSON has it',
+  );
+  assertStringIncludes(await issueOf("round.ts"), 'a circle at "x"');
+  assertStringIncludes(await issueOf("none.ts"), "expected a default export");
+  assertEquals((await loadRecipe(`${folder.path}/fine.ts`)).name, "fine");
+});
+
+Deno.test("a step that was edited after it was checked does not run, nor does one whose import was", async () => {
+  using folder = folderWith(
+    step("return { ok: true, value };", 'import { value } from "./value.ts";'),
+    { "value.ts": "export const value = 1;" },
+  );
+  const recipe = await folder.recipe();
+  const run = () => recipe.steps[0]!.run(stepContext(undefined));
+  assertEquals(await run(), { ok: true, value: 1 });
+  const changed = "was changed after it was checked, so it was not run";
+  await Deno.writeTextFile(`${folder.path}/value.ts`, "export const value = 2;");
+  await assertRejects(run, OwnStepError, changed);
+  await Deno.writeTextFile(`${folder.path}/value.ts`, "export const value = 1;");
+  assertEquals(await run(), { ok: true, value: 1 });
+  const own = await Deno.readTextFile(`${folder.path}/own_step.ts`);
+  await Deno.writeTextFile(`${folder.path}/own_step.ts`, own.replace('effect: "read"', 'effect: "write"'));
+  await assertRejects(run, OwnStepError, changed);
+  await Deno.remove(`${folder.path}/own_step.ts`);
+  await assertRejects(run, OwnStepError, changed);
+});
+
+Deno.test("a step ends with every process that it has started, and waits for none", async () => {
+  const body = `const child = new Deno.Command("sh", { args: ["-c", "WORDS"] }).spawn();
+    child.unref();
+    context.log("info", String(child.pid));
+    await NEXT;
+    return { ok: true, pid: child.pid };`;
+  {
+    using folder = folderWith(step(body.replace("WORDS", "sleep 600; true").replace("NEXT", "0")));
+    const { pid } = await folder.run() as { pid: number };
+    assert(await isGone(pid), "the process that it left behind is ended");
+  }
+  {
+    using folder = folderWith(
+      step(body.replace("WORDS", "sleep 600; true").replace("NEXT", "new Promise(() => {})")),
+    );
+    const stop = new AbortController();
+    const pids: string[] = [];
+    const log = (_level: string, message: string) => {
+      pids.push(message);
+      stop.abort(new TypeError("enough"));
+    };
+    await assertRejects(() => folder.run({ signal: stop.signal, log }), TypeError, "enough");
+    assert(await isGone(Number(pids[0])), "a step that is stopped takes its processes with it");
+  }
+  {
+    // One that leaves the group keeps the output of the step open, and the step ends all the same.
+    const words = "setsid sh -c 'echo \\$\\$; exec sleep 600' &";
+    using folder = folderWith(step(`
+      const { stdout } = await new Deno.Command("sh", { args: ["-c", "${words}"], stderr: "inherit", stdout: "piped" })
+        .spawn().stdout.getReader().read().then(({ value }) => ({ stdout: new TextDecoder().decode(value) }));
+      throw new TypeError(\`left \${stdout.trim()} behind\`);`));
+    const error = await assertRejects(() => folder.run(), OwnStepError, "behind");
+    const pid = Number(/left (\d+)/.exec(error.message)?.[1]);
+    assert(pid > 1 && await isGone(pid), "one that has left the group is found by its environment");
+  }
+});
+
+Deno.test("a step that ends its own process fails for that reason, whatever it printed before", async () => {
+  using folder = folderWith(step('console.log("an error was handled"); console.log("bye"); Deno.exit(0);'));
+  const error = await assertRejects(() => folder.run(), OwnStepError);
+  assertStringIncludes(error.message, "it ended its own process before it had returned");
+  assert(!error.message.includes("bye"), error.message);
+  // The control: an end with a code that is no success is told by what was printed.
+  using failing = folderWith(step('console.error("error: the disk is gone"); Deno.exit(3);'));
+  await assertRejects(() => failing.run(), OwnStepError, "the disk is gone");
+});
+
+Deno.test("what is started for a step ends when the program is killed, and its folder goes", async () => {
+  const main = `import { loadRecipe } from "hsgate/recipes";
+    import { stepContext } from "${import.meta.resolve("./support.ts")}";
+    const recipe = await loadRecipe(Deno.args[0]);
+    const log = (_level, message) => console.log(message);
+    await recipe.steps[0].run(stepContext(undefined, { log }));`;
+  const body = `const words = "setsid sh -c 'echo \\$\\$; exec sleep 600' &";
+    const { stdout } = new Deno.Command("sh", { args: ["-c", words], stdout: "piped" }).spawn();
+    const { value } = await stdout.getReader().read();
+    context.log("info", Deno.pid + " " + new TextDecoder().decode(value).trim());
+    while (true);`;
+  using folder = folderWith(step(body), { "main.ts": main });
+  using temporary = temporaryFolder();
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "-A",
+      "--no-check",
+      "--config",
+      decodeURIComponent(new URL("../../deno.json", import.meta.url).pathname),
+      `${folder.path}/main.ts`,
+      `${folder.path}/own.yaml`,
+    ],
+    env: { TMPDIR: temporary.path },
+    stdout: "piped",
+  }).spawn();
+  const reader = child.stdout.getReader();
+  const { value } = await reader.read();
+  const pids = new TextDecoder().decode(value).trim().split(" ").map(Number);
+  assertEquals(pids.length, 2);
+  for (const pid of pids) {
+    assert(pid > 1 && await isAlive(pid), "the control: it runs as long as the program");
+  }
+  const folders = () => Array.from(Deno.readDirSync(temporary.path)).map(({ name }) => name);
+  assertEquals(folders().length, 1);
+  child.kill("SIGKILL");
+  await child.status;
+  await reader.cancel();
+  for (const pid of pids) assert(await isGone(pid), `${pid} ends with the program`);
+  for (let left = PATIENCE_MS; left > 0 && folders().length > 0; left -= 100) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  assertEquals(folders(), []);
+});
+
+Deno.test("folders that killed programs left are removed at the next start, and none that is in use", async () => {
+  using temporary = temporaryFolder();
+  using folder = folderWith(step("return { ok: true };"));
+  const old = new Date(Date.now() - 3_600_000);
+  const ancient = new Date(Date.now() - 48 * 3_600_000);
+  for (
+    const [name, at, lock] of [
+      ["left", old, true],
+      ["used", old, true],
+      ["young", new Date(), true],
+      ["unlocked", old, false],
+      ["ancient", ancient, false],
+    ] as const
+  ) {
+    const path = `${temporary.path}/hsgate-step-${name}`;
+    await Deno.mkdir(path);
+    if (lock) await Deno.writeTextFile(`${path}/lock`, "");
+    await Deno.utime(path, at, at);
+  }
+  // Opening a named pipe to write waits for a reader, and another user's folder may hold one.
+  const hasPipes = Deno.build.os !== "windows";
+  const pipes = hasPipes ? ["hsgate-step-foreign", "hsgate-step-pipe"] : [];
+  for (const name of pipes) {
+    const path = `${temporary.path}/${name}`;
+    await Deno.mkdir(path);
+    await new Deno.Command("mkfifo", { args: [`${path}/lock`] }).output();
+    await Deno.utime(path, ancient, ancient);
+  }
+  const isRoot = hasPipes && Deno.uid() === 0;
+  const foreign = `${temporary.path}/hsgate-step-foreign2`;
+  if (isRoot) {
+    await Deno.mkdir(foreign);
+    await Deno.writeTextFile(`${foreign}/lock`, "");
+    await Deno.utime(foreign, ancient, ancient);
+    for (const path of [foreign, `${temporary.path}/hsgate-step-foreign`]) await Deno.chown(path, 4711, 4711);
+  }
+  await Deno.mkdir(`${temporary.path}/other`);
+  using used = await Deno.open(`${temporary.path}/hsgate-step-used/lock`, { write: true });
+  await used.lock(true);
+  const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "eval",
+      "--no-lock",
+      `import { describeOwnStep } from "${import.meta.resolve("../../lib/recipes/own_step.ts")}";
+       await describeOwnStep(new URL("file://${folder.path}/own_step.ts"));`,
+    ],
+    env: { TMPDIR: temporary.path },
+    signal: AbortSignal.timeout(4 * PATIENCE_MS),
+  }).output();
+  assertEquals(code, 0, new TextDecoder().decode(stderr));
+  const names = Array.from(Deno.readDirSync(temporary.path)).map(({ name }) => name).sort();
+  const kept = ["hsgate-step-unlocked", "hsgate-step-used", "hsgate-step-young", "other", ...pipes];
+  assertEquals(names, [...kept, ...isRoot ? ["hsgate-step-foreign2"] : []].sort());
+});
+
+Deno.test("what a step prints is bounded, in its lines and in all, and takes no memory of the runner", async () => {
+  const noted: Noted = { artifacts: [], logs: [] };
+  using long = folderWith(step(`
+    const chunk = new Uint8Array(1024 * 1024).fill(120);
+    for (let count = 0; count < 64; count++) Deno.stderr.writeSync(chunk);
+    console.log("\\nafter it");
+    return { ok: true };`));
+  assertEquals(await long.run({}, noted), { ok: true });
+  assertEquals(noted.logs.map((line) => line.length), [codeLimits.line + 28, 8]);
+  assertEquals(noted.logs[1], "after it");
+
+  const many: Noted = { artifacts: [], logs: [] };
+  using lines = folderWith(step(`
+    console.log(Array.from({ length: 30_000 }, (_, at) => "line " + at).join("\\n"));
+    for (let count = 0; count < 20_000; count++) context.log("info", "log " + count);
+    return { ok: true };`));
+  assertEquals(await lines.run({}, many), { ok: true });
+  const more = (word: string) => many.logs.filter((line) => line.startsWith(word)).length;
+  assertEquals([more("line "), more("log ")], [codeLimits.lines, codeLimits.lines]);
+  assertEquals([more("it prints more"), more("it logs more")], [1, 1]);
+});
+
+Deno.test("a step that answers too much or needs too much memory fails by name", async () => {
+  const answers = folderWith(
+    step(`return { ok: true, text: "x".repeat(context.attempt * 16 * 1024 * 1024) };`),
+  );
+  using _answers = answers;
+  await assertRejects(() => answers.run(), OwnStepError, "it answers with more than 16 MiB");
+  using fine = folderWith(step(`return { ok: true, text: "x".repeat(15 * 1024 * 1024) };`));
+  assertEquals((await fine.run() as { text: string }).text.length, 15 * 1024 * 1024);
+  using hungry = folderWith(step("const all = []; for (;;) all.push(new Array(1_000_000).fill(1.5));"));
+  await assertRejects(
+    () => hungry.run(),
+    OwnStepError,
+    "it ran out of memory: it may have 512 MiB of values",
+  );
+  using forged = folderWith(step(`Deno.stdout.writeSync(new TextEncoder().encode("\\n\\u0001hsgate {{\\n"));
+    await new Promise(() => setInterval(() => {}, 1000));`));
+  await assertRejects(() => forged.run(), OwnStepError, "it writes what only its process may write");
+});

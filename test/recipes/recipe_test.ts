@@ -1,0 +1,717 @@
+import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import { InvalidParamsError } from "../../lib/errors.ts";
+import { lastSessions } from "../../lib/recipes/kinds/export_day_book.ts";
+import {
+  bindParams,
+  checkRecipes,
+  compileRecipe,
+  defineRecipe,
+  loadRecipe,
+  RecipeError,
+  recipeJsonSchema,
+  runRecipe,
+} from "../../lib/recipes/mod.ts";
+import { SATURDAY, simulated, temporaryFolder } from "../day_book/simulated.ts";
+
+const now = () => Date.parse("2025-08-15T12:00:00Z");
+
+/** What is wrong with a recipe, as `line:column: message`. */
+async function problemsOf(text: string, name = "my.yaml"): Promise<string[]> {
+  const error = await assertRejects(() => compileRecipe(text, name, { now }), RecipeError);
+  for (const { line, column } of error.issues) {
+    assertStringIncludes(error.message, `${name}:${line}:${column}: `);
+  }
+  return error.issues.map(({ line, column, message }) => `${line}:${column}: ${message}`);
+}
+
+const read = "steps: [{ id: a, uses: account.funds, with: { market: hk } }]\n";
+const write =
+  'steps: [{ id: a, uses: orders.cancel, with: { market: hk, symbol: "00700.HK", orderId: "1" } }]\n';
+
+Deno.test("compileRecipe() tells every mistake at once, each by line and column and with the nearest name", async () => {
+  assertEquals(
+    await problemsOf(`name: End of day
+steps:
+  - id: first
+    uses: export-day-book
+    with:
+      markets: [hk, nyse]
+      sessions: \${{ params.session }}
+      format: [csv]
+  - id: first
+    uses: account.fund
+  - id: third
+    use: fills.history
+  - id: fourth
+    uses: fills.history
+    if: outputs.firs.ok
+    with:
+      market: hk
+      from: 2025-08-15
+      to: 2025-08-14
+params: { sessions: 5 }
+schedule:
+  - { id: cron, cron: 0 25 * * *, timezone: Asia/Hong_Kong }
+  - { id: cron, cron: 0 20 * * *, timezone: Asia/HongKong }
+  - { calendar: XHKX, at: close+45m }
+overlap: paralel
+`),
+    [
+      "1:7: name: expected a name of small letters, digits and hyphens",
+      '6:21: steps.0.with.markets.1: expected one of "hk", "us", "shenzhen", "shanghai"',
+      '7:17: steps.0.with.sessions: there is no parameter "session"; did you mean "sessions"?',
+      '8:7: steps.0.with.format: no such member; did you mean "formats"?',
+      '9:9: steps.1.id: expected another id: "first" is taken by an earlier step',
+      '10:11: steps.1.uses: there is no step "account.fund"; did you mean "account.funds"?',
+      "11:5: steps.2.uses: expected text",
+      '12:5: steps.2.use: no such member; did you mean "uses"?',
+      '15:9: steps.3.if: there is no step "firs"; did you mean "first"?',
+      '19:11: steps.3.with.to: expected a day that is not before "2025-08-15"',
+      "22:23: schedule.0.cron: expected a cron pattern (Invalid value for hour: 25)",
+      '23:11: schedule.1.id: expected another id: "cron" is taken by an earlier schedule',
+      '23:45: schedule.1.timezone: expected a time zone; did you mean "Asia/Hong_Kong"?',
+      "24:5: schedule.2: expected an id: each of several schedules has its own, which its runs are known by",
+      '24:17: schedule.2.calendar: expected one of "XHKG", "XNYS", "XSHG", "XSHE", "CONNECT_SH", "CONNECT_SZ", "CONNECT_HK"; did you mean "XHKG"?',
+      '25:10: overlap: expected one of "skip", "queue", "cancel", "parallel"; did you mean "parallel"?',
+    ],
+  );
+});
+
+Deno.test("compileRecipe() checks cron patterns, zones, and that several schedules have an id each", async () => {
+  const schedules = `schedule:
+  - { id: a, cron: 0 25 * * *, timezone: Asia/Hong_Kong }
+  - { id: b, cron: 0 20 * * *, timezone: Asia/HongKong }
+  - { id: b, calendar: XHKG, at: close+45m }
+  - { calendar: XHKG, at: close+1h }
+  - { id: c, every: 20m, while: XHKG.open-30m..XNYS.close, jitter: 20m }
+`;
+  assertEquals(await problemsOf(`name: x\n${schedules}${read}`), [
+    "3:20: schedule.0.cron: expected a cron pattern (Invalid value for hour: 25)",
+    '4:42: schedule.1.timezone: expected a time zone; did you mean "Asia/Hong_Kong"?',
+    '5:11: schedule.2.id: expected another id: "b" is taken by an earlier schedule',
+    "6:5: schedule.3: expected an id: each of several schedules has its own, which its runs are known by",
+    "7:33: schedule.4.while: expected one and the same calendar at both ends",
+    "7:68: schedule.4.jitter: expected less than the time between two slots",
+  ]);
+});
+
+Deno.test("compileRecipe() tells what is wrong with each schedule, also beside one whose form is wrong", async () => {
+  const text = `name: x
+schedule:
+  - { id: a, cron: "61 25 * * *", timezone: Asia/HongKong }
+  - { id: b, cron: 0 20 * * 1-5 }
+  - { id: b, calendar: XHKG, at: clsoe+45m }
+  - { id: c, cron: 0 24 * * * }
+  - { id: d, every: 1h, while: XHKG.opne-30m..XHKG.close+2h }
+`;
+  assertEquals(await problemsOf(`${text}${read.replace("funds", "fund")}`), [
+    "3:20: schedule.0.cron: expected a cron pattern (Invalid value for minute: 61; Invalid value for hour: 25)",
+    '3:45: schedule.0.timezone: expected a time zone; did you mean "Asia/Hong_Kong"?',
+    '4:5: schedule.1.timezone: expected a time zone such as "Asia/Hong_Kong"',
+    '5:11: schedule.2.id: expected another id: "b" is taken by an earlier schedule',
+    '5:34: schedule.2.at: expected a moment of the session such as "close+45m" or "open-10m", or a time of day ' +
+    'such as "09:25"; did you mean "close+45m"?',
+    '6:5: schedule.3.timezone: expected a time zone such as "Asia/Hong_Kong"',
+    "6:20: schedule.3.cron: expected a cron pattern (Invalid value for hour: 24)",
+    '7:32: schedule.4.while: expected a part of the session such as "XHKG.open-30m..XHKG.close+2h"; ' +
+    'did you mean "open-30m"?',
+    '8:24: steps.0.uses: there is no step "account.fund"; did you mean "account.funds"?',
+  ]);
+});
+
+Deno.test("compileRecipe() refuses aliases that stand for too much, for nothing or for themselves", async () => {
+  const list = (name: string) => `[${Array(10).fill(`*${name}`).join(", ")}]`;
+  const bomb = `name: x\na: &a [1, 2, 3]\nb: &b ${list("a")}\nc: &c ${list("b")}\nd: &d ${list("c")}\n`;
+  assertEquals(await problemsOf(bomb), [
+    '5:12: aliases such as "*c" stand for more than 1000 values: write them out',
+  ]);
+  assertEquals(await problemsOf("name: *x\n"), ['1:7: there is no "&x" before this "*x"']);
+  assertEquals(await problemsOf("name: x\na: &a [*a]\n"), ['2:8: "*a" stands within what it stands for']);
+  const shared = "params: { a: &m hk, b: *m }\n";
+  assertEquals((await compileRecipe(`name: x\n${shared}${read}`, "x.yaml", { now })).params, {
+    a: "hk",
+    b: "hk",
+  });
+});
+
+Deno.test("compileRecipe() says where JSON is broken", async () => {
+  const of = (text: string) => problemsOf(text, "my.json");
+  assertEquals(await of('{\n  "name": "x",\n  "steps": [1,\n  ]\n}\n'), [
+    '4:3: this is not JSON: unexpected "]"',
+  ]);
+  assertEquals(await of('{\n  "name" "x"\n}\n'), [
+    "2:10: this is not JSON: expected ':' after property name",
+  ]);
+  assertEquals(await of('{\n  "name": tru }'), ['2:14: this is not JSON: unexpected " "']);
+  assertEquals(await of("{} {}"), ["1:4: this is not JSON: the text goes on after its end"]);
+  assertEquals(await of('["x"'), ["1:5: this is not JSON: expected ',' or ']' after array element"]);
+  assertEquals(await of(""), ["1:1: this is not JSON: unexpected end of the text"]);
+});
+
+Deno.test("compileRecipe() says where in an expression the mistake is, and in words", async () => {
+  const of = async (expression: string) =>
+    (await problemsOf(`name: x
+steps:
+  - id: a
+    uses: account.funds
+    with: { market: "\${{ ${expression} }}" }
+`))[0];
+  const at = (column: number, reason: string) =>
+    `5:${column}: steps.0.with.market: cannot read the expression ${reason}`;
+  assertEquals(await of("1 +"), at(29, '"1 +": it ends where a value should follow'));
+  assertEquals(await of("1 + + *"), at(30, '"1 + + *": "+" cannot stand there'));
+  assertEquals(await of("(1"), at(28, '"(1": expected ")", and it ends there'));
+  assertEquals(await of("slot slot"), at(31, '"slot slot": "slot" cannot stand there'));
+  assertEquals(await of("'abc"), at(26, `"'abc": a text has no closing quote`));
+  assertEquals((await of(""))?.split(": ").slice(-1), ["it is empty"]);
+});
+
+Deno.test("loadRecipe() refuses files that are not UTF-8, by the place of the byte, and links that lead nowhere", async () => {
+  await using dir = await temporaryFolder();
+  const issueOf = async (name: string) => {
+    const error = await assertRejects(() => loadRecipe(`${dir.path}/${name}`, { now }), RecipeError);
+    return error.issues.map(({ line, column, message }) => `${line}:${column}: ${message}`);
+  };
+  const latin = Uint8Array.from(
+    [...`name: x # \uFFFD ü\ndescription: caf`].flatMap((char) => [...new TextEncoder().encode(char)]),
+  );
+  await Deno.writeFile(`${dir.path}/latin.yaml`, Uint8Array.from([...latin, 0xe9, 0x0a]));
+  assertEquals(await issueOf("latin.yaml"), [
+    "2:17: it is not UTF-8: byte 0xE9 at offset 33 belongs to no character; save it as UTF-8",
+  ]);
+  await Deno.writeFile(`${dir.path}/wide.yaml`, Uint8Array.from([0xff, 0xfe, 0x6e, 0x00]));
+  assertEquals(await issueOf("wide.yaml"), [
+    "1:1: it is not UTF-8 but UTF-16: byte 0xFF at offset 0 belongs to no character; save it as UTF-8",
+  ]);
+  await Deno.symlink("gone.yaml", `${dir.path}/link.yaml`);
+  assertEquals(await issueOf("link.yaml"), [
+    "1:1: it cannot be read: it is a link to a file that is not there",
+  ]);
+  // A mark of the byte order is none of the text, and some editors write it.
+  await Deno.writeTextFile(
+    `${dir.path}/marked.json`,
+    `\uFEFF{"name":"x","steps":[{"id":"a","uses":"account.funds","with":{"market":"hk"}}]}`,
+  );
+  assertEquals((await loadRecipe(`${dir.path}/marked.json`, { now })).name, "x");
+});
+
+Deno.test("loadRecipe() reads regular files of bounded size only, and waits for no pipe", async () => {
+  await using dir = await temporaryFolder();
+  const issueOf = async (path: string) => {
+    const error = await assertRejects(() => loadRecipe(path, { now }), RecipeError);
+    return error.issues.map(({ line, column, message }) => `${line}:${column}: ${message}`);
+  };
+  const pipe = await new Deno.Command("mkfifo", { args: [`${dir.path}/pipe.yaml`] }).output();
+  assertEquals(pipe.code, 0);
+  assertEquals(await issueOf(`${dir.path}/pipe.yaml`), [
+    "1:1: it is a named pipe: expected a regular file",
+  ]);
+  await Deno.symlink("/dev/zero", `${dir.path}/zero.yaml`);
+  assertEquals(await issueOf(`${dir.path}/zero.yaml`), ["1:1: it is a device: expected a regular file"]);
+  await Deno.symlink("pipe.yaml", `${dir.path}/pipe.ts`);
+  assertEquals(await issueOf(`${dir.path}/pipe.ts`), ["1:1: it is a named pipe: expected a regular file"]);
+  const text = `name: x\n${read}`;
+  await Deno.writeTextFile(`${dir.path}/large.yaml`, `${text}#${"x".repeat(256 * 1024)}`);
+  assertEquals(await issueOf(`${dir.path}/large.yaml`), [
+    "1:1: the file is larger than 256 KiB, which is the most",
+  ]);
+  await Deno.writeTextFile(`${dir.path}/fine.yaml`, text.padEnd(256 * 1024, "#"));
+  // A step that runs another recipe looks for its name in every file beside it, the pipe among them.
+  await Deno.writeTextFile(
+    `${dir.path}/outer.yaml`,
+    "name: outer\nsteps: [{ id: a, uses: run, with: { recipe: x } }]\n",
+  );
+  assertEquals((await loadRecipe(`${dir.path}/outer.yaml`, { now })).name, "outer");
+});
+
+Deno.test("compileRecipe() refuses too many steps, values, aliases and levels, and texts that are too long", async () => {
+  const steps = (count: number) =>
+    Array.from(
+      { length: count },
+      (_, at) => `  - { id: s${at}, uses: account.funds, with: { market: hk } }\n`,
+    );
+  assertEquals(await problemsOf(`name: x\nsteps:\n${steps(501).join("")}`), [
+    "2:1: steps: expected at most 500 in the list, and there are 501",
+  ]);
+  assertEquals(
+    (await compileRecipe(`name: x\nsteps:\n${steps(500).join("")}`, "x.yaml", { now })).steps.length,
+    500,
+  );
+  const list = (count: number) => `params: { a: [${Array(count).fill("1").join(",")}] }\n`;
+  assertEquals(await problemsOf(`name: x\n${list(20_000)}${read}`), [
+    "2:11: params.a: expected at most 10000 values in a recipe",
+  ]);
+  await compileRecipe(`name: x\n${list(9_000)}${read}`, "x.yaml", { now });
+  const aliases = (count: number) => `params: { a: &m hk, b: [${Array(count).fill("*m").join(",")}] }\n`;
+  assertEquals(await problemsOf(`name: x\n${aliases(40_000)}${read}`), [
+    "2:325: there are more than 100 aliases: write values out",
+  ]);
+  await compileRecipe(`name: x\n${aliases(100)}${read}`, "x.yaml", { now });
+  const nested = (levels: number) => `params: { a: ${"[".repeat(levels)}${"]".repeat(levels)} }\n`;
+  const tooDeep = "maps and lists are nested more than 50 levels deep, which is the most";
+  for (const levels of [49, 5_000, 50_000]) {
+    assertEquals(await problemsOf(`name: x\n${nested(levels)}${read}`), [`2:62: ${tooDeep}`], `${levels}`);
+  }
+  await compileRecipe(`name: x\n${nested(48)}${read}`, "x.yaml", { now });
+  assertEquals(await problemsOf(`name: x\n${read}window: "${"A..".repeat(300)}"\n`), [
+    "3:9: window: expected at most 500 characters, and there are 900",
+  ]);
+});
+
+Deno.test("compileRecipe() says within its own time what is wrong with a file of nothing but mistakes", async () => {
+  const keys = Array.from({ length: 25_000 }, (_, at) => `k${at}: 1`);
+  assertEquals((await problemsOf(keys.join("\n"))).length, 1, "too many values");
+  const found = await problemsOf(keys.slice(0, 5_000).join("\n"));
+  assertEquals(found.length, 100);
+  assertEquals(await problemsOf(`name: x\nname: y\n${read}`), [
+    '2:1: the map has "name" twice: names must be unique',
+  ]);
+  const digits = Array.from({ length: 25_000 }, () => "007").join(",");
+  assertEquals((await problemsOf(`name: x\nparams: { a: [${digits}] }\n${read}`)).length, 101);
+  const open = `name: x\nsteps: [{ id: a, uses: notify, with: { text: "${"${{".repeat(10_000)}" } }]\n`;
+  assertEquals(await problemsOf(open), [
+    "2:32: steps.0.with: expected one or more of webhook, chat, mail",
+    '2:46: steps.0.with.text: expected "${{ … }}" or "${secret:name}", closed',
+  ]);
+});
+
+Deno.test("compileRecipe() refuses addresses that are secrets themselves, wherever they stand", async () => {
+  const of = (address: string, way: "webhook" | "ping" | "chat") =>
+    problemsOf(
+      way === "ping"
+        ? `name: x\nping: "${address}"\n${read}`
+        : `name: x\nsteps:\n  - id: a\n    uses: notify\n    with: ${
+          way === "chat" ? `{ chat: { url: "${address}" } }` : `{ webhook: "${address}" }`
+        }\n`,
+    );
+  const instead = (name: string) =>
+    `expected "\${secret:${name}}", as whoever knows the address can use it; secrets: { ${name}: { env: NAME } } says ` +
+    "where it comes from";
+  const slack = "https://hooks.slack.com/services/T000/B000/XXXX";
+  assertEquals(await of(slack, "chat"), [`5:26: steps.0.with.chat.url: ${instead("chat")}`]);
+  assertEquals(await of("https://chat.example/in", "chat"), [
+    `5:26: steps.0.with.chat.url: ${instead("chat")}`,
+  ]);
+  const secret = [
+    slack,
+    "https://user:word@x.example/in",
+    "https://x.example/in?key=1",
+    "https://eu.webhook.office.com/webhookb2/a",
+    "https://x.example/in/5f0c3a52-90bb-4f0e-8a3f-7d1c2b9a0e11",
+  ];
+  for (const address of secret) {
+    assertEquals(
+      await of(address, "webhook"),
+      [`5:22: steps.0.with.webhook: ${instead("webhook")}`],
+      address,
+    );
+    assertEquals(await of(address, "ping"), [`2:7: ping: ${instead("ping")}`], address);
+  }
+  const notices = `notify: [{ on: failure, with: { chat: { url: "${slack}" } } }]\n`;
+  assertEquals(
+    (await problemsOf(`name: x\n${notices}${read}`))[0],
+    `2:46: notify.0.with.chat.url: ${instead("chat")}`,
+  );
+  for (
+    const address of ["https://x.example/orders/filled", "http://127.0.0.1:8000/in?key=1", "\${secret:hook}"]
+  ) {
+    const steps =
+      `secrets: { hook: { env: HOOK } }\nsteps: [{ id: a, uses: notify, with: { webhook: "${address}" } }]\n`;
+    await compileRecipe(`name: x\nping: "${address}"\n${steps}`, "x.yaml", { now });
+  }
+  const chat = (url: string) =>
+    `name: x\nsecrets: { chat: { env: CHAT } }\nsteps: [{ id: a, uses: notify, with: { chat: { url: "${url}" } } }]\n`;
+  for (const url of ["http://localhost:8000/chat", "\${secret:chat}"]) {
+    await compileRecipe(chat(url), "x.yaml", { now });
+  }
+});
+
+Deno.test("compileRecipe() refuses codes without quotes, as they would lose their zeros or digits", async () => {
+  assertEquals(
+    await problemsOf(`name: x
+steps:
+  - id: look
+    uses: quotes.latest
+    with:
+      securities:
+        - { type: hk-stock, symbol: 00700 }
+  - { id: order, uses: orders.today, with: { market: hk, orderIds: [12345678901234567890] } }
+`),
+    [
+      '7:37: steps.0.with.securities.0.symbol: write "00700" in quotes: without them it is the number 700',
+      '7:37: steps.0.with.securities.0.symbol: expected a listing code such as "00700.HK" or "AAPL"',
+      '8:69: steps.1.with.orderIds.0: write "12345678901234567890" in quotes: without them it is the number 12345678901234567000',
+      "8:69: steps.1.with.orderIds.0: expected an order number as text",
+    ],
+  );
+});
+
+Deno.test("compileRecipe() says where the text itself is broken, and how expressions are quoted", async () => {
+  const [broken = ""] = await problemsOf("name: x\nsteps:\n  - id: [a\n");
+  assertStringIncludes(broken, "4:1: ");
+  const [bare = ""] = await problemsOf(
+    "name: x\nsteps:\n  - { id: a, uses: account.funds, with: { market: ${{ params.market }} } }\n",
+  );
+  assertStringIncludes(bare, 'an expression needs quotes: "${{ … }}"');
+  const [json = ""] = await problemsOf('{ name: "x" }', "my.json");
+  assertStringIncludes(json, "1:3: this is not JSON: expected property name");
+});
+
+Deno.test("compileRecipe() refuses what could send an order late, twice or unwatched", async () => {
+  const schedule = "schedule: { calendar: XHKG, at: close-15m }\n";
+  const window = "window: XHKG.close-20m..XHKG.close-10m\n";
+  assertEquals(await problemsOf(`name: x\n${schedule}${write}`), [
+    '1:1: window: expected a window, such as "XHKG.open+5m..XHKG.close-10m": this recipe writes',
+  ]);
+  assertEquals(
+    await problemsOf(
+      `name: x\n${schedule}window: XHKG.open-5m..XHKG.close-5m\nmisfire: all\noverlap: parallel\n` + `steps:
+  - id: a
+    uses: orders.cancelAll
+    retry: { attempts: 3 }
+    fresh: true
+    with: { market: hk }
+`,
+    ),
+    [
+      "3:9: window: expected a window within the session that ends at least 10m before its close",
+      "4:10: misfire: expected skip, latest or ask: this recipe writes, and orders of the past are not caught up",
+      "5:10: overlap: expected skip or queue: this recipe writes, and no write is cut off or run beside another",
+      "9:5: steps.0.retry: expected no retry: this step writes, and a write is never repeated",
+      "10:12: steps.0.fresh: expected not fresh: this step writes, and a resumed run never repeats it",
+    ],
+  );
+  const late = () => Date.parse("2027-11-15T12:00:00Z");
+  const error = await assertRejects(
+    () => compileRecipe(`name: x\n${schedule}${window}${write}`, "my.yaml", { now: late }),
+    RecipeError,
+  );
+  assertEquals(error.issues.map(({ message }) => message), [
+    "schedule: expected a calendar that covers the next 60 days, as this recipe writes: XHKG ends 2027-12-31",
+  ]);
+  const { class: itsClass, misfire, overlap, timeoutMs, needsAccount } = await compileRecipe(
+    `name: x\n${schedule}${window}${write}`,
+    "my.yaml",
+    { now },
+  );
+  assertEquals([itsClass, misfire, overlap, timeoutMs, needsAccount], [
+    "write",
+    { graceMs: 300_000, action: "skip", max: 1 },
+    "skip",
+    600_000,
+    true,
+  ]);
+});
+
+Deno.test("compileRecipe() fills in the defaults of a recipe that reads, and of one that keeps a login", async () => {
+  const reads = await compileRecipe(
+    `name: x\nschedule: { calendar: XNYS, at: "09:25", halfDays: skip }\n${read}`,
+    "my.yaml",
+  );
+  assertEquals([reads.class, reads.misfire, reads.overlap, reads.schedules], [
+    "read",
+    { graceMs: 900_000, action: "all", max: 10 },
+    "queue",
+    [{
+      id: "main",
+      form: "calendar",
+      mic: "XNYS",
+      days: "every-session",
+      at: { time: "09:25" },
+      halfDays: "skip",
+    }],
+  ]);
+  const keeps = await compileRecipe(
+    "name: x\nschedule: { every: 50m, while: XHKG.open-30m..XHKG.close+2h, jitter: 2m }\nsteps: [{ id: a, uses: keep-login }]\n",
+    "my.yaml",
+  );
+  assertEquals([keeps.class, keeps.misfire, keeps.overlap, keeps.schedules], [
+    "keep-alive",
+    { graceMs: 3_000_000, action: "skip", max: 1 },
+    "skip",
+    [{
+      id: "main",
+      form: "every",
+      everyMs: 3_000_000,
+      jitterMs: 120_000,
+      while: {
+        mic: "XHKG",
+        from: { anchor: "open", offsetMs: -1_800_000 },
+        to: { anchor: "close", offsetMs: 7_200_000 },
+      },
+    }],
+  ]);
+});
+
+Deno.test("compileRecipe() takes secrets by reference only, and knows those that are listed", async () => {
+  const login = (password: string, more = "") =>
+    `name: x\n${more}steps:\n  - { id: a, uses: account.login, with: { password: "${password}" } }\n`;
+  const expected = 'expected a reference such as "${secret:name}": a recipe holds no secrets';
+  assertEquals(await problemsOf(login("hunter2")), [`3:53: steps.0.with.password: ${expected}`]);
+  const secrets = "secrets: { trade-password: { env: HSGATE_TRADE_PASSWORD } }\n";
+  assertEquals(await problemsOf(login("${secret:trade-pasword}", secrets)), [
+    '4:53: steps.0.with.password: there is no secret "trade-pasword"; did you mean "trade-password"?',
+  ]);
+  const { secretNames, secrets: origins } = await compileRecipe(
+    login("${secret:trade-password}", secrets),
+    "my.yaml",
+  );
+  assertEquals([secretNames, origins], [["trade-password"], {
+    "trade-password": { env: "HSGATE_TRADE_PASSWORD" },
+  }]);
+});
+
+Deno.test("compileRecipe() refuses the clock, unknown names and steps that come later in expressions", async () => {
+  const problem = async (condition: string) => {
+    const text = `name: x\nsteps:\n  - { id: day-book, uses: account.funds, with: { market: hk } }\n` +
+      `  - id: b\n    uses: account.funds\n    if: '${condition}'\n    with: { market: hk }\n` +
+      "  - { id: c, uses: account.funds, with: { market: hk } }\n";
+    return (await problemsOf(text))[0]!.replace("6:9: steps.1.if: ", "");
+  };
+  assertStringIncludes(await problem("now() > timestamp(slot)"), 'recipes do not see the clock ("now")');
+  assertStringIncludes(await problem("sloot == slot"), 'there is no "sloot"; did you mean "slot"?');
+  assertEquals(await problem("outputs.c.ok"), 'step "c" comes later: move it before this one');
+  assertEquals(await problem("outputs.b.ok"), 'step "b" cannot depend on itself');
+  assertEquals(
+    await problem("outputs.day-book.ok"),
+    'write outputs["day-book"], as a hyphen outside quotes subtracts',
+  );
+  assertEquals(
+    await problem("size(outputs) > 0"),
+    'name the member of "outputs" that is meant, such as outputs["name"]',
+  );
+  assertStringIncludes(await problem("slot > 5"), "no such overload: string > int");
+});
+
+Deno.test("loadRecipe() reads TypeScript as it reads YAML, and finds mistakes by their line", async () => {
+  using folder = temporaryFolder();
+  const source = (at: string, market: string) =>
+    `import { defineRecipe } from ${JSON.stringify(import.meta.resolve("../../lib/recipes/mod.ts"))};\n` +
+    `export default defineRecipe({\n  name: "ours",\n  schedule: { calendar: "XHKG", at: "${at}" },\n` +
+    `  steps: [\n    { id: "one", uses: "account.funds", with: { market: "hk" } },\n` +
+    `    { id: "two", uses: "account.funds", with: { market: "${market}" } },\n  ],\n});\n`;
+  await Deno.writeTextFile(`${folder.path}/ours.ts`, source("open-10m", "us"));
+  const recipe = await loadRecipe(`${folder.path}/ours.ts`);
+  assertEquals([recipe.name, recipe.steps.map(({ id, effect }) => [id, effect])], ["ours", [["one", "read"], [
+    "two",
+    "read",
+  ]]]);
+  await Deno.writeTextFile(`${folder.path}/ours.ts`, source("opening", "usa"));
+  const error = await assertRejects(() => loadRecipe(`${folder.path}/ours.ts`), RecipeError);
+  assertEquals(error.issues.map(({ line, message }) => [line, message.split(":")[0]]), [
+    [4, "schedule.at"],
+    [7, "steps.1.with.market"],
+  ]);
+  // @ts-expect-error -- a schedule by cron names its time zone
+  defineRecipe({ name: "x", schedule: { cron: "0 20 * * *" }, steps: [] });
+});
+
+Deno.test("checkRecipes() knows the recipes of a folder, and refuses circles, writes and equal names", async () => {
+  using folder = temporaryFolder();
+  const files: Record<string, string> = {
+    "a.yaml": "name: a\nsteps: [{ id: b, uses: run, with: { recipe: b } }]\n",
+    "b.yaml": "name: b\nsteps: [{ id: a, uses: run, with: { recipe: a } }]\n",
+    "c.yaml": "name: c\nsteps: [{ id: r, uses: run, with: { recipe: reads } }]\n",
+    "d.yaml":
+      "name: d\nsteps: [{ id: w, uses: run, with: { recipe: writes } }, { id: n, uses: run, with: { recipe: none } }]\n",
+    "reads.yaml": `name: reads\n${read}`,
+    "reads2.yaml": `name: reads\n${read}`,
+    "writes.yaml": `name: writes\nwindow: XHKG.open..XHKG.close-10m\n${write}`,
+  };
+  for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(`${folder.path}/${name}`, text);
+  const { ok, files: reports } = await checkRecipes(
+    Object.keys(files).map((name) => ({ path: `${folder.path}/${name}` })),
+    {
+      now,
+    },
+  );
+  assertEquals(ok, false);
+  const found = reports.map((
+    { path, issues },
+  ) => [path.slice(folder.path.length + 1), issues.map(({ message }) => message.replace(folder.path, ""))]);
+  assertEquals(found, [
+    ["a.yaml", [
+      'steps.0.with.recipe: recipes run each other in a ring: a.yaml -> b.yaml -> a.yaml; take out one of these "run" steps',
+    ]],
+    ["b.yaml", [
+      'steps.0.with.recipe: recipes run each other in a ring: b.yaml -> a.yaml -> b.yaml; take out one of these "run" steps',
+    ]],
+    ["c.yaml", []],
+    ["d.yaml", [
+      "steps.0.with.recipe: expected a recipe that does not write: a recipe that writes needs its own slot",
+      "steps.1.with.recipe: expected the name of a recipe in the same folder",
+    ]],
+    ["reads.yaml", []],
+    ["reads2.yaml", ['name: expected another name: "reads" is taken by "/reads.yaml"']],
+    ["writes.yaml", []],
+  ]);
+});
+
+Deno.test("checkRecipes() lists the next ten slots over all schedules, and those that meet a clock change", async () => {
+  const text = "name: x\nschedule:\n  - { id: a, every: 2h }\n  - { id: b, every: 3h }\n" + read;
+  const hour = 3_600_000;
+  const { files: [report] } = await checkRecipes([{ path: "x.yaml", text }], {
+    now: () => 0,
+    nextSlots: ({ id }, after, count) =>
+      Array.from({ length: count }, (_, index) => ({
+        at: after + (index + 1) * (id === "a" ? 2 : 3) * hour,
+        ...id === "b" && index === 0 && { skipped: "holiday" },
+      })),
+    clockChangeSlots: (
+      { id },
+      { after, months },
+    ) => [{ kind: "gap", wall: `${after} ${months}`, zone: id, runsAt: [] }],
+  });
+  // Of b the one at 3 h is skipped: it is shown, and does not count.
+  const shown = report!.next.map(({ scheduleId, at, skipped }) =>
+    `${scheduleId}${at / hour}${skipped ?? ""}`
+  );
+  assertEquals(shown, ["a2", "b3holiday", "a4", "a6", "b6", "a8", "b9", "a10", "a12", "b12", "a14"]);
+  assertEquals(report!.clockChanges.map(({ scheduleId, wall }) => [scheduleId, wall]), [["a", "0 24"], [
+    "b",
+    "0 24",
+  ]]);
+});
+
+Deno.test("bindParams() checks what is given against the recipe's parameters", async () => {
+  const recipe = await compileRecipe(
+    `name: x\nparams: { day: { type: date }, count: 5 }\n${read}`,
+    "my.yaml",
+  );
+  assertEquals(bindParams(recipe, { day: "2025-08-15" }), { count: 5, day: "2025-08-15" });
+  const error = assertThrows(() => bindParams(recipe, { count: "5", dya: 1 }), InvalidParamsError);
+  assertEquals(error.issues.map(({ path, expected }) => [path[0], expected]), [
+    ["count", "a whole number"],
+    ["dya", 'no such parameter; did you mean "day"?'],
+    ["day", 'a date such as "2025-08-15"'],
+  ]);
+  assertEquals(
+    await problemsOf(
+      `name: x\nschedule: { calendar: XHKG, at: open }\nparams: { day: { type: date } }\n${read}`,
+    ),
+    [
+      "3:11: params.day: expected a default, as nobody gives parameters to a recipe that runs on a schedule",
+    ],
+  );
+});
+
+Deno.test("recipeJsonSchema() describes each step's own parameters, expressions in their place included", async () => {
+  const schema = await recipeJsonSchema();
+  // The part of the schema that is looked at here.
+  const steps = (schema as {
+    properties: {
+      steps: {
+        items: {
+          allOf: {
+            if: { properties: { uses: { const: string } } };
+            then: { required?: string[]; properties: { with: { properties: Record<string, unknown> } } };
+          }[];
+        };
+      };
+    };
+  })
+    .properties.steps.items.allOf;
+  const parametersOf = (uses: string) =>
+    steps.find((each) => each.if.properties.uses.const === uses)!.then.properties.with.properties;
+  const needsParameters = (uses: string) =>
+    steps.find((each) => each.if.properties.uses.const === uses)!.then.required;
+  assertEquals(["account.funds", "futures.funds", "keep-login", "watch", "wait-for"].map(needsParameters), [
+    ["with"],
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  const hole = { type: "string", pattern: "\\$\\{(\\{|secret:)" };
+  assertEquals(parametersOf("account.funds").market, {
+    anyOf: [{ enum: ["hk", "us", "shenzhen", "shanghai"] }, hole],
+    description: 'one of "hk", "us", "shenzhen", "shanghai"',
+  });
+  assertEquals(Object.keys(parametersOf("keep-login")), ["market", "life"]);
+  assertEquals(parametersOf("export-day-book").sessions, {
+    anyOf: [{ type: "integer", minimum: 1, maximum: 250 }, hole],
+    description: "The last trading days that have begun; or from and to",
+  });
+});
+
+Deno.test("runRecipe() walks lists to their end, hands outputs on, and leaves out what a condition excludes", async () => {
+  const recipe = await compileRecipe(
+    `name: lists
+params: { from: "2025-08-13" }
+steps:
+  - { id: ours, uses: fills.history, with: { market: hk, from: "\${{ params.from }}", to: 2025-08-15 } }
+  - { id: theirs, uses: TradeQueryHistoryDeliverList, with: { exchangeType: K, startDate: "20250813", endDate: "20250815" } }
+  - { id: none, uses: account.funds, if: size(outputs.ours) > 180, with: { market: hk } }
+  - { id: after, uses: account.funds, needs: none, with: { market: hk } }
+  - { id: some, uses: account.funds, if: size(outputs.ours) == 180, with: { market: "\${{ outputs.ours[0].market }}" } }
+`,
+    "lists.yaml",
+  );
+  await using broker = await simulated({ fillsPerDay: 60 });
+  const { steps } = await runRecipe(recipe, { client: broker.client, now: () => SATURDAY });
+  assertEquals(
+    steps.map((
+      { id, uses, skipped, output },
+    ) => [id, uses, skipped, Array.isArray(output) ? output.length : typeof output]),
+    [
+      ["ours", "fills.history", undefined, 180],
+      ["theirs", "fills.history", undefined, 180],
+      ["none", "account.funds", true, "undefined"],
+      ["after", "account.funds", true, "undefined"],
+      ["some", "account.funds", undefined, "object"],
+    ],
+  );
+});
+
+Deno.test("runRecipe() compares the prices of a quote, an order book and bars as decimals", async () => {
+  const security = '{ type: hk-stock, symbol: "00700.HK" }';
+  const recipe = await compileRecipe(
+    `name: prices
+steps:
+  - { id: quotes, uses: quotes.latest, with: { securities: [${security}] } }
+  - { id: book, uses: quotes.orderBook, with: { security: ${security} } }
+  - { id: low, uses: quotes.ticks, if: 'decimalCompare(outputs.quotes[0].lastPrice, "1.5") < 0', with: { security: ${security} } }
+  - id: high
+    uses: quotes.ticks
+    if: decimalCompare(outputs.quotes[0].lastPrice, "1.5") > 0 && decimalCompare(outputs.book.priceStep, "0") > 0
+    with: { security: ${security} }
+  - id: sum
+    uses: quotes.ticks
+    if: decimalCompare(outputs.high.ticks[0].turnover, outputs.high.ticks[0].price) > 0
+    with: { security: ${security} }
+`,
+    "prices.yaml",
+  );
+  await using broker = await simulated({ at: Date.parse("2025-08-15T10:30:00+08:00") });
+  const now = () => broker.clock.now();
+  const { steps } = await runRecipe(recipe, { client: broker.client, now });
+  assertEquals(steps.map(({ id, skipped }) => [id, skipped === true]), [
+    ["quotes", false],
+    ["book", false],
+    ["low", true],
+    ["high", false],
+    ["sum", false],
+  ]);
+});
+
+Deno.test("lastSessions() counts days on which one of the markets has opened", () => {
+  // 4 July 2025 is a Friday: Hong Kong trades, New York does not.
+  const at = (time: string) => Date.parse(time);
+  assertEquals(lastSessions(["hk", "us"], 2, at("2025-07-05T12:00:00+08:00")), {
+    from: "2025-07-03",
+    to: "2025-07-04",
+  });
+  assertEquals(lastSessions(["us"], 2, at("2025-07-05T12:00:00+08:00")), {
+    from: "2025-07-02",
+    to: "2025-07-03",
+  });
+  // Before the open of Monday, in Hong Kong and in New York.
+  assertEquals(lastSessions(["hk"], 1, at("2025-07-07T09:29:00+08:00")), {
+    from: "2025-07-04",
+    to: "2025-07-04",
+  });
+  assertEquals(lastSessions(["hk"], 1, at("2025-07-07T09:30:00+08:00")), {
+    from: "2025-07-07",
+    to: "2025-07-07",
+  });
+});

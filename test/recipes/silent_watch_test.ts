@@ -1,0 +1,82 @@
+/** What a recorder of pushes makes of a connection that is silent: a lunch break is none of its faults, a dead one is. */
+import { assert, assertEquals } from "@std/assert";
+import { createClient } from "../../lib/client/client.ts";
+import type { Recorded } from "../../lib/recipes/kinds/watch.ts";
+import { tradedMs } from "../../lib/recipes/kinds/trading_hours.ts";
+import { gateway } from "../../lib/transports/gateway.ts";
+import { PASSWORD, simulate } from "../cli/support.ts";
+import { temporaryFolder } from "../runner/support.ts";
+import { startSilentProxy } from "../support/silent_proxy.ts";
+import { compileRecipe } from "../../lib/recipes/mod.ts";
+import { type Noted, stepContext } from "./support.ts";
+
+const at = (text: string) => Date.parse(text);
+const MINUTE = 60_000;
+
+Deno.test("tradedMs() counts continuous trading of the longest open exchange, and leaves breaks out", () => {
+  const hk = (from: string, to: string) =>
+    tradedMs(["hk-stock"], at(`2025-08-15T${from}+08:00`), at(`2025-08-15T${to}+08:00`)) / MINUTE;
+  assertEquals(hk("10:00", "10:05"), 5);
+  assertEquals(hk("11:58", "12:03"), 2);
+  assertEquals(hk("12:10", "12:50"), 0);
+  assertEquals(hk("12:50", "13:10"), 10);
+  assertEquals(hk("09:00", "09:40"), 10);
+  assertEquals(tradedMs(["hk-stock"], at("2025-08-16T10:00+08:00"), at("2025-08-16T11:00+08:00")), 0);
+  // The night of Hong Kong is the day of New York.
+  const [from, to] = [at("2025-08-15T22:00+08:00"), at("2025-08-15T22:05+08:00")];
+  assertEquals([tradedMs(["hk-etf"], from, to), tradedMs(["hk-etf", "us-stock"], from, to)], [0, 5 * MINUTE]);
+  assertEquals(tradedMs([], from, to), 0);
+  // Where no calendar says anything, it may be trading.
+  assertEquals(tradedMs(["hk-stock"], at("2150-01-05T12:00Z"), at("2150-01-05T12:05Z")), 5 * MINUTE);
+});
+
+for (
+  const { name, time, breaks, ok, quiet } of [
+    { name: "in the lunch break", time: "12:30", breaks: false, ok: true, quiet: true },
+    { name: "while the exchange trades", time: "10:30", breaks: false, ok: false, quiet: undefined },
+    // The control: a connection that ends is a gap at any time.
+    { name: "that ends in the lunch break", time: "12:30", breaks: true, ok: false, quiet: undefined },
+  ]
+) {
+  Deno.test(`watch with a connection that is silent ${name} ends with ok: ${ok}`, async () => {
+    await using simulator = await simulate();
+    await using proxy = startSilentProxy(simulator.info.pushAddress);
+    const began = Date.now();
+    const now = () => at(`2025-08-15T${time}+08:00`) + Date.now() - began;
+    const { gatewayUrl: url, tradePasswordKey } = simulator.info;
+    await using client = createClient(
+      gateway({ url, push: proxy.address, tradePasswordKey, pushIdleMs: breaks ? 0 : 300 }),
+      { tradePassword: PASSWORD, machine: { now } },
+    );
+    using folder = temporaryFolder();
+    const noted: Noted = { artifacts: [], logs: [] };
+    let end = () => {};
+    const recipe = await compileRecipe(
+      `name: test
+steps:
+  - { id: rec, uses: watch, with: { securities: [00700.HK], topics: [quote], for: 10m, out: pushes } }
+`,
+      "test.yaml",
+    );
+    const context = {
+      out: folder.path,
+      now,
+      client: () => Promise.resolve(client),
+      sleep: () => new Promise<void>((resolve) => end = resolve),
+    };
+    const running = recipe.steps[0]!.run(stepContext(undefined, context, noted));
+    const until = async (isSo: () => boolean) => {
+      for (const limit = Date.now() + 30_000; !isSo();) {
+        assert(Date.now() < limit, `it did not come about: ${noted.logs.join("; ")}`);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    };
+    await until(() => proxy.accepted === 1);
+    if (breaks) proxy.cut();
+    else proxy.fallSilent();
+    await until(() => noted.logs.some((line) => line.startsWith("pushes may be missing from ")));
+    end();
+    const result = await running as Recorded; // its output
+    assertEquals([result.ok, result.gaps[0]?.quiet], [ok, quiet]);
+  });
+}

@@ -1,0 +1,317 @@
+import { assert, assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
+import forge from "node-forge";
+import { createServer, type Server, type Socket } from "node:net";
+import { TLSSocket } from "node:tls";
+import { openPostgres, type PostgresOptions } from "../../lib/store/postgres.ts";
+import { readPostgresUrl } from "../../lib/store/postgres_url.ts";
+import type { Store } from "../../lib/store/store.ts";
+import { StoreError } from "../../lib/store/store_error.ts";
+import { DatabaseProxy, type Harm } from "../support/database_proxy.ts";
+import { asAdmin, temporarySchema } from "../support/postgres.ts";
+import { postgres } from "../support/stores.ts";
+
+const ignore = postgres === undefined;
+
+const add = (store: Store, name: string) =>
+  store.run("insert into lease (name, holder, fence, until) values (?, '', 0, 0)", name);
+const names = async (store: Store) =>
+  (await store.all<{ name: string }>("select name from lease order by name")).map(({ name }) => name);
+
+/** A schema with a door in front of its database. */
+async function behindProxy(options: PostgresOptions = {}) {
+  const schema = temporarySchema(postgres!); // else the test is skipped
+  const { host, port } = readPostgresUrl(schema.url);
+  const proxy = new DatabaseProxy(
+    host.startsWith("/") ? { transport: "unix", path: `${host}/.s.PGSQL.${port}` } : { hostname: host, port },
+  );
+  const url = new URL(schema.url);
+  url.searchParams.set("host", "127.0.0.1");
+  url.searchParams.set("port", String(proxy.port));
+  const direct = await openPostgres(schema.url);
+  return {
+    proxy,
+    direct,
+    schema,
+    open: () => openPostgres(url.href, options),
+    async [Symbol.asyncDispose]() {
+      await direct[Symbol.asyncDispose]();
+      await proxy[Symbol.asyncDispose]();
+      await schema[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function outcomeOf(work: () => Promise<unknown>): Promise<string> {
+  try {
+    await work();
+    return "ok";
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    return error.code!; // it always has one
+  }
+}
+
+for (const harm of ["cut", "cut-answer", "stall", "half-close"] satisfies Harm[]) {
+  Deno.test({
+    name:
+      `PostgresStore.transaction() keeps all or nothing and says which, with a connection that is ${harm} anywhere`,
+    ignore,
+    async fn() {
+      await using place = await behindProxy({ answerMs: 2_000, connectMs: 2_000 });
+      const { proxy, direct } = place;
+      const outcomes = new Set<string>();
+      let hits = 0;
+      for (let at = 0; at < 20; at++) {
+        await using store = await place.open();
+        await add(store, `before ${at}`); // its connection has been used
+        const pair = [`a ${at}`, `b ${at}`];
+        proxy.plan(at, harm);
+        const outcome = await outcomeOf(() =>
+          store.transaction(async () => {
+            for (const name of pair) await add(store, name);
+          })
+        );
+        // A machine that fell silent keeps the lock until the database ends its transaction: a bound of the database.
+        const kept = (await names(direct)).filter((name) => pair.includes(name));
+        const wasHit = proxy.seen > at;
+        hits += wasHit ? 1 : 0;
+        proxy.count();
+        if (outcome === "ok") assertEquals(kept, pair);
+        else if (outcome === "unknown-commit") assert(kept.length === 0 || kept.length === 2);
+        else assertEquals([outcome, kept], ["lost-connection", []]);
+        outcomes.add(outcome);
+        // The next call gets a new connection, and everything is as before.
+        await waitForLock(direct);
+        await add(store, `after ${at}`);
+        if (!wasHit) break;
+      }
+      assert(hits >= 4, `${hits} messages were harmed`); // begin, two statements, commit
+      assertEquals([...outcomes].sort(), ["lost-connection", "ok", "unknown-commit"]);
+    },
+  });
+}
+
+/** Waits until no silent transaction has the lock. */
+async function waitForLock(store: Store): Promise<void> {
+  for (;;) if (await outcomeOf(() => store.transaction(() => {})) === "ok") return;
+}
+
+Deno.test(
+  { name: "PostgresStore reads on after its connection was ended while nothing was sent", ignore },
+  async () => {
+    await using place = await behindProxy();
+    await using store = await place.open();
+    await add(store, "a");
+    await asAdmin(
+      postgres!,
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'hsgate' and query <> ''" +
+        ` and pid in (select pid from pg_stat_activity where query like '%${"insert into lease"}%' or query = 'commit')`,
+    );
+    assertEquals(await names(store), ["a"]);
+    await add(store, "b");
+    assertEquals(await names(store), ["a", "b"]);
+  },
+);
+
+Deno.test(
+  { name: "PostgresStore.now() is the time of the database, and goes on in between", ignore },
+  async () => {
+    let monotonic = 1_000_000;
+    await using schema = temporarySchema(postgres!);
+    await using store = await openPostgres(schema.url, {
+      machine: { now: () => Date.now(), monotonic: () => monotonic },
+    });
+    const [row] = await asAdmin(
+      postgres!,
+      "select (extract(epoch from clock_timestamp()) * 1000)::float8 as at",
+    );
+    const before = Number(row!.at);
+    await store.transaction(() => {});
+    const now = store.now()!;
+    assert(now >= before, `${now} is not before ${before}`);
+    monotonic += 1_234;
+    assertEquals(store.now(), now + 1_234);
+  },
+);
+
+Deno.test(
+  { name: "PostgresStore refuses a schema of another program, and leaves it as it is", ignore },
+  async () => {
+    await using schema = temporarySchema(postgres!);
+    await asAdmin(postgres!, `create schema ${schema.schema}; create table ${schema.schema}.other (n int)`);
+    const error = await assertRejects(() => openPostgres(schema.url), StoreError);
+    assertEquals(error.code, "not-a-store");
+    const tables = await asAdmin(postgres!, `select * from pg_tables where schemaname = '${schema.schema}'`);
+    assertEquals(tables.length, 1);
+  },
+);
+
+/** A server that says one thing to whoever connects, and keeps what it was sent. */
+async function fakeServer(serve: (socket: Socket, heard: Uint8Array[]) => void) {
+  const heard: Uint8Array[] = [];
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    serve(socket, heard);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new TypeError("no port");
+  return {
+    port: address.port,
+    heard: () => heard.map((each) => new TextDecoder().decode(each)).join(""),
+    async [Symbol.asyncDispose]() {
+      for (const each of sockets) each.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** An error as PostgreSQL sends it (protocol 3, ErrorResponse). */
+function errorResponse(code: string, message: string): Uint8Array {
+  const body = new TextEncoder().encode(`SFATAL\0C${code}\0M${message}\0\0`);
+  const bytes = new Uint8Array(5 + body.length);
+  bytes[0] = 69; // E
+  new DataView(bytes.buffer).setUint32(1, 4 + body.length);
+  bytes.set(body, 5);
+  return bytes;
+}
+
+Deno.test("openPostgres() says what a server refuses, never the password", async () => {
+  const cases: [code: string, message: string, expected: string][] = [
+    ["53300", "sorry, too many clients already", "full"],
+    ["53100", "could not extend file: No space left on device", "full"],
+    ["28P01", 'password authentication failed for user "me"', "no-access"],
+    ["3D000", 'database "d" does not exist', "no-access"],
+    ["57P03", "the database system is starting up", "lost-connection"],
+  ];
+  for (const [code, message, expected] of cases) {
+    await using server = await fakeServer((socket) =>
+      socket.once("data", () => socket.end(errorResponse(code, message)))
+    );
+    const error = await assertRejects(
+      () => openPostgres(`postgres://me:hush-hush@127.0.0.1:${server.port}/d`),
+      StoreError,
+    );
+    assertEquals(error.code, expected, code);
+    assertStringIncludes(error.message, message);
+    assertStringIncludes(error.message, `postgres://me@127.0.0.1:${server.port}/d`);
+    assert(!Deno.inspect(error).includes("hush-hush"), Deno.inspect(error));
+  }
+});
+
+/** A certificate for a name, signed by itself. */
+function certificateFor(name: string): { key: string; cert: string } {
+  const keys = forge.pki.rsa.generateKeyPair(2048);
+  const cert = forge.pki.createCertificate();
+  cert.publicKey = keys.publicKey;
+  cert.serialNumber = "01";
+  cert.validity.notBefore = new Date(Date.now() - 86_400_000);
+  cert.validity.notAfter = new Date(Date.now() + 86_400_000);
+  const who = [{ name: "commonName", value: name }];
+  cert.setSubject(who);
+  cert.setIssuer(who);
+  cert.setExtensions([
+    { name: "basicConstraints", cA: true },
+    {
+      name: "subjectAltName",
+      altNames: [name === "127.0.0.1" ? { type: 7, ip: name } : { type: 2, value: name }],
+    },
+  ]);
+  cert.sign(keys.privateKey, forge.md.sha256.create());
+  return { key: forge.pki.privateKeyToPem(keys.privateKey), cert: forge.pki.certificateToPem(cert) };
+}
+
+Deno.test("openPostgres() sends nothing to a server whose certificate is not that of its name", async () => {
+  const file = await Deno.makeTempFile({ suffix: ".pem" });
+  try {
+    const own = certificateFor("localhost");
+    const other = certificateFor("db.example.com");
+    const cases: [
+      what: string,
+      made: { key: string; cert: string },
+      trusted: string | undefined,
+      passes: boolean,
+    ][] = [
+      ["unknown", own, undefined, false],
+      ["of another name", other, other.cert, false],
+      ["as named", own, own.cert, true],
+    ];
+    for (const [what, made, trusted, passes] of cases) {
+      await using server = await fakeServer((socket, heard) => {
+        socket.once("data", () => {
+          socket.write("S");
+          const secure = new TLSSocket(socket, { isServer: true, ...made });
+          secure.on("error", () => {});
+          secure.on("data", (bytes: Uint8Array) => {
+            heard.push(bytes);
+            secure.end(errorResponse("28P01", "refused"));
+          });
+        });
+      });
+      if (trusted !== undefined) await Deno.writeTextFile(file, trusted);
+      const root = trusted === undefined ? "" : `&sslrootcert=${file}`;
+      const url =
+        `postgres://me:hush-hush@localhost:${server.port}/d?host=localhost&sslmode=verify-full${root}`;
+      const error = await assertRejects(() => openPostgres(url), StoreError);
+      assertEquals(error.code, passes ? "no-access" : "lost-connection", `${what}: ${error.message}`);
+      assertEquals(server.heard().includes("me"), passes, what);
+    }
+  } finally {
+    await Deno.remove(file);
+  }
+});
+
+Deno.test("openPostgres() sends nothing to a server without TLS when TLS is asked for", async () => {
+  await using server = await fakeServer((socket, heard) =>
+    socket.on("data", (bytes: Uint8Array) => {
+      heard.push(bytes);
+      socket.write("N");
+    })
+  );
+  const url = `postgres://me:hush-hush@127.0.0.1:${server.port}/d?sslmode=verify-full`;
+  const error = await assertRejects(() => openPostgres(url), StoreError);
+  assertEquals(error.code, "lost-connection");
+  assert(!server.heard().includes("me"), server.heard());
+});
+
+Deno.test("readPostgresUrl() takes what this program obeys, and TLS for every other machine", () => {
+  const local = readPostgresUrl("postgres://me@localhost/d");
+  assertEquals([local.host, local.port, local.user, local.database, local.tls, local.schema], [
+    "localhost",
+    5432,
+    "me",
+    "d",
+    undefined,
+    "hsgate",
+  ]);
+  assertEquals(readPostgresUrl("postgres://db.example.com/d").tls, {});
+  assertEquals(readPostgresUrl("postgres://db.example.com/d?sslmode=disable").tls, undefined);
+  assertEquals(readPostgresUrl("postgres://[::1]:6000/d").host, "::1");
+  for (
+    const url of ["postgres://me@%2Fvar%2Frun%2Fpostgresql/d", "postgres://me@/d?host=/var/run/postgresql"]
+  ) {
+    const { host, name, tls } = readPostgresUrl(url);
+    assertEquals([host, name, tls], [
+      "/var/run/postgresql",
+      "postgres://me@/d?host=/var/run/postgresql",
+      undefined,
+    ], url);
+  }
+  const target = readPostgresUrl("postgresql://a%40b:p%3Aw@h:5433/d%20e?schema=other");
+  assertEquals([target.user, target.password, target.database], ["a@b", "p:w", "d e"]);
+  assertEquals(target.name, "postgres://a%40b@h:5433/d e?schema=other");
+  const refused: [url: string, why: string][] = [
+    ["postgres://me:hush-hush@h:99999/d", "it is none"],
+    ["postgres://me:hush-hush@h/d?sslmode=require", "does not check who answers"],
+    ["postgres://me:hush-hush@h/d?target_session_attrs=any", 'it says "target_session_attrs"'],
+    ["postgres://me:hush-hush@h/d?schema=A;drop", "its schema"],
+    ["postgres://me:hush-hush@h/d?sslmode=disable&sslrootcert=x", "no TLS"],
+    ["postgres://h/", "it names no database"],
+  ];
+  for (const [url, why] of refused) {
+    const error = assertThrows(() => readPostgresUrl(url), StoreError, why);
+    assert(!Deno.inspect(error).includes("hush-hush"), url);
+  }
+});

@@ -1,0 +1,25 @@
+/** Addresses of stores: what looks like one is never taken as a file, and never shown. */
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { isPostgresUrl, readPostgresUrl } from "../../lib/store/postgres_url.ts";
+import { StoreError } from "../../lib/store/store_error.ts";
+
+Deno.test("an address of a store that is misspelt is no file, and its error does not show the password", () => {
+  const wrong = [
+    "POSTGRES://bob:SeCrEtPw9@127.0.0.1:1/db",
+    " postgres://bob:SeCrEtPw9@127.0.0.1:1/db",
+    "postgres:bob:SeCrEtPw9@h/db",
+    "mysql://bob:SeCrEtPw9@h/db",
+    "host=127.0.0.1 password=SeCrEtPw9 dbname=x",
+  ];
+  for (const text of wrong) {
+    assert(isPostgresUrl(text), text);
+    const error = assertThrows(() => readPostgresUrl(text), StoreError);
+    assert(!error.message.includes("SeCrEtPw9"), error.message);
+  }
+  for (
+    const file of ["hsgate.db", "/srv/a b/hsgate.db", "C:\\data\\hsgate.db", ":memory:", "passwords/x.db"]
+  ) {
+    assertEquals(isPostgresUrl(file), false, file);
+  }
+  assertEquals(readPostgresUrl("postgres://bob@127.0.0.1:5432/db").database, "db");
+});

@@ -1,0 +1,144 @@
+/**
+ * A TCP proxy in front of a database that can cut, stall or half-close a connection at a message of the
+ * client.
+ *
+ * @module
+ */
+
+/** What the proxy does to a connection at the chosen message. */
+export type Harm =
+  /** It drops the message and closes both sides. */
+  | "cut"
+  /** It delivers the message but not the answer, and closes both sides. */
+  | "cut-answer"
+  /** It forwards nothing more, and both sides stay open. */
+  | "stall"
+  /** It closes the database's side; the client's side stays open and silent. */
+  | "half-close";
+
+/** A running proxy. */
+export class DatabaseProxy implements AsyncDisposable {
+  readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  readonly #target: Deno.ConnectOptions | Deno.UnixConnectOptions;
+  readonly #connections = new Set<Deno.Conn>();
+  readonly #work = new Set<Promise<void>>();
+  #plan: { after: number; harm: Harm } | undefined;
+  /** Number of client messages that passed since the plan was made. */
+  #seen = 0;
+
+  constructor(target: Deno.ConnectOptions | Deno.UnixConnectOptions) {
+    this.#target = target;
+    this.#track(this.#accept());
+  }
+
+  get port(): number {
+    return (this.#listener.addr as Deno.NetAddr).port; // it listens on TCP
+  }
+
+  /** Number of client messages that passed since the plan was made. */
+  get seen(): number {
+    return this.#seen;
+  }
+
+  /**
+   * Plans one fault at a client message, counted from now, starting at 0. Each flush of the client is one
+   * message.
+   */
+  plan(after: number, harm: Harm): void {
+    this.#seen = 0;
+    this.#plan = { after, harm };
+  }
+
+  /** Counts messages from 0, without a fault. */
+  count(): void {
+    this.#seen = 0;
+    this.#plan = undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#listener.close();
+    for (const each of this.#connections) close(each);
+    await Promise.all(this.#work);
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked: Promise<void> = work.finally(() => this.#work.delete(tracked));
+    this.#work.add(tracked);
+  }
+
+  async #accept(): Promise<void> {
+    for await (const client of this.#listener) this.#track(this.#serve(client));
+  }
+
+  async #serve(client: Deno.Conn): Promise<void> {
+    const server = "path" in this.#target
+      ? await Deno.connect({ transport: "unix", path: this.#target.path })
+      : await Deno.connect(this.#target);
+    this.#connections.add(client).add(server);
+    const state = { isSilent: false, dropsAnswer: false };
+    const both = () => {
+      close(client);
+      close(server);
+    };
+    await Promise.all([
+      pump(client, async (bytes) => {
+        if (state.isSilent) return;
+        const harm = this.#next();
+        if (harm === "cut") return both();
+        if (harm === "stall") return void (state.isSilent = true);
+        if (harm === "half-close") {
+          state.isSilent = true;
+          return close(server);
+        }
+        state.dropsAnswer = harm === "cut-answer";
+        await write(server, bytes);
+      }).finally(both),
+      pump(server, async (bytes) => {
+        if (state.isSilent) return;
+        if (state.dropsAnswer) return both();
+        await write(client, bytes);
+      }).finally(() => state.isSilent || close(client)),
+    ]);
+    this.#connections.delete(client);
+    this.#connections.delete(server);
+  }
+
+  #next(): Harm | undefined {
+    const index = this.#seen++;
+    if (this.#plan?.after !== index) return undefined;
+    const { harm } = this.#plan;
+    this.#plan = undefined;
+    return harm;
+  }
+}
+
+/** Forwards data until either side is closed. */
+async function pump(from: Deno.Conn, to: (bytes: Uint8Array) => Promise<void> | void): Promise<void> {
+  const buffer = new Uint8Array(65_536);
+  for (;;) {
+    let count: number | null;
+    try {
+      count = await from.read(buffer);
+    } catch {
+      return; // closed by the test or by the other side
+    }
+    if (count === null) return;
+    await to(buffer.slice(0, count));
+  }
+}
+
+async function write(to: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  try {
+    for (let at = 0; at < bytes.length;) at += await to.write(bytes.subarray(at));
+  } catch {
+    // The other side is gone; its reader will notice.
+  }
+}
+
+function close(connection: Deno.Conn): void {
+  try {
+    connection.close();
+  } catch {
+    // It was closed before.
+  }
+}

@@ -1,0 +1,82 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import {
+  type Machine,
+  machineWith,
+  ManualClock,
+  orAborted,
+  randomFrom,
+  systemMachine,
+  wait,
+  waitUnlessAborted,
+} from "../lib/time.ts";
+
+/** A machine whose only timer goes off when the test says so. */
+function oneTimer() {
+  const state = { ms: 0, cancelled: 0, ring: () => {} };
+  const machine: Pick<Machine, "setTimer"> = {
+    setTimer(ms, callback) {
+      Object.assign(state, { ms, ring: callback });
+      return () => void state.cancelled++;
+    },
+  };
+  return { state, machine };
+}
+
+Deno.test("wait() ends with the machine's timer and leaves the signal without a listener", async () => {
+  const { state, machine } = oneTimer();
+  const controller = new AbortController();
+  const waiting = wait(machine, 250, controller.signal);
+  assertEquals(state.ms, 250);
+  state.ring();
+  await waiting;
+  controller.abort();
+  assertEquals(state.cancelled, 0);
+});
+
+Deno.test("wait() rejects with the reason of its signal and cancels the timer", async () => {
+  const { state, machine } = oneTimer();
+  const controller = new AbortController();
+  const waiting = wait(machine, 250, controller.signal);
+  controller.abort(new RangeError("given up"));
+  await assertRejects(() => waiting, RangeError, "given up");
+  assertEquals(state.cancelled, 1);
+  state.ms = 0;
+  await assertRejects(() => wait(machine, 250, controller.signal), RangeError, "given up");
+  assertEquals(state.ms, 0); // no timer was set
+});
+
+Deno.test("waitUnlessAborted() says whether the whole time passed", async () => {
+  const { state, machine } = oneTimer();
+  const controller = new AbortController();
+  const whole = waitUnlessAborted(machine, 1, controller.signal);
+  state.ring();
+  assertEquals(await whole, true);
+  const cut = waitUnlessAborted(machine, 1, controller.signal);
+  controller.abort();
+  assertEquals(await cut, false);
+});
+
+Deno.test("orAborted() rejects at once where the signal is aborted already, and ignores what comes later", async () => {
+  const late = Promise.reject(new TypeError("nobody asks any more"));
+  await assertRejects(() => orAborted(late, AbortSignal.abort(new RangeError("over"))), RangeError, "over");
+  assertEquals(await orAborted(Promise.resolve(7), new AbortController().signal), 7);
+});
+
+Deno.test("machineWith() replaces the given parts and keeps the others", () => {
+  const clock = new ManualClock(1_000); // its method needs its own `this`
+  const machine = machineWith(clock);
+  clock.advance(5);
+  const { now, monotonic } = machine;
+  assertEquals(now(), 1_005);
+  assertEquals(monotonic, systemMachine.monotonic);
+});
+
+Deno.test("randomFrom() gives the numbers of mulberry32", () => {
+  const random = randomFrom(1);
+  // From the published C source of mulberry32 with seed 1, as whole numbers of 32 bits.
+  assertEquals([random(), random(), random()].map((each) => each * 2 ** 32), [
+    2693262067,
+    11749833,
+    2265367787,
+  ]);
+});

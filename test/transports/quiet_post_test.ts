@@ -1,0 +1,60 @@
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { postQuietly } from "../../lib/transports/net/quiet_post.ts";
+
+const TRACER = Symbol.for("opentelemetry.js.api.1");
+
+/** Until disposed of, the runtime counts as one that traces, so that no `fetch` may see an address. */
+function tracing(): Disposable {
+  Reflect.set(globalThis, TRACER, { trace: {} });
+  return { [Symbol.dispose]: () => void Reflect.deleteProperty(globalThis, TRACER) };
+}
+
+/** Answers one request with a text and resolves to what it was sent. Then it hangs up, or leaves the connection open. */
+function answering(answer: string, { hangsUp = true, onRequest = () => {} } = {}) {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const sent = (async () => {
+    using connection = await listener.accept();
+    const buffer = new Uint8Array(4096);
+    let text = "";
+    for (let count; (count = await connection.read(buffer)) !== null;) {
+      text += new TextDecoder().decode(buffer.subarray(0, count));
+      if (!text.endsWith("{}")) continue;
+      await connection.write(new TextEncoder().encode(answer));
+      onRequest();
+      if (hangsUp) break;
+    }
+    return text;
+  })();
+  const { port } = listener.addr;
+  return { url: `http://127.0.0.1:${port}/hook?key=1`, port, sent, [Symbol.dispose]: () => listener.close() };
+}
+
+const headers = { "content-type": "application/json" };
+
+Deno.test("postQuietly() takes the status of an answer whose body is cut off, over a connection of its own", async () => {
+  using _ = tracing();
+  using end = answering("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 Fine\r\ncontent-length: 99\r\n\r\nhalf");
+  const { signal } = new AbortController();
+  assertEquals(await postQuietly(end.url, { headers, body: "{}", signal }), 204);
+  const sent = await end.sent;
+  assertStringIncludes(sent, `POST /hook?key=1 HTTP/1.1\r\nhost: 127.0.0.1:${end.port}\r\n`);
+  assertStringIncludes(sent, "\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{}");
+});
+
+Deno.test("postQuietly() rejects with the signal's reason while an answer is missing", async () => {
+  using _ = tracing();
+  const controller = new AbortController();
+  const onRequest = () => controller.abort(new RangeError("over"));
+  using end = answering("HTTP/1.1 200 OK\r\n", { hangsUp: false, onRequest });
+  const post = { headers, body: "{}", signal: controller.signal };
+  await assertRejects(() => postQuietly(end.url, post), RangeError, "over");
+  await end.sent;
+});
+
+Deno.test("postQuietly() refuses an answer that is not HTTP", async () => {
+  using _ = tracing();
+  using end = answering("220 mail.example ESMTP\r\n\r\n");
+  const { signal } = new AbortController();
+  await assertRejects(() => postQuietly(end.url, { headers, body: "{}", signal }), Error, "not HTTP");
+  await end.sent;
+});
