@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { commands } from "../../tasks/commands/table.ts";
 import { type Candidate, complete } from "../../tasks/terminal/complete.ts";
+import { hasProgram } from "../support/programs.ts";
 import { cli } from "./support.ts";
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname);
@@ -80,13 +81,6 @@ async function shell(name: string, args: readonly string[], cwd: string): Promis
   return new TextDecoder().decode(stdout);
 }
 
-async function has(name: string): Promise<boolean> {
-  return await new Deno.Command(name, { args: ["-c", "true"] }).output().then(
-    ({ success }) => success,
-    () => false,
-  );
-}
-
 Deno.test("hsgate completion bash completes in bash, and no name that a shell would run", async () => {
   using made = folder();
   const script = `source ./completion
@@ -107,7 +101,7 @@ Deno.test("hsgate completion bash completes in bash, and no name that a shell wo
 
 Deno.test({
   name: "hsgate completion fish completes in fish",
-  ignore: !await has("fish"),
+  ignore: !await hasProgram("fish"),
   fn: async () => {
     using made = folder();
     const script = 'source ./completion; complete -C "hsgate sched"; complete -C "hsgate run "; ' +
@@ -121,7 +115,7 @@ Deno.test({
 
 Deno.test({
   name: "hsgate completion zsh completes in zsh",
-  ignore: !await has("zsh"),
+  ignore: !await hasProgram("zsh"),
   fn: async () => {
     using made = folder();
     // What the completion offers is caught where it would be shown.

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { TrustFile } from "../../lib/runner/run/trust_file.ts";
+import { hasProgram } from "../support/programs.ts";
 import { cli, envOf, folder, simulate, start, trustAll, trustEnv } from "./support.ts";
 
 const STEP = (permissions = "{ run: ['touch'] }") =>
@@ -471,8 +472,7 @@ Deno.test("check and test load no TypeScript of a stranger; check --run does so 
 const traced =
   "open,openat,creat,execve,connect,bind,sendto,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat," +
   "link,linkat,symlink,symlinkat";
-const strace = await new Deno.Command("strace", { args: ["-V"], stdout: "null", stderr: "null" }).output()
-  .then(({ success }) => success, () => false);
+const strace = await hasProgram("strace");
 
 Deno.test({
   name:
