@@ -9,7 +9,7 @@ import type { Claimer } from "./claims/claims.ts";
 import type { RunDeps } from "./deps.ts";
 import { noticeChannel } from "./notify/notice_step.ts";
 import { type Channel, NoticeDelivery, type NoticeEvent, queueNotices } from "./notify/notify.ts";
-import { findRun } from "./queries/runs.ts";
+import { findRuns } from "./queries/runs.ts";
 import { withSharedClock } from "../store/store.ts";
 import { runNested } from "./run/nested.ts";
 import type { Recipes } from "./schedule/misfire_policy.ts";
@@ -50,7 +50,10 @@ export class Runner {
     this.stop = options.stop;
     const { holder, leaseMs = 30_000, accountOf = () => "default", passwordMarkOf } = options;
     this.claimer = { holder, leaseMs, accountOf, passwordMarkOf };
-    const deps: RunDeps = { ...options, onEnd: async (_recipe, row) => await this.queueNotices(row.run_key) };
+    const deps: RunDeps = {
+      ...options,
+      onEnd: async (_recipe, row) => await this.queueNotices([row.run_key]),
+    };
     this.deps = {
       ...deps,
       runRecipe: (parent, name, params) =>
@@ -72,13 +75,14 @@ export class Runner {
     });
   }
 
-  /** Queues the notices that a recipe declares for how its run ended or why it was skipped. */
-  async queueNotices(runKey: string, now = this.#options.host.now()): Promise<void> {
+  /** Queues the notices that recipes declare for how their runs ended or why they were skipped. */
+  async queueNotices(runKeys: readonly string[], now = this.#options.host.now()): Promise<void> {
     const { store, redactor, recipes } = this.#options;
-    const row = await findRun(store, runKey);
-    const recipe = row && recipes().get(row.recipe);
-    if (row === undefined || recipe?.notify === undefined) return;
-    await queueNotices(store, recipe, row, { now, redact: (value) => redactor.json(value) });
+    for (const row of await findRuns(store, runKeys)) {
+      const recipe = recipes().get(row.recipe);
+      if (recipe?.notify === undefined) continue;
+      await queueNotices(store, recipe, row, { now, redact: (value) => redactor.json(value) });
+    }
   }
 
   /** Sends the notices that are due; resolves when each was sent or has failed. */

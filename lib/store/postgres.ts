@@ -322,7 +322,12 @@ export class PostgresStore extends Store {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       let count = 0;
-      const text = sql.replace(/'[^']*'|\?/g, (found) => found === "?" ? `$${++count}` : found);
+      const text = sql
+        .replaceAll(
+          "json_each(?) as given",
+          "jsonb_array_elements(?::jsonb) with ordinality as given(value, key)",
+        )
+        .replace(/'[^']*'|\?/g, (found) => found === "?" ? `$${++count}` : found);
       statement = { name: `s${this.#statements.size}`, text };
       this.#statements.set(sql, statement);
     }

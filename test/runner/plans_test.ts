@@ -6,7 +6,8 @@ import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts"
 import { latestRuns } from "../../lib/runner/queries/runs.ts";
 import { addLatestSlot } from "../../lib/runner/schedule/starts.ts";
 import { why } from "../../lib/runner/explain/why.ts";
-import { bench, DAY, every, HOUR, MINUTE, orders, recipe, step } from "./support.ts";
+import { testBoth } from "./both_stores.ts";
+import { bench, DAY, every, HOUR, MINUTE, openStore, orders, recipe, runsOf, step } from "./support.ts";
 
 /** Tables that grow with the history. */
 const GROWING = ["run", "step_run", "event", "outbox", "log", "artifact"];
@@ -122,4 +123,42 @@ Deno.test("wideSteps() finds statements that read a whole history, and no others
     "select * from event where run_key = 'k'",
   ];
   for (const sql of narrow) assertEquals(await wideSteps(store, sql, []), [], sql);
+});
+
+/** Ticks a day, and a weekend later, with so many recipes. Returns how many statements each tick made. */
+async function countStatements(recipes: number): Promise<number[]> {
+  const store = await openStore();
+  let count = 0;
+  for (const name of ["run", "get", "all"] as const) {
+    const original = store[name];
+    store[name] = (sql: string, ...values: SqlValue[]): Promise<never> => {
+      count++;
+      return original.call(store, sql, ...values) as Promise<never>; // as in `watch`
+    };
+  }
+  const fileOf = ({ file }: { file: string }) => file;
+  await using b = await bench({
+    start: "2025-08-15T01:00Z",
+    recipes: Array.from({ length: recipes }, (_, index) =>
+      recipe({
+        name: `r${index}`,
+        schedules: [every(HOUR), { ...every(2 * HOUR), id: "s2" }],
+        misfire: { graceMs: MINUTE, action: (["all", "latest", "skip", "ask"] as const)[index % 4]!, max: 2 },
+      })),
+    served: { paths: ["/recipes"], fileOf },
+    store,
+  });
+  const counts: number[] = [];
+  for (const passed of [0, MINUTE, HOUR, 2 * DAY]) {
+    await b.host.pass(passed);
+    const before = count;
+    await b.scheduler.tick();
+    counts.push(count - before);
+  }
+  assert((await runsOf(store)).length >= recipes * 24);
+  return counts;
+}
+
+testBoth("Scheduler.tick() makes as many statements for 40 recipes as for 8", async () => {
+  assertEquals(await countStatements(40), await countStatements(8));
 });

@@ -95,3 +95,24 @@ Deno.test("a slot that an edit moved to later on a session that was run leaves a
   await addLatestSlot(b.store, late, start("2025-08-15T08:47Z"));
   assertEquals((await eventsOf(b.store, "key_taken")).length, 1);
 });
+
+Deno.test("one pass runs an instant once, and also when the first schedule's key belongs to an earlier slot", async () => {
+  const early = recipe({ schedules: [afterClose("a", 10)] });
+  const late = recipe({ schedules: [afterClose("a", 30), afterClose("b", 30), afterClose("c", 30)] });
+  await using b = await bench({ start: "2025-08-15T08:00Z", recipes: [early] });
+  await b.scheduler.start();
+  await b.host.pass(15 * MINUTE); // 16:15, the session of "a" has its run
+  await b.scheduler.reload([late]);
+  b.host.sleep(3 * DAY + 30 * MINUTE); // two slots of each schedule are listed at once
+  await b.scheduler.tick();
+  await b.scheduler.drain();
+  assertEquals(await runsOf(b.store), [
+    "eod/a/2025-08-15 ok live",
+    "eod/b/2025-08-15 ok catchup",
+    "eod/c/2025-08-15 skipped duplicate_slot live",
+    "eod/a/2025-08-18 ok live",
+    "eod/b/2025-08-18 skipped duplicate_slot live",
+    "eod/c/2025-08-18 skipped duplicate_slot live",
+  ]);
+  assertEquals((await eventsOf(b.store, "key_taken")).length, 1);
+});

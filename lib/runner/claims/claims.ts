@@ -13,9 +13,8 @@ import {
   beginRun,
   type Block,
   type BlockReason,
-  dueRecipes,
+  duePage,
   findRun,
-  firstDue,
   isCatchingUp,
   isOwned,
   noteBlocked,
@@ -48,6 +47,9 @@ export interface BlockedRun extends Block {
 /** Why a run could not be claimed now; `owned` when it belongs to another process. */
 export type Refusal = "not-due" | "overlap" | "deadline" | "owned" | BlockReason;
 
+/** Due runs that are read at a time; nearly always one of the first can be claimed. */
+const PAGE = 50;
+
 /** Name of the mutex of an account's trade login. */
 export const mutexOf = (account: string): string => `account:${account}`;
 
@@ -60,16 +62,21 @@ export async function claimNext(
   recipes: Recipes,
   claimer: Claimer,
   now: number,
-): Promise<Claim | undefined> {
+): Promise<Claim & { recipe: CompiledRecipe } | undefined> {
   return await store.transaction(async () => {
-    for (const name of await dueRecipes(store, now)) {
-      const recipe = recipes.get(name);
-      const row = recipe && await firstDue(store, name, now);
-      if (recipe === undefined || row === undefined) continue;
-      const claim = await tryClaim(store, recipe, row, claimer, now);
-      if (typeof claim !== "string") return claim;
+    // Of each recipe only the run that has been due the longest may begin.
+    const seen = new Set<string>();
+    for (let page = await duePage(store, { now, most: PAGE });;) {
+      for (const row of page) {
+        const recipe = recipes.get(row.recipe);
+        if (recipe === undefined || seen.has(row.recipe)) continue;
+        seen.add(row.recipe);
+        const claim = await tryClaim(store, recipe, row, claimer, now);
+        if (typeof claim !== "string") return { ...claim, recipe };
+      }
+      if (page.length < PAGE) return undefined;
+      page = await duePage(store, { now, most: PAGE, after: page.at(-1)! }); // the page is full
     }
-    return undefined;
   });
 }
 

@@ -17,7 +17,7 @@ import {
   skipRun,
 } from "../queries/runs.ts";
 import { whyOutside } from "../run/write_conditions.ts";
-import { beginSchedule, type ListingOptions, listSchedule } from "../schedule/listing.ts";
+import { beginSchedules, type ListingOptions, listSchedules } from "../schedule/listing.ts";
 import { whyPastSlot } from "../schedule/past_slot.ts";
 import { ScheduleCursor } from "../schedule/slots.ts";
 import type { Store } from "../../store/store.ts";
@@ -43,13 +43,11 @@ export async function pauseRecipe(
   { why, now, schedules = [] }: PauseOptions,
 ): Promise<boolean> {
   return await store.transaction(async () => {
-    for (const schedule of schedules) {
-      await beginSchedule(
-        store,
-        { recipe: { name: recipe }, schedule, spec: JSON.stringify(schedule) },
-        now,
-      );
-    }
+    await beginSchedules(
+      store,
+      schedules.map((schedule) => ({ recipe, id: schedule.id, spec: JSON.stringify(schedule) })),
+      now,
+    );
     const paused = await pauseSchedules(store, recipe, why);
     for (const runKey of await dueKeysOf(store, recipe, "scheduled")) {
       await skipRun(store, runKey, "paused", now);
@@ -81,9 +79,7 @@ export async function resumeRecipe(
   }
   return await store.transaction(async () => {
     // Slots that no scheduler listed during the pause still belong to the pause.
-    for (const schedule of recipe.schedules) {
-      await listSchedule(store, new ScheduleCursor(recipe, schedule), options);
-    }
+    await listSchedules(store, recipe.schedules.map((each) => new ScheduleCursor(recipe, each)), options);
     await resumeSchedules(store, recipe.name);
     await releaseLogin(store, recipe.name, now);
     const since = await lastPauseAt(store, recipe.name) ?? now;

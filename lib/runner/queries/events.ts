@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Store } from "../../store/store.ts";
+import { rowsValue, type Store } from "../../store/store.ts";
 
 /** An event as the store holds it; its data is JSON. */
 interface EventRow {
@@ -14,6 +14,23 @@ interface EventRow {
 
 /** Kind of the event that is written right before a step sends a write. */
 export const WRITE_SENT = "write_sent";
+
+/** Records events of one kind at one instant, in this order. */
+export async function insertEvents(
+  store: Store,
+  { at, kind }: { at: number; kind: string },
+  events: readonly { data: Readonly<Record<string, unknown>>; runKey?: string }[],
+): Promise<void> {
+  if (events.length === 0) return;
+  await store.run(
+    `insert into event (at, run_key, kind, data)
+      select cast(? as bigint), given.value ->> 0, cast(? as text), given.value ->> 1 from json_each(?) as given
+      order by given.key`,
+    at,
+    kind,
+    rowsValue(events.map(({ data, runKey }) => [runKey, JSON.stringify(data)])),
+  );
+}
 
 /** Returns the events of a run, oldest first. */
 export async function eventsOf(store: Store, runKey: string): Promise<EventRow[]> {

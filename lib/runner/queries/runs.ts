@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { hasEvent } from "./events.ts";
+import { hasEvent, insertEvents } from "./events.ts";
 import type { RecipeClass } from "../../recipes/compiled.ts";
-import type { Store } from "../../store/store.ts";
+import { rowsValue, type Store } from "../../store/store.ts";
 
 /** Why a slot was skipped: a closed list. */
 export type SkipReason =
@@ -106,12 +106,35 @@ export function isUnresolved({ class: kind, state }: Pick<RunRow, "class" | "sta
   return state === "waiting_recovery" || (kind === "write" && state === "unknown");
 }
 
-/** Inserts a row unless its key exists; returns whether it did. */
-export async function insertRun(store: Store, run: NewRun, now: number): Promise<boolean> {
-  return await store.run(
-    `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, business_day, assumed, due_at,
-      deadline_at, state, reason, recipe_sha, calendar_version, params, trace_id, finished_at)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict (run_key) do nothing`,
+/** The columns of a new row and their types. */
+const newRunColumns: readonly (readonly [name: string, type: "text" | "bigint"])[] = [
+  ["run_key", "text"],
+  ["recipe", "text"],
+  ["schedule_id", "text"],
+  ["kind", "text"],
+  ["class", "text"],
+  ["slot_at", "bigint"],
+  ["business_day", "text"],
+  ["assumed", "bigint"],
+  ["due_at", "bigint"],
+  ["deadline_at", "bigint"],
+  ["state", "text"],
+  ["reason", "text"],
+  ["recipe_sha", "text"],
+  ["calendar_version", "text"],
+  ["params", "text"],
+  ["trace_id", "text"],
+  ["finished_at", "bigint"],
+];
+
+const insertRunsSql = `insert into run (${newRunColumns.map(([name]) => name).join(", ")})
+  select ${newRunColumns.map(([, type], index) => `cast(given.value ->> ${index} as ${type})`).join(", ")}
+  from json_each(?) as given where true on conflict (run_key) do nothing returning run_key`;
+
+/** Inserts the rows whose keys do not exist, and returns the keys that are new. */
+export async function insertRuns(store: Store, runs: readonly NewRun[], now: number): Promise<Set<string>> {
+  if (runs.length === 0) return new Set();
+  const rows = runs.map((run) => [
     run.runKey,
     run.recipe,
     run.scheduleId,
@@ -129,12 +152,31 @@ export async function insertRun(store: Store, run: NewRun, now: number): Promise
     run.params ?? "{}",
     run.traceId,
     run.state === "skipped" ? now : undefined,
-  ) === 1;
+  ]);
+  // A question outside of a transaction would not be taken as a write.
+  const added = await store.transaction(async () =>
+    await store.all<{ run_key: string }>(insertRunsSql, rowsValue(rows))
+  );
+  return new Set(added.map(({ run_key }) => run_key));
+}
+
+/** Inserts a row unless its key exists; returns whether it did. */
+export async function insertRun(store: Store, run: NewRun, now: number): Promise<boolean> {
+  return (await insertRuns(store, [run], now)).size === 1;
 }
 
 /** Returns the run of a key. */
 export async function findRun(store: Store, runKey: string): Promise<RunRow | undefined> {
   return await store.get<RunRow>("select * from run where run_key = ?", runKey);
+}
+
+/** Returns the runs of keys, in this order. */
+export async function findRuns(store: Store, runKeys: readonly string[]): Promise<RunRow[]> {
+  if (runKeys.length === 0) return [];
+  return await store.all(
+    "select run.* from json_each(?) as given cross join run where run_key = given.value ->> 0 order by given.key",
+    rowsValue(runKeys.map((key) => [key])),
+  );
 }
 
 /** Returns the keys that begin with a text, newest slot first, at most so many. */
@@ -171,6 +213,32 @@ export async function latestRuns(
   return rows.sort((a, b) => b.slot_at - a.slot_at || byKey(a, b)).slice(0, limit);
 }
 
+/** Skips runs that have not begun, and returns the keys of those that were still waiting. Within a transaction. */
+export async function skipRuns(
+  store: Store,
+  runKeys: readonly string[],
+  reason: SkipReason,
+  now: number,
+): Promise<string[]> {
+  if (runKeys.length === 0) return [];
+  const rows = await store.all<{ run_key: string }>(
+    `update run set state = 'skipped', reason = ?, finished_at = ?, holder = null, lease_until = null
+      where run_key in (select given.value ->> 0 from json_each(?) as given) and state in ('due', 'waiting_approval')
+      returning run_key`,
+    reason,
+    now,
+    rowsValue(runKeys.map((key) => [key])),
+  );
+  const skipped = new Set(rows.map(({ run_key }) => run_key));
+  const inOrder = runKeys.filter((key) => skipped.has(key));
+  await insertEvents(
+    store,
+    { at: now, kind: "skipped" },
+    inOrder.map((runKey) => ({ data: { reason }, runKey })),
+  );
+  return inOrder;
+}
+
 /** Skips a run that has not begun; returns whether it was still waiting. */
 export async function skipRun(
   store: Store,
@@ -178,15 +246,7 @@ export async function skipRun(
   reason: SkipReason,
   now: number,
 ): Promise<boolean> {
-  const skipped = await store.run(
-    `update run set state = 'skipped', reason = ?, finished_at = ?, holder = null, lease_until = null
-      where run_key = ? and state in ('due', 'waiting_approval')`,
-    reason,
-    now,
-    runKey,
-  ) === 1;
-  if (skipped) await store.event(now, "skipped", { reason }, runKey);
-  return skipped;
+  return await store.transaction(async () => (await skipRuns(store, [runKey], reason, now)).length === 1);
 }
 
 /** Why a due run is blocked. */
@@ -288,22 +348,26 @@ export async function reopenRun(
   return reopened;
 }
 
-/** Returns the recipes with runs that are due and that any scheduler may begin, longest due first. */
-export async function dueRecipes(store: Store, now: number): Promise<string[]> {
-  return (await store.all<{ recipe: string }>(
-    `select recipe, min(due_at) as first from run where state = 'due' and due_at <= ?
-      and kind not in ${ownedKinds} group by recipe order by first`,
+/**
+ * Returns runs that are due and that any scheduler may begin, longest due first, at most so many.
+ *
+ * @param after The last run of the previous page.
+ */
+export async function duePage(
+  store: Store,
+  { now, most, after = { due_at: Number.MIN_SAFE_INTEGER, run_key: "" } }: {
+    now: number;
+    most: number;
+    after?: Pick<RunRow, "due_at" | "run_key">;
+  },
+): Promise<RunRow[]> {
+  return await store.all(
+    `select * from run where state = 'due' and due_at <= ? and kind not in ${ownedKinds}
+      and (due_at, run_key) > (?, ?) order by due_at, run_key limit ?`,
     now,
-  )).map(({ recipe }) => recipe);
-}
-
-/** Returns the run of a recipe that has been due the longest and that any scheduler may begin. */
-export async function firstDue(store: Store, recipe: string, now: number): Promise<RunRow | undefined> {
-  return await store.get(
-    `select * from run where recipe = ? and state = 'due' and due_at <= ?
-      and kind not in ${ownedKinds} order by due_at, run_key limit 1`,
-    recipe,
-    now,
+    after.due_at,
+    after.run_key,
+    most,
   );
 }
 
@@ -312,9 +376,10 @@ export async function nextDue(
   store: Store,
   now: number,
 ): Promise<{ isAnyDue: boolean; laterAt: number | undefined }> {
-  const row = await store.get<{ held: number | null; later: number | null }>(
-    `select max(case when due_at <= ? then 1 else 0 end) as held, min(case when due_at > ? then due_at end) as later
-      from run where state = 'due' and kind not in ${ownedKinds}`,
+  const row = await store.get<{ held: number; later: number | null }>(
+    `select exists (select 1 from run where state = 'due' and due_at <= ? and kind not in ${ownedKinds}) as held,
+      (select due_at from run where state = 'due' and due_at > ? and kind not in ${ownedKinds}
+        order by due_at limit 1) as later`,
     now,
     now,
   );
@@ -498,17 +563,6 @@ export async function unresolvedOn(store: Store, account: string): Promise<strin
   ))?.run_key;
 }
 
-/** Returns the first run of a recipe whose writes are unresolved. */
-export async function unresolvedOf(store: Store, recipe: string): Promise<string | undefined> {
-  // Ordered here: SQLite would rather read the recipe's whole history in order than sort the one or two rows.
-  const [first] = (await store.all<{ run_key: string; slot_at: number }>(
-    `select run_key, slot_at from run where recipe = ? and class = 'write'
-      and state in ('waiting_recovery', 'unknown')`,
-    recipe,
-  )).sort((a, b) => a.slot_at - b.slot_at);
-  return first?.run_key;
-}
-
 /** Returns the run that is writing on an account. */
 export async function writingOn(store: Store, account: string): Promise<string | undefined> {
   return (await store.get<{ run_key: string }>(
@@ -517,24 +571,43 @@ export async function writingOn(store: Store, account: string): Promise<string |
   ))?.run_key;
 }
 
-/** Returns runs of schedules that were due before an instant, longest due first. */
-export async function overdueRuns(store: Store, now: number): Promise<RunRow[]> {
+/** A run that is due, as far as decisions about it need it. */
+export type DueRun = Pick<
+  RunRow,
+  "run_key" | "recipe" | "schedule_id" | "kind" | "due_at" | "deadline_at" | "reason"
+>;
+
+/** Returns runs of schedules that are due, longest due first. */
+export async function dueRuns(store: Store, now: number): Promise<DueRun[]> {
   return await store.all(
-    `select * from run where state = 'due' and due_at < ? and kind in ${scheduledKinds} order by due_at`,
+    `select run_key, recipe, schedule_id, kind, due_at, deadline_at, reason from run where state = 'due'
+      and kind in ${scheduledKinds} and due_at <= ? order by due_at, run_key`,
     now,
   );
 }
 
-/** Returns runs of schedules that are due, longest due first. */
-export async function dueRuns(
-  store: Store,
-  now: number,
-): Promise<Pick<RunRow, "run_key" | "recipe" | "kind" | "reason">[]> {
-  return await store.all(
-    `select run_key, recipe, kind, reason from run where state = 'due' and kind in ${scheduledKinds}
-      and due_at <= ? order by due_at, run_key`,
-    now,
+/** Returns the recipes that have a run that is running. */
+export async function runningRecipes(store: Store): Promise<Set<string>> {
+  const rows = await store.all<{ recipe: string }>("select distinct recipe from run where state = 'running'");
+  return new Set(rows.map(({ recipe }) => recipe));
+}
+
+/** Returns for each recipe its first run whose writes are unresolved. */
+export async function unresolvedRuns(store: Store): Promise<Map<string, string>> {
+  const rows = await store.all<{ recipe: string; run_key: string; slot_at: number }>(
+    `select recipe, run_key, slot_at from run where class = 'write' and state in ('waiting_recovery', 'unknown')`,
   );
+  return new Map(rows.sort((a, b) => b.slot_at - a.slot_at).map(({ recipe, run_key }) => [recipe, run_key]));
+}
+
+/** Returns the traces of runs, by their keys. */
+export async function tracesOf(store: Store, runKeys: readonly string[]): Promise<Map<string, string>> {
+  if (runKeys.length === 0) return new Map();
+  const rows = await store.all<{ run_key: string; trace_id: string }>(
+    "select run_key, trace_id from json_each(?) as given cross join run where run_key = given.value ->> 0",
+    rowsValue(runKeys.map((key) => [key])),
+  );
+  return new Map(rows.map(({ run_key, trace_id }) => [run_key, trace_id]));
 }
 
 /** Returns the runs of a recipe that are due: those of its schedules, or all. */
@@ -561,17 +634,30 @@ export async function expiredApprovals(
   );
 }
 
-/** Turns a due run into a catch-up run: from then on only its deadline counts. */
-export async function makeCatchUp(store: Store, runKey: string): Promise<void> {
-  await store.run("update run set kind = 'catchup' where run_key = ? and state = 'due'", runKey);
+/** Turns due runs into catch-up runs: from then on only their deadlines count. */
+export async function makeCatchUps(store: Store, runKeys: readonly string[]): Promise<void> {
+  if (runKeys.length === 0) return;
+  await store.run(
+    `update run set kind = 'catchup' where state = 'due'
+      and run_key in (select given.value ->> 0 from json_each(?) as given)`,
+    rowsValue(runKeys.map((key) => [key])),
+  );
 }
 
-/** Queues a missed run for approval. */
-export async function queueForApproval(store: Store, runKey: string): Promise<void> {
+/** Queues missed runs for approval. Within a transaction. */
+export async function queueForApproval(
+  store: Store,
+  runs: readonly { runKey: string; recipe: string }[],
+  now: number,
+): Promise<void> {
+  if (runs.length === 0) return;
   await store.run(
-    "update run set state = 'waiting_approval', reason = 'misfire' where run_key = ? and state = 'due'",
-    runKey,
+    `update run set state = 'waiting_approval', reason = 'misfire' where state = 'due'
+      and run_key in (select given.value ->> 0 from json_each(?) as given)`,
+    rowsValue(runs.map(({ runKey }) => [runKey])),
   );
+  const events = runs.map(({ runKey, recipe }) => ({ data: { recipe }, runKey }));
+  await insertEvents(store, { at: now, kind: "asked" }, events);
 }
 
 /** Makes an approved run due, as a catch-up run: only its deadline counts. */
@@ -629,15 +715,37 @@ export async function setTrace(
  */
 export async function isNamedTwice(
   store: Store,
-  { recipe, scheduleId, slotAt }: Pick<NewRun, "recipe" | "scheduleId" | "slotAt">,
+  run: Pick<NewRun, "recipe" | "scheduleId" | "slotAt">,
 ): Promise<boolean> {
-  return await store.get(
-    `select 1 as there from run where recipe = ? and slot_at = ? and schedule_id not in (?, '')
-      and not (state = 'skipped' and reason in ('holiday', 'half_day', 'duplicate_slot')) limit 1`,
-    recipe,
-    slotAt,
-    scheduleId,
-  ) !== undefined;
+  return (await namersOf(store, [run])).some(({ scheduleId }) => scheduleId !== run.scheduleId);
+}
+
+/** Reasons of skipped slots that another schedule of the recipe may name again. */
+const leftOut: readonly string[] = ["holiday", "half_day", "duplicate_slot"] satisfies SkipReason[];
+
+/** Returns whether a slot that is listed counts when another schedule of the recipe names the same instant. */
+export const isNamed = ({ state, reason }: { state: RunState; reason?: string | null }): boolean =>
+  !(state === "skipped" && leftOut.includes(reason ?? ""));
+
+/** Returns the schedules that have a run of the recipe for the same instant as one of these slots. */
+export async function namersOf(
+  store: Store,
+  slots: readonly Pick<NewRun, "recipe" | "slotAt">[],
+): Promise<Pick<NewRun, "recipe" | "slotAt" | "scheduleId">[]> {
+  if (slots.length === 0) return [];
+  return await store.all(
+    `select run.recipe, run.slot_at as "slotAt", run.schedule_id as "scheduleId"
+      from json_each(?) as given cross join run
+      where run.recipe = given.value ->> 0 and run.slot_at = cast(given.value ->> 1 as bigint)
+        and run.schedule_id <> ''
+        and not (run.state = 'skipped' and run.reason in (${leftOut.map((each) => `'${each}'`).join(", ")}))`,
+    rowsValue(slots.map(({ recipe, slotAt }) => [recipe, slotAt])),
+  );
+}
+
+/** Returns which keys have a row. */
+export async function keysTaken(store: Store, runKeys: readonly string[]): Promise<Set<string>> {
+  return new Set((await tracesOf(store, runKeys)).keys());
 }
 
 /** Returns another run of a recipe for the same instant. */

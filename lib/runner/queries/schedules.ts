@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Store } from "../../store/store.ts";
+import { rowsValue, type Store } from "../../store/store.ts";
 
 /** Why the schedules of a recipe that is gone are paused; they continue when the recipe comes back. */
 export const GONE = "the recipe is gone";
@@ -25,6 +25,28 @@ export async function findSchedule(
   id: string,
 ): Promise<ScheduleRow | undefined> {
   return await store.get("select * from schedule where recipe = ? and schedule_id = ?", recipe, id);
+}
+
+/** Names one schedule of a recipe. */
+export interface ScheduleName {
+  recipe: string;
+  id: string;
+}
+
+const namesValue = (schedules: readonly ScheduleName[]) =>
+  rowsValue(schedules.map(({ recipe, id }) => [recipe, id]));
+
+/** Returns the rows of schedules; one that has no row is left out. */
+export async function findSchedules(
+  store: Store,
+  schedules: readonly ScheduleName[],
+): Promise<ScheduleRow[]> {
+  if (schedules.length === 0) return [];
+  return await store.all(
+    `select schedule.* from json_each(?) as given cross join schedule
+      where recipe = given.value ->> 0 and schedule_id = given.value ->> 1`,
+    namesValue(schedules),
+  );
 }
 
 /** Returns every schedule with its watermark, by recipe. */
@@ -56,22 +78,28 @@ export async function scheduledRecipes(store: Store): Promise<string[]> {
   );
 }
 
-/** Writes the row of a schedule unless there is one, and returns whether it did. */
-export async function insertSchedule(
+/**
+ * Writes the rows of schedules that have none, and returns them. A schedule starts now; if its recipe is paused, it
+ * starts paused.
+ */
+export async function insertSchedules(
   store: Store,
-  { recipe, id, spec, paused }: { recipe: string; id: string; spec: string; paused: string | undefined },
+  schedules: readonly (ScheduleName & { spec: string })[],
   now: number,
-): Promise<boolean> {
-  return await store.run(
+): Promise<{ recipe: string; schedule_id: string }[]> {
+  if (schedules.length === 0) return [];
+  return await store.all(
     `insert into schedule (recipe, schedule_id, spec, watermark, paused_reason, updated_at)
-      values (?, ?, ?, ?, ?, ?) on conflict (recipe, schedule_id) do nothing`,
-    recipe,
-    id,
-    spec,
+      select given.value ->> 0, given.value ->> 1, given.value ->> 2, cast(? as bigint),
+        (select min(paused_reason) from schedule paused where paused.recipe = given.value ->> 0
+          and paused_reason <> ?), cast(? as bigint)
+      from json_each(?) as given where true on conflict (recipe, schedule_id) do nothing
+      returning recipe, schedule_id`,
     now,
-    paused,
+    GONE,
     now,
-  ) === 1;
+    rowsValue(schedules.map(({ recipe, id, spec }) => [recipe, id, spec])),
+  );
 }
 
 /** Writes the new text of a schedule, and from when on its slots count. */
@@ -90,13 +118,18 @@ export async function updateSpec(
   );
 }
 
-/** Moves the watermark of a schedule forward; it never goes back. */
-export async function moveWatermark(store: Store, recipe: string, id: string, now: number): Promise<void> {
+/** Moves the watermarks of schedules forward; a watermark never goes back. */
+export async function moveWatermarks(
+  store: Store,
+  schedules: readonly ScheduleName[],
+  now: number,
+): Promise<void> {
+  if (schedules.length === 0) return;
   await store.run(
-    "update schedule set watermark = ? where recipe = ? and schedule_id = ? and watermark < ?",
+    `update schedule set watermark = ? from json_each(?) as given
+      where recipe = given.value ->> 0 and schedule_id = given.value ->> 1 and watermark < ?`,
     now,
-    recipe,
-    id,
+    namesValue(schedules),
     now,
   );
 }
@@ -196,9 +229,16 @@ export async function servedFiles(store: Store): Promise<string[]> {
     .map(({ file }) => file);
 }
 
-/** Notes the file that a recipe is served from. */
-export async function noteFile(store: Store, recipe: string, file: string): Promise<void> {
-  await store.run("update schedule set file = ? where recipe = ?", file, recipe);
+/** Notes the files that recipes are served from. */
+export async function noteServedFiles(
+  store: Store,
+  files: readonly { recipe: string; file: string }[],
+): Promise<void> {
+  if (files.length === 0) return;
+  await store.run(
+    "update schedule set file = given.value ->> 1 from json_each(?) as given where recipe = given.value ->> 0",
+    rowsValue(files.map(({ recipe, file }) => [recipe, file])),
+  );
 }
 
 /** Returns recipes that are not paused, that have a file, and that no scheduler has looked at since an instant. */

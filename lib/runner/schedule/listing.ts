@@ -6,17 +6,17 @@
  */
 import type { Store } from "../../store/store.ts";
 import {
-  findSchedule,
-  insertSchedule,
-  moveWatermark,
-  pauseOf,
+  findSchedules,
+  insertSchedules,
+  moveWatermarks,
+  type ScheduleName,
   type ScheduleRow,
   updateSpec,
 } from "../queries/schedules.ts";
-import { hasEvent } from "../queries/events.ts";
+import { hasEvent, insertEvents } from "../queries/events.ts";
 import { showInstant } from "./session_times.ts";
 import { calendarOf, planRun } from "./plan_run.ts";
-import { findRun, insertRun, isNamedTwice, type NewRun } from "../queries/runs.ts";
+import { findRun, insertRuns, isNamed, keysTaken, namersOf, type NewRun } from "../queries/runs.ts";
 import type { ScheduleCursor } from "./slots.ts";
 import type { Mic } from "../../calendars/mod.ts";
 
@@ -31,48 +31,60 @@ export interface ListingOptions {
   calendarVersion?: (mic: Mic) => string | undefined;
 }
 
-/** A schedule that is recorded for the first time. */
-type Begun = Pick<ScheduleCursor, "schedule" | "spec"> & { recipe: Pick<ScheduleCursor["recipe"], "name"> };
-
-/** Writes the new slots of a schedule and returns their rows. Call it within a transaction. */
-export async function listSchedule(
+/**
+ * Writes the new slots of schedules and returns their rows. Call it within a transaction.
+ *
+ * However many schedules there are, the store is asked a few times only.
+ */
+export async function listSchedules(
   store: Store,
-  cursor: ScheduleCursor,
+  cursors: readonly ScheduleCursor[],
   options: ListingOptions,
 ): Promise<NewRun[]> {
-  const { recipe, schedule, spec } = cursor;
   const { now } = options;
-  const row = await findSchedule(store, recipe.name, schedule.id);
-  if (row === undefined) {
-    await beginSchedule(store, cursor, now);
-    cursor.lookFrom(now);
-    return [];
-  }
-  if (row.spec !== spec) {
-    if (row.updated_at <= options.loadedAt) {
-      await editSchedule(store, cursor, Math.max(now, row.watermark), now);
+  const rows = new Map(
+    (await findSchedules(store, cursors.map(nameOf))).map((row) => [`${row.recipe}/${row.schedule_id}`, row]),
+  );
+  const begun: ScheduleCursor[] = [];
+  const listed: ScheduleCursor[] = [];
+  const runs: NewRun[] = [];
+  for (const cursor of cursors) {
+    const { recipe, schedule, spec } = cursor;
+    const row = rows.get(`${recipe.name}/${schedule.id}`);
+    if (row === undefined) {
+      begun.push(cursor);
+      cursor.lookFrom(now);
+    } else if (row.spec !== spec) {
+      const watermark = Math.max(now, row.watermark);
+      if (row.updated_at <= options.loadedAt) await editSchedule(store, cursor, watermark, now);
+      cursor.lookFrom(watermark);
+    } else if (now <= row.watermark) {
+      cursor.lookFrom(row.watermark);
+    } else {
+      listed.push(cursor);
+      runs.push(...await planSlots(store, cursor, row, options));
     }
-    cursor.lookFrom(Math.max(now, row.watermark));
-    return [];
   }
-  if (now <= row.watermark) {
-    cursor.lookFrom(row.watermark);
-    return [];
-  }
-  const written = await writeSlots(store, cursor, row, options);
-  await moveWatermark(store, recipe.name, schedule.id, now);
+  await beginSchedules(store, begun.map((cursor) => ({ ...nameOf(cursor), spec: cursor.spec })), now);
+  const written = await writeRuns(store, runs, now);
+  await moveWatermarks(store, listed.map(nameOf), now);
   return written;
 }
 
-/** Records a new schedule. It starts now; if its recipe is paused, it starts paused. */
-export async function beginSchedule(
+const nameOf = ({ recipe, schedule }: ScheduleCursor): ScheduleName => ({
+  recipe: recipe.name,
+  id: schedule.id,
+});
+
+/** Records new schedules. A schedule starts now; if its recipe is paused, it starts paused. */
+export async function beginSchedules(
   store: Store,
-  { recipe, schedule, spec }: Begun,
+  schedules: readonly (ScheduleName & { spec: string })[],
   now: number,
 ): Promise<void> {
-  const paused = await pauseOf(store, recipe.name);
-  const begun = await insertSchedule(store, { recipe: recipe.name, id: schedule.id, spec, paused }, now);
-  if (begun) await store.event(now, "schedule_new", { recipe: recipe.name, schedule: schedule.id });
+  const begun = await insertSchedules(store, schedules, now);
+  const events = begun.map(({ recipe, schedule_id: schedule }) => ({ data: { recipe, schedule } }));
+  await insertEvents(store, { at: now, kind: "schedule_new" }, events);
 }
 
 /** Records an edited schedule. It starts now: past slots of the new text are not caught up. */
@@ -86,7 +98,8 @@ async function editSchedule(
   await store.event(now, "schedule_edited", { recipe: recipe.name, schedule: schedule.id });
 }
 
-async function writeSlots(
+/** Returns the rows of a schedule's slots since its watermark. */
+async function planSlots(
   store: Store,
   cursor: ScheduleCursor,
   { watermark, paused_reason: paused }: ScheduleRow,
@@ -97,27 +110,50 @@ async function writeSlots(
   if (passedOver > 0) {
     await store.event(now, "passed_over", { recipe: recipe.name, schedule: schedule.id, count: passedOver });
   }
+  if (slots.length === 0) return [];
   const mic = calendarOf(recipe, schedule);
   const version = mic === undefined ? undefined : calendarVersion?.(mic);
-  const written: NewRun[] = [];
-  for (const slot of slots) {
+  return slots.map((slot) => {
     const run = planRun(recipe, schedule, slot, {
       kind: "live",
       traceId: drawTraceId(),
       calendarVersion: version,
     });
-    if (run.state === "due") {
-      const reason = paused !== null
-        ? "paused"
-        : await isNamedTwice(store, run)
-        ? "duplicate_slot"
-        : undefined;
-      if (reason !== undefined) Object.assign(run, { state: "skipped", reason });
-    }
-    if (await insertRun(store, run, now)) written.push(run);
+    if (run.state === "due" && paused !== null) Object.assign(run, { state: "skipped", reason: "paused" });
+    return run;
+  });
+}
+
+/** Writes rows of slots, and returns those that are new. A slot that two schedules of a recipe name runs once. */
+async function writeRuns(store: Store, runs: readonly NewRun[], now: number): Promise<NewRun[]> {
+  await skipDuplicates(store, runs);
+  const added = await insertRuns(store, runs, now);
+  const written: NewRun[] = [];
+  for (const run of runs) {
+    // Of two slots with the same key, the first has the row.
+    if (added.delete(run.runKey)) written.push(run);
     else await recordKeyCollision(store, run, now);
   }
   return written;
+}
+
+/** Marks each due slot as skipped for which another schedule of its recipe has a run. */
+async function skipDuplicates(store: Store, runs: readonly NewRun[]): Promise<void> {
+  const instantOf = ({ recipe, slotAt }: Pick<NewRun, "recipe" | "slotAt">) => `${recipe}/${slotAt}`;
+  const namers = Map.groupBy(await namersOf(store, runs.filter(({ state }) => state === "due")), instantOf);
+  const groups = Map.groupBy(runs, instantOf);
+  // A slot that is in the store already counts as it is there, not as it is planned here.
+  const shared = [...groups.values()].filter((group) => group.length > 1).flat();
+  const taken = await keysTaken(store, shared.map(({ runKey }) => runKey));
+  for (const [instant, group] of groups) {
+    const named = (namers.get(instant) ?? []).map(({ scheduleId }) => scheduleId);
+    for (const run of group) {
+      if (run.state === "due" && named.some((id) => id !== run.scheduleId)) {
+        Object.assign(run, { state: "skipped", reason: "duplicate_slot" });
+      }
+      if (!taken.has(run.runKey) && isNamed(run)) named.push(run.scheduleId);
+    }
+  }
 }
 
 /** Returns the slot of another run with the same key; `undefined` if no row has the key, or only this slot's own row. */

@@ -7,17 +7,16 @@ import type { CompiledRecipe, MisfirePolicy } from "../../recipes/compiled.ts";
 import {
   askToCancel,
   blockReasonOf,
+  type DueRun,
   dueRuns,
   expiredApprovals,
-  makeCatchUp,
+  makeCatchUps,
   noteBlocked,
-  overdueRuns,
   queueForApproval,
-  runningOf,
-  type RunRow,
+  runningRecipes,
   type SkipReason,
-  skipRun,
-  unresolvedOf,
+  skipRuns,
+  unresolvedRuns,
 } from "../queries/runs.ts";
 import type { Store } from "../../store/store.ts";
 
@@ -88,68 +87,52 @@ export async function applyMisfirePolicy(
   recipes: Recipes,
   now: number,
 ): Promise<LateDecisions> {
-  const rows = await overdueRuns(store, now);
-  const bySchedule = Map.groupBy(rows, (row) => `${row.recipe}/${row.schedule_id}`);
-  const decided: LateDecisions = { skipped: await expireQuestions(store, now), asked: [] };
-  for (const waiting of bySchedule.values()) {
-    const recipe = recipes.get(waiting[0]!.recipe); // groups are never empty
+  const rows = (await dueRuns(store, now)).filter(({ due_at }) => due_at < now);
+  const toSkip: Skipped[] = (await expiredApprovals(store, now))
+    .map(({ run_key: runKey, recipe }) => ({ runKey, recipe, reason: "deadline" }));
+  const toCatchUp: string[] = [];
+  const toAsk: { runKey: string; recipe: string }[] = [];
+  for (const waiting of Map.groupBy(rows, (row) => `${row.recipe}/${row.schedule_id}`).values()) {
+    const name = waiting[0]!.recipe; // groups are never empty
+    const recipe = recipes.get(name);
     if (recipe === undefined) continue;
-    const { skipped, asked } = await decideSchedule(store, recipe, waiting, now);
-    decided.skipped.push(...skipped);
-    decided.asked.push(...asked);
+    for (const { runKey, ...verdict } of decideSchedule(recipe, waiting, now)) {
+      if (verdict.action === "skip") toSkip.push({ runKey, recipe: name, reason: verdict.reason });
+      else if (verdict.action === "catchup") toCatchUp.push(runKey);
+      else toAsk.push({ runKey, recipe: name });
+    }
   }
-  return decided;
+  const skipped = await skipAll(store, toSkip, now);
+  await makeCatchUps(store, toCatchUp);
+  await queueForApproval(store, toAsk, now);
+  return { skipped, asked: toAsk.map(({ runKey }) => runKey) };
 }
 
-/** Skips the runs that nobody approved before their deadline. */
-async function expireQuestions(store: Store, now: number): Promise<Skipped[]> {
-  const rows = await expiredApprovals(store, now);
-  const skipped: Skipped[] = [];
-  for (const { run_key: runKey, recipe } of rows) {
-    if (await skipRun(store, runKey, "deadline", now)) skipped.push({ runKey, recipe, reason: "deadline" });
+/** Skips runs, those of each reason at once. Returns those that were still waiting. */
+async function skipAll(store: Store, runs: readonly Skipped[], now: number): Promise<Skipped[]> {
+  const skipped = new Set<string>();
+  for (const [reason, group] of Map.groupBy(runs, ({ reason }) => reason)) {
+    const keys = group.map(({ runKey }) => runKey);
+    for (const key of await skipRuns(store, keys, reason, now)) skipped.add(key);
   }
-  return skipped;
+  return runs.filter(({ runKey }) => skipped.has(runKey));
 }
 
-async function decideSchedule(
-  store: Store,
-  recipe: CompiledRecipe,
-  rows: RunRow[],
-  now: number,
-): Promise<LateDecisions> {
-  const skipped: Skipped[] = [];
-  const asked: string[] = [];
-  const skip = async (runKey: string, reason: SkipReason) => {
-    if (await skipRun(store, runKey, reason, now)) skipped.push({ runKey, recipe: recipe.name, reason });
-  };
+/** Decides about the runs of one schedule that are due. */
+function decideSchedule(recipe: CompiledRecipe, rows: readonly DueRun[], now: number): Verdict[] {
   // A catch-up run was allowed to be late; only its deadline still counts.
-  for (const { run_key, kind, deadline_at } of rows) {
-    if (kind === "catchup" && deadline_at !== null && now > deadline_at) await skip(run_key, "deadline");
-  }
+  const expired = rows.filter(({ kind, deadline_at }) =>
+    kind === "catchup" && deadline_at !== null && now > deadline_at
+  );
   const live = rows.filter(({ kind }) => kind === "live").map((row) => ({
     runKey: row.run_key,
     dueAt: row.due_at,
     deadlineAt: row.deadline_at ?? undefined,
   }));
-  for (const verdict of decideLateRuns(live, recipe.misfire, now)) {
-    if (verdict.action === "skip") await skip(verdict.runKey, verdict.reason);
-    else if (verdict.action === "catchup") {
-      await makeCatchUp(store, verdict.runKey);
-    } else {
-      await requireApproval(store, { runKey: verdict.runKey, recipe: recipe.name, now });
-      asked.push(verdict.runKey);
-    }
-  }
-  return { skipped, asked };
-}
-
-/** Queues a missed run for approval. */
-export async function requireApproval(
-  store: Store,
-  { runKey, recipe, now }: { runKey: string; recipe: string; now: number },
-): Promise<void> {
-  await queueForApproval(store, runKey);
-  await store.event(now, "asked", { recipe }, runKey);
+  return [
+    ...expired.map(({ run_key: runKey }): Verdict => ({ runKey, action: "skip", reason: "deadline" })),
+    ...decideLateRuns(live, recipe.misfire, now),
+  ];
 }
 
 /**
@@ -159,29 +142,30 @@ export async function requireApproval(
  */
 export async function decideOverlaps(store: Store, recipes: Recipes, now: number): Promise<Skipped[]> {
   const rows = await dueRuns(store, now);
-  const skipped: Skipped[] = [];
+  if (rows.length === 0) return [];
+  const running = await runningRecipes(store);
+  const unresolved = await unresolvedRuns(store);
+  const toSkip: Skipped[] = [];
   for (const [name, all] of Map.groupBy(rows, (row) => row.recipe)) {
     const recipe = recipes.get(name);
     if (recipe === undefined) continue;
-    const isRunning = await runningOf(store, name) !== undefined;
-    const open = await unresolvedOf(store, name);
+    const isRunning = running.has(name);
+    const open = unresolved.get(name);
     const { gone, reason } = passedOver(recipe, all, { isRunning, isUnresolved: open !== undefined });
     for (const { run_key: runKey } of gone) {
       if (open !== undefined) await noteBlocked(store, { runKey, because: "recovery", by: open, now });
-      if (await skipRun(store, runKey, reason, now)) skipped.push({ runKey, recipe: name, reason });
+      toSkip.push({ runKey, recipe: name, reason });
     }
     if (recipe.overlap === "cancel" && isRunning) await askToCancel(store, name, "overlap");
   }
-  return skipped;
+  return await skipAll(store, toSkip, now);
 }
-
-type Waiting = Awaited<ReturnType<typeof dueRuns>>[number];
 
 function passedOver(
   { class: kind, overlap, misfire }: CompiledRecipe,
-  all: readonly Waiting[],
+  all: readonly DueRun[],
   { isRunning, isUnresolved }: { isRunning: boolean; isUnresolved: boolean },
-): { gone: readonly Waiting[]; reason: SkipReason } {
+): { gone: readonly DueRun[]; reason: SkipReason } {
   const isWrite = kind === "write";
   // Approved runs stay. For writes, a late run that the misfire policy allowed counts like one on time.
   const waiting = all.filter((row) => row.kind === "live" || (isWrite && misfire.action !== "ask"));

@@ -10,7 +10,7 @@ import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import {
   fileOfRecipe,
   goneSchedules,
-  noteFile,
+  noteServedFiles,
   pauseAsGone,
   quietRecipes,
   recipeFiles,
@@ -101,12 +101,12 @@ export async function noteFiles(
   isFresh: boolean,
 ): Promise<void> {
   const known = await recipeFiles(store);
-  for (const recipe of recipes.values()) {
+  const changed = [...recipes.values()].flatMap((recipe) => {
     const file = fileOf(recipe);
     const noted = known.get(recipe.name);
-    if (noted === file || (typeof noted === "string" && !isFresh)) continue;
-    await noteFile(store, recipe.name, file);
-  }
+    return noted === file || (typeof noted === "string" && !isFresh) ? [] : [{ recipe: recipe.name, file }];
+  });
+  await noteServedFiles(store, changed);
 }
 
 /** Pauses recipes that were served from these paths and are missing now; returns their names. Within a transaction. */

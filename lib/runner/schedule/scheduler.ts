@@ -9,25 +9,24 @@ import { withSharedClock } from "../../store/store.ts";
 import type { Mic } from "../../calendars/mod.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { type BlockedRun, claimNext } from "../claims/claims.ts";
-import type { Claim } from "../claims/claim.ts";
 import { recoverExpired, resolveOutcome } from "../claims/recovery.ts";
 import { noteFiles, pauseGone, RecipeSet, type Served, takeBack } from "./recipe_set.ts";
 import type { Machine } from "../../time.ts";
 import { drawTraceId } from "./plan_run.ts";
 import { applyMisfirePolicy, decideOverlaps, type Skipped } from "./misfire_policy.ts";
-import { type ListingOptions, listSchedule } from "./listing.ts";
+import { type ListingOptions, listSchedules } from "./listing.ts";
 import type { NoticeEvent } from "../notify/notify.ts";
 import { Runner, type RunnerOptions } from "../runner.ts";
 import { executeRun } from "../run/run.ts";
 import type { RunOutcome } from "../run/run_step.ts";
 import { defaultRetention, pruneStore, type Retention } from "../queries/retention.ts";
 import {
-  findRun,
   firstLeaseEnd,
   type NewRun,
   nextDue,
   runsToRecover,
   type SkipReason,
+  tracesOf,
 } from "../queries/runs.ts";
 
 /** What a scheduler needs; times in milliseconds. */
@@ -142,26 +141,16 @@ export class Scheduler implements AsyncDisposable {
     const { gone, listed, skipped, asked, recovered } = await store.transaction(async () => {
       if (jump !== undefined) await store.event(now, "clock_jump", { byMs: jump });
       const gone = whole ? await this.#lookForGone(now) : [];
-      const listed = (await Array.fromAsync(
-        this.#set.cursors.filter((cursor) => whole || cursor.next <= now),
-        async (cursor) => await listSchedule(store, cursor, listing),
-      )).flat();
+      const cursors = this.#set.cursors.filter((cursor) => whole || cursor.next <= now);
+      const listed = await listSchedules(store, cursors, listing);
       if (whole && served !== undefined) {
         await noteFiles(store, this.#set.recipes, served, this.#fullAt === -Infinity);
       }
       const recovered = await recoverExpired(store, now);
       const decided = await applyMisfirePolicy(store, this.#set.recipes, now);
       const skipped = [...decided.skipped, ...await decideOverlaps(store, this.#set.recipes, now)];
-      for (
-        const { runKey } of [
-          ...skipped,
-          ...listed.filter(({ state }) => state === "skipped"),
-          ...recovered,
-        ]
-      ) {
-        await this.#runner.queueNotices(runKey, now);
-      }
-      for (const runKey of decided.asked) await this.#runner.queueNotices(runKey, now);
+      const ended = [...skipped, ...listed.filter(({ state }) => state === "skipped"), ...recovered];
+      await this.#runner.queueNotices([...ended.map(({ runKey }) => runKey), ...decided.asked], now);
       return { gone, listed, skipped, asked: decided.asked, recovered };
     });
     for (const recipe of gone) await this.#tell({ type: "gone", at: now, recipe });
@@ -169,18 +158,14 @@ export class Scheduler implements AsyncDisposable {
       this.#fullAt = host.monotonic();
       await this.#prune(now);
     }
-    for (const each of [...skipped, ...skippedAtOnce(listed)]) {
-      await this.#tell({ type: "skipped", at: now, ...each });
-    }
-    for (const runKey of asked) await this.#tell({ type: "asked", at: now, runKey });
-    for (const each of recovered) await this.#tell({ type: "recovered", at: now, ...each });
-    await this.#tell({
-      type: "tick",
-      at: now,
-      listed: listed.length,
-      tookMs: host.monotonic() - began,
-      full: whole,
-    });
+    await this.#tell(
+      ...[...skipped, ...skippedAtOnce(listed)].map((each) =>
+        ({ type: "skipped", at: now, ...each }) as const
+      ),
+      ...asked.map((runKey) => ({ type: "asked", at: now, runKey }) as const),
+      ...recovered.map((each) => ({ type: "recovered", at: now, ...each }) as const),
+      { type: "tick", at: now, listed: listed.length, tookMs: host.monotonic() - began, full: whole },
+    );
   }
 
   /**
@@ -323,12 +308,11 @@ export class Scheduler implements AsyncDisposable {
       const onBlocked = async (held: BlockedRun) => await this.#tell({ type: "held", at: now, ...held });
       const claim = await claimNext(store, this.#set.recipes, { ...this.#runner.claimer, onBlocked }, now);
       if (claim === undefined) return;
-      await this.#begin(claim);
+      this.#begin(claim);
     }
   }
 
-  async #begin(claim: Claim): Promise<void> {
-    const recipe = this.#set.recipes.get((await findRun(this.#options.store, claim.runKey))!.recipe)!; // just claimed
+  #begin({ recipe, ...claim }: Claimed): void {
     const work = executeRun(recipe, claim, this.#runner.deps, this.#stop.signal)
       .catch(async (error) => await this.#tell({ type: "error", at: this.#options.host.now(), error }))
       .finally(() => {
@@ -366,13 +350,18 @@ export class Scheduler implements AsyncDisposable {
     }
   }
 
-  async #tell(event: SchedulerEvent): Promise<void> {
+  async #tell(...events: SchedulerEvent[]): Promise<void> {
     const { store, onSchedulerEvent } = this.#options;
     if (onSchedulerEvent === undefined) return;
-    const row = "runKey" in event ? await findRun(store, event.runKey) : undefined;
-    onSchedulerEvent(row === undefined ? event : { ...event, traceId: row.trace_id });
+    const traces = await tracesOf(store, events.flatMap((event) => "runKey" in event ? [event.runKey] : []));
+    for (const event of events) {
+      const traceId = "runKey" in event ? traces.get(event.runKey) : undefined;
+      onSchedulerEvent(traceId === undefined ? event : { ...event, traceId });
+    }
   }
 }
+
+type Claimed = NonNullable<Awaited<ReturnType<typeof claimNext>>>;
 
 /** Returns the slots that were skipped when they were listed: holidays, pauses, duplicates. */
 function skippedAtOnce(listed: readonly NewRun[]): Skipped[] {

@@ -6,7 +6,7 @@
 import { calendarVersion } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
-import { decideLateRuns, requireApproval } from "./misfire_policy.ts";
+import { decideLateRuns } from "./misfire_policy.ts";
 import { latestSlot, type Slot } from "./slots.ts";
 import { recordKeyCollision } from "./listing.ts";
 import { pauseOf } from "../queries/schedules.ts";
@@ -16,9 +16,11 @@ import { manualRunKey } from "./run_key.ts";
 import {
   findRun,
   insertRun,
+  isNamed,
   isNamedTwice,
   liftDeadline,
-  makeCatchUp,
+  makeCatchUps,
+  queueForApproval,
   type RunRow,
   skipRun,
 } from "../queries/runs.ts";
@@ -118,7 +120,7 @@ export async function addLatestSlot(
       return { run, row: (await findRun(store, run.runKey))! }; // just written, if it was not there
     });
     // If several schedules name the instant and one of them skips it, the run of another schedule counts.
-    const { run, row } = rows.find(({ row }) => !isLeftOut(row)) ?? rows[0]!; // there is one
+    const { run, row } = rows.find(({ row }) => isNamed(row)) ?? rows[0]!; // there is one
     if (forceDeadline) await forceRow(store, recipe, row, now);
     const { state, deadline_at } = (await findRun(store, run.runKey))!; // it is still there
     if (state !== "due") return await findRun(store, run.runKey);
@@ -135,9 +137,9 @@ export async function addLatestSlot(
     );
     if (verdict?.action === "skip") await skipRun(store, run.runKey, verdict.reason, now);
     else if (verdict?.action === "catchup") {
-      await makeCatchUp(store, run.runKey);
+      await makeCatchUps(store, [run.runKey]);
     } else if (verdict?.action === "ask") {
-      await requireApproval(store, { runKey: run.runKey, recipe: recipe.name, now });
+      await queueForApproval(store, [{ runKey: run.runKey, recipe: recipe.name }], now);
     }
     return await findRun(store, run.runKey);
   });
@@ -178,9 +180,6 @@ function latestSlots(
   const last = Math.max(...found.map(({ slot }) => slot.at));
   return found.filter(({ slot }) => slot.at === last);
 }
-
-const isLeftOut = ({ state, reason }: RunRow) =>
-  state === "skipped" && ["holiday", "half_day", "duplicate_slot"].includes(reason ?? "");
 
 /** Removes the deadline of a slot that has not begun, even if the slot was skipped for it before. */
 async function forceRow(store: Store, recipe: CompiledRecipe, row: RunRow, now: number): Promise<void> {

@@ -133,7 +133,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     };
     const result = await begin().finally(() => shown);
     const row = result === undefined ? undefined : await findRun(store, result.runKey);
-    if (row?.state === "skipped" && result?.ran === false) await runner.queueNotices(row.run_key);
+    if (row?.state === "skipped" && result?.ran === false) await runner.queueNotices([row.run_key]);
     await runner.deliverNotices();
     return result;
   };
