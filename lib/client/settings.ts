@@ -62,8 +62,12 @@ export interface Settings {
   volatileStore?: "allow" | "refuse";
   /** Days for which the store keeps runs that have ended. */
   keepRunsDays: number;
+  /** Most runs of one recipe that the store keeps. */
+  keepRecipeRuns: number;
   /** Days for which the store keeps the logs of runs. */
   keepLogDays: number;
+  /** Most lines of logs that the store keeps. */
+  keepLogLines: number;
   /** Lowest level of log lines that are written and kept. */
   logLevel: "debug" | "info" | "warn" | "error";
   /** File of the user's own trading days and hours. */
@@ -249,12 +253,26 @@ const table: Readonly<Record<SettingName, Setting>> = {
     fallback: "400",
     power: "deletes older runs from the store",
   },
+  keepRecipeRuns: {
+    env: "HSGATE_KEEP_RECIPE_RUNS",
+    expected: "runs from 1000 to 100000000",
+    accepts: (text) => isWholeNumber(text, 1_000, 100_000_000),
+    fallback: "100000",
+    power: "deletes the oldest of more runs from the store",
+  },
   keepLogDays: {
     env: "HSGATE_KEEP_LOG_DAYS",
     expected: "days from 1 to 36500",
     accepts: (text) => isWholeNumber(text, 1, 36_500),
     fallback: "90",
     power: "deletes older logs from the store",
+  },
+  keepLogLines: {
+    env: "HSGATE_KEEP_LOG_LINES",
+    expected: "lines from 10000 to 1000000000",
+    accepts: (text) => isWholeNumber(text, 10_000, 1_000_000_000),
+    fallback: "1000000",
+    power: "deletes the oldest of more lines of logs from the store",
   },
   logLevel: {
     env: "HSGATE_LOG_LEVEL",
@@ -431,7 +449,9 @@ export async function loadSettings(sources: SettingsSources): Promise<LoadedSett
       timeoutMs: Number(values.timeoutMs),
       pushIdleMs: Number(values.pushIdleMs),
       keepRunsDays: Number(values.keepRunsDays),
+      keepRecipeRuns: Number(values.keepRecipeRuns),
       keepLogDays: Number(values.keepLogDays),
+      keepLogLines: Number(values.keepLogLines),
     } as Settings,
     origins,
     ...file !== undefined && sources.path !== undefined && { file: sources.path },

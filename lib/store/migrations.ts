@@ -72,9 +72,10 @@ export const migrations: readonly (readonly string[])[] = [
       text text not null)`,
     `create index log_of_run on log (run_key, seq)`,
     `create index log_by_age on log (at)`,
-    // Which store this is, and the last write of each account: the mark beside the file of SQLite says the same. Runs
-    // before `pruned_before` were removed: slots before it have no row, and nobody missed them.
-    `create table store (one integer primary key check (one = 1), id text not null, pruned_before integer)`,
+    // Which store this is, and the last write of each account: the mark beside the file of SQLite says the same.
+    `create table store (one integer primary key check (one = 1), id text not null)`,
+    // Runs of a recipe up to this slot were removed: that they have no row does not say that they did not run.
+    `create table pruned (recipe text primary key, until integer not null)`,
     `create table account_write (account text primary key, number integer not null, run_key text not null,
       step_id text not null, at integer not null)`,
   ],

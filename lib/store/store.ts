@@ -108,6 +108,9 @@ export abstract class Store implements AsyncDisposable {
   /** Lets rows that a copy has brought keep their numbers: later ones count on from there. */
   async countOn(): Promise<void> {}
 
+  /** Returns space that removed rows have left to the file system, a little at a time. A database does so by itself. */
+  async giveBackSpace(): Promise<void> {}
+
   /** Records something that happened. */
   async event(
     at: number,

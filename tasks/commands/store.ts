@@ -1,4 +1,4 @@
-/** Descriptions of `hsgate store backup`, `store verify`, `store copy` and `store accept`. @module */
+/** Descriptions of `hsgate store backup`, `verify`, `prune`, `copy` and `accept`. @module */
 import { command, type Flags, type Input, unconnected } from "../terminal/command.ts";
 import { by, store } from "../terminal/flags.ts";
 
@@ -36,6 +36,37 @@ a copy that "store backup" made.`,
   without: unconnected,
   exits: [[7, "the store is damaged, or its rows contradict each other"]],
   examples: ["store verify", "store verify --store backups/hsgate-2025-08-15.db"],
+});
+
+const pruneFlags = {
+  keep: { type: "string", value: "DAYS", text: "keep the runs of this many days, 30 or more (400)" },
+  "dry-run": { type: "boolean", text: "count what would be removed and remove nothing" },
+  store,
+} as const satisfies Flags;
+/** Arguments and flags of `hsgate store prune`. */
+export type StorePruneInput = Input<typeof pruneFlags>;
+
+/** Removes old runs and logs from the store. */
+export const storePrune = command({
+  name: "store prune",
+  summary: "remove old runs and logs from the store",
+  usage: "",
+  args: [0, 0],
+  details: `The command removes runs that ended more than 400 days ago, with their steps, outputs,
+events, notices and logs. Of a recipe with more than 100,000 runs it removes the oldest,
+but no run that ended in the last 30 days. It also removes log lines older than 90 days,
+and the oldest of more than 1,000,000. The settings keepRunsDays, keepRecipeRuns,
+keepLogDays and keepLogLines change these limits. A running scheduler does the same.
+
+The command always keeps runs that wait or are in progress, writes with an unknown
+outcome, the last write of each account, and the newest ten runs of each recipe. It
+does not touch files that steps wrote. "backfill" treats slots whose runs were removed
+as missing. The store reuses the space. A SQLite file also shrinks while more than a
+quarter of it is free.`,
+  flags: pruneFlags,
+  without: unconnected,
+  exits: [],
+  examples: ["store prune --dry-run", "store prune --keep 1000"],
 });
 
 const copyFlags = {

@@ -18,14 +18,13 @@ import { init } from "./init.ts";
 import { inspect } from "./inspect.ts";
 import { keysCheck, keysNew } from "./keys.ts";
 import { lease } from "./lease.ts";
-import { storeAccept, storeBackup, storeCopy, storeVerify } from "./store.ts";
+import { storeAccept, storeBackup, storeCopy, storePrune, storeVerify } from "./store.ts";
 import { login } from "./login.ts";
 import { next } from "./next.ts";
 import { notices } from "./notices.ts";
 import { notify } from "./notify.ts";
 import { operations } from "./operations.ts";
 import { pause, resume } from "./pause.ts";
-import { prune } from "./prune.ts";
 import { quote } from "./quote.ts";
 import { rerun } from "./rerun.ts";
 import { run } from "./run.ts";
@@ -63,9 +62,9 @@ export const commands: readonly Command[] = [
   withBody(deploy, async () => (await import("./deploy/body.ts")).run),
   withBody(storeBackup, async () => (await import("./store/body.ts")).backup),
   withBody(storeVerify, async () => (await import("./store/body.ts")).verify),
+  withBody(storePrune, async () => (await import("./store/prune.ts")).prune),
   withBody(storeCopy, async () => (await import("./store/body.ts")).copy),
   withBody(storeAccept, async () => (await import("./store/body.ts")).accept),
-  withBody(prune, async () => (await import("./prune/body.ts")).run),
   withBody(exportDayBook, async () => (await import("./export_day_book/body.ts")).run),
   withBody(call, async () => (await import("./call/body.ts")).run),
   withBody(quote, async () => (await import("./quote/body.ts")).run),

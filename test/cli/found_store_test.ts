@@ -99,7 +99,7 @@ Deno.test("a store that takes the place of a trusted one, and a store with forei
         w.own,
         `pragma foreign_keys = off; drop table store; create view store as
           with recursive n(i) as (select 1 union all select i + 1 from n)
-          select 1 as one, '${id}' as id, i as pruned_before from n order by i`,
+          select 1 as one, '${id}' as id from n order by i`,
       );
     }],
   ];

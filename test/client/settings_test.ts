@@ -33,7 +33,9 @@ Deno.test("loadSettings() knows where a gateway usually listens", async () => {
     gatewayUrl: "http://127.0.0.1:11111",
     pushIdleMs: 300_000,
     keepRunsDays: 400,
+    keepRecipeRuns: 100_000,
     keepLogDays: 90,
+    keepLogLines: 1_000_000,
     logLevel: "debug",
     plainHttp: "refuse",
     timeoutMs: 10_000,
@@ -43,7 +45,9 @@ Deno.test("loadSettings() knows where a gateway usually listens", async () => {
     gatewayUrl: "default",
     pushIdleMs: "default",
     keepRunsDays: "default",
+    keepRecipeRuns: "default",
     keepLogDays: "default",
+    keepLogLines: "default",
     logLevel: "default",
     plainHttp: "default",
     timeoutMs: "default",
@@ -66,7 +70,9 @@ Deno.test("loadSettings() prefers flags to the environment and the environment t
     pushAddress: "HSGATE_PUSH_ADDRESS",
     pushIdleMs: "default",
     keepRunsDays: "default",
+    keepRecipeRuns: "default",
     keepLogDays: "default",
+    keepLogLines: "default",
     logLevel: "default",
     plainHttp: "default",
     timeoutMs: "hsgate.yaml",
@@ -107,7 +113,9 @@ Deno.test("loadSettings() reads the line of JSON that the simulator writes, with
     pushAddress: "127.0.0.1:4002",
     pushIdleMs: 300_000,
     keepRunsDays: 400,
+    keepRecipeRuns: 100_000,
     keepLogDays: 90,
+    keepLogLines: 1_000_000,
     logLevel: "debug",
     plainHttp: "refuse",
     tradePassword: "sim-1",
@@ -244,7 +252,7 @@ Deno.test("loadSettings() warns of a key that is nothing like a setting", async 
   assertEquals(warnings, [
     '"hsgate.yaml" has "colour", which is no setting; there are transport, gatewayUrl, pushAddress, ' +
     "plainHttp, pushIdleMs, tradePassword, tradePasswordKey, fundAccounts, authUrl, tradeServer, hqServer, countryCode, mobile, loginPassword, deviceId, developerPrivateKey, " +
-    "platformPublicKey, parameterStyle, caCerts, leaseFolder, storePassword, store, volatileStore, keepRunsDays, keepLogDays, logLevel, calendars, pingUrl, timeoutMs, " +
+    "platformPublicKey, parameterStyle, caCerts, leaseFolder, storePassword, store, volatileStore, keepRunsDays, keepRecipeRuns, keepLogDays, keepLogLines, logLevel, calendars, pingUrl, timeoutMs, " +
     "tradePasswordFile, tradePasswordKeyFile, fundAccountsFile, mobileFile, loginPasswordFile, developerPrivateKeyFile, " +
     "platformPublicKeyFile, caCertsFile, storePasswordFile, pingUrlFile",
   ]);

@@ -1,21 +1,31 @@
 import { countWrite } from "../../lib/runner/queries/steps.ts";
-import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { openSqlite } from "../../lib/store/sqlite.ts";
+import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { openSqlite, SqliteStore } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { holdLogin } from "../../lib/runner/claims/login_holds.ts";
 import { addLatestSlot } from "../../lib/runner/schedule/starts.ts";
 import { insertNotice } from "../../lib/runner/queries/notices.ts";
-import { countPrunable, pruneStore } from "../../lib/runner/queries/retention.ts";
+import {
+  countPrunable,
+  defaultRetention,
+  type Pruned,
+  Pruner,
+  type Retention,
+} from "../../lib/runner/queries/retention.ts";
 import { RunLog } from "../../lib/runner/run/report.ts";
 import { logOf } from "../../lib/runner/queries/events.ts";
 import { insertRun, type RunState } from "../../lib/runner/queries/runs.ts";
 import { why } from "../../lib/runner/explain/why.ts";
-import { cli, MORNING } from "../cli/support.ts";
-import { at, bench, DAY, HOUR, recipe, runsOf, step, temporaryFolder } from "./support.ts";
+import { cli, folder, MORNING } from "../cli/runner_support.ts";
+import { asAdmin } from "../support/postgres.ts";
+import { postgres } from "../support/stores.ts";
+import { testBoth } from "./both_stores.ts";
+import { History, sizeOfStore } from "./history.ts";
+import { at, bench, DAY, HOUR, MINUTE, openStore, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
 const NOW = at("2025-12-22T12:00:00Z");
-const keep = { runsDays: 400, logDays: 90 };
+const keep = defaultRetention;
 
 /** Writes a run that ended so many days before, with a row in every table that belongs to one. */
 async function addOld(
@@ -59,51 +69,59 @@ async function addOld(
   await store.event(slotAt, "ended", {}, key);
   await insertNotice(store, { dedupeKey: key, channel: "c", body: "{}", runKey: key }, slotAt);
   await store.run("update outbox set sent_at = ? where run_key = ?", slotAt, key);
-  new RunLog(store, key).add({ at: slotAt, level: "info", step: null, text: key });
+  const log = new RunLog(store, key);
+  log.add({ at: slotAt, level: "info", step: null, text: key });
+  await log.flush();
 }
 
 const keys = async (store: Store) => (await runsOf(store)).map((line) => line.split(" ")[0]!);
 const rows = async (store: Store, table: string) =>
   (await store.get<{ n: number }>(`select count(*) as n from ${table}`))!.n;
 
+/** Makes the space of removed rows free, as PostgreSQL does by itself within minutes. */
+async function vacuum(store: Store): Promise<void> {
+  const { schema } = (await store.get<{ schema: string }>("select current_schema() as schema"))!;
+  const tables = ["run", "step_run", "event", "log", "outbox"].map((table) => `${schema}.${table}`);
+  await asAdmin(postgres!, `vacuum ${tables.join(", ")}`); // it is there, as the store is
+}
+
 /** Prunes until nothing is left of it. */
-async function pruneAll(store: Store, now = NOW): Promise<number> {
-  let runs = 0;
+async function pruneAll(
+  store: Store,
+  { now = NOW, ...given }: Partial<Retention> & { now?: number } = {},
+): Promise<Pruned> {
+  const pruner = new Pruner(store, { ...keep, ...given }, { limit: 7 });
+  const total = { runs: 0, logLines: 0, notices: 0, events: 0 };
   for (;;) {
-    const part = await pruneStore(store, { ...keep, now, limit: 7 });
-    runs += part.runs;
-    if (part.runs + part.logLines + part.events === 0) return runs;
+    const { hasMore, ...part } = await pruner.part(now);
+    for (const each of ["runs", "logLines", "notices", "events"] as const) total[each] += part[each];
+    if (!hasMore) return total;
   }
 }
 
-Deno.test("pruneStore() removes old runs with all that belongs to them, and keeps the newest of each recipe", async () => {
-  await using store = await openSqlite(":memory:");
-  for (let n = 0; n < 30; n++) await addOld(store, `old/${n + 10}`, { days: 500 + n });
-  for (let n = 0; n < 30; n++) await addOld(store, `busy/${n + 10}`, { days: 390 + n });
-  await addOld(store, "once/1", { days: 3000 });
-  await store.event(NOW - 500 * DAY, "clock_jump", { byMs: 1 });
-  await store.event(NOW - 500 * DAY, "paused", { recipe: "old", why: "a test" });
-  const expected = await countPrunable(store, { ...keep, now: NOW });
-  const total = { runs: 0, logLines: 0, notices: 0, events: 0 };
-  for (
-    let part = await pruneStore(store, { ...keep, now: NOW, limit: 7 });
-    part.runs + part.logLines > 0;
-  ) {
-    for (const each of ["runs", "logLines", "notices", "events"] as const) total[each] += part[each];
-    part = await pruneStore(store, { ...keep, now: NOW, limit: 7 });
-  }
-  assertEquals(total, expected);
-  // Ten of each stay, and all that are young enough: those of 390 to 400 days, as they end an hour after their slot.
-  assertEquals((await keys(store)).filter((key) => key.startsWith("old/")).length, 10);
-  assertEquals((await keys(store)).filter((key) => key.startsWith("busy/")).length, 11);
-  assert((await keys(store)).includes("once/1"));
-  for (const table of ["step_run", "artifact", "outbox"]) assertEquals(await rows(store, table), 22, table);
-  assertEquals((await store.all("select kind from event where run_key is null")).length, 1);
-  assertEquals(await verifyStore(store), []);
-});
+testBoth(
+  "a Pruner removes old runs with all that belongs to them, and keeps the newest of each recipe",
+  async () => {
+    await using store = await openStore();
+    for (let n = 0; n < 30; n++) await addOld(store, `old/${n + 10}`, { days: 500 + n });
+    for (let n = 0; n < 30; n++) await addOld(store, `busy/${n + 10}`, { days: 390 + n });
+    await addOld(store, "once/1", { days: 3000 });
+    await store.event(NOW - 500 * DAY, "clock_jump", { byMs: 1 });
+    await store.event(NOW - 500 * DAY, "paused", { recipe: "old", why: "a test" });
+    const expected = await countPrunable(store, keep, NOW);
+    assertEquals(await pruneAll(store), expected);
+    // Ten of each stay, and all that are young enough: those of 390 to 400 days, as they end an hour after their slot.
+    assertEquals((await keys(store)).filter((key) => key.startsWith("old/")).length, 10);
+    assertEquals((await keys(store)).filter((key) => key.startsWith("busy/")).length, 11);
+    assert((await keys(store)).includes("once/1"));
+    for (const table of ["step_run", "artifact", "outbox"]) assertEquals(await rows(store, table), 22, table);
+    assertEquals((await store.all("select kind from event where run_key is null")).length, 1);
+    assertEquals(await verifyStore(store), []);
+  },
+);
 
-Deno.test("pruneStore() never removes what is unresolved, waits, goes on or is referred to", async () => {
-  await using store = await openSqlite(":memory:");
+testBoth("a Pruner never removes what is unresolved, waits, goes on or is referred to", async () => {
+  await using store = await openStore();
   // Enough newer ones that nothing stays for being among the newest.
   for (let n = 0; n < 10; n++) await addOld(store, `r/new${n}`, { days: n + 1 });
   const stays: [string, RunState, "read" | "write"][] = [
@@ -123,28 +141,150 @@ Deno.test("pruneStore() never removes what is unresolved, waits, goes on or is r
     "cancelled",
   ]];
   for (const [key, state] of goes) await addOld(store, key, { days: 900, state });
-  assertEquals(await pruneAll(store), goes.length);
+  assertEquals((await pruneAll(store)).runs, goes.length);
   assertEquals(
     (await keys(store)).filter((key) => !key.startsWith("r/new")).sort(),
     stays.map(([key]) => key).sort(),
   );
   for (const runsDays of [29, NaN]) {
-    await assertRejects(
-      async () => await pruneStore(store, { ...keep, runsDays, now: NOW }),
-      RangeError,
-      "30 days",
-    );
+    assertThrows(() => new Pruner(store, { ...keep, runsDays }), RangeError, "30 days");
   }
 });
 
-Deno.test("pruneStore() deletes lines of logs that are older than 90 days, and no others", async () => {
-  await using store = await openSqlite(":memory:");
+testBoth("a Pruner deletes lines of logs that are older than 90 days, and no others", async () => {
+  await using store = await openStore();
   await addOld(store, "r/1", { days: 100 });
   const log = new RunLog(store, "r/1");
   for (const age of [91, 90, 1]) log.add({ at: NOW - age * DAY, level: "info", step: null, text: `${age}` });
-  assertEquals((await pruneStore(store, { ...keep, now: NOW })).logLines, 2); // with that of the run's own day
+  await log.flush();
+  assertEquals((await pruneAll(store)).logLines, 2); // with that of the run's own day
   assertEquals((await logOf(store, "r/1")).map(({ text }) => text), ["90", "1"]);
   assertEquals(await keys(store), ["r/1"]);
+});
+
+testBoth(
+  "a Pruner removes the oldest runs beyond the most of a recipe, and none of the last 30 days",
+  async () => {
+    await using store = await openStore();
+    for (let n = 0; n < 60; n++) await addOld(store, `many/${n + 10}`, { days: n + 10 });
+    for (let n = 0; n < 25; n++) await addOld(store, `few/${n + 10}`, { days: n + 40 });
+    // More recipes than are counted in one batch.
+    for (let n = 0; n < 120; n++) await addOld(store, `one${n}/1`, { days: 50 });
+    const given = { recipeRuns: 25 };
+    assertEquals((await pruneAll(store, { recipeRuns: 60 })).runs, 0);
+    assertEquals((await countPrunable(store, { ...keep, ...given }, NOW)).runs, 35);
+    assertEquals((await pruneAll(store, given)).runs, 35);
+    const left = await keys(store);
+    assertEquals(
+      left.filter((key) => key.startsWith("many/")).sort(),
+      Array.from({ length: 25 }, (_, n) => `many/${n + 10}`),
+    );
+    assertEquals(left.length, 25 + 25 + 120);
+    // Those of days 10 to 29 are young, and stay whatever the most is; day 30 ended within the 30 days, too.
+    assertEquals((await pruneAll(store, { recipeRuns: 10 })).runs, 4 + 15);
+    assertEquals((await keys(store)).filter((key) => key.startsWith("many/")).length, 21);
+    assertEquals(await verifyStore(store), []);
+  },
+);
+
+testBoth("a Pruner keeps so many lines of logs, and all those of runs that are unresolved", async () => {
+  await using store = await openStore();
+  await addOld(store, "r/1", { days: 5 });
+  await addOld(store, "w/1", { days: 200, state: "unknown", kind: "write" });
+  const log = new RunLog(store, "r/1");
+  for (let n = 0; n < 20; n++) log.add({ at: NOW - DAY, level: "info", step: null, text: `${n}` });
+  await log.flush();
+  assertEquals((await countPrunable(store, { ...keep, logLines: 8 }, NOW)).logLines, 13);
+  assertEquals((await pruneAll(store, { logLines: 8 })).logLines, 13);
+  assertEquals((await logOf(store, "r/1")).map(({ text }) => text), [
+    "12",
+    "13",
+    "14",
+    "15",
+    "16",
+    "17",
+    "18",
+    "19",
+  ]);
+  assertEquals((await logOf(store, "w/1")).length, 1);
+});
+
+testBoth("a Pruner removes old events of the scheduler, but not the last that explains a slot", async () => {
+  await using store = await openStore();
+  const about = { recipe: "r", schedule: "s1" };
+  for (const days of [900, 800, 700]) {
+    for (const kind of ["schedule_new", "schedule_back", "clock_jump"]) {
+      await store.event(NOW - days * DAY, kind, about);
+    }
+    await store.event(NOW - days * DAY, "paused", { recipe: "r", why: days > 750 ? "a test" : "another" });
+    await store.event(NOW - days * DAY, "loss_accepted", {});
+  }
+  assertEquals((await countPrunable(store, keep, NOW)).events, 2 + 2 + 3 + 1);
+  assertEquals((await pruneAll(store)).events, 8);
+  const left = await store.all<{ kind: string; at: number }>("select kind, at from event order by kind, at");
+  assertEquals(
+    left.map(({ kind, at }) => `${kind} ${(NOW - at) / DAY}`),
+    [
+      "loss_accepted 900",
+      "loss_accepted 800",
+      "loss_accepted 700",
+      "paused 800",
+      "paused 700",
+      "schedule_back 700",
+      "schedule_new 700",
+    ],
+  );
+});
+
+testBoth("a Pruner keeps a run with a notice that is still to be sent", async () => {
+  await using store = await openStore();
+  for (let n = 0; n < 12; n++) await addOld(store, `r/${n}`, { days: 500 + n });
+  await store.run("update outbox set sent_at = null where run_key = 'r/11'");
+  assertEquals((await pruneAll(store)).runs, 1);
+  assertEquals((await keys(store)).includes("r/11"), true);
+  await store.run("update outbox set given_up_at = ? where run_key = 'r/11'", NOW);
+  assertEquals((await pruneAll(store)).runs, 1);
+});
+
+testBoth(
+  "a store stops growing: three months of a recipe every ten minutes, with a tenth of the limits",
+  async () => {
+    await using store = await openStore();
+    const history = await History.begin(store, 10 * MINUTE);
+    const limits = { ...keep, recipeRuns: 10_000, logLines: 25_000 };
+    const pruner = new Pruner(store, limits, { limit: 200 });
+    const sizes: number[] = [];
+    for (let week = 1; week <= 13; week++) {
+      await history.add(7 * 144);
+      while ((await pruner.part(history.now)).hasMore);
+      if (!(store instanceof SqliteStore)) await vacuum(store);
+      sizes.push(await sizeOfStore(store));
+    }
+    assertEquals(await rows(store, "run"), 10_000);
+    assertEquals(await rows(store, "step_run"), 20_000);
+    assertEquals(await rows(store, "log"), 25_000);
+    // What stays is the newest, without a gap.
+    const span = await store.get("select max(slot_at) as last, min(slot_at) as first from run");
+    assertEquals(span, { last: history.now, first: history.now - 9_999 * 10 * MINUTE });
+    assertEquals(await verifyStore(store), []);
+    // As documented: at most 3 kB for each run of a small recipe. Two weeks after the limits are reached, the size stays.
+    const last = sizes.at(-1)!;
+    assert(last <= 10_000 * 3_000, `${last} bytes`);
+    assert(last <= sizes[11]! * 1.02, `${sizes.join(", ")} bytes`);
+  },
+);
+
+Deno.test("a file gives its space back when most of it is removed", async () => {
+  using folder = temporaryFolder();
+  await using store = await openSqlite(`${folder.path}/hsgate.db`);
+  const history = await History.begin(store, 10 * MINUTE);
+  await history.add(5_000);
+  const full = await sizeOfStore(store);
+  const pruner = new Pruner(store, { ...keep, runsDays: 30 });
+  while ((await pruner.part(history.now + 1_000 * DAY)).hasMore);
+  const left = await sizeOfStore(store);
+  assert(left < full / 10, `${full} bytes, then ${left}`);
+  assertEquals(await rows(store, "run"), 10);
 });
 
 Deno.test("a scheduler prunes as it goes, and a slot whose run was removed is not run again", async () => {
@@ -153,7 +293,7 @@ Deno.test("a scheduler prunes as it goes, and a slot whose run was removed is no
   await using b = await bench({
     start: "2025-12-22T00:00:00Z",
     recipes: [daily],
-    retention: { runsDays: 30, logDays: 1 },
+    retention: { ...keep, runsDays: 30, logDays: 1 },
   });
   await b.scheduler.start();
   await b.host.pass(DAY);
@@ -167,12 +307,33 @@ Deno.test("a scheduler prunes as it goes, and a slot whose run was removed is no
   const row = await addLatestSlot(b.store, daily, { now: b.host.now(), drawTraceId: () => "t" });
   assertEquals(row?.state, "ok");
   const past = await why(b.store, daily, { date: "2025-11-03", now: b.host.now() });
-  assertStringIncludes(past, "the store has deleted old runs that ended before");
+  assertStringIncludes(past, "the store has deleted old runs of this recipe, up to the slot of");
   const young = await why(b.store, daily, { date: "2025-12-19", now: b.host.now() });
   assert(!young.includes("removed"), young);
 });
 
-Deno.test("prune counts with --dry-run, removes without it, and takes --keep and settings", async () => {
+Deno.test("run --if-new removes a batch of old runs, as no scheduler may do so", async () => {
+  const text = 'name: r\nschedule: { cron: "* * * * *", timezone: Asia/Hong_Kong }\nconnect: simulator\n' +
+    "steps: [{ id: a, uses: account.funds, with: { market: hk } }]\n";
+  await using dir = await folder({ "r.yaml": text });
+  const file = `${dir.path}/r.yaml`;
+  const path = `${dir.path}/hsgate.db`;
+  {
+    await using store = await openSqlite(path);
+    for (let n = 0; n < 80; n++) await addOld(store, `old/${n}`, { days: 500 + n, now: MORNING });
+  }
+  const run = (words: string[]) => cli(["run", file, "--store", path, ...words], { files: { [file]: text } });
+  const left = async () => {
+    await using store = await openSqlite(path);
+    return (await keys(store)).filter((key) => key.startsWith("old/")).length;
+  };
+  const byHand = await run(["--manual"]);
+  assertEquals([byHand.code, await left()], [0, 80], byHand.err);
+  const started = await run(["--if-new"]);
+  assertEquals([started.code, await left()], [0, 30], started.err);
+});
+
+Deno.test("store prune counts with --dry-run, removes without it, and takes --keep and settings", async () => {
   using folder = temporaryFolder();
   const path = `${folder.path}/hsgate.db`;
   {
@@ -180,11 +341,12 @@ Deno.test("prune counts with --dry-run, removes without it, and takes --keep and
     for (let n = 0; n < 30; n++) await addOld(store, `old/${n}`, { days: 500 + n, now: MORNING });
   }
   const run = (words: string[], env: Record<string, string> = {}) =>
-    cli(["prune", "--store", path, ...words], { env });
+    cli(["store", "prune", "--store", path, ...words], { env });
   const kept = await run(["--json", "--keep", "1000"]);
   assertEquals(JSON.parse(kept.out), {
     dryRun: false,
     before: "2022-11-19T02:30:00Z",
+    recipeRuns: 100_000,
     runs: 0,
     logLines: 30,
     notices: 0,
@@ -193,7 +355,8 @@ Deno.test("prune counts with --dry-run, removes without it, and takes --keep and
   const asked = await run(["--dry-run"]);
   assertEquals(
     asked.out,
-    "would remove 20 runs that ended before 2024-07-11T02:30:00Z, with 20 events and 20 notices; 0 lines of logs\n",
+    "would remove 20 runs that ended before 2024-07-11T02:30:00Z or exceed 100000 runs of a recipe; 20 events, " +
+      "20 notices and 0 lines of logs\n",
   );
   const before = await run(["--dry-run", "--json"], { HSGATE_KEEP_RUNS_DAYS: "525" });
   assertEquals(JSON.parse(before.out).runs, 4);

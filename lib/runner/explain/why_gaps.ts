@@ -10,7 +10,7 @@ import { dateAt, tradingDay } from "../schedule/session_times.ts";
 import { findSchedule, GONE, pauseOf, type ScheduleRow } from "../queries/schedules.ts";
 import { lastGoneAt, scheduleBeginnings } from "../queries/events.ts";
 import { calendarOf, zoneOf } from "../schedule/plan_run.ts";
-import { prunedBefore } from "../queries/retention.ts";
+import { prunedUntil } from "../queries/retention.ts";
 import { runKeyOf } from "../schedule/run_key.ts";
 import type { RunRow } from "../queries/runs.ts";
 import { eachSlot, type Slot } from "../schedule/slots.ts";
@@ -145,7 +145,7 @@ class GapReasons {
   #row: ScheduleRow | undefined;
   #began: readonly { at: number; kind: string }[] = [];
   #goneAt: number | undefined;
-  #prunedBefore: number | undefined;
+  #prunedUntil: number | undefined;
 
   constructor(zone: string) {
     this.#zone = zone;
@@ -159,7 +159,7 @@ class GapReasons {
   }
 
   async #read(store: Store, name: string, schedule: CompiledSchedule): Promise<void> {
-    this.#prunedBefore = await prunedBefore(store);
+    this.#prunedUntil = await prunedUntil(store, name);
     this.#row = await findSchedule(store, name, schedule.id);
     this.#goneAt = await lastGoneAt(store, name);
     this.#began = (await scheduleBeginnings(store)).filter(({ data }) => {
@@ -170,10 +170,10 @@ class GapReasons {
 
   /** Returns the reason of one slot; `isOpen` is true if the scheduler may still write its row. */
   of({ at }: Slot): { text: string; isOpen: boolean } {
-    if (this.#prunedBefore !== undefined && at < this.#prunedBefore) {
-      const until = showTime(this.#prunedBefore, this.#zone);
+    if (this.#prunedUntil !== undefined && at <= this.#prunedUntil) {
+      const until = showTime(this.#prunedUntil, this.#zone);
       return {
-        text: `the store has deleted old runs that ended before ${until}`,
+        text: `the store has deleted old runs of this recipe, up to the slot of ${until}`,
         isOpen: false,
       };
     }

@@ -13,6 +13,7 @@ const tables: readonly (readonly [table: string, ...key: string[]])[] = [
   ["account_write", "account"],
   ["schedule", "recipe", "schedule_id"],
   ["lease", "name"],
+  ["pruned", "recipe"],
   ["run", "run_key"],
   ["step_run", "run_key", "step_id", "round", "attempt"],
   ["artifact", "dataset", "business_day", "revision"],

@@ -19,7 +19,7 @@ import type { NoticeEvent } from "../notify/notify.ts";
 import { Runner, type RunnerOptions } from "../runner.ts";
 import { executeRun } from "../run/run.ts";
 import type { RunOutcome } from "../run/run_step.ts";
-import { defaultRetention, pruneStore, type Retention } from "../queries/retention.ts";
+import { defaultRetention, Pruner, type Retention } from "../queries/retention.ts";
 import {
   firstLeaseEnd,
   type NewRun,
@@ -42,7 +42,7 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
   tickMs?: number;
   /** How soon to try again when a due run cannot be claimed. @default 1 s */
   pollMs?: number;
-  /** How long the store keeps runs that have ended. @default 400 days; logs 90 days */
+  /** What the store keeps of old runs and logs. @default 400 days and 100,000 runs of each recipe; logs 90 days */
   retention?: Retention;
   calendarVersion?(mic: Mic): string | undefined;
   /** Returns the outcome of an interrupted write from the order journal; `undefined` if the journal does not know it. */
@@ -67,8 +67,10 @@ export type SchedulerEvent =
   );
 
 const DAY_MS = 86_400_000;
-/** Runs that are removed in one tick: a few milliseconds. */
+/** Runs that are removed at a time: a few milliseconds. */
 const PRUNE_AT_A_TIME = 200;
+/** How often in one pass: what the recipes of one store add in a minute goes in a minute. */
+const PRUNE_PARTS = 10;
 const PRUNE_EVERY_MS = 3_600_000;
 /** While passes fail for the same reason, such as a full disk, the error is reported this often. */
 const ERROR_AGAIN_MS = 60_000;
@@ -79,6 +81,7 @@ export class Scheduler implements AsyncDisposable {
   readonly #runner: Runner;
   readonly #set: RecipeSet;
   readonly #clock: ClockWatch;
+  readonly #pruner: Pruner;
   readonly #running = new Map<string, Promise<RunOutcome | void>>();
   readonly #stop = new AbortController();
   readonly #settling = new Set<string>();
@@ -100,6 +103,9 @@ export class Scheduler implements AsyncDisposable {
     this.#options = options;
     this.#set = new RecipeSet(options.recipes, options.host.now());
     this.#clock = new ClockWatch(options.host);
+    this.#pruner = new Pruner(options.store, options.retention ?? defaultRetention, {
+      limit: PRUNE_AT_A_TIME,
+    });
     this.#runner = new Runner({
       ...options,
       recipes: () => this.#set.recipes,
@@ -191,12 +197,15 @@ export class Scheduler implements AsyncDisposable {
     await this.#tell({ type: "reloaded", at: now, recipes: recipes.length });
   }
 
-  /** Deletes a batch of old rows; when no old row is left, tries again after an hour. */
+  /** Deletes some batches of old rows; when no old row is left, tries again after an hour. */
   async #prune(now: number): Promise<void> {
-    const { store, host, retention = defaultRetention } = this.#options;
+    const { host } = this.#options;
     if (host.monotonic() < this.#pruneAt) return;
-    const { runs, logLines } = await pruneStore(store, { ...retention, now, limit: PRUNE_AT_A_TIME });
-    if (runs + logLines === 0) this.#pruneAt = host.monotonic() + PRUNE_EVERY_MS;
+    for (let parts = 0; parts < PRUNE_PARTS && !this.#stop.signal.aborted; parts++) {
+      if ((await this.#pruner.part(now)).hasMore) continue;
+      this.#pruneAt = host.monotonic() + PRUNE_EVERY_MS;
+      return;
+    }
   }
 
   /** Pauses recipes whose files are missing, and resumes recipes whose files are back. Returns the missing ones. */

@@ -20,7 +20,8 @@ import { bindParams, type CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import { plain } from "../../terminal/print.ts";
 import type { RunInput } from "../run.ts";
-import { openStore, warnOfPlace } from "../shared/store_file.ts";
+import { openStore, retentionOf, warnOfPlace } from "../shared/store_file.ts";
+import { pruneSome } from "../../../lib/runner/queries/retention.ts";
 import { clockOf } from "../../terminal/arguments.ts";
 import { failedLine, noticeData, tellUnsent } from "../shared/notice_lines.ts";
 import { loadToRun, neighboursOf } from "../shared/recipe_files.ts";
@@ -139,6 +140,8 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
   };
   const result = await run();
   connections.tellWith(host.note); // the progress display has ended
+  // Where timers start the runs, no scheduler removes what is old.
+  if (flags["if-new"]) await pruneSome(store, { keep: retentionOf(connections.settings), now: now() });
   if (result === undefined) {
     throw new UsageError(
       `Cannot run "${recipe.name}" for a slot: its schedules have none in the last 14 days; --manual runs it now`,

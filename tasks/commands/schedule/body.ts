@@ -15,7 +15,7 @@ import { plain } from "../../terminal/print.ts";
 import type { ScheduleInput } from "../schedule.ts";
 import { watchFiles } from "./file_watch.ts";
 import { renewedClients } from "./held_logins.ts";
-import { openStore, warnOfPlace } from "../shared/store_file.ts";
+import { openStore, retentionOf, warnOfPlace } from "../shared/store_file.ts";
 import { tellUnsent } from "../shared/notice_lines.ts";
 import { logTarget, observe } from "../shared/observers.ts";
 import { loadRecipes, servedRecipes } from "../shared/recipe_files.ts";
@@ -85,7 +85,7 @@ export async function run({ args, flags, host }: ScheduleInput): Promise<number>
     },
     client: renewed.client,
     secret: (name) => secret(name),
-    retention: { runsDays: settings.keepRunsDays, logDays: settings.keepLogDays },
+    retention: retentionOf(settings),
     calendarVersion,
     tracer: observers.tracer,
     onEvent: (event: RunEvent) => {

@@ -20,6 +20,8 @@ import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import type { FlagValues, sharedFlags } from "../../terminal/command.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
+import type { Retention } from "../../../lib/runner/queries/retention.ts";
+import type { Settings } from "../../../lib/client/settings.ts";
 import { loadSettingsOf } from "./session.ts";
 
 /** Default path of the store. */
@@ -261,4 +263,16 @@ async function exists(path: string): Promise<boolean> {
     if (error instanceof Deno.errors.NotFound) return false;
     throw error;
   }
+}
+
+/** Returns what the store keeps by the settings. */
+export function retentionOf(
+  { keepRunsDays, keepRecipeRuns, keepLogDays, keepLogLines }: Settings,
+): Retention {
+  return {
+    runsDays: keepRunsDays,
+    recipeRuns: keepRecipeRuns,
+    logDays: keepLogDays,
+    logLines: keepLogLines,
+  };
 }

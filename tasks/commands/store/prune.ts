@@ -1,0 +1,45 @@
+/**
+ * Runs `hsgate store prune`.
+ *
+ * @module
+ */
+import { countPrunable, type Pruned, Pruner } from "../../../lib/runner/queries/retention.ts";
+import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import type { StorePruneInput } from "../store.ts";
+import { loadSettingsOf } from "../shared/session.ts";
+import { openStore, retentionOf } from "../shared/store_file.ts";
+import { systemMachine, wait } from "../../../lib/time.ts";
+
+/** Removes what is too old or too much, batch by batch. */
+export async function prune({ flags, host }: StorePruneInput): Promise<number> {
+  const keep = retentionOf((await loadSettingsOf(flags, host)).settings);
+  await using store = await openStore(flags, { host, mustExist: true });
+  const now = store.now() ?? host.now();
+  const dryRun = flags["dry-run"] === true;
+  const pruned: Pruned = { runs: 0, logLines: 0, notices: 0, events: 0 };
+  if (dryRun) Object.assign(pruned, await countPrunable(store, keep, now));
+  else {
+    const pruner = new Pruner(store, keep);
+    for (let hasMore = true; hasMore;) {
+      const part = await pruner.part(now);
+      for (const each of ["runs", "logLines", "notices", "events"] as const) pruned[each] += part[each];
+      hasMore = part.hasMore;
+      // Between two parts other processes get the store, and Ctrl-C is heard.
+      await wait(systemMachine, 0);
+      host.signal.throwIfAborted();
+    }
+  }
+  const before = showInstant(now - keep.runsDays * 86_400_000);
+  if (flags.json) host.out(JSON.stringify({ dryRun, before, recipeRuns: keep.recipeRuns, ...pruned }));
+  else {
+    const { runs, logLines, notices, events } = pruned;
+    host.out(
+      `${dryRun ? "would remove" : "removed"} ${count(runs, "run")} that ended before ${before} or exceed ` +
+        `${keep.recipeRuns} runs of a recipe; ${count(events, "event")}, ${count(notices, "notice")} and ` +
+        `${count(logLines, "line")} of logs`,
+    );
+  }
+  return 0;
+}
+
+const count = (n: number, what: string) => `${n} ${what}${n === 1 ? "" : "s"}`;

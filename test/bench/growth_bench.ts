@@ -1,0 +1,71 @@
+/**
+ * Measures how large a store gets in ten years of a recipe every minute, with the limits that it has by default. One run
+ * is real and the others are its copies; each week of them is followed by what a scheduler prunes.
+ *
+ * The floor is the store with as many runs as the limits allow, before anything was removed.
+ *
+ * @module
+ */
+import { openPostgres } from "../../lib/store/postgres.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import type { Store } from "../../lib/store/store.ts";
+import { defaultRetention, Pruner } from "../../lib/runner/queries/retention.ts";
+import { History, sizeOfStore } from "../runner/history.ts";
+import { openStore, withStores } from "../runner/support.ts";
+import { findPostgres, temporarySchema } from "../support/postgres.ts";
+import { report, rounded } from "./harness.ts";
+
+const MINUTE = 60_000;
+const WEEK = 7 * 24 * 60;
+const YEARS = Number(Deno.args.find((each) => each.startsWith("--years="))?.slice("--years=".length) ?? 10);
+/** What the documentation says: 3 kB for each run that is kept. */
+const MOST_BYTES = defaultRetention.recipeRuns * 3_000;
+
+async function measure(kind: string, store: Store): Promise<void> {
+  const history = await History.begin(store, MINUTE);
+  const pruner = new Pruner(store, defaultRetention, { limit: 200 });
+  let [full, largest, pruneMs, removed] = [0, 0, 0, 0];
+  for (let week = 1; week <= YEARS * 52; week++) {
+    await history.add(WEEK);
+    const began = performance.now();
+    for (let hasMore = true; hasMore;) {
+      const part = await pruner.part(history.now);
+      removed += part.runs;
+      hasMore = part.hasMore;
+    }
+    pruneMs += performance.now() - began;
+    const bytes = await sizeOfStore(store);
+    if (removed === 0) full = bytes;
+    largest = Math.max(largest, bytes);
+    // deno-lint-ignore no-console -- it takes minutes
+    if (week % 52 === 0) console.error(`${kind}: year ${week / 52}, ${Math.round(bytes / 1e6)} MB`);
+  }
+  report({
+    name: `growth/${kind}-${YEARS}-years-of-a-recipe-every-minute`,
+    unit: "MB, largest",
+    floor: rounded(full / 1e6),
+    ours: rounded(largest / 1e6),
+    ratio: rounded(largest / full),
+    target: `at most ${MOST_BYTES / 1e6} MB`,
+    ok: largest <= MOST_BYTES,
+    runs: history.count,
+    pruneMsPerRun: rounded(pruneMs / removed),
+  });
+}
+
+const folder = Deno.makeTempDirSync();
+try {
+  await using store = await openSqlite(`${folder}/hsgate.db`);
+  await measure("sqlite", store);
+} finally {
+  Deno.removeSync(folder, { recursive: true });
+}
+const url = await findPostgres();
+if (url !== undefined) {
+  await using schema = temporarySchema(url);
+  // Its time is the history's, not the database's.
+  await withStores(() => openPostgres(schema.url), async () => {
+    await using store = await openStore();
+    await measure("postgres", store);
+  });
+}
