@@ -2,13 +2,14 @@
  * Looks up the trading sessions of exchanges: which days trade, and when they open and close.
  *
  * Outside the covered years the answer is `"unknown"`; a weekday is never assumed to be open. Mainland days after the
- * last published notice are projected; {@linkcode coverage} returns the first projected day. Overrides and updates that
- * a user installed replace the data with {@linkcode useLocalCalendars}.
+ * last published notice are projected; {@linkcode Calendars.coverage} returns the first projected day. Updates and
+ * overrides that a user installed are handed to {@linkcode Calendars}; everything that depends on trading days takes such
+ * a value.
  *
  * @example When the next session in New York opens
  * ```ts
- * import { nextSession } from "./mod.ts";
- * if (nextSession("XNYS", "2025-07-03").date !== "2025-07-07") throw new Error("the fourth of July");
+ * import { builtInCalendars } from "./mod.ts";
+ * if (builtInCalendars.nextSession("XNYS", "2025-07-03").date !== "2025-07-07") throw new Error("the fourth of July");
  * ```
  *
  * @module
@@ -84,57 +85,12 @@ interface Shelf {
   sessions: Map<string, Session | "closed">;
 }
 
-let shelves = new Map<Mic, Shelf>();
-let local: LocalCalendars = {};
-
-/**
- * Replaces the updates and overrides that this module uses. A program calls it at startup, and again when the local
- * calendar file has changed. This is the only state in this module that can change.
- */
-export function useLocalCalendars(calendars: LocalCalendars): void {
-  local = calendars;
-  shelves = new Map();
-}
-
-/** Returns the data that a market uses: the installed update if it is newer than the built-in data. */
-export function dataOf(mic: DataMic): CalendarData {
-  const [held, installed] = [heldData[mic], local.calendars?.[mic]];
-  return installed !== undefined && compareVersions(installed.version, held.version) > 0 ? installed : held;
-}
-
-/** How to build the calendar of each market. */
-const makers: Record<Mic, (book: (mic: Mic) => Book) => Book> = {
-  XHKG: () => readBook(dataOf("XHKG")),
-  XNYS: () => readBook(dataOf("XNYS")),
-  XSHG: () => readBook(dataOf("XSHG")),
-  XSHE: () => readBook(dataOf("XSHG")),
-  CONNECT_SH: (book) => northboundBook(book("XHKG"), book("XSHG"), connectData),
-  CONNECT_SZ: (book) => northboundBook(book("XHKG"), book("XSHE"), connectData),
-  // Southbound orders go through either mainland exchange; both have the same days.
-  CONNECT_HK: (book) => southboundBook(book("XHKG"), book("XSHG"), connectData),
-};
-
 /** The two markets of each link. */
 const ends: Partial<Record<Mic, readonly Mic[]>> = {
   CONNECT_SH: ["XHKG", "XSHG"],
   CONNECT_SZ: ["XHKG", "XSHE"],
   CONNECT_HK: ["XHKG", "XSHG"],
 };
-
-function shelfOf(mic: Mic): Shelf {
-  let shelf = shelves.get(mic);
-  if (shelf === undefined) {
-    // Build a link from the overridden calendars of its two markets, so that their overrides apply to the link too.
-    const plain = makers[mic]((end) => shelfOf(end).book);
-    const overrides = new Map(
-      (local.overrides ?? []).filter((each) => each.mic === mic && isCovered(plain, each.date))
-        .map((each) => [each.date, each]),
-    );
-    shelf = { plain, book: withOverrides(plain, overrides), overrides, sessions: new Map() };
-    shelves.set(mic, shelf);
-  }
-  return shelf;
-}
 
 const isCovered = ({ from, through }: Book, date: string): boolean => date >= from && date <= through;
 
@@ -146,72 +102,7 @@ function readDate(date: string): Temporal.PlainDate {
   return Temporal.PlainDate.from(date);
 }
 
-/** Returns the day's session, `"closed"`, or `"unknown"` outside the covered days. */
-export function sessionOn(mic: Mic, date: string): Session | "closed" | "unknown" {
-  const { book, sessions } = shelfOf(mic);
-  const seen = sessions.get(date);
-  if (seen !== undefined) return seen;
-  const weekend = readDate(date).dayOfWeek > 5;
-  if (date < book.from || date > book.through) return "unknown";
-  const hours = weekend ? undefined : book.hoursOn(date);
-  const answer = hours === undefined ? "closed" : makeSession(book, date, hours);
-  sessions.set(date, answer);
-  return answer;
-}
-
-function refuse(mic: Mic, date: string): CalendarUnknownError {
-  const { from, through } = coverage(mic);
-  return new CalendarUnknownError(
-    `Cannot look up whether ${mic} trades on ${date}: the calendar covers ${from} to ${through}`,
-    { code: "calendar-unknown" },
-  );
-}
-
 const addDays = (date: string, days: number): string => readDate(date).add({ days }).toString();
-
-/**
- * Returns the sessions from one day to another, both included, oldest first.
- *
- * @throws {CalendarUnknownError} When the calendar does not cover both days.
- */
-export function sessionsBetween(mic: Mic, from: string, to: string): Session[] {
-  for (const end of [from, to]) if (sessionOn(mic, end) === "unknown") throw refuse(mic, end);
-  const sessions: Session[] = [];
-  for (let date = from; date <= to; date = addDays(date, 1)) {
-    const session = sessionOn(mic, date);
-    if (typeof session !== "string") sessions.push(session);
-  }
-  return sessions;
-}
-
-function walk(mic: Mic, date: string, step: 1 | -1): Session {
-  let day = addDays(date, step);
-  let session = sessionOn(mic, day);
-  while (session === "closed") {
-    day = addDays(day, step);
-    session = sessionOn(mic, day);
-  }
-  if (session === "unknown") throw refuse(mic, day);
-  return session;
-}
-
-/**
- * Returns the last session strictly before a day, whether or not the day itself trades.
- *
- * @throws {CalendarUnknownError} When the calendar does not cover the days in between.
- */
-export function previousSession(mic: Mic, date: string): Session {
-  return walk(mic, date, -1);
-}
-
-/**
- * Returns the first session strictly after a day, whether or not the day itself trades.
- *
- * @throws {CalendarUnknownError} When the calendar does not cover the days in between.
- */
-export function nextSession(mic: Mic, date: string): Session {
-  return walk(mic, date, 1);
-}
 
 /** The days that a calendar covers. */
 interface Coverage {
@@ -223,54 +114,191 @@ interface Coverage {
   projectedFrom?: string;
 }
 
-/** Returns the first and the last day that the calendar covers, and its first projected day. */
-export function coverage(mic: Mic): Coverage {
-  const { from, through, projectedFrom } = shelfOf(mic).book;
-  return { from, through, ...projectedFrom !== undefined && { projectedFrom } };
+/** The calendars of all markets: the built-in data with a user's updates and overrides. A value; it never changes. */
+export class Calendars {
+  readonly #local: LocalCalendars;
+  /** Calendars that were built already. */
+  readonly #shelves = new Map<Mic, Shelf>();
+
+  constructor(local: LocalCalendars = {}) {
+    this.#local = local;
+  }
+
+  /** Returns the data that a market uses: the installed update if it is newer than the built-in data. */
+  dataOf(mic: DataMic): CalendarData {
+    const [held, installed] = [heldData[mic], this.#local.calendars?.[mic]];
+    return installed !== undefined && compareVersions(installed.version, held.version) > 0 ? installed : held;
+  }
+
+  /** Returns the day's session, `"closed"`, or `"unknown"` outside the covered days. */
+  sessionOn(mic: Mic, date: string): Session | "closed" | "unknown" {
+    const { book, sessions } = this.#shelfOf(mic);
+    const seen = sessions.get(date);
+    if (seen !== undefined) return seen;
+    const weekend = readDate(date).dayOfWeek > 5;
+    if (date < book.from || date > book.through) return "unknown";
+    const hours = weekend ? undefined : book.hoursOn(date);
+    const answer = hours === undefined ? "closed" : makeSession(book, date, hours);
+    sessions.set(date, answer);
+    return answer;
+  }
+
+  /**
+   * Returns the sessions from one day to another, both included, oldest first.
+   *
+   * @throws {CalendarUnknownError} When the calendar does not cover both days.
+   */
+  sessionsBetween(mic: Mic, from: string, to: string): Session[] {
+    for (const end of [from, to]) if (this.sessionOn(mic, end) === "unknown") throw this.#refuse(mic, end);
+    const sessions: Session[] = [];
+    for (let date = from; date <= to; date = addDays(date, 1)) {
+      const session = this.sessionOn(mic, date);
+      if (typeof session !== "string") sessions.push(session);
+    }
+    return sessions;
+  }
+
+  /**
+   * Returns the last session strictly before a day, whether or not the day itself trades.
+   *
+   * @throws {CalendarUnknownError} When the calendar does not cover the days in between.
+   */
+  previousSession(mic: Mic, date: string): Session {
+    return this.#walk(mic, date, -1);
+  }
+
+  /**
+   * Returns the first session strictly after a day, whether or not the day itself trades.
+   *
+   * @throws {CalendarUnknownError} When the calendar does not cover the days in between.
+   */
+  nextSession(mic: Mic, date: string): Session {
+    return this.#walk(mic, date, 1);
+  }
+
+  /** Returns the first and the last day that the calendar covers, and its first projected day. */
+  coverage(mic: Mic): Coverage {
+    const { from, through, projectedFrom } = this.#shelfOf(mic).book;
+    return { from, through, ...projectedFrom !== undefined && { projectedFrom } };
+  }
+
+  /** Returns whether a day is projected: the exchange has not announced it, and it has no override. */
+  isProjected(mic: Mic, date: string): boolean {
+    const { book: { projectedFrom, through } } = this.#shelfOf(mic);
+    if (projectedFrom === undefined || date < projectedFrom || date > through) return false;
+    return this.overridesOn(mic, date).length === 0;
+  }
+
+  /** Returns the overrides that affect a day: those of the market itself and, for a link, of its two markets. */
+  overridesOn(mic: Mic, date: string): Override[] {
+    return [mic, ...ends[mic] ?? []].flatMap((each) => this.#shelfOf(each).overrides.get(date) ?? []);
+  }
+
+  /** Returns the overrides of a market and, for a link, of its two markets, sorted by date. */
+  overridesOf(mic: Mic): Override[] {
+    return [mic, ...ends[mic] ?? []].flatMap((each) => [...this.#shelfOf(each).overrides.values()])
+      .sort((a, b) => a.date < b.date ? -1 : a.date > b.date ? 1 : 0);
+  }
+
+  /** Returns the hours of an announced half-day; `null` if the exchange has no half-days. */
+  halfDayHours(mic: Mic): string | null {
+    return this.#shelfOf(mic).book.halfDay;
+  }
+
+  /** Returns whether an override is no longer needed because the data now says the same. */
+  isOverrideNeedless(override: Override): boolean {
+    const mic = mics.find((each) => each === override.mic);
+    return mic !== undefined && isNeedless(override, this.#shelfOf(mic).plain);
+  }
+
+  /**
+   * Returns the version of a market's calendar, to store with decisions that depend on it. It is the version of the
+   * data, `"2026.11.2"`. If there are overrides, their number and a hash follow: `"2026.11.2+1.8c5f3a02"`.
+   */
+  version(mic: Mic): string {
+    const versions = this.#shelfOf(mic).book.versions.join("/");
+    const overrides = this.overridesOf(mic);
+    return overrides.length === 0 ? versions : `${versions}+${fingerprint(overrides)}`;
+  }
+
+  #shelfOf(mic: Mic): Shelf {
+    let shelf = this.#shelves.get(mic);
+    if (shelf === undefined) {
+      // A link is built from the overridden calendars of its two markets, so that their overrides apply to it too.
+      const plain = this.#build(mic, (end) => this.#shelfOf(end).book);
+      const overrides = new Map(
+        (this.#local.overrides ?? []).filter((each) => each.mic === mic && isCovered(plain, each.date))
+          .map((each) => [each.date, each]),
+      );
+      shelf = { plain, book: withOverrides(plain, overrides), overrides, sessions: new Map() };
+      this.#shelves.set(mic, shelf);
+    }
+    return shelf;
+  }
+
+  #build(mic: Mic, book: (mic: Mic) => Book): Book {
+    switch (mic) {
+      case "XHKG":
+      case "XNYS":
+      case "XSHG":
+        return readBook(this.dataOf(mic));
+      case "XSHE":
+        return readBook(this.dataOf("XSHG"));
+      case "CONNECT_SH":
+        return northboundBook(book("XHKG"), book("XSHG"), connectData);
+      case "CONNECT_SZ":
+        return northboundBook(book("XHKG"), book("XSHE"), connectData);
+      case "CONNECT_HK":
+        // Southbound orders go through either mainland exchange; both have the same days.
+        return southboundBook(book("XHKG"), book("XSHG"), connectData);
+    }
+  }
+
+  #walk(mic: Mic, date: string, step: 1 | -1): Session {
+    let day = addDays(date, step);
+    let session = this.sessionOn(mic, day);
+    while (session === "closed") {
+      day = addDays(day, step);
+      session = this.sessionOn(mic, day);
+    }
+    if (session === "unknown") throw this.#refuse(mic, day);
+    return session;
+  }
+
+  #refuse(mic: Mic, date: string): CalendarUnknownError {
+    const { from, through } = this.coverage(mic);
+    return new CalendarUnknownError(
+      `Cannot look up whether ${mic} trades on ${date}: the calendar covers ${from} to ${through}`,
+      { code: "calendar-unknown" },
+    );
+  }
 }
 
-/** Returns whether a day is projected: the exchange has not announced it, and it has no override. */
-export function isProjected(mic: Mic, date: string): boolean {
-  const { book: { projectedFrom, through } } = shelfOf(mic);
-  if (projectedFrom === undefined || date < projectedFrom || date > through) return false;
-  return overridesOn(mic, date).length === 0;
-}
+/** The calendars without updates and overrides of a user. */
+export const builtInCalendars = new Calendars();
 
-/** Returns the overrides that affect a day: those of the market itself and, for a link, of its two markets. */
-export function overridesOn(mic: Mic, date: string): Override[] {
-  return [mic, ...ends[mic] ?? []].flatMap((each) => shelfOf(each).overrides.get(date) ?? []);
+let current = builtInCalendars;
+/** As it was: to be removed. */
+export function useLocalCalendars(local: LocalCalendars): void {
+  current = new Calendars(local);
 }
-
-/** Returns the overrides of a market and, for a link, of its two markets, sorted by date. */
-export function overridesOf(mic: Mic): Override[] {
-  return [mic, ...ends[mic] ?? []].flatMap((each) => [...shelfOf(each).overrides.values()])
-    .sort((a, b) => a.date < b.date ? -1 : a.date > b.date ? 1 : 0);
-}
+export const calendars = (): Calendars => current;
+export const dataOf = (mic: DataMic) => current.dataOf(mic);
+export const sessionOn = (mic: Mic, date: string) => current.sessionOn(mic, date);
+export const sessionsBetween = (mic: Mic, from: string, to: string) => current.sessionsBetween(mic, from, to);
+export const previousSession = (mic: Mic, date: string) => current.previousSession(mic, date);
+export const nextSession = (mic: Mic, date: string) => current.nextSession(mic, date);
+export const coverage = (mic: Mic) => current.coverage(mic);
+export const isProjected = (mic: Mic, date: string) => current.isProjected(mic, date);
+export const overridesOn = (mic: Mic, date: string) => current.overridesOn(mic, date);
+export const overridesOf = (mic: Mic) => current.overridesOf(mic);
+export const halfDayHours = (mic: Mic) => current.halfDayHours(mic);
+export const isOverrideNeedless = (override: Override) => current.isOverrideNeedless(override);
+export const calendarVersion = (mic: Mic) => current.version(mic);
 
 /** Returns the Stock Connect links that include a market. */
 export function linksOf(mic: Mic): Mic[] {
   return mics.filter((each) => ends[each]?.includes(mic));
-}
-
-/** Returns the hours of an announced half-day; `null` if the exchange has no half-days. */
-export function halfDayHours(mic: Mic): string | null {
-  return shelfOf(mic).book.halfDay;
-}
-
-/** Returns whether an override is no longer needed because the data now says the same. */
-export function isOverrideNeedless(override: Override): boolean {
-  const mic = mics.find((each) => each === override.mic);
-  return mic !== undefined && isNeedless(override, shelfOf(mic).plain);
-}
-
-/**
- * Returns the version of a market's calendar, to store with decisions that depend on it. It is the version of the data,
- * `"2026.11.2"`. If there are overrides, their number and a hash follow: `"2026.11.2+1.8c5f3a02"`.
- */
-export function calendarVersion(mic: Mic): string {
-  const versions = shelfOf(mic).book.versions.join("/");
-  const overrides = overridesOf(mic);
-  return overrides.length === 0 ? versions : `${versions}+${fingerprint(overrides)}`;
 }
 
 /** Every market. */

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { CalendarUnknownError, previousSession } from "../calendars/mod.ts";
+import { type Calendars, CalendarUnknownError } from "../calendars/mod.ts";
 import { BrokerError } from "../errors.ts";
 import type { BrokerTime } from "../transports/transport.ts";
 import type { Client } from "./client.ts";
@@ -24,13 +24,15 @@ interface ClockDifference {
 /** Compares the times in answers with this machine's clock. */
 export class BrokerClock {
   readonly #now: () => number;
+  readonly #calendars: Calendars;
   #last: ClockDifference | undefined;
   #worst: ClockDifference | undefined;
   #quoted: number | undefined;
 
   /** @param now Returns this machine's time, Unix milliseconds. */
-  constructor(now: () => number) {
+  constructor(now: () => number, calendars: Calendars) {
     this.#now = now;
+    this.#calendars = calendars;
   }
 
   /** Records the time of an answer that has just arrived. */
@@ -46,7 +48,7 @@ export class BrokerClock {
   takeQuote(time: number): void {
     const now = this.#now();
     this.#quoted = time;
-    if (time > now || dateAt(time) < lastSessionBefore(dateAt(now))) {
+    if (time > now || dateAt(time) < lastSessionBefore(this.#calendars, dateAt(now))) {
       this.#compare({ ms: now - time, source: "a quote of 00700.HK" });
     }
   }
@@ -96,9 +98,9 @@ const QUOTED = "00700.HK";
 const QUOTE_ZONE = "Asia/Hong_Kong";
 
 /** Returns the date of the session before a date; empty if no calendar covers it. */
-function lastSessionBefore(date: string): string {
+function lastSessionBefore(calendars: Calendars, date: string): string {
   try {
-    return previousSession("XHKG", date).date;
+    return calendars.previousSession("XHKG", date).date;
   } catch (error) {
     if (error instanceof CalendarUnknownError) return "";
     throw error;

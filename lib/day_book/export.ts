@@ -21,6 +21,7 @@
  * @module
  */
 import { isDate } from "../calendars/check_data.ts";
+import { builtInCalendars, type Calendars } from "../calendars/mod.ts";
 import { askQuoteTime, BrokerClock, describeDifference } from "../client/broker_clock.ts";
 import type { Client } from "../client/client.ts";
 import { Market } from "../dictionaries/market.ts";
@@ -108,6 +109,7 @@ class Export {
   readonly #settings: Settings;
   readonly #signal: AbortSignal;
   readonly #result: DayBookResult;
+  readonly #calendars: Calendars;
   readonly #clock: BrokerClock;
   #day: string | undefined;
   #hasAskedClock = false;
@@ -118,7 +120,8 @@ class Export {
     const { accounts = accountNames, formats = formatNames, wire = false } = options;
     this.#client = client;
     this.#options = options;
-    this.#clock = new BrokerClock(options.now);
+    this.#calendars = options.calendars ?? builtInCalendars;
+    this.#clock = new BrokerClock(options.now, this.#calendars);
     this.#settings = {
       markets: accounts.includes("securities") ? inOrder(Market.names, options.markets) : [],
       accounts: inOrder(accountNames, accounts),
@@ -160,7 +163,17 @@ class Export {
   async #run(exportFolder: ExportFolder): Promise<void> {
     const { from, to, out, owner, now } = this.#options;
     const [client, settings, signal] = [this.#client, this.#settings, this.#signal];
-    this.#doubt = await checkOwner({ client, exportFolder, settings, owner, from, to, now: now(), signal });
+    this.#doubt = await checkOwner({
+      client,
+      exportFolder,
+      settings,
+      owner,
+      from,
+      to,
+      now: now(),
+      calendars: this.#calendars,
+      signal,
+    });
     const evidence = new Evidence({
       client,
       signal,
@@ -220,7 +233,7 @@ class Export {
     const { markets, accounts } = this.#settings;
     const now = this.#options.now();
     const all = [...markets, ...accounts.includes("futures") ? ["futures" as const] : []];
-    return all.map((market) => marketDay(market, day, now));
+    return all.map((market) => marketDay(this.#calendars, market, day, now));
   }
 
   /**

@@ -5,12 +5,11 @@
  * @module
  */
 import {
+  type Calendars,
   CalendarUnknownError,
   calendarZone,
   type Mic,
-  previousSession,
   type Session,
-  sessionOn,
 } from "../calendars/mod.ts";
 import type { DayBookMarket } from "./types.ts";
 
@@ -51,11 +50,11 @@ const DAYS_WITHOUT_WITNESS = 7;
  * week ago.
  */
 export function isOverForSure(
-  { market, day, runningDay }: MarketDay,
+  { market, day, session, runningDay }: MarketDay,
   { last, quoted }: { last: unknown; quoted: number | undefined },
 ): boolean {
   if (last !== undefined) return true;
-  if (quoted !== undefined && marketDay(market, day, quoted).isOver) return true;
+  if (quoted !== undefined && isOverAt(market, { day, session }, quoted)) return true;
   return Temporal.PlainDate.from(day).until(runningDay).days > DAYS_WITHOUT_WITNESS;
 }
 
@@ -68,25 +67,33 @@ export function dateIn(market: DayBookMarket, now: number): string {
   return Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone).toPlainDate().toString();
 }
 
+function isOverAt(
+  market: DayBookMarket,
+  { day, session }: Pick<MarketDay, "day" | "session">,
+  at: number,
+): boolean {
+  return day < dateIn(market, at) || (typeof session === "object" && session.closeAt <= at);
+}
+
 /** Returns what a day is in a market at an instant. */
-export function marketDay(market: DayBookMarket, day: string, now: number): MarketDay {
+export function marketDay(calendars: Calendars, market: DayBookMarket, day: string, now: number): MarketDay {
   const mic = calendarOfMarket[market];
   const runningDay = dateIn(market, now);
-  const session = sessionOn(mic, day);
+  const session = calendars.sessionOn(mic, day);
   return {
     market,
     day,
     session,
     runningDay,
     hasBegun: day <= runningDay,
-    isOver: day < runningDay || (typeof session === "object" && session.closeAt <= now),
-    isRecent: day <= runningDay && day >= firstRecent(mic, runningDay),
+    isOver: isOverAt(market, { day, session }, now),
+    isRecent: day <= runningDay && day >= firstRecent(calendars, mic, runningDay),
   };
 }
 
-function firstRecent(mic: Mic, runningDay: string): string {
+function firstRecent(calendars: Calendars, mic: Mic, runningDay: string): string {
   try {
-    return previousSession(mic, runningDay).date;
+    return calendars.previousSession(mic, runningDay).date;
   } catch (error) {
     if (!(error instanceof CalendarUnknownError)) throw error;
     return Temporal.PlainDate.from(runningDay).subtract({ days: RECENT_DAYS_UNKNOWN }).toString();

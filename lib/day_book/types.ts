@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Calendars } from "../calendars/mod.ts";
 import type { Market } from "../dictionaries/market.ts";
 import {
   BrokerError,
@@ -48,6 +49,8 @@ export interface DayBookOptions {
    * Returns the current time in Unix milliseconds. The export uses it to distinguish past days from today.
    */
   now: () => number;
+  /** Trading days of the exchanges. @default the built-in calendars */
+  calendars?: Calendars;
   /**
    * A name of your choice for the account that the folder belongs to. The folder stores a digest of the name,
    * and the export rejects any other name. Without a name, the export recognizes the account by its orders,

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { sessionOn } from "../calendars/mod.ts";
+import { builtInCalendars } from "../calendars/mod.ts";
 import { compare, type Decimal } from "../decimal.ts";
 import data from "./data/futures.json" with { type: "json" };
 
@@ -57,7 +57,7 @@ const QUARTER_MONTHS = [3, 6, 9, 12];
  * weekday counts until a newer calendar covers it.
  */
 function isBusinessDay(day: number): boolean {
-  const session = sessionOn("XHKG", new Date(day).toISOString().slice(0, 10));
+  const session = builtInCalendars.sessionOn("XHKG", new Date(day).toISOString().slice(0, 10));
   const weekday = new Date(day).getUTCDay();
   return session === "unknown" ? weekday > 0 && weekday < 6 : session !== "closed";
 }

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { type Mic, sessionOn } from "../calendars/mod.ts";
+import type { Calendars, Mic } from "../calendars/mod.ts";
 import type { Market } from "./listings.ts";
 
 /** The calendar of settlement days. Northbound money settles only on days when both markets are open. */
@@ -36,7 +36,7 @@ export function settlementCycle(market: Market, tradeDate: string): number {
  *
  * @throws {RangeError} When the calendar does not cover the date. The function does not guess.
  */
-export function settlementDate(market: Market, tradeDate: string): string {
+export function settlementDate(calendars: Calendars, market: Market, tradeDate: string): string {
   let left = settlementCycle(market, tradeDate);
   let day = Date.parse(`${tradeDate}T00:00:00Z`);
   if (Number.isNaN(day)) {
@@ -45,7 +45,7 @@ export function settlementDate(market: Market, tradeDate: string): string {
   for (;;) {
     day += DAY_MS;
     const date = new Date(day).toISOString().slice(0, 10);
-    const session = sessionOn(CALENDAR[market], date);
+    const session = calendars.sessionOn(CALENDAR[market], date);
     if (session === "unknown") {
       throw new RangeError(
         `Cannot compute the settlement date of ${tradeDate} in "${market}": the calendar does not cover ${date}`,

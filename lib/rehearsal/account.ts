@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type Session, sessionsBetween } from "../calendars/mod.ts";
+import type { Calendars, Session } from "../calendars/mod.ts";
 import { multiply, round } from "../decimal.ts";
 import type { Result } from "../operations/operation.ts";
 import type { quotes } from "../operations/quotes.ts";
@@ -23,8 +23,8 @@ interface OwnerAction {
  * Returns the owner's actions between two days. Half an hour after each Hong Kong open, the owner buys a lot, or sells
  * it again on the next day. Half an hour before each close, the owner places a buy order that is too low to be filled.
  */
-export function ownerActionsBetween(from: string, to: string): OwnerAction[] {
-  return sessionsBetween("XHKG", from, to).flatMap((session: Session, index) => [
+export function ownerActionsBetween(calendars: Calendars, from: string, to: string): OwnerAction[] {
+  return calendars.sessionsBetween("XHKG", from, to).flatMap((session: Session, index) => [
     { at: session.openAt + 30 * MINUTE_MS, do: (broker: Broker) => trade(broker, index % 2 === 0) },
     { at: session.closeAt - 30 * MINUTE_MS, do: (broker: Broker) => place(broker, "buy", "0.9") },
   ]);

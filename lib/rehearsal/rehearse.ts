@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { type Calendars, calendars as currentCalendars } from "../calendars/mod.ts";
 import { countRuns } from "../runner/queries/runs.ts";
 import { setImmediate } from "node:timers";
 import { catalogue } from "../operations/mod.ts";
@@ -38,6 +39,8 @@ export interface RehearseOptions {
   outages?: readonly Outage[] | { text: string; fileName: string };
   /** Seed of prices, fills and jitter. @default 1 */
   seed?: number;
+  /** Trading days of the exchanges. @default the built-in calendars */
+  calendars?: Calendars;
   /** Folder for the files that steps write. @default a temporary folder, which is removed */
   out?: string;
   /** File that the store is copied to at the end; it must not exist yet. @default none */
@@ -73,7 +76,7 @@ const WATCHFUL_MS = 15 * MINUTE_MS;
  * @throws {RangeError} For days that calendars or prices do not cover.
  */
 export async function rehearse(options: RehearseOptions): Promise<RehearsalResult> {
-  const { from, to, outages = [], seed = 1 } = options;
+  const { from, to, outages = [], seed = 1, calendars = currentCalendars() } = options;
   const span = { from: readDay(from), to: readDay(to) + DAY_MS - 1 };
   if (span.to < span.from) throw new RangeError(`Cannot rehearse from ${from} to ${to}: the end comes first`);
   if (from < FIRST_DATE) {
@@ -87,11 +90,20 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalResul
   await using scratch = options.out === undefined ? await scratchFolder() : undefined;
   const out = scratch?.path ?? options.out ?? "";
   await using store = await openSqlite(":memory:");
-  await using rehearsal = new Rehearsal({ ...options, ...span, seed, out, store, recipes, planned });
+  await using rehearsal = new Rehearsal({
+    ...options,
+    ...span,
+    seed,
+    calendars,
+    out,
+    store,
+    recipes,
+    planned,
+  });
   await rehearsal.play();
   if (options.store !== undefined) await store.copyTo(options.store);
   const { messages, events } = rehearsal;
-  return await resultOf({ store, recipes, from, to, seed, messages, events });
+  return await resultOf({ store, recipes, calendars, from, to, seed, messages, events });
 }
 
 function readDay(text: string): number {
@@ -104,6 +116,7 @@ interface Stretch {
   from: number;
   to: number;
   seed: number;
+  calendars: Calendars;
   out: string;
   store: Store;
   recipes: readonly CompiledRecipe[];
@@ -133,13 +146,13 @@ class Rehearsal implements AsyncDisposable {
   #fault: { error: unknown } | undefined;
 
   constructor(stretch: Stretch) {
-    const { from, to, seed, planned, trades = true } = stretch;
+    const { from, to, seed, calendars, planned, trades = true } = stretch;
     this.#stretch = stretch;
     this.#machine = new VirtualMachine(from, seed);
-    this.#broker = new GatewaySwitch({ seed, now: () => this.#machine.trueTime });
+    this.#broker = new GatewaySwitch({ seed, now: () => this.#machine.trueTime, calendars });
     const [first, last] = [from, to].map((at) => new Date(at).toISOString().slice(0, 10)) as [string, string]; // two
     const { broker } = this.#broker.core;
-    const actions = trades ? ownerActionsBetween(first, last) : [];
+    const actions = trades ? ownerActionsBetween(calendars, first, last) : [];
     this.#ownerActions = new Script(
       actions.map((action) => ({ at: action.at, do: () => action.do(broker) })),
     );

@@ -5,7 +5,7 @@
  */
 import { allScheduledRuns } from "../runner/queries/runs.ts";
 import { unusualAttempts } from "../runner/queries/steps.ts";
-import { calendarZone, type Mic, sessionsBetween } from "../calendars/mod.ts";
+import { type Calendars, calendarZone, type Mic } from "../calendars/mod.ts";
 import { clockChangeSlots } from "../runner/schedule/schedule_checks.ts";
 import type { Store } from "../store/store.ts";
 import { dateAt, showInstant } from "../runner/schedule/session_times.ts";
@@ -103,6 +103,7 @@ export interface RehearsalResult {
 interface ResultOptions {
   store: Store;
   recipes: readonly CompiledRecipe[];
+  calendars: Calendars;
   from: string;
   to: string;
   seed: number;
@@ -218,7 +219,7 @@ function zoneOfSchedule(recipe: CompiledRecipe | undefined, id: string): string 
   return schedule === undefined ? "UTC" : zoneOf(schedule);
 }
 
-function specialDaysOf({ recipes, from, to }: ResultOptions): SpecialDay[] {
+function specialDaysOf({ recipes, calendars, from, to }: ResultOptions): SpecialDay[] {
   const mics = new Set<Mic>();
   const zones = new Set<string>();
   for (const recipe of recipes) {
@@ -230,7 +231,7 @@ function specialDaysOf({ recipes, from, to }: ResultOptions): SpecialDay[] {
     }
   }
   const halfDays = [...mics].flatMap((exchange) =>
-    sessionsBetween(exchange, from, to).filter(({ halfDay }) => halfDay)
+    calendars.sessionsBetween(exchange, from, to).filter(({ halfDay }) => halfDay)
       .map(({ date, close }): SpecialDay => ({ day: date, what: "half-day", exchange, closes: close }))
   );
   const changes = [...zones].flatMap((zone) => clockChangesOf(zone, recipes, { from, to }));

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { Calendars } from "../calendars/mod.ts";
 import { type Core, makeCore } from "../simulator/endpoints/core.ts";
 import { type GatewayInfo, openGateway, type SimulatedGateway } from "../simulator/gateway/mod.ts";
 import { gateway } from "../transports/gateway.ts";
@@ -21,8 +22,8 @@ export class GatewaySwitch implements AsyncDisposable {
   #transport: Transport | undefined;
 
   /** Creates a broker. `now` returns the true time, which can differ from the machine's wall clock. */
-  constructor({ seed, now }: { seed: number; now: () => number }) {
-    this.#core = makeCore({ seed, clock: { now }, days: DAYS, fillsPerDay: FILLS_PER_DAY });
+  constructor({ seed, now, calendars }: { seed: number; now: () => number; calendars: Calendars }) {
+    this.#core = makeCore({ seed, clock: { now }, days: DAYS, fillsPerDay: FILLS_PER_DAY, calendars });
   }
 
   get core(): Core {

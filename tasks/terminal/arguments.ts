@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { previousSession } from "../../lib/calendars/mod.ts";
+import { calendars } from "../../lib/calendars/mod.ts";
 import { calendarOfMarket, dateIn, marketDay } from "../../lib/day_book/market_days.ts";
 import { Market } from "../../lib/dictionaries/market.ts";
 import { didYouMean } from "../../lib/client/nearest.ts";
@@ -60,10 +60,10 @@ export function clockOf(given: string | undefined, host: Pick<Host, "now">): () 
 export function lastTradingDays(market: Market, count: number, now: number): string[] {
   const days: string[] = [];
   const today = dateIn(market, now);
-  const running = marketDay(market, today, now);
+  const running = marketDay(calendars(), market, today, now);
   if (typeof running.session === "object" && running.isOver) days.unshift(today);
   for (let day = today; days.length < count;) {
-    day = previousSession(calendarOfMarket[market], day).date;
+    day = calendars().previousSession(calendarOfMarket[market], day).date;
     days.unshift(day);
   }
   return days;

@@ -1,5 +1,6 @@
 /** Tests that an export compares the clocks of the broker and of this machine before a day becomes final. */
 import { assertEquals } from "@std/assert";
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { BrokerClock, describeDifference } from "../../lib/client/broker_clock.ts";
 import { type DayBookEvent, exportDayBook } from "../../lib/day_book/mod.ts";
 import { connect } from "../../lib/client/connect.ts";
@@ -157,7 +158,7 @@ for (const way of ["gateway", "direct"] as const) {
 }
 
 Deno.test("BrokerClock keeps the largest difference beyond a minute, and ignores invalid times", () => {
-  const clock = new BrokerClock(() => 1_000_000);
+  const clock = new BrokerClock(() => 1_000_000, builtInCalendars);
   assertEquals([clock.last, clock.wrong], [undefined, undefined]);
   clock.take({ time: 940_000, source: "answer" });
   assertEquals([clock.last?.ms, clock.wrong], [60_000, undefined]);

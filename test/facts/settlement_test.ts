@@ -1,32 +1,37 @@
 import { assertEquals, assertThrows } from "@std/assert";
+import { builtInCalendars } from "../../lib/calendars/mod.ts";
 import { settlementCycle, settlementDate } from "../../lib/facts/settlement.ts";
 
 const pure = { permissions: "none" } as const;
 
 Deno.test("settlementDate() counts two Hong Kong sessions, without weekends and holidays", pure, () => {
-  assertEquals(settlementDate("hk", "2025-08-13"), "2025-08-15");
-  assertEquals(settlementDate("hk", "2025-08-15"), "2025-08-19");
-  assertEquals(settlementDate("hk", "2025-06-30"), "2025-07-03"); // 1 July is a holiday
+  assertEquals(settlementDate(builtInCalendars, "hk", "2025-08-13"), "2025-08-15");
+  assertEquals(settlementDate(builtInCalendars, "hk", "2025-08-15"), "2025-08-19");
+  assertEquals(settlementDate(builtInCalendars, "hk", "2025-06-30"), "2025-07-03"); // 1 July is a holiday
 });
 
 Deno.test(
   "settlementDate() counts one session instead of two in the United States since 2024-05-28",
   pure,
   () => {
-    assertEquals(settlementDate("us", "2024-05-24"), "2024-05-29"); // 27 May is Memorial Day
-    assertEquals(settlementDate("us", "2024-05-28"), "2024-05-29");
-    assertEquals(settlementDate("us", "2025-07-03"), "2025-07-07");
+    assertEquals(settlementDate(builtInCalendars, "us", "2024-05-24"), "2024-05-29"); // 27 May is Memorial Day
+    assertEquals(settlementDate(builtInCalendars, "us", "2024-05-28"), "2024-05-29");
+    assertEquals(settlementDate(builtInCalendars, "us", "2025-07-03"), "2025-07-07");
   },
 );
 
 Deno.test("settlementDate() settles northbound money on the next day when both markets trade", pure, () => {
-  assertEquals(settlementDate("shanghai", "2025-08-14"), "2025-08-15");
-  assertEquals(settlementDate("shenzhen", "2025-09-30"), "2025-10-09"); // National Day week
+  assertEquals(settlementDate(builtInCalendars, "shanghai", "2025-08-14"), "2025-08-15");
+  assertEquals(settlementDate(builtInCalendars, "shenzhen", "2025-09-30"), "2025-10-09"); // National Day week
 });
 
 Deno.test("settlementDate() throws on days that no calendar covers", pure, () => {
-  assertThrows(() => settlementDate("hk", "2044-01-04"), RangeError, "the calendar does not cover");
-  assertThrows(() => settlementDate("hk", "soon"), RangeError, "it is not a date");
+  assertThrows(
+    () => settlementDate(builtInCalendars, "hk", "2044-01-04"),
+    RangeError,
+    "the calendar does not cover",
+  );
+  assertThrows(() => settlementDate(builtInCalendars, "hk", "soon"), RangeError, "it is not a date");
 });
 
 Deno.test(
@@ -60,6 +65,6 @@ Deno.test("settlementDate() follows the calendar across a year's end, half-days 
     ["shenzhen", "2025-08-15", "2025-08-18"],
   ];
   for (const [market, traded, settled] of rows) {
-    assertEquals(settlementDate(market, traded), settled, `${market} ${traded}`);
+    assertEquals(settlementDate(builtInCalendars, market, traded), settled, `${market} ${traded}`);
   }
 });

@@ -270,7 +270,7 @@ Deno.test("the continuation stays inside price limits and near the last real clo
   for (const { symbol, market: where } of listings) {
     const name = where === "hk" ? "XHKG" : where === "us" ? "XNYS" : "XSHG";
     let before = 0;
-    for (const { date } of timelineOf(name).days) {
+    for (const { date } of timelineOf(market.calendars, name).days) {
       const { open, high, low, close } = market.dayBar(symbol, date)!; // every day of the timeline has a bar
       const [first, top, bottom, last] = [open, high, low, close].map(Number);
       assert(bottom! <= Math.min(first!, last!) && top! >= Math.max(first!, last!), `${symbol} ${date}`);

@@ -13,6 +13,7 @@
  *
  * @module
  */
+import type { Calendars } from "../../calendars/mod.ts";
 import type { Client } from "../../client/client.ts";
 import { replaceFile } from "../../private_files.ts";
 import { readRegularTextSync } from "../../regular_files.ts";
@@ -37,6 +38,7 @@ interface OwnerOptions {
   from: string;
   to: string;
   now: number;
+  calendars: Calendars;
   signal: AbortSignal;
 }
 
@@ -156,8 +158,10 @@ async function compareOrders(
   const kept = new DigestCounts();
   for (const row of rows()) kept.next(take(row));
   let shown = 0;
-  const { client, now, signal } = options;
-  const operations = marketDay(market, day, now).isRecent ? [spec.history, spec.today] : [spec.history];
+  const { client, now, calendars, signal } = options;
+  const operations = marketDay(calendars, market, day, now).isRecent
+    ? [spec.history, spec.today]
+    : [spec.history];
   for (const operation of operations) {
     const { pages } = sourceOf(client, operation, { market, from: day, to: day }, { signal });
     try {

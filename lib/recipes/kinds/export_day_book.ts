@@ -4,7 +4,7 @@
  * @module
  */
 import * as z from "zod";
-import { type Session, sessionsBetween } from "../../calendars/mod.ts";
+import { calendars, type Session } from "../../calendars/mod.ts";
 import { calendarOfMarket, dateIn } from "../../day_book/market_days.ts";
 import {
   type DayBookEvent,
@@ -149,6 +149,7 @@ export const exportDayBookStep = stepKind<z.infer<typeof params>, DayBookResult>
       ...range,
       out: pathIn(context, out),
       now: context.now,
+      calendars: calendars(),
       signal: context.signal,
       onProgress(event) {
         if (event.type === "day-done" && event.result !== undefined) days.push(event.result);
@@ -217,7 +218,11 @@ export function lastSessions(
     const today = Temporal.PlainDate.from(dateIn(market, now));
     // Two weeks cover the longest holidays, and every week has at least one session outside them.
     const first = today.subtract({ days: 14 + count * 3 });
-    const sessions = sessionsBetween(calendarOfMarket[market], first.toString(), today.toString());
+    const sessions = calendars().sessionsBetween(
+      calendarOfMarket[market],
+      first.toString(),
+      today.toString(),
+    );
     const begun = sessions.filter(({ openAt }: Session) => openAt <= now).slice(-count);
     for (const { date } of begun) days.add(date);
   }

@@ -16,6 +16,7 @@
  *
  * @module
  */
+import type { Calendars } from "../../calendars/mod.ts";
 import { multiply } from "../../decimal.ts";
 import type { Market } from "../../dictionaries/market.ts";
 import { exampleTariff, type Tariff } from "../../facts/fees.ts";
@@ -54,7 +55,9 @@ interface BrokerOptions {
   days?: number;
   /** Rows of fills per market and day of history. @default 6 */
   fillsPerDay?: number;
-  /** @default a market of the same seed */
+  /** The trading days of the exchanges. @default the built-in calendars */
+  calendars?: Calendars;
+  /** @default a market of the same seed and calendars */
   market?: SimulatedMarket;
   /** @default the example tariff */
   tariff?: Tariff;
@@ -93,7 +96,7 @@ export class Broker {
 
   constructor(options: BrokerOptions) {
     const { seed, clock, days = 250, fillsPerDay = 6, tariff = exampleTariff } = options;
-    this.market = options.market ?? new SimulatedMarket({ seed });
+    this.market = options.market ?? new SimulatedMarket({ seed, calendars: options.calendars });
     this.#clock = clock;
     const startAt = clock.now();
     const past = makeAccount({ seed, market: this.market, days, fillsPerDay, tariff, startAt });
@@ -157,7 +160,8 @@ interface AccountOptions {
 
 /** Generates the account's history: every market, and the futures. */
 function makeAccount({ seed, market: simulated, days, fillsPerDay, tariff, startAt }: AccountOptions) {
-  const daysOf = (book: Book) => daysBefore(book, dayAt(book, startAt).date, days);
+  const daysOf = (book: Book) =>
+    daysBefore(simulated.calendars, book, dayAt(simulated.calendars, book, startAt).date, days);
   const hk = daysOf("hk");
   const us = daysOf("us");
   const exchanges = exchangesOf(simulated, hk, us);

@@ -135,7 +135,7 @@ export class Engine {
     if (book === "futures") this.#desks.futures.clear();
     else clearMarket(this.#state, book);
     const lasting = today.orders.filter(isOpen);
-    const day = dayAt(book, today.day.clearingAt);
+    const day = dayAt(this.#state.market.calendars, book, today.day.clearingAt);
     Object.assign(today, { day, closed: false, orders: lasting, fills: [], numbered: 0 });
   }
 }

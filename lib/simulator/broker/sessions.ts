@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { coverage, type Mic, previousSession, type Session, sessionOn } from "../../calendars/mod.ts";
+import type { Calendars, Mic, Session } from "../../calendars/mod.ts";
 import type { Market } from "../../dictionaries/market.ts";
 
 /** Orders are kept in separate books: one for each of the four markets, and one for the futures account. */
@@ -61,12 +61,15 @@ export interface BookDay {
   segments: readonly { from: number; to: number }[];
 }
 
-const known = new Map<string, BookDay>();
+/** Days that were built already, by the calendars that they come from. */
+const known = new WeakMap<Calendars, Map<string, BookDay>>();
 
-function makeDay(book: Book, session: Session): BookDay {
+function makeDay(calendars: Calendars, book: Book, session: Session): BookDay {
+  let days = known.get(calendars);
+  if (days === undefined) known.set(calendars, days = new Map());
   const key = `${book} ${session.date}`;
-  let day = known.get(key);
-  if (day === undefined) known.set(key, day = build(book, session));
+  let day = days.get(key);
+  if (day === undefined) days.set(key, day = build(book, session));
   return day;
 }
 
@@ -87,29 +90,29 @@ function build(book: Book, session: Session): BookDay {
 }
 
 /** Returns the first day of a book that is not cleared at an instant. */
-export function dayAt(book: Book, at: number): BookDay {
+export function dayAt(calendars: Calendars, book: Book, at: number): BookDay {
   const { mic } = bookRules[book];
   for (let day = at - 2 * DAY_MS;; day += DAY_MS) {
     const date = new Date(day).toISOString().slice(0, 10);
-    const session = sessionOn(mic, date);
+    const session = calendars.sessionOn(mic, date);
     if (session === "unknown") throw new RangeError(`Cannot find a trading day after ${date}: no calendar`);
     if (session === "closed") continue;
-    const found = makeDay(book, session);
+    const found = makeDay(calendars, book, session);
     if (found.clearingAt > at) return found;
   }
 }
 
 /** Returns up to `count` days before a date, oldest first; fewer if the calendar starts later. */
-export function daysBefore(book: Book, date: string, count: number): BookDay[] {
+export function daysBefore(calendars: Calendars, book: Book, date: string, count: number): BookDay[] {
   const { mic } = bookRules[book];
-  const { from } = coverage(mic);
+  const { from } = calendars.coverage(mic);
   const days: BookDay[] = [];
   let before = date;
   // No holiday is longer than a fortnight, so the search stays within the calendar.
   const first = new Date(Date.parse(`${from}T00:00:00Z`) + 14 * DAY_MS).toISOString().slice(0, 10);
   while (days.length < count && before > first) {
-    const session = previousSession(mic, before);
-    days.push(makeDay(book, session));
+    const session = calendars.previousSession(mic, before);
+    days.push(makeDay(calendars, book, session));
     before = session.date;
   }
   return days.reverse();

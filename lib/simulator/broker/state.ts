@@ -92,7 +92,7 @@ export class State {
     this.mostLots = init.mostLots;
     this.now = init.startAt;
     const start = (book: Book): Today => {
-      const day = dayAt(book, init.startAt);
+      const day = dayAt(init.market.calendars, book, init.startAt);
       return { day, closed: init.startAt >= day.closeAt, orders: [], fills: [], numbered: 0 };
     };
     // There is one entry per book; the type of `fromEntries` does not show that.

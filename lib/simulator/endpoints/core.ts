@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Calendars } from "../../calendars/mod.ts";
 import { Broker } from "../broker/broker.ts";
 import type { Clock } from "../../time.ts";
 import { Faults } from "./faults.ts";
@@ -17,6 +18,8 @@ export interface CoreOptions {
   days?: number;
   /** Fills per market on each of those days. */
   fillsPerDay?: number;
+  /** The trading days of the exchanges. @default the built-in calendars */
+  calendars?: Calendars;
 }
 
 /** The calls of the broker that an endpoint uses. */
@@ -32,9 +35,10 @@ export interface Core {
 }
 
 /** Creates a broker for endpoints. */
-export function makeCore({ seed, clock: inner, days, fillsPerDay }: CoreOptions): Core {
+export function makeCore({ seed, clock: inner, days, fillsPerDay, calendars }: CoreOptions): Core {
   const clock = new MovableClock(inner);
-  return { seed, clock, broker: new Broker({ seed, clock, days, fillsPerDay }), faults: new Faults() };
+  const broker = new Broker({ seed, clock, days, fillsPerDay, calendars });
+  return { seed, clock, broker, faults: new Faults() };
 }
 
 /** Returns a host name as in a URL. */

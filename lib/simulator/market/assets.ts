@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Calendars } from "../../calendars/mod.ts";
 import { futureContract, optionMultiplier } from "../../facts/contracts.ts";
 import { type Listing, listing, lotSize, type Market } from "../../facts/listings.ts";
 import type { OptionTerms } from "../../operations/option_code.ts";
@@ -47,25 +48,32 @@ const FUTURE_CARRY = 0.02;
 /** Finds the assets of one seed by symbol. */
 export class Assets {
   readonly #seed: number;
+  readonly #calendars: Calendars;
   readonly #stocks = new Map<string, StockSeries>();
   readonly #indices = new Map<string, { series: BarSeries; paths: Map<number, DayPath> }>();
 
-  constructor(seed: number) {
+  constructor(seed: number, calendars: Calendars) {
     this.#seed = seed;
+    this.#calendars = calendars;
   }
 
   /** Returns the asset of a symbol, or `undefined` if the market has none. */
   find(symbol: string): Asset | undefined {
     const row = listing(symbol);
     if (row !== undefined) return this.#stock(row);
-    const contract = findOption(symbol);
+    const contract = findOption(this.#calendars, symbol);
     return contract === undefined ? this.#future(symbol) : this.#option(symbol, contract);
   }
 
   #series(row: Listing): StockSeries {
     let series = this.#stocks.get(row.symbol);
     if (series === undefined) {
-      series = new StockSeries(row.symbol, row.market, timelineOf(TIMELINE[row.market]), this.#seed);
+      series = new StockSeries(
+        row.symbol,
+        row.market,
+        timelineOf(this.#calendars, TIMELINE[row.market]),
+        this.#seed,
+      );
       this.#stocks.set(row.symbol, series);
     }
     return series;
@@ -73,7 +81,7 @@ export class Assets {
 
   #stock(row: Listing): Asset {
     const { symbol, market, instrument } = row;
-    const timeline = timelineOf(TIMELINE[market]);
+    const timeline = timelineOf(this.#calendars, TIMELINE[market]);
     const series = this.#series(row);
     const grid = (date: string) => gridOf(market, date, instrument);
     const { instrument: kind, ...names } = row;
@@ -116,7 +124,7 @@ export class Assets {
     const { series, paths } = this.#index(name);
     let path = paths.get(index);
     if (path === undefined) {
-      const day = timelineOf("HKFUT").day(index);
+      const day = timelineOf(this.#calendars, "HKFUT").day(index);
       // The index itself is not traded, but its path needs some volume to have ticks.
       const bar = { ...series.bar(index), volume: LEAST_PER_MINUTE * day.minutes };
       path = makePath(day, bar, indexGrid, this.#key(`index:${name}`, index));
@@ -129,7 +137,7 @@ export class Assets {
   #future(symbol: string): Asset | undefined {
     const contract = futureContract(symbol);
     if (contract === undefined) return undefined;
-    const timeline = timelineOf("HKFUT");
+    const timeline = timelineOf(this.#calendars, "HKFUT");
     const { series } = this.#index(contract.index);
     const daysLeft = (index: number) =>
       Math.max(0, daysBetween(timeline.day(index).date, contract.lastTradingDay));

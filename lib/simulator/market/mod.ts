@@ -14,7 +14,7 @@
  *
  * @module
  */
-import { type Mic, sessionOn } from "../../calendars/mod.ts";
+import { builtInCalendars, type Calendars, type Mic } from "../../calendars/mod.ts";
 import { compare, type Decimal } from "../../decimal.ts";
 import { type FutureContract, futureContracts, optionUnderlyings } from "../../facts/contracts.ts";
 import { formatOptionCode, type OptionTerms } from "../../operations/option_code.ts";
@@ -51,6 +51,8 @@ export { MOST_BARS } from "./bars.ts";
 interface SimulatedMarketOptions {
   /** A whole number. The stored bars are the same for every seed; the paths within and after them differ. */
   seed: number;
+  /** The trading days of its exchanges. @default {@linkcode builtInCalendars} */
+  calendars?: Calendars;
 }
 
 /** Which options of an expiry to return; absent members mean both. */
@@ -88,14 +90,17 @@ const CONNECT: Record<string, Mic> = { shanghai: "CONNECT_SH", shenzhen: "CONNEC
 
 /** A market with views for any instant, in any order. */
 export class SimulatedMarket {
+  /** The trading days of its exchanges. */
+  readonly calendars: Calendars;
   readonly #seed: number;
   readonly #assets: Assets;
   readonly #found = new Cache<Asset>(4_000);
   readonly #days = new Days();
 
-  constructor({ seed }: SimulatedMarketOptions) {
+  constructor({ seed, calendars = builtInCalendars }: SimulatedMarketOptions) {
     this.#seed = seed;
-    this.#assets = new Assets(seed);
+    this.calendars = calendars;
+    this.#assets = new Assets(seed, calendars);
   }
 
   /** Returns the asset of a symbol. @throws {RangeError} If the market has none. */
@@ -229,7 +234,9 @@ export class SimulatedMarket {
 
   /** Returns the listed expiries of a stock's options, `yyyy-MM-dd`, nearest first; empty if it has none. */
   optionExpiries(underlying: string, at: number): string[] {
-    return optionUnderlyings.includes(underlying) ? expiriesOn(this.#localDate(underlying, at)) : [];
+    return optionUnderlyings.includes(underlying)
+      ? expiriesOn(this.calendars, this.#localDate(underlying, at))
+      : [];
   }
 
   /**
@@ -253,7 +260,7 @@ export class SimulatedMarket {
 
   /** Returns the index futures listed at an instant. */
   futureContracts(at: number): FutureContract[] {
-    return futureContracts(localTime(timelineOf("HKFUT").day(0), at).slice(0, 10));
+    return futureContracts(localTime(timelineOf(this.calendars, "HKFUT").day(0), at).slice(0, 10));
   }
 
   /**
@@ -266,7 +273,7 @@ export class SimulatedMarket {
     const day = asset.timeline.day(index);
     const { market, kind } = asset.describe(day.date);
     const link = CONNECT[market];
-    if (link !== undefined) return isLinkOpen(link, day, at);
+    if (link !== undefined) return isLinkOpen(this.calendars, link, day, at);
     if (day.segments.some(({ from, to }) => at >= from && at < to)) return true;
     const hours = EXTENDED[market];
     if (!extended || hours === undefined || kind === "future" || kind === "option") return false;
@@ -288,8 +295,8 @@ export class SimulatedMarket {
  * Returns whether northbound trading is open. It needs Hong Kong open too, and ends with it if weather closes
  * the city.
  */
-function isLinkOpen(link: Mic, day: TradingDay, at: number): boolean {
-  const session = sessionOn(link, day.date);
+function isLinkOpen(calendars: Calendars, link: Mic, day: TradingDay, at: number): boolean {
+  const session = calendars.sessionOn(link, day.date);
   if (typeof session === "string" || at < session.openAt || at >= session.closeAt) return false;
   return day.segments.some(({ from, to }) => at >= from && at < to);
 }

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { sessionOn } from "../../calendars/mod.ts";
+import type { Calendars } from "../../calendars/mod.ts";
 import { type Decimal, multiply, toStep } from "../../decimal.ts";
 import { activeStrikeStep, optionUnderlyings } from "../../facts/contracts.ts";
 import { type OptionTerms, readOptionCode } from "../../operations/option_code.ts";
@@ -37,8 +37,8 @@ export function daysBetween(from: string, to: string): number {
 }
 
 /** Returns the expiry in the week of a Friday: the Friday, or the Thursday if the Friday is a holiday. */
-function expiryOfFriday(friday: number): string {
-  return sessionOn("XNYS", iso(friday)) === "closed" ? iso(friday - DAY_MS) : iso(friday);
+function expiryOfFriday(calendars: Calendars, friday: number): string {
+  return calendars.sessionOn("XNYS", iso(friday)) === "closed" ? iso(friday - DAY_MS) : iso(friday);
 }
 
 const fridayOnOrAfter = (day: number) => day + ((5 - new Date(day).getUTCDay() + 7) % 7) * DAY_MS;
@@ -51,13 +51,15 @@ function thirdFriday(date: string, monthsAhead: number): number {
 }
 
 /** Returns the expiries listed on a date, nearest first, as `yyyy-MM-dd`. */
-export function expiriesOn(date: string): string[] {
+export function expiriesOn(calendars: Calendars, date: string): string[] {
   const first = fridayOnOrAfter(epoch(date));
   const fridays = Array.from({ length: WEEKS }, (_, week) => first + week * 7 * DAY_MS);
   for (let month = 0; month < MONTHS; month++) fridays.push(thirdFriday(date, month));
   const year = Number(date.slice(0, 4));
   for (let ahead = 1; ahead <= LEAP_YEARS; ahead++) fridays.push(thirdFriday(`${year + ahead}-01-01`, 0));
-  return [...new Set(fridays.map(expiryOfFriday))].filter((expiry) => expiry >= date).sort();
+  return [...new Set(fridays.map((friday) => expiryOfFriday(calendars, friday)))].filter((expiry) =>
+    expiry >= date
+  ).sort();
 }
 
 /** Returns the strikes listed for an expiry at a stock price, lowest first. */
@@ -71,13 +73,13 @@ export function strikesAt(spot: Decimal, daysToExpiry: number): Decimal[] {
 }
 
 /** Parses an option code of this market: a known stock, an expiry day, a strike on the finest step. */
-export function findOption(code: string): OptionTerms | undefined {
+export function findOption(calendars: Calendars, code: string): OptionTerms | undefined {
   const contract = readOptionCode(code);
   if (contract === undefined || !optionUnderlyings.includes(contract.underlying)) return undefined;
   const day = epoch(contract.expiry);
   const strike = toUnits(contract.strike);
   const fits = strike > 0 && strike % (2.5 * UNITS) === 0;
-  return fits && expiryOfFriday(fridayOnOrAfter(day)) === contract.expiry ? contract : undefined;
+  return fits && expiryOfFriday(calendars, fridayOnOrAfter(day)) === contract.expiry ? contract : undefined;
 }
 
 /** Returns the inputs of an option price on a day, except for the stock's price. */

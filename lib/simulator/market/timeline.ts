@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { coverage, type Mic, type Session, sessionsBetween } from "../../calendars/mod.ts";
+import type { Calendars, Mic, Session } from "../../calendars/mod.ts";
 
 /** The first day of the market: that of the first stored bar. */
 export const FIRST_DATE = "2024-08-16";
@@ -85,9 +85,9 @@ export class Timeline {
   readonly days: readonly TradingDay[];
   readonly #byDate: Map<string, TradingDay>;
 
-  constructor(name: TimelineName) {
+  constructor(calendars: Calendars, name: TimelineName) {
     const mic: Mic = name === "HKFUT" ? "XHKG" : name;
-    const sessions = sessionsBetween(mic, FIRST_DATE, coverage(mic).through);
+    const sessions = calendars.sessionsBetween(mic, FIRST_DATE, calendars.coverage(mic).through);
     this.days = sessions.map((session, index) => makeDay(session, index, name));
     this.#byDate = new Map(this.days.map((day) => [day.date, day]));
   }
@@ -166,11 +166,14 @@ export function localTime(day: TradingDay, at: number): string {
   return localIso(day, at).slice(0, 19).replace("T", " ");
 }
 
-const timelines = new Map<TimelineName, Timeline>();
+/** Timelines that were built already, by the calendars that they come from. */
+const timelines = new WeakMap<Calendars, Map<TimelineName, Timeline>>();
 
-/** Returns the days of a market; built once. */
-export function timelineOf(name: TimelineName): Timeline {
-  let timeline = timelines.get(name);
-  if (timeline === undefined) timelines.set(name, timeline = new Timeline(name));
+/** Returns the days of a market; built once for the same calendars. */
+export function timelineOf(calendars: Calendars, name: TimelineName): Timeline {
+  let known = timelines.get(calendars);
+  if (known === undefined) timelines.set(calendars, known = new Map());
+  let timeline = known.get(name);
+  if (timeline === undefined) known.set(name, timeline = new Timeline(calendars, name));
   return timeline;
 }

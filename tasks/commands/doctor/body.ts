@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { calendars } from "../../../lib/calendars/mod.ts";
 import { readConfigXml } from "../../../lib/client/config_xml.ts";
 import { BrokerClock } from "../../../lib/client/broker_clock.ts";
 import { createClient } from "../../../lib/client/client.ts";
@@ -125,7 +126,7 @@ async function* askGateway(
   const stranger = createClient(gateway({ url: gatewayUrl, plainHttp, timeoutMs }), {
     retry: { attempts: 1 },
   });
-  const clock = new BrokerClock(now);
+  const clock = new BrokerClock(now, calendars());
   const found = await gatewayFinding(stranger, shownAddress(gatewayUrl), {
     signal,
     onBrokerTime: clock.take,

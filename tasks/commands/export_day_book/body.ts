@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { calendars } from "../../../lib/calendars/mod.ts";
 import { exportDayBook } from "../../../lib/day_book/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { ExportInput } from "../export_day_book.ts";
@@ -41,6 +42,7 @@ export async function run({ flags, host }: ExportInput): Promise<number> {
     out,
     formats,
     now,
+    calendars: calendars(),
     signal: host.signal,
     onProgress(event) {
       // `--json` keeps the progress off stderr, but not this.
