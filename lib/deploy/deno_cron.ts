@@ -48,7 +48,14 @@ export function denoCron(recipes: readonly CompiledRecipe[], options: DenoCronOp
     })),
     next: [
       ...trustLeft(recipes, options),
-      shellLine(["deno", "run", "--unstable-cron", ...options.denoFlags, "hsgate_cron.ts"]),
+      shellLine([
+        "DENO_NO_UPDATE_CHECK=1",
+        "deno",
+        "run",
+        "--unstable-cron",
+        ...options.denoFlags,
+        "hsgate_cron.ts",
+      ]),
       ...writers.length > 0
         ? [`set ${shellLine([`HSGATE_TIMELINE=${options.timeline}`])} only where it may trade`]
         : [],
@@ -85,7 +92,7 @@ function programOf(
  * The store is a file and must outlive the process. hsgate rejects recipes that trade on a platform that deletes the
  * disk with the process, such as Deno Deploy. Runs that take longer than a tick continue while the process lives.
  *
- * deno run --unstable-cron ${denoFlags.join(" ")} hsgate_cron.ts
+ * DENO_NO_UPDATE_CHECK=1 deno run --unstable-cron ${denoFlags.join(" ")} hsgate_cron.ts
  *
  * @module
  */

@@ -345,7 +345,12 @@ Deno.test("denoCron() refuses to trade on every timeline", () => {
   const cronOptions = { ...options, tickModule: "./tick.ts" };
   const error = assertThrows(() => denoCron([eod, trader], cronOptions), TypeError);
   assertStringIncludes(error.message, 'Cannot deploy "trader" to Deno.cron: it trades');
-  const { text } = denoCron([eod, trader], { ...cronOptions, timeline: "production" }).files[0]!;
+  const { files, next } = denoCron([eod, trader], { ...cronOptions, timeline: "production" });
+  const { text } = files[0]!;
+  // Deno itself would ask its own server for a newer version.
+  for (const lines of [next.join("\n"), text]) {
+    assertStringIncludes(lines, "DENO_NO_UPDATE_CHECK=1 deno run --unstable-cron ");
+  }
   assertStringIncludes(text, '  timeline: "production",\n');
   assertStringIncludes(text, 'Deno.cron("hsgate tick", "* * * * *", async () => {');
   assert(!denoCron([eod], { ...cronOptions, timeline: "production" }).files[0]!.text.includes("timeline:"));
