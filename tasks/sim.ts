@@ -222,7 +222,7 @@ export async function main(args: string[]): Promise<number> {
     if (error instanceof Deno.errors.NotCapable && error.message.includes("net access")) {
       console.error(
         'Cannot start the simulator: "deno task sim" may listen on this machine only; to open it to others, name the ' +
-          'address with "deno task hsgate sim --hostname ADDRESS"',
+          'address with "hsgate sim --hostname ADDRESS"',
       );
       return 1;
     }

@@ -36,10 +36,10 @@ export function provingLists(operation: Provable, params?: unknown): string[] {
 }
 
 /** Returns the commands that print complete lists: `hsgate call orders.today --all`. */
-export function commandsOf(lists: readonly string[], program: string): string[] {
+export function commandsOf(lists: readonly string[]): string[] {
   return lists.map((name) => {
     const isPaged = operations.get(name)?.paging !== undefined;
-    return `${program} call ${name}${isPaged ? " --all" : ""}`;
+    return `hsgate call ${name}${isPaged ? " --all" : ""}`;
   });
 }
 

@@ -8,8 +8,8 @@ export const sim = command({
   usage: "[flags of deno task sim]",
   args: [0, Infinity],
   details: `When the simulator is ready, it prints one line of JSON. --info FILE also writes that
-line to a file; other commands use the file with --config. "deno task sim --help" lists
-all flags. Ctrl-C stops the simulator.`,
+line to a file; other commands use the file with --config. In the folder of hsgate itself,
+"deno task sim --help" lists all flags. Ctrl-C stops the simulator.`,
   flags: {},
   without: ["gateway", "push", "plain-http", "auth-url", "config", "transport", "timeout", "json"],
   passOn: true,

@@ -69,7 +69,7 @@ export interface Description<F extends Flags> {
   passOn?: true;
   /** Exit codes other than 0, 1, 2 and 130, and any code that means something else here, with that meaning. */
   exits: readonly (ExitCode | readonly [code: ExitCode, meaning: string])[];
-  /** One or more command lines, without `deno task`. */
+  /** One or more command lines, without `hsgate`. */
   examples: readonly string[];
 }
 

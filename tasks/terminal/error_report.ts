@@ -71,7 +71,7 @@ function textOf(error: Error): string {
   return `Cannot ${verbs[action] ?? "use"} "${path}": ${reason[0]?.toLowerCase()}${reason.slice(1)}`;
 }
 
-const runDoctor = '"deno task hsgate doctor --transport direct" checks each step and explains what is wrong';
+const runDoctor = '"hsgate doctor --transport direct" checks each step and explains what is wrong';
 
 const checkPassword =
   "Check the trade password in the broker's app; too many wrong tries can lock the account";
@@ -86,12 +86,12 @@ const isAboutKeys = ({ operation, name }: BrokerError) =>
 export function adviceFor(error: Error, command?: Command): string | undefined {
   if (error instanceof UsageError) {
     return command === undefined
-      ? '"deno task hsgate --help" lists the commands'
-      : `"deno task hsgate ${command.name} --help" shows the usage`;
+      ? '"hsgate --help" lists the commands'
+      : `"hsgate ${command.name} --help" shows the usage`;
   }
   if (error instanceof OutcomeUnknownError) {
     const { lists } = error;
-    const calls = commandsOf(lists, "deno task hsgate").map((words) => `"${words}"`);
+    const calls = commandsOf(lists).map((words) => `"${words}"`);
     return calls.length === 0
       ? "It may have happened. Do not repeat it: first check in the broker's app"
       : `It may have happened. Do not repeat it: first run ${calls.join(" and ")}${
@@ -99,17 +99,17 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
       }`;
   }
   if (damageOf(error) ?? damageOf(error.cause)) {
-    return '"deno task hsgate store verify" lists the damage, and what to do';
+    return '"hsgate store verify" lists the damage, and what to do';
   }
   if (error instanceof DisplacedError) {
     return "Close the other program or device that uses this account, then log in again";
   }
   if (error instanceof LoginRefusedError) {
     return error.reason === "passing"
-      ? 'The password may be right: try again later, or run "deno task hsgate doctor"'
+      ? 'The password may be right: try again later, or run "hsgate doctor"'
       : isDirect(error)
       ? checkPassword
-      : 'Check the trade password and its key with "deno task hsgate doctor"; too many wrong tries can lock the account';
+      : 'Check the trade password and its key with "hsgate doctor"; too many wrong tries can lock the account';
   }
   if (error instanceof LoginExpiredError && isDirect(error)) {
     if (error.operation === "platform.login" || error.code === "1014") return runDoctor;
@@ -119,10 +119,10 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
   }
   if (error instanceof LoginExpiredError) {
     if (error.operation === "account.login" && error.code !== "no-password") {
-      return 'Check the trade password and its key with "deno task hsgate doctor"';
+      return 'Check the trade password and its key with "hsgate doctor"';
     }
     return "Set HSGATE_TRADE_PASSWORD and HSGATE_TRADE_PASSWORD_KEY and log in with " +
-      '"deno task hsgate login", or type "tradelogin" in the gateway\'s console. Nothing was done: send it again ' +
+      '"hsgate login", or type "tradelogin" in the gateway\'s console. Nothing was done: send it again ' +
       "if you still want it";
   }
   if (error instanceof MarketClosedError) {
@@ -130,7 +130,7 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
   }
   if (error instanceof UnmappedError) {
     return error.code === "not-on-socket"
-      ? 'Use --transport gateway; "deno task hsgate operations" lists the transports of each operation'
+      ? 'Use --transport gateway; "hsgate operations" lists the transports of each operation'
       : undefined;
   }
   if (error instanceof TransportError && isDirect(error)) {
@@ -142,18 +142,18 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
   }
   if (error instanceof TransportError) {
     return error.code === "timeout"
-      ? 'Wait longer with --timeout, or run "deno task hsgate doctor"'
-      : 'Is the gateway running? "deno task hsgate doctor" looks for it and explains what is wrong';
+      ? 'Wait longer with --timeout, or run "hsgate doctor"'
+      : 'Is the gateway running? "hsgate doctor" looks for it and explains what is wrong';
   }
   if (error instanceof BrokerError && isDirect(error) && isAboutKeys(error)) return runDoctor;
   if (error instanceof ProtocolError && /not-json|not-an-envelope/.test(error.code ?? "")) {
-    return 'Another program answers at this address; run "deno task hsgate doctor"';
+    return 'Another program answers at this address; run "hsgate doctor"';
   }
   if (isMisuse(error) && /^Cannot read (private|public) key: /.test(error.message)) {
-    return '"deno task hsgate keys check FILE" explains what is wrong with a key';
+    return '"hsgate keys check FILE" explains what is wrong with a key';
   }
   if (error instanceof InvalidParamsError && error.operation !== undefined) {
-    return `"deno task hsgate operations ${error.operation}" lists its parameters`;
+    return `"hsgate operations ${error.operation}" lists its parameters`;
   }
   return undefined;
 }

@@ -6,7 +6,11 @@
 import { type Command, type Description, type Flags, flagsOf } from "./command.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
 
-const start = "deno task hsgate";
+/**
+ * The name under which help and hints show the program. It is never `deno task hsgate`: in a stranger's folder that would
+ * run the folder's own task.
+ */
+const program = "hsgate";
 
 /** Returns lines with two columns; the second wraps at spaces to fit 80 characters. */
 function columns(rows: readonly (readonly [string, string])[], indent = 2): string[] {
@@ -55,7 +59,7 @@ function exits(codes: Description<Flags>["exits"]): string[] {
 /** Returns the text of `hsgate --help`. */
 export function overview(commands: readonly Command[]): string {
   return [
-    `Usage: ${start} <command> [arguments] [flags]`,
+    `Usage: ${program} <command> [arguments] [flags]`,
     "",
     "Trades, reads and exports through the HS brokerage gateway, or directly over the",
     "broker's own socket (--transport direct).",
@@ -74,7 +78,7 @@ export function overview(commands: readonly Command[]): string {
     "Exit codes",
     ...exits(Object.keys(exitCodes).map((code) => Number(code) as ExitCode)),
     "",
-    `"${start} <command> --help" explains a command, with examples.`,
+    `"${program} <command> --help" explains a command, with examples.`,
   ].join("\n");
 }
 
@@ -90,7 +94,7 @@ export function helpOf(command: Command): string {
     return [left, text] as const;
   });
   return [
-    `Usage: ${start} ${command.name}${command.usage === "" ? "" : ` ${command.usage}`} [flags]`,
+    `Usage: ${program} ${command.name}${command.usage === "" ? "" : ` ${command.usage}`} [flags]`,
     "",
     `${command.summary[0]!.toUpperCase()}${command.summary.slice(1)}.`,
     ...command.details === undefined ? [] : ["", ...paragraphs(command.details)],
@@ -99,7 +103,7 @@ export function helpOf(command: Command): string {
     ...columns(flags),
     "",
     command.examples.length === 1 ? "Example" : "Examples",
-    ...command.examples.map((example) => `  ${start} ${example}`),
+    ...command.examples.map((example) => `  ${program} ${example}`),
     "",
     "Exit codes",
     ...exits([...always, ...command.exits]),

@@ -188,7 +188,7 @@ Deno.test("call ends with 4 when nothing listens, and says where to look", async
     `http://127.0.0.1:${port}`,
   ]);
   assertEquals({ code, out }, { code: 4, out: "" });
-  assertStringIncludes(err, '"deno task hsgate doctor" looks for it');
+  assertStringIncludes(err, '"hsgate doctor" looks for it');
 });
 
 Deno.test("call ends with 5 when a write went unanswered, sent it once, and says to look first", async () => {
@@ -198,7 +198,7 @@ Deno.test("call ends with 5 when a write went unanswered, sent it once, and says
   gateway.faults.arm({ kind: "delay", operation: "orders.place", ms: 1500, when: "answer" });
   const { code, out, err } = await cli(["call", "orders.place", orderJson, "--timeout", "0.3"], { env });
   assertEquals({ code, out }, { code: 5, out: "" });
-  assertStringIncludes(err, 'Do not repeat it: first run "deno task hsgate call orders.today --all"');
+  assertStringIncludes(err, 'Do not repeat it: first run "hsgate call orders.today --all"');
   // The order had been taken, once.
   const today = await cli(["call", "orders.today", '{"market":"hk"}', "--json"], { env: envOf(gateway) });
   assertEquals(JSON.parse(today.out).length, 1);
@@ -332,7 +332,7 @@ Deno.test("call at Ctrl-C in the middle of a write ends with 5, as nobody knows 
   assertEquals({ code, out: stdout.length }, { code: 5, out: 0 });
   assertStringIncludes(
     new TextDecoder().decode(stderr),
-    'Do not repeat it: first run "deno task hsgate call orders.today --all"',
+    'Do not repeat it: first run "hsgate call orders.today --all"',
   );
 });
 

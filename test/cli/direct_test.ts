@@ -168,7 +168,7 @@ Deno.test("call at Ctrl-C in the middle of a write over the socket ends with 5",
   assertEquals({ code, out: stdout.length }, { code: 5, out: 0 });
   assertStringIncludes(
     new TextDecoder().decode(stderr),
-    'Do not repeat it: first run "deno task hsgate call orders.today --all"',
+    'Do not repeat it: first run "hsgate call orders.today --all"',
   );
 });
 
@@ -309,7 +309,7 @@ Deno.test("no secret of the direct transport is in what a command writes, whatev
   for (const secret of [info.mobile, info.loginPassword, info.tradePassword]) {
     assertEquals(written.includes(secret), false);
   }
-  assertStringIncludes(outcomes[2]!.err, '-> "deno task hsgate keys check FILE"');
+  assertStringIncludes(outcomes[2]!.err, '-> "hsgate keys check FILE"');
 });
 
 Deno.test("operations says of each operation which transports carry it, and why one does not", async () => {

@@ -32,23 +32,41 @@ for (const { name } of commands) {
   Deno.test(`hsgate ${name} --help has an example and exit codes, and fits 80 columns`, async () => {
     const { code, out, err } = await cli([...name.split(" "), "--help"]);
     assertEquals({ code, err }, { code: 0, err: "" });
-    assert(/\nExamples?\n {2}deno task hsgate /.test(out));
+    assert(/\nExamples?\n {2}hsgate /.test(out));
     assertStringIncludes(out, "\nExit codes\n");
     assertStringIncludes(out, "--help");
     for (const line of out.split("\n")) {
       // Examples are for copying, so they stay whole.
-      if (!line.startsWith("  deno task hsgate ")) assert(line.length <= 80, `"${line}" is too long`);
+      if (!line.startsWith("  hsgate ")) assert(line.length <= 80, `"${line}" is too long`);
     }
     assertEquals((await cli(["help", ...name.split(" ")])).out, out);
   });
 }
 
+Deno.test("no printed text says \"deno task hsgate\": in a stranger's folder that runs the folder's own task", async () => {
+  const root = new URL("../../", import.meta.url);
+  const found: string[] = [];
+  const read = async (folder: string): Promise<void> => {
+    for await (const { name, isDirectory } of Deno.readDir(new URL(folder, root))) {
+      const path = `${folder}${name}`;
+      // `init` writes these hints into a folder that has the task.
+      if (isDirectory) await read(`${path}/`);
+      else if (path.endsWith(".ts") && !path.startsWith("tasks/commands/init/")) {
+        const text = (await Deno.readTextFile(new URL(path, root))).replaceAll(/^\s*(\/?\*|\/\/).*$/gm, "");
+        if (text.includes("deno task hsgate")) found.push(path);
+      }
+    }
+  };
+  for (const folder of ["lib/", "tasks/"]) await read(folder);
+  assertEquals(found, []);
+});
+
 Deno.test("hsgate shows the help of all commands that begin with a word, and runs none of them", async () => {
   const { code, out } = await cli(["keys", "--help"]);
   assertEquals(code, 0);
-  assertStringIncludes(out, "Usage: deno task hsgate keys new ");
-  assertStringIncludes(out, "Usage: deno task hsgate keys check ");
-  assertStringIncludes((await cli(["export", "--help"])).out, "Usage: deno task hsgate export day-book ");
+  assertStringIncludes(out, "Usage: hsgate keys new ");
+  assertStringIncludes(out, "Usage: hsgate keys check ");
+  assertStringIncludes((await cli(["export", "--help"])).out, "Usage: hsgate export day-book ");
   assertStringIncludes((await cli(["keys"])).err, 'did you mean "keys new" or "keys check"?');
 });
 
@@ -63,7 +81,7 @@ for (const name of ["run", "export day-book", "call", "quote", "watch", "login",
 Deno.test("hsgate without a command shows the overview and fails as wrong usage", async () => {
   const { code, out } = await cli([]);
   assertEquals(code, 2);
-  assertStringIncludes(out, "Usage: deno task hsgate <command>");
+  assertStringIncludes(out, "Usage: hsgate <command>");
 });
 
 const refusals: [string[], string][] = [

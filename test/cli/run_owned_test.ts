@@ -152,7 +152,7 @@ Deno.test("run says of a run that somebody else has what its row says, and never
     held.out + held.err,
     "was not run: the outcome of an earlier run's write is unknown",
   );
-  assertStringIncludes(held.out, `"deno task hsgate runs show ${key}" lists what to check`);
+  assertStringIncludes(held.out, `"hsgate runs show ${key}" lists what to check`);
   assertStringIncludes(held.out, `resolve ${key} ok|failed`);
   assert(!held.out.includes("waits longer"), held.out);
 });

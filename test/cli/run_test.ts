@@ -212,8 +212,8 @@ Deno.test("run --store says what to do next when the slot was run before, and --
   assertEquals([second.code, second.out], [
     0,
     "beat/main/2025-08-15 has already run and ended as ok; a slot runs only once\n" +
-    '  -> "deno task hsgate runs show beat/main/2025-08-15" shows details; ' +
-    `"deno task hsgate run ${dir.path}/r.yaml --manual" runs the recipe anyway\n`,
+    '  -> "hsgate runs show beat/main/2025-08-15" shows details; ' +
+    `"hsgate run ${dir.path}/r.yaml --manual" runs the recipe anyway\n`,
   ]);
   const manual = await runIn(dir.path, ["r.yaml", "--manual", "--json"], env);
   assertMatch(JSON.parse(manual.out).key, /^beat\/m\/01/);
@@ -284,12 +284,12 @@ Deno.test("run refuses a recipe that writes without a store, with the command li
   await using dir = await folder({ "w.yaml": write, "r.yaml": beat });
   const { code, out, err } = await runIn(dir.path, ["w.yaml"], NOWHERE);
   assertEquals([code, out], [2, ""]);
-  assertStringIncludes(err, `try deno task hsgate run ${dir.path}/w.yaml --store hsgate.db\n`);
+  assertStringIncludes(err, `try hsgate run ${dir.path}/w.yaml --store hsgate.db\n`);
   const manual = await runIn(dir.path, ["r.yaml", "--manual"], NOWHERE);
   assertEquals(manual.code, 2);
   assertStringIncludes(
     manual.err,
-    `try deno task hsgate run ${dir.path}/r.yaml --store hsgate.db --manual\n`,
+    `try hsgate run ${dir.path}/r.yaml --store hsgate.db --manual\n`,
   );
 });
 

@@ -283,7 +283,7 @@ Deno.test("pause holds for a recipe that has only run by hand, and for a schedul
   const renamed = beat.replace("{ calendar: XHKG, at: open+30m", "{ id: cron, calendar: XHKG, at: open+31m");
   await Deno.writeTextFile(path, renamed);
   const line = await cli(["run", path, "--store", file], at("2025-08-15T10:02:00+08:00", renamed));
-  assertStringIncludes(line.out, '"deno task hsgate resume beat" resumes its slots');
+  assertStringIncludes(line.out, '"hsgate resume beat" resumes its slots');
   assertEquals((await states()).at(-1), "beat/cron/2025-08-15 skipped paused");
   await cli(["resume", "beat", ...where], at("2025-08-15T12:00:00+08:00"));
   await cli(once, at("2025-08-18T10:01:00+08:00"));
@@ -361,7 +361,7 @@ Deno.test("commands take as much of a key as no other has, and list the keys tha
     await shown("beat/main/2025-08-2"),
     'hsgate: Cannot show "beat/main/2025-08-2": several keys begin with it; write more of one of\n' +
       "  beat/main/2025-08-21\n  beat/main/2025-08-20\n" +
-      '  -> "deno task hsgate runs show --help" shows the usage\n',
+      '  -> "hsgate runs show --help" shows the usage\n',
   );
   const many = await shown("beat/main/");
   assertEquals(many.split("\n").filter((line: string) => line.startsWith("  beat/")).length, 10);

@@ -557,7 +557,7 @@ Deno.test("task sim ends with 1 when it cannot start", async () => {
     // It may listen on this machine only.
     [
       ["--http-port", "0", "--push-port", "0", "--hostname", "0.0.0.0"],
-      "deno task hsgate sim --hostname ADDRESS",
+      "hsgate sim --hostname ADDRESS",
     ],
     [["--http-port", "0", "--push-port", "0", "--clock", "2035-01-01T00:00:00Z"], "at this --clock"],
   ];

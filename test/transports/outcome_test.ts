@@ -424,7 +424,7 @@ Deno.test("the advice after a lost write names commands that work: pages and a m
     return adviceFor(new OutcomeUnknownError("lost", { lists }))!;
   };
   const placed = adviceOn("orders.place", ORDER);
-  assertStringIncludes(placed, '"deno task hsgate call orders.today --all"');
+  assertStringIncludes(placed, '"hsgate call orders.today --all"');
   assertStringIncludes(placed, "with the market of the order");
   for (const name of ["futures.place", "algo.place"]) {
     const advice = adviceOn(name, {});

@@ -82,7 +82,7 @@ export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<
 function placesFor(lists: readonly string[] | undefined): string {
   if (lists === undefined) return whereToLook({}).replace(/^look /, "");
   const later = laterLists(lists);
-  const calls = commandsOf(lists, "hsgate").join(", ");
+  const calls = commandsOf(lists).join(", ");
   return lists.length === 0
     ? "no list of the broker shows this write"
     : `${calls}${later.length === 0 ? "" : ` (on a later day: ${later.join(", ")})`}`;

@@ -111,7 +111,7 @@ function explain(check: string, error: BrokerError): Finding {
     return failed(
       check,
       "the platform takes the login, but its token cannot be decrypted: the developer key is not the one registered",
-      'Name the right private key, or register this one; "deno task hsgate keys check FILE" prints its public half',
+      'Name the right private key, or register this one; "hsgate keys check FILE" prints its public half',
       2,
     );
   }
@@ -134,7 +134,7 @@ function explain(check: string, error: BrokerError): Finding {
     return failed(
       check,
       `the platform does not take our signature (${code}${words})`,
-      'The developer key is not the one registered; "deno task hsgate keys check FILE" prints its public half',
+      'The developer key is not the one registered; "hsgate keys check FILE" prints its public half',
       2,
     );
   }
@@ -152,9 +152,7 @@ function explain(check: string, error: BrokerError): Finding {
   return failed(
     check,
     isStranger ? "something answers at authUrl, but it is not the platform" : root.message,
-    isStranger
-      ? "Check authUrl (HSGATE_AUTH_URL)"
-      : "Capture it and look inside with: deno task hsgate inspect",
+    isStranger ? "Check authUrl (HSGATE_AUTH_URL)" : "Capture it and look inside with: hsgate inspect",
     isStranger ? 4 : 1,
   );
 }

@@ -65,7 +65,7 @@ function textOf(path: string, bytes: Uint8Array, half: Half, findings: KeyFindin
   const fail = (text: string, advice: string) => void findings.push({ state: "failed", text, advice });
   const [first, second, third] = bytes;
   if (bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09)) {
-    return fail("the file is empty", "Copy the key into it again, or make one: deno task hsgate keys new");
+    return fail("the file is empty", "Copy the key into it again, or make one: hsgate keys new");
   }
   if (first === 0xff && second === 0xfe || first === 0xfe && second === 0xff) {
     return fail("an editor saved it as UTF-16", "Save it again as plain text (UTF-8 or ASCII)");
@@ -97,7 +97,7 @@ const others: readonly (readonly [RegExp, string, string])[] = [
   [
     /-----BEGIN OPENSSH PRIVATE KEY-----/,
     "it is a key of OpenSSH, in OpenSSH's own form",
-    "Make a key for the broker: deno task hsgate keys new",
+    "Make a key for the broker: hsgate keys new",
   ],
   [/^ssh-(rsa|ed25519|dss) /, "it is a public key of OpenSSH", "Name the key of the broker instead"],
   [
@@ -108,12 +108,12 @@ const others: readonly (readonly [RegExp, string, string])[] = [
   [
     /-----BEGIN EC PRIVATE KEY-----/,
     "it is a key for elliptic curves; RSA is needed",
-    "Make a key for the broker: deno task hsgate keys new",
+    "Make a key for the broker: hsgate keys new",
   ],
   [
     /^PuTTY-User-Key-File/,
     "it is a key of PuTTY, in PuTTY's own form",
-    "Make a key for the broker: deno task hsgate keys new",
+    "Make a key for the broker: hsgate keys new",
   ],
 ];
 
@@ -145,7 +145,7 @@ function adviceOn(reason: string, half: Half): string {
   if (reason.includes("it is a private key")) {
     return "Name the platform's public key here; the private one stays with whoever made it";
   }
-  if (reason.includes("RSA is needed")) return "Make a key for the broker: deno task hsgate keys new";
+  if (reason.includes("RSA is needed")) return "Make a key for the broker: hsgate keys new";
   if (reason.includes("armour")) return "Copy it again with its whole BEGIN and END lines";
   return half === "private"
     ? "Copy the key again from its source, whole; it begins with -----BEGIN PRIVATE KEY----- or MII"
@@ -159,7 +159,7 @@ function sizeFinding({ handle, type }: PrivateKey | PublicKey): KeyFinding[] {
     state: "failed",
     text: `${bits} bits; the interface has room for signatures of ${KEY_BITS} bits alone`,
     advice: type === "private"
-      ? "Make another: deno task hsgate keys new, and register its public half"
+      ? "Make another: hsgate keys new, and register its public half"
       : "Is this the platform's key? Copy it again from the developer page",
   }];
 }

@@ -44,7 +44,7 @@ export async function run({ flags, host }: KeysNewInput): Promise<number> {
     `     or in hsgate.yaml: developerPrivateKeyFile: ${privateKeyFile}`,
     "  4. The platform's own public key comes from that page too:",
     "       HSGATE_PLATFORM_PUBLIC_KEY_FILE, or platformPublicKeyFile.",
-    '  5. Run "deno task hsgate doctor --transport direct".',
+    '  5. Run "hsgate doctor --transport direct".',
   ];
   for (const line of lines) host.out(line);
   return 0;

@@ -50,7 +50,7 @@ export async function run(input: RunInput): Promise<number> {
 function refuseWithoutStore(recipe: CompiledRecipe, { args: [name = ""], flags }: RunInput): void {
   const own = (["manual", "force-deadline", "wait"] as const).filter((flag) => flags[flag] !== undefined);
   const params = (flags.param ?? []).map((each) => ` --param ${shellHint(each)}`).join("");
-  const line = (more: string) => `deno task hsgate run ${shellHint(name)} --store hsgate.db${more}${params}`;
+  const line = (more: string) => `hsgate run ${shellHint(name)} --store hsgate.db${more}${params}`;
   if (recipe.class === "write") {
     throw new UsageError(
       `Cannot run "${recipe.name}" without a store: it writes, and the store is what keeps an order from being ` +

@@ -60,10 +60,10 @@ export async function notRunLines(
     now: number;
   },
 ): Promise<string[]> {
-  const show = `"deno task hsgate runs show ${shellHint(runKey)}" shows details`;
+  const show = `"hsgate runs show ${shellHint(runKey)}" shows details`;
   const because = reason === undefined ? "" : ` (${reason})`;
   const within = recipe.class === "write" ? ", within its window" : "";
-  const manual = `"deno task hsgate run ${shellHint(name)} --manual" runs the recipe anyway${within}`;
+  const manual = `"hsgate run ${shellHint(name)} --manual" runs the recipe anyway${within}`;
   if (state === "refused") {
     if (host.signal.aborted) return [`${runKey} was not run: the wait was cancelled`];
     const why = reason !== undefined && reason in forPerson
@@ -94,9 +94,9 @@ export async function notRunLines(
     return [`${runKey} ${ended}; a slot runs only once`, `  -> ${show}; ${again}`];
   }
   const next = state === "waiting_approval"
-    ? `"deno task hsgate approve ${shellHint(runKey)}" approves it`
+    ? `"hsgate approve ${shellHint(runKey)}" approves it`
     : reason === "paused"
-    ? `"deno task hsgate resume ${shellHint(recipe.name)}" resumes its slots; ${manual}`
+    ? `"hsgate resume ${shellHint(recipe.name)}" resumes its slots; ${manual}`
     : manual;
   return [
     `${runKey} was not run now: ${state}${because}`,
@@ -117,9 +117,9 @@ async function refusedAdvice(
   if (reason === "recovery") {
     const by = await unresolvedOn(store, connections.accountOf(recipe));
     if (by !== undefined) {
-      return `"deno task hsgate runs show ${
+      return `"hsgate runs show ${shellHint(by)}" lists what to check; then run "hsgate resolve ${
         shellHint(by)
-      }" lists what to check; then run "deno task hsgate resolve ${shellHint(by)} ok|failed ` +
+      } ok|failed ` +
         '--because TEXT"';
     }
   }

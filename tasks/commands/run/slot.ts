@@ -164,7 +164,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
     for (const line of summaryLines(tree, host)) host.out(line);
     host.out(`run key ${result.runKey}`);
     if (state !== "ok") {
-      host.out(`  -> "deno task hsgate runs show ${shellHint(result.runKey)}" shows details`);
+      host.out(`  -> "hsgate runs show ${shellHint(result.runKey)}" shows details`);
     }
   } else {
     for (const line of await notRunLines(result, { store, recipe, connections, input, now: now() })) {
@@ -199,9 +199,7 @@ function slotParams(recipe: CompiledRecipe, { args: [name = ""], flags }: RunInp
   if (flags.param === undefined) return void bindParams(recipe, {});
   throw new UsageError(
     `Cannot use --param for a slot of "${recipe.name}": slots run with the recipe's own parameters; for a ` +
-      `manual run use "deno task hsgate run ${shellHint(name)} --manual --param ${
-        shellHint(flags.param[0]!)
-      }"`,
+      `manual run use "hsgate run ${shellHint(name)} --manual --param ${shellHint(flags.param[0]!)}"`,
   );
 }
 
@@ -234,7 +232,7 @@ function refuseOtherTime(
   if (flags.now === undefined || recipe.class !== "write" || recipe.connect?.to === "simulator") return;
   throw new UsageError(
     `Cannot run "${recipe.name}" with --now: it writes, and orders go out at the real time; remove --now, use ` +
-      `"deno task hsgate run ${shellHint(name)} --dry-run --now ${
+      `"hsgate run ${shellHint(name)} --dry-run --now ${
         shellHint(flags.now)
       }", or try a copy of the recipe with ` +
       '"connect: simulator"',

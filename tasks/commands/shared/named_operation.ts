@@ -26,8 +26,6 @@ export function namedOperation(given: string): AnyOperation {
   }
   const names = [...operations.values()].flatMap(({ name, wire }) => [name, wire]);
   throw new UsageError(
-    `Cannot find operation "${given}"${
-      didYouMean(given, names) || '; "deno task hsgate operations" lists them all'
-    }`,
+    `Cannot find operation "${given}"${didYouMean(given, names) || '; "hsgate operations" lists them all'}`,
   );
 }
