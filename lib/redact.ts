@@ -25,6 +25,27 @@ const LEAST_LINE = 16;
 /** A number of up to this many digits can be in a table of figures by chance. */
 const MOST_CHANCE_DIGITS = 9;
 
+/** An address up to the password of its user: `postgres://user:`. A path has only one slash after the scheme. */
+const BEFORE_PASSWORD = /[a-z][a-z\d+.-]{0,30}:(?:\/|%2F)+[^@/:]*?(?::|%3A)/i;
+/** A password in a connection text: `password=…`. */
+const PASSWORD_SETTING = /(password(?:=| = ))(?:'[^']*'|[^\s"'&]+)/gi;
+
+/**
+ * Returns the text without the passwords of addresses, whoever wrote them: `postgres://user:[secret]@host`. A password
+ * goes on to the last `@` of its word, because it may contain `/`, `?` and `@` if somebody forgot to encode it.
+ */
+export function withoutCredentials(text: string): string {
+  const hidden = text.replace(PASSWORD_SETTING, `$1${REPLACED}`);
+  if (!/@|%40/.test(hidden)) return hidden;
+  // Word by word, so that the time grows with the length only.
+  return hidden.replace(/[^\s"]+/g, (word) => {
+    const end = Math.max(word.lastIndexOf("@"), word.lastIndexOf("%40"));
+    const before = end < 0 ? null : BEFORE_PASSWORD.exec(word);
+    const start = before === null ? end : before.index + before[0].length;
+    return start < end ? `${word.slice(0, start)}${REPLACED}${word.slice(end)}` : word;
+  });
+}
+
 const isDigits = (text: string) => /^\d+$/.test(text);
 
 /** Returns whether a secret is long enough to be removed by its value. */

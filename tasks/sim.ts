@@ -12,6 +12,8 @@ import { FIRST_DATE } from "../lib/simulator/market/timeline.ts";
 import { isLoopback } from "../lib/loopback.ts";
 import { readInstant } from "../lib/simulator/gateway/mod.ts";
 import { replaceFile } from "../lib/private_files.ts";
+import { withoutCredentials } from "../lib/redact.ts";
+import { shownText } from "../lib/shown_text.ts";
 import { startSimulator } from "../lib/simulator/mod.ts";
 
 /**
@@ -58,6 +60,11 @@ Example: during trading hours, on free ports, with quotes four times a second
 
 /** A flag that cannot be used. */
 class FlagError extends Error {}
+
+/** Errors repeat flags as they were given, and a mistyped one may be an address with a password. */
+const shown = (text: string) => shownText(withoutCredentials(text));
+const out = (text: string) => console.log(shown(text));
+const note = (text: string) => console.error(shown(text));
 
 const FLAGS = [
   "http-port",
@@ -164,7 +171,7 @@ function untilStopped(): Promise<void> {
 async function run(flags: Flags): Promise<void> {
   const stopped = untilStopped();
   const { hostname, names, pushIntervalMs, seed, days, fillsPerDay } = flags;
-  const onError = (error: unknown) => console.error("Mistake of the simulator:", error);
+  const onError = (error: unknown) => note(`Mistake of the simulator: ${Deno.inspect(error)}`);
   const { httpPort, pushPort } = flags;
   const { platformPort, tradePort, hqPort, heartbeatIntervalSec, allowedIps, boundDevices } = flags;
   const shared = { hostname, names, pushIntervalMs, onError };
@@ -186,51 +193,51 @@ async function run(flags: Flags): Promise<void> {
   });
   const { info } = simulator;
   if (!isLoopback(flags.hostname)) {
-    console.error(
+    note(
       `Warning: "${flags.hostname}" is open to other machines, and the simulator asks nobody who they are. ` +
         "The control routes are off",
     );
   }
   const line = `${JSON.stringify(info)}\n`;
   if (flags.info !== undefined) replaceFile(flags.info, line);
-  console.error(
+  note(
     `Simulated gateway at ${info.gatewayUrl}, pushes at ${info.pushAddress}, platform at ${info.authUrl}; ` +
       "stop it with Ctrl+C",
   );
-  console.log(line.trimEnd());
+  out(line.trimEnd());
   await stopped;
-  console.error("Stopping");
+  note("Stopping");
 }
 
 /** Runs the task and resolves to its exit code: 0 when stopped, 1 when it cannot start, 2 for wrong flags. */
 export async function main(args: string[]): Promise<number> {
   try {
     const flags = readFlags(args);
-    if (flags === undefined) console.log(HELP);
+    if (flags === undefined) out(HELP);
     else await run(flags);
     return 0;
   } catch (error) {
     if (error instanceof FlagError) {
-      console.error(`Cannot start the simulator: ${error.message}\nSee: deno task sim --help`);
+      note(`Cannot start the simulator: ${error.message}\nSee: deno task sim --help`);
       return 2;
     }
     if (error instanceof RangeError) {
       // The market and the calendars end somewhere on both sides.
-      console.error(`Cannot start the simulator at this --clock and --days: ${error.message}`);
+      note(`Cannot start the simulator at this --clock and --days: ${error.message}`);
       return 1;
     }
     if (error instanceof Deno.errors.NotCapable && error.message.includes("net access")) {
-      console.error(
+      note(
         'Cannot start the simulator: "deno task sim" may listen on this machine only; to open it to others, name the ' +
           'address with "hsgate sim --hostname ADDRESS"',
       );
       return 1;
     }
     if (error instanceof Deno.errors.AddrInUse) {
-      console.error("Cannot start the simulator: a port is taken; 0 takes a free one, as in --http-port 0");
+      note("Cannot start the simulator: a port is taken; 0 takes a free one, as in --http-port 0");
       return 1;
     }
-    console.error(`Cannot start the simulator: ${error instanceof Error ? error.message : error}`);
+    note(`Cannot start the simulator: ${error instanceof Error ? error.message : error}`);
     return 1;
   }
 }

@@ -50,6 +50,8 @@ export interface Host {
   now(): number;
   /** Removes a secret from everything that is printed from now on. */
   hide?(secret: string): void;
+  /** Returns a line as `out` would print it, for a writer of its own. */
+  shown?(line: string): string;
 }
 
 const encoder = new TextEncoder();

@@ -3,22 +3,23 @@
  *
  * @module
  */
-import { Redactor } from "../../lib/redact.ts";
+import { Redactor, withoutCredentials } from "../../lib/redact.ts";
 import { shownJson, shownText } from "../../lib/shown_text.ts";
 import type { Host } from "./host.ts";
 import { COLOR_CODE } from "./print.ts";
 
 /**
- * Returns a host that prints no foreign control characters and no secret that {@linkcode Host.hide} names.
+ * Returns a host that prints no foreign control characters, no secret that {@linkcode Host.hide} names, and no password of
+ * an address. Errors repeat wrong arguments, settings and paths, and each may be an address with a password.
  *
  * @param figures Whether the command prints figures, which can contain a short numeric password by chance. Then stdout
  * hides only secrets that cannot appear by chance.
  */
 export function shownHost(host: Host, { figures = true }: { figures?: boolean } = {}): Host {
   const redactor = new Redactor();
-  const out = (text: string) =>
-    cleaned(figures ? redactor.certainText(text) : redactor.text(text), host.color);
-  const note = (text: string) => cleaned(redactor.text(text), host.color);
+  const shown = (text: string) => cleaned(withoutCredentials(text), host.color);
+  const out = (text: string) => shown(figures ? redactor.certainText(text) : redactor.text(text));
+  const note = (text: string) => shown(redactor.text(text));
   // Copy descriptors, not values: reading the property `signal` would install the signal handlers.
   const copy: Host = Object.defineProperties({} as Host, Object.getOwnPropertyDescriptors(host));
   const { errTerminal } = host;
@@ -36,6 +37,7 @@ export function shownHost(host: Host, { figures = true }: { figures?: boolean } 
       },
       ask: (question) => host.ask(note(question)),
       hide: (secret) => void redactor.add(secret),
+      shown: out,
     } satisfies Partial<Host>,
   );
 }

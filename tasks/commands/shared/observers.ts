@@ -94,7 +94,8 @@ async function telemetry() {
 }
 
 /** Returns the target of log lines: stdout, or with tracing the console, which links each line to its span. */
-export function logTarget(host: Pick<Host, "out" | "color">): Pick<Host, "out" | "color"> {
+export function logTarget(host: Pick<Host, "out" | "color" | "shown">): Pick<Host, "out" | "color"> {
+  if (!isTracing()) return host;
   // deno-lint-ignore no-console -- the runtime exports console output
-  return isTracing() ? { out: (line) => console.log(line), color: host.color } : host;
+  return { out: (line) => console.log(host.shown?.(line) ?? line), color: host.color };
 }

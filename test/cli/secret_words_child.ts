@@ -1,0 +1,111 @@
+// deno-lint-ignore-file no-console -- the lines of the simulator go to the console, and are caught there
+/**
+ * Runs every command line with an address that contains a password in every place, and prints the lines that show it.
+ * A process of its own, because it works in a folder of its own.
+ *
+ * @module
+ */
+import type { Command } from "../../tasks/terminal/command.ts";
+import { flagsOf } from "../../tasks/terminal/command.ts";
+import { commands } from "../../tasks/commands/table.ts";
+import { settingVariables } from "../../lib/client/settings.ts";
+import { cli } from "./support.ts";
+
+/** The second password is not encoded, as somebody types it: it has the characters that end parts of an address. */
+const addresses = [
+  "postgres://user:hunter2hunter2@127.0.0.1:1/db",
+  "https://user:hun/ter2?#hun@ter2:@127.0.0.1:1/db",
+];
+/** Parts of the passwords that no output may contain, also with percent signs. */
+const SHOWN = /hun(ter2|[/@]|%2f|%40)|ter2(\?|%3f)|ter2:@/i;
+
+const printed = { log: console.log, error: console.error };
+let said = "";
+for (const name of ["log", "error", "info", "warn", "debug"] as const) {
+  console[name] = (...parts: unknown[]) => void (said += `${parts.join(" ")}\n`);
+}
+
+/** Command lines of one command with the address in each position and in each flag that takes a value. */
+function* linesOf(command: Command, address: string): Generator<string[]> {
+  const name = command.name.split(" ");
+  const [least, most] = command.args;
+  const count = Math.min(most, Math.max(least, 3));
+  for (let at = 0; at < count; at++) {
+    for (const other of ["x", address]) {
+      const args = Array.from(
+        { length: Math.max(least, at + 1) },
+        (_, index) => index === at ? address : other,
+      );
+      yield [...name, ...args];
+      yield [...name, ...args, "--json"];
+    }
+  }
+  yield [...name, ...Array.from({ length: Math.min(most, 50) + 1 }, () => address)];
+  const args = Array.from({ length: least }, () => "x");
+  for (const [flag, { type }] of Object.entries(flagsOf(command))) {
+    yield [...name, ...args, `--${flag}=${address}`];
+    if (type !== "boolean") yield [...name, ...args, `--${flag}`, address];
+    if (type !== "boolean") yield [...name, ...args, `--${flag}`, `x,${address}`, `--${flag}`, address];
+  }
+  yield [...name, ...args, `--${address}`];
+  yield [...name, ...args, `--${address}=${address}`];
+  yield [...name, ...args, "--unknown", address];
+  yield [...name, address, "--help"];
+}
+
+/** Flags of the simulator, which reads its own. */
+const simFlags = ["http-port", "hostname", "names", "clock", "seed", "allowed-ips", "info", "unknown"];
+
+/** Runs a command line, and stops it if it would run for ever. */
+async function run(words: readonly string[], env: Record<string, string> = {}): Promise<void> {
+  const controller = new AbortController();
+  said = "";
+  const timer = setTimeout(() => controller.abort(), 100);
+  const { out, err } = await cli(words, { env, signal: controller.signal, onLine: () => controller.abort() });
+  clearTimeout(timer);
+  const all = said + out + err;
+  lines++;
+  if (SHOWN.test(all)) {
+    printed.log(JSON.stringify({ words, env: Object.keys(env), all: all.slice(0, 600) }));
+  }
+}
+
+/** Variables that hold no secret. A secret is taken out of the output by its value. */
+const variables = [
+  ...settingVariables,
+  "HSGATE_CONFIG",
+  "HSGATE_TRUST_FILE",
+  "HSGATE_CALENDARS",
+  "HSGATE_TIMELINE",
+];
+
+let lines = 0;
+for (const address of addresses) {
+  for (const command of commands) {
+    // The simulator and the demo would start.
+    if (command.name === "sim") {
+      for (const flag of simFlags) {
+        await run(["sim", "--http-port", "0", "--push-port", "-1", `--${flag}=${address}`]);
+      }
+      await run(["sim", address]);
+    } else for (const words of linesOf(command, address)) await run(words);
+  }
+  for (
+    const words of [[address], ["help", address], ["complete", address], ["complete", "run", address], [
+      `--${address}`,
+    ]]
+  ) {
+    await run(words);
+  }
+  for (const name of variables) {
+    for (
+      const words of [["doctor"], ["runs"], ["call", "account.funds", '{"market":"hk"}'], [
+        "schedule",
+        "--once",
+      ], ["lease"]]
+    ) {
+      await run(words, { [name]: address });
+    }
+  }
+}
+printed.error(`${lines} command lines`);

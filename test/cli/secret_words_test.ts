@@ -1,0 +1,91 @@
+// deno-lint-ignore-file no-console -- the log lines of a process that traces go to the console
+/** An address with a password, in the wrong place of a command line, reaches no output. */
+import { assertEquals } from "@std/assert";
+import { withoutCredentials } from "../../lib/redact.ts";
+import { commands } from "../../tasks/commands/table.ts";
+import { logTarget } from "../../tasks/commands/shared/observers.ts";
+import type { Host } from "../../tasks/terminal/host.ts";
+import { shownHost } from "../../tasks/terminal/shown_host.ts";
+import { folder, spawned } from "./support.ts";
+
+Deno.test("no command shows a password of an address, wherever it is on the command line or in the environment", async () => {
+  await using dir = await folder();
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      ...[
+        "run",
+        "--allow-all",
+        "--no-check",
+        "--config",
+        new URL("../../deno.json", import.meta.url).pathname,
+      ],
+      new URL("secret_words_child.ts", import.meta.url).pathname,
+    ],
+    cwd: dir.path,
+    env: { HOME: dir.path, DENO_DIR: Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno` },
+  }).output();
+  const [shown, told] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  assertEquals([code, shown], [0, ""], told);
+  // Several lines of each command, each with the address.
+  const [, count] = /^(\d+) command lines$/m.exec(told!) ?? [];
+  assertEquals(Number(count) > commands.length * 40, true, told);
+});
+
+Deno.test("a process shows no password of an address in its arguments", async () => {
+  for (const words of [["trust"], ["keys", "check"], ["sim"], ["call", "account.funds", "--gateway"]]) {
+    const { out, err } = await spawned([...words, "postgres://user:hunter2@127.0.0.1:1/db"]);
+    assertEquals(/hunter2/.test(out + err), false, out + err);
+  }
+});
+
+Deno.test("withoutCredentials() hides passwords of addresses and of connection texts, and nothing else", () => {
+  const hidden: [text: string, shown: string][] = [
+    ["postgres://user:pa55@host/db", "postgres://user:[secret]@host/db"],
+    [
+      'Cannot read "postgres://user:pa/s?s#w@rd@host/db": no',
+      'Cannot read "postgres://user:[secret]@host/db": no',
+    ],
+    ["https://:token@host", "https://:[secret]@host"],
+    ["postgresql+tls://u:p'w@[::1]:5432", "postgresql+tls://u:[secret]@[::1]:5432"],
+    ["/work/postgres:/user:pa55@host/db", "/work/postgres:/user:[secret]@host/db"],
+    ["x%2Fpostgres:%2F%2Fuser%3Apa55%40host", "x%2Fpostgres:%2F%2Fuser%3A[secret]%40host"],
+    ["host=h password=pa55 user=u", "host=h password=[secret] user=u"],
+    ["host=h password = 'pa 55' user=u", "host=h password = [secret] user=u"],
+    ["HSGATE_TRADE_PASSWORD=135790 x", "HSGATE_TRADE_PASSWORD=[secret] x"],
+    ["postgres://h/db?user=u&password=pa55&x=1", "postgres://h/db?user=u&password=[secret]&x=1"],
+  ];
+  for (const [text, shown] of hidden) assertEquals(withoutCredentials(text), shown);
+  const kept = [
+    "http://127.0.0.1:11111, and mail to a@example.com",
+    '{"gatewayUrl":"http://127.0.0.1:11111","mail":"a@example.com"}',
+    "postgres://user@host:5432/db",
+    "write HSGATE_GATEWAY_URL=, HSGATE_TRADE_PASSWORD= and the other settings",
+    "C:/Users/a@b: 10:30 file:///a@b",
+  ];
+  for (const text of kept) assertEquals(withoutCredentials(text), text);
+  // A search that begins again at each part would not end within this test's time.
+  for (const part of ["a:/u:", "a.", "a:/", "password='", "@a:/u"]) {
+    const long = part.repeat(1_000_000 / part.length);
+    assertEquals(withoutCredentials(long).length > 0, true);
+  }
+});
+
+Deno.test("log lines of a process that traces pass the same check as every other line", () => {
+  const TRACER = Symbol.for("opentelemetry.js.api.1");
+  const lines: string[] = [];
+  const log = console.log;
+  console.log = (line: string) => void lines.push(line);
+  Reflect.set(globalThis, TRACER, { trace: {} });
+  try {
+    const host = shownHost(
+      { out: (line: string) => void lines.push(line), color: false } as Partial<Host> as Host,
+    );
+    host.hide?.("Tr4de-pass");
+    logTarget(host).out("\x1b[2J Tr4de-pass postgres://u:hunter2@h");
+  } finally {
+    Reflect.deleteProperty(globalThis, TRACER);
+    console.log = log;
+  }
+  assertEquals(lines.length, 1);
+  assertEquals(lines[0]?.trimStart(), "[2J [secret] postgres://u:[secret]@h");
+});
