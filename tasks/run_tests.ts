@@ -64,3 +64,14 @@ export async function runTests({ args = [], paths }: RunTestsOptions): Promise<C
   const { success } = await child.status;
   return countTests(output, success);
 }
+
+/** Asks with which real parts the tests run, in lines. */
+export async function realParts(): Promise<string> {
+  // In a process of its own: it connects to a database and mounts a disk, which this one may not.
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    cwd: root,
+    args: ["run", "--frozen", "--allow-all", "test/support/real_parts.ts"],
+    stderr: "inherit",
+  }).output();
+  return new TextDecoder().decode(stdout).trimEnd();
+}
