@@ -14,6 +14,7 @@ import { fileUrl } from "./file_url.ts";
 import { stepEnvironment } from "./own_step_env.ts";
 import { readRegular } from "../regular_files.ts";
 import { sha256 } from "../sha256.ts";
+import { list, MAKE_CACHE, stepCache } from "./step_cache.ts";
 
 /** A file of code could not be started, is not what it should be, or has broken one of its bounds. */
 export class OwnStepError extends BrokerError {
@@ -499,7 +500,9 @@ function endProcess(pid: number): void {
  * started it is still there. If not, it was killed: the shell ends the code, what that has started, and its folder.
  * On Linux it goes by the parent of the code's process, since a number may belong to another program by then.
  */
-const SHELL = `ulimit -c 0; ulimit -d "$1" 2>/dev/null; [ "$2" = 0 ] || ulimit -t "$2" 2>/dev/null
+const SHELL = `folder=$4 real=$6 analysis=$7 linked=$8
+${MAKE_CACHE}
+ulimit -c 0; ulimit -d "$1" 2>/dev/null; [ "$2" = 0 ] || ulimit -t "$2" 2>/dev/null
 (
   exec </dev/null >/dev/null 2>&1
   while if read -r _ _ _ parent _ <"/proc/$$/stat"; then [ "$parent" = "$3" ]; else kill -0 "$3"; fi; do
@@ -514,7 +517,7 @@ const SHELL = `ulimit -c 0; ulimit -d "$1" 2>/dev/null; [ "$2" = 0 ] || ulimit -
   done
   kill -s KILL -- "-$$"
 ) &
-shift 5
+shift 8
 exec "$@"`;
 
 async function spawn(
@@ -543,13 +546,17 @@ async function spawn(
   // Buffers are no part of the heap, so that the system has to count them.
   const shell = "/bin/sh";
   const hasShell = await Deno.stat(shell).then(() => true, () => false);
+  const env = { ...environment(permissions), [MARKER]: id };
   const bounds = [memoryMiB * 1024, cpuSeconds, Deno.pid, folder, id].map(String);
-  const [command, ...args] = hasShell ? [shell, "-c", SHELL, "hsgate", ...bounds, ...words] : words;
+  const cache = hasShell ? await stepCache({ toolkit, environment: environment({}) }) : undefined;
+  const [command, ...args] = cache === undefined
+    ? words
+    : [shell, "-c", SHELL, "hsgate", ...bounds, cache.real, cache.analysis, list(cache.linked), ...words];
   return new Deno.Command(command!, {
     args,
     cwd: new URL(".", file),
     clearEnv: true,
-    env: { ...environment(permissions), [MARKER]: id },
+    env: cache === undefined ? env : { ...env, DENO_DIR: `${folder}/cache` },
     detached: true, // a process group of its own
     stdin: "piped",
     stdout: "piped",

@@ -183,6 +183,35 @@ ${Object.entries(ways).map(([way, code]) => `      case ${JSON.stringify(way)}: 
   }
 });
 
+Deno.test("a step leaves nothing in Deno's cache: not by web storage, a worker or modules that it makes at run time", async () => {
+  const word = crypto.randomUUID();
+  const mirrored = Array.from(word).reverse().join("");
+  // Written backwards, so that the word is in no file unless the code leaves it there.
+  const leave = `const word = Array.from("${mirrored}").reverse().join("");
+    const put = \`await (await caches.open("\${word}")).put("http://a/\${word}", new Response("\${word}"));\`;
+    const blob = (text, type) => URL.createObjectURL(new Blob([text], { type }));
+    localStorage.setItem(word, word);
+    await (await caches.open(word)).put("http://a/" + word, new Response(word));
+    const typed = "export const a: string = '" + word + "';";
+    await import("data:application/typescript," + encodeURIComponent(typed));
+    await import(blob(typed, "application/typescript"));
+    const worker = new Worker(blob(put + "postMessage(1)", "text/javascript"), { type: "module" });
+    await new Promise((resolve, reject) => {
+      worker.onmessage = resolve;
+      worker.onerror = (event) => { event.preventDefault(); reject(new Error(event.message)); };
+    });
+    worker.terminate();`;
+  using folder = folderWith(
+    `import { defineStep } from "hsgate/recipes";\n${leave}\nexport default defineStep({ effect: "read", permissions: {},` +
+      `\nasync run() {\n${leave}\nreturn { ok: true }; } });\n`,
+  );
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"] }).output();
+  const { denoDir } = JSON.parse(new TextDecoder().decode(stdout));
+  assertEquals(await folder.run(), { ok: true });
+  const { stdout: found } = await new Deno.Command("grep", { args: ["-rls", word, denoDir] }).output();
+  assertEquals(new TextDecoder().decode(found), "");
+});
+
 Deno.test("configuration and packages of a step's folder count for nothing: no download, no script, no lock file", async () => {
   let requests = 0;
   await using registry = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, () => {

@@ -1,0 +1,126 @@
+/**
+ * The cache folder of Deno for a process that runs code which is not the toolkit's.
+ *
+ * Code needs no permission for what Deno stores in its cache: `localStorage`, `caches`, and modules that code makes at
+ * run time. Each process therefore gets a cache folder of its own, which is removed when the process ends.
+ *
+ * @module
+ */
+import { sha256 } from "../sha256.ts";
+
+/** Where Deno's cache is, and what a process needs of it. */
+export interface StepCache {
+  /** The folder that Deno itself uses. */
+  real: string;
+  /** Its folders that a process reads: packages and the toolkit's compiled modules. Links lead to them. */
+  linked: readonly string[];
+  /** A folder with Deno's analysis of the toolkit's modules. Its files are copied, as reading them again takes long. */
+  analysis: string;
+}
+
+/** Where the toolkit is, and what Deno gets to know of its surroundings. */
+interface CacheOptions {
+  /** Address of the toolkit's root folder. */
+  toolkit: URL;
+  /** Environment of the process. */
+  environment: Readonly<Record<string, string>>;
+}
+
+let found: Promise<StepCache> | undefined;
+
+/** Finds the cache; the first start of a version of the toolkit has its modules analysed. */
+export function stepCache(options: CacheOptions): Promise<StepCache> {
+  return found ??= findCache(options);
+}
+
+/**
+ * Lines of a shell script that make the cache folder `$folder/cache`. They expect the variables `folder`, `real`,
+ * `analysis` and `linked`, a list with `:` after each name.
+ */
+export const MAKE_CACHE = `mkdir -m 700 "$folder/cache"
+cp "$analysis"/* "$folder/cache" 2>/dev/null
+while [ "$linked" ]; do
+  name=\${linked%%:*}
+  linked=\${linked#*:}
+  link=$folder/cache/$name
+  mkdir -p "\${link%/*}" && ln -s "$real/$name" "$link"
+done`;
+
+async function findCache({ toolkit, environment }: CacheOptions): Promise<StepCache> {
+  const isLocal = toolkit.protocol === "file:";
+  const real = await realCache(environment);
+  const compiled = `gen/file${decodeURIComponent(toolkit.pathname)}lib`;
+  const linked = isLocal ? ["npm", compiled] : ["npm", "remote", "gen/https"];
+  const version = await sha256(`${Deno.version.deno} ${import.meta.url}`);
+  const analysis = `${real}/hsgate-steps-${version.slice(0, 16)}`;
+  const cache = { real, linked, analysis };
+  try {
+    await Deno.stat(analysis);
+  } catch {
+    await analyse(cache, { toolkit, environment }).catch(() => {}); // without it a process only starts later
+  }
+  return cache;
+}
+
+/** Runs the toolkit's modules, and no others, with an empty cache, and keeps Deno's analysis of them. */
+async function analyse(cache: StepCache, { toolkit, environment }: CacheOptions): Promise<void> {
+  const { real, linked, analysis } = cache;
+  const folder = await Deno.makeTempDir({ dir: real, prefix: "hsgate-steps-" });
+  try {
+    const isLocal = toolkit.protocol === "file:";
+    const config = isLocal
+      ? ["--config", decodeURIComponent(new URL("deno.json", toolkit).pathname)]
+      : ["--no-config"];
+    const module = new URL("lib/recipes/mod.ts", toolkit).href;
+    const words = [
+      Deno.execPath(),
+      "run",
+      "--quiet",
+      "--no-prompt",
+      "--no-check",
+      "--cached-only",
+      "--no-lock",
+    ];
+    const script =
+      `folder=$1 real=$2 analysis=/dev/null linked=$3\n${MAKE_CACHE}\nshift 3\n"$@" && exec "$@"`;
+    // V8 keeps its compiled code in the second run.
+    const { success } = await new Deno.Command("/bin/sh", {
+      args: ["-c", script, "hsgate", folder, real, list(linked), ...words, ...config, module],
+      clearEnv: true,
+      env: { ...environment, DENO_DIR: `${folder}/cache` },
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).output();
+    if (!success) return;
+    await Deno.mkdir(`${folder}/analysis`);
+    const { backup, DatabaseSync } = await import("node:sqlite");
+    for await (const { name } of Deno.readDir(`${folder}/cache`)) {
+      if (!name.endsWith("_v2")) continue;
+      // A copy of the database is one file; Deno leaves most rows in a log beside it.
+      using database = new DatabaseSync(`${folder}/cache/${name}`);
+      await backup(database, `${folder}/analysis/${name}`);
+    }
+    await Deno.rename(`${folder}/analysis`, analysis);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** A list for `MAKE_CACHE`. */
+export const list = (names: readonly string[]) => names.map((name) => `${name}:`).join("");
+
+/** Where Deno has its cache. */
+async function realCache(environment: Readonly<Record<string, string>>): Promise<string> {
+  const { DENO_DIR, XDG_CACHE_HOME, HOME } = environment;
+  if (DENO_DIR?.startsWith("/")) return DENO_DIR;
+  if (Deno.build.os === "linux" && XDG_CACHE_HOME?.startsWith("/")) return `${XDG_CACHE_HOME}/deno`;
+  if (Deno.build.os === "linux" && HOME?.startsWith("/")) return `${HOME}/.cache/deno`;
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json"],
+    clearEnv: true,
+    env: { ...environment },
+    stderr: "null",
+  }).output();
+  return JSON.parse(new TextDecoder().decode(stdout)).denoDir;
+}
