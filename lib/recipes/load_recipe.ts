@@ -7,7 +7,7 @@ import { BrokerError } from "../errors.ts";
 import { type CompileOptions, compileText, type RecipeFile } from "./compile_recipe.ts";
 import type { CompiledRecipe, KnownRecipe } from "./compiled.ts";
 import { fileUrl } from "./file_url.ts";
-import { OwnStepError } from "./own_code.ts";
+import { checkWrittenImports, OwnStepError } from "./own_code.ts";
 import { readRegular } from "../regular_files.ts";
 import { MOST_BYTES, readText } from "./read_text.ts";
 import { RecipeError, UnreadCodeError } from "./recipe_error.ts";
@@ -35,11 +35,15 @@ async function readFile(
 ): Promise<RecipeFile> {
   const text = await readText(path);
   if (!path.endsWith(".ts")) return { text, fileName: path };
-  if (mayRunCode !== undefined && !await mayRunCode(path)) throw new UnreadCodeError(path);
   const refuse = (message: string) => new RecipeError(path, [{ line: 1, column: 1, path: [], message }]);
-  const { readExport } = await import("./own_step.ts");
+  const file = fileUrl(path);
   try {
-    const value = await readExport(fileUrl(path), { signal });
+    if (mayRunCode !== undefined && !await mayRunCode(path)) {
+      await checkWrittenImports(file, new URL(".", file));
+      throw new UnreadCodeError(path);
+    }
+    const { readExport } = await import("./own_step.ts");
+    const value = await readExport(file, { signal });
     if (value !== null) return { text, fileName: path, value };
   } catch (error) {
     if (!(error instanceof OwnStepError)) throw error;

@@ -14,6 +14,7 @@ import { fileUrl } from "./file_url.ts";
 import { stepEnvironment } from "./own_step_env.ts";
 import { readRegular } from "../regular_files.ts";
 import { sha256 } from "../sha256.ts";
+import { writtenImports } from "./written_imports.ts";
 import { list, MAKE_CACHE, stepCache } from "./step_cache.ts";
 
 /** A file of code could not be started, is not what it should be, or has broken one of its bounds. */
@@ -44,6 +45,8 @@ export const codeLimits = {
 
 /** Lines that are kept to say why a process ended. */
 const KEPT_LINES = 200;
+/** Characters of an import that an error shows: a `data:` address may hold a whole file. */
+const MOST_SHOWN = 200;
 /** Names the process and all that it has started, in their environment. */
 const MARKER = "HSGATE_STEP";
 /** Folders of processes begin so; they are swept when they are older than this and nobody holds their lock. */
@@ -89,9 +92,42 @@ export function refuseCode(file: URL, reason: string): OwnStepError {
  * @throws {OwnStepError} When it imports anything else, or too much.
  */
 export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Promise<CodeFiles> {
-  const root = await Deno.realPath(folder).then((path) => `${path.replace(/\/$/, "")}/`);
-  await realFile(file, file, root);
+  await realFile(file, file, await rootOf(folder));
   const modules = await graphOf(file, signal);
+  return await walk(file, folder, (specifier) => modules.get(specifier));
+}
+
+/**
+ * Checks the imports of code as `findCode` does, but starts no process and reads only files of the folder. Finds imports
+ * in the text of each file, so it can miss one that is written in an unusual way; `findCode` misses none.
+ *
+ * @throws {OwnStepError} When it imports what it may not.
+ */
+export async function checkWrittenImports(file: URL, folder: URL): Promise<void> {
+  const names: Record<string, string> = JSON.parse(await importsText()).imports;
+  await walk(file, folder, async (specifier) => {
+    if (!/\.[cm]?[jt]sx?$/.test(specifier)) return undefined;
+    const bytes = await readRegular(new URL(specifier), codeLimits.fileBytes);
+    if (!(bytes instanceof Uint8Array)) return { specifier, error: bytes.refused };
+    const dependencies = writtenImports(new TextDecoder().decode(bytes)).map((written) => {
+      const target = names[written] ??
+        (/^\.{0,2}\//.test(written) ? URL.parse(written, specifier)?.href : undefined) ??
+        written;
+      return { specifier: written, code: { specifier: target } };
+    });
+    return { specifier, dependencies };
+  });
+}
+
+const rootOf = async (folder: URL) => `${(await Deno.realPath(folder)).replace(/\/$/, "")}/`;
+
+/** Goes through all files of code and checks each import. */
+async function walk(
+  file: URL,
+  folder: URL,
+  moduleOf: (specifier: string) => Module | undefined | Promise<Module | undefined>,
+): Promise<CodeFiles> {
+  const root = await rootOf(folder);
   const files = new Set<string>();
   // By the name of the import and not by the file: imports of a link start from where the link is.
   const seen = new Set<string>();
@@ -112,7 +148,7 @@ export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Pr
     if (seen.size > codeLimits.files) {
       throw refuseCode(file, `it imports more than ${codeLimits.files} files`);
     }
-    const module = modules.get(specifier);
+    const module = await moduleOf(specifier);
     if (module?.error !== undefined) throw refuseCode(file, firstLine(module.error));
     for (const { specifier: written, code, type } of module?.dependencies ?? []) {
       const target = code ?? type;
@@ -130,9 +166,9 @@ export async function findCode(file: URL, folder: URL, signal?: AbortSignal): Pr
       if (!found.startsWith("file:")) {
         throw refuseCode(
           file,
-          `"${
-            nameOf(new URL(specifier))
-          }" imports "${written}": only files of its folder, "hsgate/recipes" and ` +
+          `"${nameOf(new URL(specifier))}" imports "${
+            written.slice(0, MOST_SHOWN)
+          }": only files of its folder, "hsgate/recipes" and ` +
             "the toolkit's other modules can be imported",
         );
       }

@@ -13,7 +13,7 @@ import { callOperation } from "./call_operation.ts";
 import type { StepCode, StepContext, StepEffect, StepReach } from "./compiled.ts";
 import type { StepKind } from "./kinds/kind.ts";
 import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
-import { OwnStepError } from "./own_code.ts";
+import { checkWrittenImports, OwnStepError } from "./own_code.ts";
 import type { OwnStep } from "./own_step.ts";
 import type { StepDescription } from "./own_step_messages.ts";
 import { paramFault } from "./recipe_params.ts";
@@ -235,16 +235,13 @@ async function ownMaker(
     return expected(["uses"], "a recipe that is a file, as its step is one beside it");
   }
   const file = new URL(uses, folder);
-  if (withoutCode) {
-    const isThere = await Deno.lstat(file).then(() => true, () => false);
-    const name = uses.replace(/^.*\//, "");
-    return isThere
-      ? unreadMaker(uses)
-      : { path: ["uses"], message: `Cannot use step "${name}": there is no such file` };
-  }
   const { describeOwnStep, runOwnStep } = await import("./own_step.ts");
   let about: OwnStep;
   try {
+    if (withoutCode) {
+      await checkWrittenImports(file, folder);
+      return unreadMaker(uses);
+    }
     about = await describeOwnStep(file, { folder, signal });
   } catch (error) {
     if (error instanceof OwnStepError) return { path: ["uses"], message: error.message };

@@ -440,6 +440,25 @@ Deno.test("rerun and notices --send send nothing for a recipe whose edit is not 
   }
 });
 
+Deno.test("check refuses the imports that trust refuses", async () => {
+  await using other = await folder();
+  await Deno.writeTextFile(`${other.path}/a.ts`, "export default {};\n");
+  await using w = await world(() => ({
+    "r.ts": `import a from "./between.ts";\nexport default { name: "r", a };\n`,
+    "between.ts": `export { default } from "${other.path}/a.ts";\n`,
+  }));
+  const path = `${w.path}/r.ts`;
+  for (const words of [["check", path], ["trust", path, "--yes"]]) {
+    const { code, out, err } = await w.hsgate(...words);
+    assertEquals(code, 2, words[0]);
+    assertStringIncludes(
+      out + err,
+      `it cannot be loaded: it imports "${other.path}/a.ts", which is outside the folder of the recipe`,
+      words[0],
+    );
+  }
+});
+
 Deno.test("check and test load no TypeScript of a stranger; check --run does so in a process that may reach nothing", async () => {
   await using w = await world(() => ({
     "own.yaml": `name: own\n${slot}steps: [{ id: own, uses: ./own_step.ts }]\n`,
@@ -495,12 +514,15 @@ steps:
   - { id: in, uses: run, with: { recipe: program } }
   - { id: tell, uses: notify, with: { webhook: "\${secret:x}", text: "\${secret:k}" } }
 `,
-      "own_step.ts": `import text from "${elsewhere}" with { type: "text" };
+      "own_step.ts": "while (true);\nexport default {};\n",
+      "reads.yaml": "name: reads\nsteps: [{ id: own, uses: ./reads_step.ts }]\n",
+      "reads_step.ts": `import text from "${elsewhere}" with { type: "text" };
 import "https://127.0.0.1:9/x.ts";
 import "npm:left-pad";
 while (true);
 export default { text };
 `,
+      "reads.ts": `export * from "${elsewhere}";\nexport default { name: "reads-too" };\n`,
       "program.ts": 'while (true);\nexport default { name: "program" };\n',
       "deno.json": '{ "imports": { "hsgate/recipes": "npm:left-pad" }, "nodeModulesDir": "auto" }',
       "package.json": '{ "dependencies": { "left-pad": "*" }, "scripts": { "postinstall": "touch ran" } }',
@@ -546,6 +568,10 @@ export default { text };
     }).output();
     const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
     assertStringIncludes(text(stdout), "evil  ./evil.yaml", text(stderr));
+    const outside = `it imports "${elsewhere}", which is outside the folder of the recipe`;
+    const foreign = '"reads_step.ts" imports "https://127.0.0.1:9/x.ts": only files of its folder';
+    assertStringIncludes(text(stdout), `Cannot use step "reads_step.ts": ${foreign}`);
+    assertStringIncludes(text(stdout), `./reads.ts:1:1: it cannot be loaded: ${outside}`);
     assert(!text(stdout).includes("s3cr3t") && !text(stderr).includes("s3cr3t"));
     const calls = (await Deno.readTextFile(trace)).split("\n").filter((line) => !line.includes(" ENOENT "));
     assertEquals(calls.filter((line) => /connect\(|bind\(|sendto\(/.test(line) && /AF_INET/.test(line)), []);

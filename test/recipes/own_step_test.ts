@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { codeLimits, OwnStepError } from "../../lib/recipes/own_code.ts";
+import { checkWrittenImports, codeLimits, OwnStepError } from "../../lib/recipes/own_code.ts";
 import { describeOwnStep, readExport } from "../../lib/recipes/own_step.ts";
 import { loadRecipe, RecipeError, type StepContext } from "../../lib/recipes/mod.ts";
 import { temporaryFolder } from "../day_book/simulated.ts";
@@ -87,6 +87,15 @@ Deno.test("a step imports its folder, the toolkit and node: only, and check says
     ['import "left-pad";', '"left-pad"'],
     ['import "./none.ts";', "there is no file"],
     ['import { createRequire } from "node:module";', 'imports "node:module", which loads files that nobody'],
+    [
+      'import "data:text/javascript,export{}";',
+      foreign("data:text/javascript,export{}"),
+    ],
+    ['await import("data:text/javascript,export{}");', foreign("data:text/javascript,export{}")],
+    [
+      'export type { x } from "blob:null/1";',
+      foreign("blob:null/1"),
+    ],
     ['import old from "./old.cjs";', '"old.cjs" is CommonJS, whose "require" loads files that nobody'],
   ];
   for (const [line, reason] of cases) {
@@ -96,7 +105,22 @@ Deno.test("a step imports its folder, the toolkit and node: only, and check says
     assertStringIncludes(issue, 'steps.0.uses: Cannot use step "own_step.ts": ');
     assertStringIncludes(issue, reason);
     assert(!issue.includes("PRIVATE"), issue);
+    // `check` refuses it too, before anybody has trusted it.
+    const url = (name: string) => new URL(`file://${folder.path}/${name}`);
+    const { message } = await assertRejects(
+      () => checkWrittenImports(url("own_step.ts"), url("")),
+      OwnStepError,
+    );
+    assertStringIncludes(message, reason);
+    Deno.writeTextFileSync(`${folder.path}/between.ts`, Deno.readTextFileSync(`${folder.path}/own_step.ts`));
+    Deno.writeTextFileSync(
+      `${folder.path}/own_step.ts`,
+      'import own from "./between.ts";\nexport default own;\n',
+    );
+    const further = await assertRejects(() => checkWrittenImports(url("own_step.ts"), url("")), OwnStepError);
+    assertStringIncludes(further.message, reason.replace('"own_step.ts" imports', '"between.ts" imports'));
   }
+  await checkWrittenImports(new URL(`file://${fine.path}/own_step.ts`), new URL(`file://${fine.path}/`));
 });
 
 Deno.test("a link within the folder leads no import out of it, whatever was read before under another name", async () => {

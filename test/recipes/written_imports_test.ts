@@ -1,0 +1,19 @@
+import { assertEquals } from "@std/assert";
+import { writtenImports } from "../../lib/recipes/written_imports.ts";
+
+Deno.test("writtenImports() finds each way to name a module, and nothing in comments, texts and patterns", () => {
+  const code = `#!/usr/bin/env deno
+// import "none"
+/* import "none" */ import a from "a"; import * as b from 'b'; import type { X } from "./c.ts";
+import { "q r" as d, e } from "d" with { type: "text" };
+import "\\u0065";
+export * from "f"; export { default } from "g"; export type { Y } from "h"; export const from = "none"; export { a };
+"none";
+const s = \`import "none" \${ await import("i") + \`\${import(\`j\`)}\` } import "none"\`;
+const r = /import "none"/.test("x") / 2 / import("k" + v); const o = { import: "none", m() { return /["'\`]/; } };
+obj.import("none"); import x = require("none"); type T = import("l").T; import.meta.resolve("none");
+import def, { z } from
+  "m"; import from from "n"; import(/* comment */ "o", { with: {} });
+`;
+  assertEquals(writtenImports(code).join(""), "abcdefghijlmno".replace("c", "./c.ts"));
+});
