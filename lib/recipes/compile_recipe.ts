@@ -17,6 +17,7 @@ import type {
 } from "./compiled.ts";
 import { compileStep, secretProblem, type StepResult, type StepSurroundings } from "./compile_step.ts";
 import { fileUrl } from "./file_url.ts";
+import type { CodeFiles } from "./own_code.ts";
 import { sha256 } from "../sha256.ts";
 import { notifyWays } from "./kinds/notify.ts";
 import { readSpan } from "./session_times.ts";
@@ -55,6 +56,12 @@ export interface CompileOptions {
    * @default always
    */
   mayRunCode?: (file: string) => boolean | Promise<boolean>;
+  /**
+   * Returns the code to run in place of a file of TypeScript: the recipe's own, or that of a custom step.
+   *
+   * @default the file itself
+   */
+  codeOf?: (file: URL) => CodeFiles | undefined;
 }
 
 /** A recipe's file. */
@@ -132,6 +139,7 @@ async function compileValue(
     folder,
     ...options.findRecipe !== undefined && { findRecipe: options.findRecipe },
     ...options.signal !== undefined && { signal: options.signal },
+    ...options.codeOf !== undefined && { codeOf: options.codeOf },
     withoutCode: options.mayRunCode !== undefined && !await options.mayRunCode(fileName),
   };
   const steps: NonNullable<StepResult["step"]>[] = [];

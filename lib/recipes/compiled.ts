@@ -175,6 +175,8 @@ export type SecretOrigin =
 export interface StepCode {
   /** Paths of its file and of every file that it imports from its folder, sorted. */
   files: readonly string[];
+  /** Addresses of the same files, as they are imported. The first is that of the step itself. */
+  modules: readonly string[];
   /** SHA-256 over the names and contents of the files, in hex. */
   sha256: string;
   permissions: StepPermissions;

@@ -23,7 +23,8 @@ export async function loadFile(
   options: CompileOptions,
   text?: string,
 ): Promise<CompiledRecipe> {
-  const file = text === undefined ? await readFile(path, options) : { text, fileName: path };
+  const isWritten = text !== undefined && !path.endsWith(".ts");
+  const file = isWritten ? { text, fileName: path } : await readFile(path, options, text);
   const findRecipe = options.findRecipe ?? neighbours(path, options, [path]);
   return await compileText(file, { ...options, findRecipe });
 }
@@ -31,9 +32,10 @@ export async function loadFile(
 /** Reads a recipe's file; one in TypeScript runs in a process that may reach nothing, for its default export. */
 async function readFile(
   path: string,
-  { signal, mayRunCode }: Pick<CompileOptions, "signal" | "mayRunCode"> = {},
+  { signal, mayRunCode, codeOf }: Pick<CompileOptions, "signal" | "mayRunCode" | "codeOf"> = {},
+  given?: string,
 ): Promise<RecipeFile> {
-  const text = await readText(path);
+  const text = given ?? await readText(path);
   if (!path.endsWith(".ts")) return { text, fileName: path };
   const refuse = (message: string) => new RecipeError(path, [{ line: 1, column: 1, path: [], message }]);
   const file = fileUrl(path);
@@ -43,7 +45,7 @@ async function readFile(
       throw new UnreadCodeError(path);
     }
     const { readExport } = await import("./own_step.ts");
-    const value = await readExport(file, { signal });
+    const value = await readExport(file, { signal, code: codeOf?.(file) });
     if (value !== null) return { text, fileName: path, value };
   } catch (error) {
     if (!(error instanceof OwnStepError)) throw error;

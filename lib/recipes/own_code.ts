@@ -65,6 +65,44 @@ export interface CodeFiles {
   modules: readonly string[];
   /** SHA-256 over their names and contents, in hex. */
   sha256: string;
+  /** Copies of the files, by their addresses. The process loads these and not the files. */
+  copies?: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
+}
+
+/** Copies of the files of code, as a record of trust keeps them. The first is the one that imports the others. */
+export type KeptCode = readonly {
+  /** The address of the file, seen from the folder of the recipe. */
+  name: string;
+  /** Its content in Base64. */
+  content: string;
+}[];
+
+/**
+ * Copies files of code. The hash over the copies is compared with the hash that was computed before.
+ *
+ * @throws {OwnStepError} When a file was changed meanwhile.
+ */
+export async function keepCode(file: URL, folder: URL, code: CodeFiles): Promise<KeptCode> {
+  const kept = [];
+  const hashes = new Map<string, string>();
+  for (const module of code.modules) {
+    const bytes = await readRegular(new URL(module), codeLimits.fileBytes);
+    if (!(bytes instanceof Uint8Array)) throw refuseCode(file, bytes.refused);
+    hashes.set(await Deno.realPath(new URL(module)), await sha256(bytes));
+    const isBelow = module.startsWith(folder.href);
+    kept.push({ name: isBelow ? module.slice(folder.href.length) : module, content: bytes.toBase64() });
+  }
+  const parts = code.files.map((path) => `${path} ${hashes.get(path)}`);
+  if (await sha256(parts.join("\n")) !== code.sha256) throw refuseCode(file, CHANGED);
+  return kept;
+}
+
+/** Returns code whose files are copies. */
+export function codeOfCopies(kept: KeptCode, folder: URL, { files, sha256 }: CodeFiles): CodeFiles {
+  const copies = new Map(
+    kept.map(({ name, content }) => [new URL(name, folder).href, Uint8Array.fromBase64(content)]),
+  );
+  return { files, sha256, modules: [...copies.keys()], copies };
 }
 
 const nameOf = (file: URL) => decodeURIComponent(file.pathname).replace(/^.*\//, "");
@@ -180,15 +218,16 @@ async function walk(
 }
 
 /** Refuses files that are no longer what they were when they were checked. @throws {OwnStepError} */
-export async function checkUnchanged(file: URL, { files, sha256: before }: CodeFiles): Promise<void> {
+export async function checkUnchanged(file: URL, { files, copies, sha256: before }: CodeFiles): Promise<void> {
+  if (copies !== undefined) return;
   const now = await digestOfCode(files, file).catch(() => undefined);
   if (now === before) return;
-  throw refuseCode(
-    file,
-    `it, or a file that it imports, was changed after it was checked, so it was not run: run "hsgate check", and ` +
-      "start what runs it again unless it reads changed recipes by itself",
-  );
+  throw refuseCode(file, CHANGED);
 }
+
+const CHANGED =
+  `it, or a file that it imports, was changed after it was checked, so it was not run: run "hsgate check", and ` +
+  "start what runs it again unless it reads changed recipes by itself";
 
 /** SHA-256 over the names and contents of files of code, in hex. @throws {OwnStepError} When one cannot be read. */
 export async function digestOfCode(files: readonly string[], file: URL): Promise<string> {
@@ -293,9 +332,9 @@ function ownEnvironment(): Record<string, string> {
 /**
  * A folder for one process, with the configuration that its imports are resolved with.
  *
- * @param modules All files that the process may load beside the toolkit's; any while nothing is run.
+ * @param code All files that the process may load beside the toolkit's; any while nothing is run.
  */
-async function ownFolder(modules?: readonly string[]): Promise<AsyncDisposable & { path: string }> {
+async function ownFolder(code?: CodeFiles): Promise<AsyncDisposable & { path: string }> {
   const path = await Deno.makeTempDir({ prefix: FOLDER });
   // Locked as long as this process lives: others tell by it that the folder is in use.
   const lock = await Deno.open(`${path}/lock`, { write: true, create: true });
@@ -310,12 +349,39 @@ async function ownFolder(modules?: readonly string[]): Promise<AsyncDisposable &
     await Deno.writeTextFile(`${path}/deno.json`, JSON.stringify({ nodeModulesDir: "none", lock: false }));
     await Deno.writeTextFile(`${path}/${LOCKED_PACKAGES}`, await lockText());
     // A file of its own: for files that the imports of a configuration name, Deno goes by the configuration beside them.
-    await Deno.writeTextFile(`${path}/imports.json`, await importsText(modules && [...modules, main]));
+    await Deno.writeTextFile(
+      `${path}/imports.json`,
+      await importsText(code && [...await placesOf(code, path), [main, main]]),
+    );
   } catch (error) {
     await remove();
     throw error;
   }
   return { path, [Symbol.asyncDispose]: remove };
+}
+
+/**
+ * Returns where a process finds each module. Copies are written into its folder; their places relative to each other
+ * stay the same.
+ */
+async function placesOf({ modules, copies }: CodeFiles, folder: string): Promise<[string, string][]> {
+  if (copies === undefined) return modules.map((each) => [each, each]);
+  const common = commonFolder([...copies.keys()]);
+  const places: [string, string][] = [];
+  for (const [module, bytes] of copies) {
+    const place = new URL(module.slice(common.length), fileUrl(`${folder}/copies/`));
+    await Deno.mkdir(new URL(".", place), { recursive: true });
+    await Deno.writeFile(place, bytes);
+    places.push([module, place.href], [place.href, place.href]);
+  }
+  return places;
+}
+
+/** The folder that all files are below. */
+function commonFolder(modules: readonly string[]): string {
+  let common = new URL(".", modules[0]).href;
+  while (!modules.every((each) => each.startsWith(common))) common = new URL("..", common).href;
+  return common;
 }
 
 const LOCKED_PACKAGES = "packages.lock";
@@ -373,9 +439,9 @@ async function sweep(path: string, own: number | null): Promise<void> {
  * The names of the toolkit's modules for everybody, and those of its packages for itself.
  *
  * @param modules Addresses of the only other files that can be loaded, also by workers and under names that are made at
- * run time.
+ * run time; each with the address of the file that is loaded.
  */
-async function importsText(modules?: readonly string[]): Promise<string> {
+async function importsText(modules?: readonly [string, string][]): Promise<string> {
   const names: Record<string, string> = toolkit.protocol === "file:"
     ? JSON.parse(await Deno.readTextFile(new URL("deno.json", toolkit))).imports
     : { "hsgate": "./mod.ts", "hsgate/recipes": "./lib/recipes/mod.ts" };
@@ -383,16 +449,13 @@ async function importsText(modules?: readonly string[]): Promise<string> {
     [name, target.startsWith("./") ? new URL(target, toolkit).href : target] as const
   );
   const isOwn = (name: string) => /^hsgate(\/|$)/.test(name);
-  const loaded = [
-    ...modules ?? [],
-    ...["mod.ts", "lib/", "proto/"].map((name) => new URL(name, toolkit).href),
-  ];
+  const ours = ["mod.ts", "lib/", "proto/"].map((name) => new URL(name, toolkit).href);
   return JSON.stringify({
     imports: {
       ...Object.fromEntries(resolved.filter(([name]) => isOwn(name))),
       // The longest name counts; null refuses what begins with it.
       ...modules !== undefined && { "file:///": null, "node:module": null },
-      ...modules !== undefined && Object.fromEntries(loaded.map((each) => [each, each])),
+      ...modules !== undefined && Object.fromEntries([...modules, ...ours.map((each) => [each, each])]),
     },
     scopes: { [toolkit.href]: Object.fromEntries(resolved.filter(([name]) => !isOwn(name))) },
   });
@@ -431,7 +494,7 @@ interface CodeOptions {
  */
 export async function startCode(file: URL, options: CodeOptions): Promise<CodeProcess> {
   const { signal, mark, onPrinted = () => {} } = options;
-  const folder = await ownFolder(options.code.modules);
+  const folder = await ownFolder(options.code);
   const id = crypto.randomUUID();
   let child: Deno.ChildProcess;
   try {

@@ -32,6 +32,8 @@ export interface OwnStep extends StepDescription {
 interface LoadOptions {
   /** The folder of the recipe, which the code must not leave. @default that of the file */
   folder?: URL;
+  /** The code to load in place of the files; its imports were checked. */
+  code?: CodeFiles;
   /** How long loading may take, milliseconds. @default 30 s */
   loadMs?: number;
   /** Ends the loading. */
@@ -45,7 +47,7 @@ interface LoadOptions {
  * @throws {OwnStepError} When the file cannot be loaded or is no step, or imports what it may not.
  */
 export async function describeOwnStep(file: URL, options: LoadOptions = {}): Promise<OwnStep> {
-  const code = await findCode(file, options.folder ?? new URL(".", file), options.signal);
+  const code = options.code ?? await findCode(file, options.folder ?? new URL(".", file), options.signal);
   const about = await load(file, options, {
     code,
     main: stepMain(file),
@@ -61,7 +63,7 @@ export async function describeOwnStep(file: URL, options: LoadOptions = {}): Pro
  * @throws {OwnStepError} When the file cannot be loaded, or imports what it may not.
  */
 export async function readExport(file: URL, options: LoadOptions = {}): Promise<unknown> {
-  const code = await findCode(file, options.folder ?? new URL(".", file), options.signal);
+  const code = options.code ?? await findCode(file, options.folder ?? new URL(".", file), options.signal);
   const main = `import { hand } from ${ourMain};\n` +
     `import * as module from ${JSON.stringify(file.href)};\nhand(module.default);\n`;
   const { value } = await load(file, options, {

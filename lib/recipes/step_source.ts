@@ -13,7 +13,7 @@ import { callOperation } from "./call_operation.ts";
 import type { StepCode, StepContext, StepEffect, StepReach } from "./compiled.ts";
 import type { StepKind } from "./kinds/kind.ts";
 import { type AnyStepKind, stepKinds } from "./kinds/mod.ts";
-import { checkWrittenImports, OwnStepError } from "./own_code.ts";
+import { checkWrittenImports, type CodeFiles, OwnStepError } from "./own_code.ts";
 import type { OwnStep } from "./own_step.ts";
 import type { StepDescription } from "./own_step_messages.ts";
 import { paramFault } from "./recipe_params.ts";
@@ -74,6 +74,8 @@ interface FileSurroundings {
   folder: URL | undefined;
   /** Ends their loading. */
   signal?: AbortSignal;
+  /** As for `compileRecipe`. */
+  codeOf?: (file: URL) => CodeFiles | undefined;
   /** The code of custom steps is neither read nor run. */
   withoutCode?: boolean;
 }
@@ -226,7 +228,7 @@ function eitherSpelling({ shape, dictionary }: ValueType<unknown>): Type {
 
 async function ownMaker(
   uses: string,
-  { folder, signal, withoutCode }: FileSurroundings,
+  { folder, signal, codeOf, withoutCode }: FileSurroundings,
 ): Promise<StepMaker | Found> {
   if (!/^\.\/(?!.*\.\.\/).+\.ts$/.test(uses)) {
     return expected(["uses"], 'a TypeScript file beside the recipe, such as "./my_step.ts"');
@@ -242,7 +244,7 @@ async function ownMaker(
       await checkWrittenImports(file, folder);
       return unreadMaker(uses);
     }
-    about = await describeOwnStep(file, { folder, signal });
+    about = await describeOwnStep(file, { folder, signal, code: codeOf?.(file) });
   } catch (error) {
     if (error instanceof OwnStepError) return { path: ["uses"], message: error.message };
     throw error;

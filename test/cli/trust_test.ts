@@ -368,36 +368,62 @@ Deno.test("a timer runs the version that was trusted until the edit is trusted; 
   assertEquals(w.heard.map((each) => JSON.parse(each).text), ["first"]);
 });
 
-Deno.test("of a TypeScript recipe no trusted version is kept: after an edit a scheduler and a timer refuse it, and runs and why say so", async () => {
+Deno.test("a scheduler and a timer run the trusted version of TypeScript too: of a recipe, of a step and of what it imports", async () => {
   const recipe = (market: string) =>
     `import { defineRecipe } from "hsgate/recipes";
+import { name } from "./lib/name.ts";
 export default defineRecipe({
-  name: "r",
+  name,
   schedule: { calendar: "XHKG", at: "open+30m" },
   misfire: { action: "latest", grace: "2h" },
-  steps: [{ id: "orders", uses: "orders.today", with: { market: "${market}" } }],
+  steps: [{ id: "orders", uses: "orders.today", with: { market: "${market}" } }, { id: "own", uses: "./steps/own.ts" }],
 });
 `;
-  await using w = await world(() => ({ "r.ts": recipe("hk") }));
-  const path = `${w.path}/r.ts`;
-  await trustAll(path);
-  const where = ["--store", w.store];
-  assertEquals((await w.hsgate("schedule", path, ...where, "--once")).code, 0);
-  await Deno.writeTextFile(path, recipe("us"));
-  for (const words of [["schedule", path, ...where, "--once"], ["run", path, ...where, "--if-new"]]) {
-    const { code, err } = await w.hsgate(...words);
-    assertEquals(code, 2, words[0]);
-    assertStringIncludes(err, "it was changed after it was trusted", words[0]);
+  const own = `import { defineStep } from "hsgate/recipes";
+import { word } from "../lib/word.ts";
+import note from "./note.txt" with { type: "text" };
+export default defineStep({
+  effect: "read",
+  permissions: { write: ["said"] },
+  run: async () => { await Deno.writeTextFile("said", word + note + "\\n", { append: true }); return { ok: true }; },
+});
+`;
+  for (const edited of ["r.ts", "lib/word.ts", "steps/note.txt"]) {
+    await using w = await world(() => ({}));
+    const files: Record<string, string> = {
+      "r.ts": recipe("hk"),
+      "lib/name.ts": 'export const name = "r";\n',
+      "lib/word.ts": 'export const word = "first";\n',
+      "steps/own.ts": own,
+      "steps/note.txt": "!",
+    };
+    for (const [name, text] of Object.entries(files)) {
+      await Deno.mkdir(`${w.path}/${name}`.replace(/[^/]*$/, ""), { recursive: true });
+      await Deno.writeTextFile(`${w.path}/${name}`, text);
+    }
+    const path = `${w.path}/r.ts`;
+    const said = () => Deno.readTextFileSync(`${w.path}/steps/said`).trim().split("\n");
+    await trustAll(path);
+    const where = ["--store", w.store];
+    const text = files[edited]!;
+    const evil = text.replace('"hk"', '"us"').replace('"r"', '"other"').replace("first", "evil")
+      .replace("word + note", '"evil"').replace("!", "evil");
+    assert(evil !== text);
+    await Deno.writeTextFile(`${w.path}/${edited}`, evil);
+    const person = await w.hsgate("run", path, ...where);
+    assertEquals(person.code, 2, edited);
+    assertStringIncludes(person.err, "it was changed after it was trusted", edited);
+    for (const words of [["run", path, ...where, "--if-new"], ["schedule", path, ...where, "--once"]]) {
+      const { code, err } = await w.hsgate(...words);
+      assertEquals(code, 0, `${edited}: ${err}`);
+      assertStringIncludes(err, '"r" has changed and the change is not trusted, so the trusted version runs');
+    }
+    const told = "schedulers and timers run the version that was trusted";
+    for (const words of [["runs"], ["why", "r", "2025-08-15", "--recipes", w.path]]) {
+      assertStringIncludes((await w.hsgate(...words, ...where)).err, told, `${edited} ${words[0]}`);
+    }
+    assertEquals(said(), ["first!"], edited);
   }
-  for (const words of [["runs"], ["why", "r", "2025-08-15", "--recipes", w.path]]) {
-    assertStringIncludes(
-      (await w.hsgate(...words, ...where)).err,
-      "no trusted version is kept, so timers and a scheduler that starts refuse the recipe until",
-      words[0],
-    );
-  }
-  await trustAll(path);
-  assertEquals((await w.hsgate("schedule", path, ...where, "--once")).code, 0);
 });
 
 Deno.test("rerun and notices --send send nothing for a recipe whose edit is not trusted, or that nobody trusts", async () => {

@@ -8,7 +8,7 @@
  */
 import { fileUrl } from "../../recipes/file_url.ts";
 import { sha256 } from "../../sha256.ts";
-import { digestOfCode, findCode } from "../../recipes/own_code.ts";
+import { codeOfCopies, digestOfCode, findCode, keepCode } from "../../recipes/own_code.ts";
 import { type Power, powerKey, powersOf, powerText } from "../../recipes/powers.ts";
 import { readRegular } from "../../regular_files.ts";
 import { MOST_BYTES, readText } from "../../recipes/read_text.ts";
@@ -77,10 +77,18 @@ export class Trust {
   /** Compiles the version of a recipe that was trusted, after its file was edited; nothing where none was kept. */
   async trustedVersion(file: string, options: CompileOptions): Promise<CompiledRecipe | undefined> {
     const record = await this.recordOf(file);
-    if (record?.text === undefined || !await isSameCode(record, file)) return undefined;
+    if (record?.text === undefined) return undefined;
+    const folder = new URL(".", fileUrl(file));
+    const kept = new Map(record.code.flatMap(({ copies, ...code }) => {
+      if (copies?.[0] === undefined) return [];
+      const own = codeOfCopies(copies, folder, { ...code, modules: [] });
+      return [[own.modules[0], own] as const];
+    }));
+    if (kept.size < record.code.length && !await isSameCode(record, file)) return undefined;
     const found = await loadFile(file, {
       ...options,
       mayRunCode: (each) => each === file || this.isUnchanged(each),
+      codeOf: ({ href }) => kept.get(href),
     }, record.text);
     const wanted = powersOf(found).filter(({ needsTrust }) => needsTrust).map(powerKey);
     return wanted.every((key) => record.powers.includes(key)) ? found : undefined;
@@ -143,10 +151,14 @@ export async function offerTrust(
       powers,
       record: {
         sha256: recipe.sha256,
-        code: code.map(({ files, sha256 }) => ({ files, sha256 })),
+        code: await Promise.all(code.map(async (each) => ({
+          files: each.files,
+          sha256: each.sha256,
+          copies: await keepCode(fileUrl(next), folder, each),
+        }))),
         powers: powers.filter(({ needsTrust }) => needsTrust).map(powerKey),
         trustedAt: new Date(options.at).toISOString(),
-        ...!next.endsWith(".ts") && { text: await textOf(next, recipe.sha256) },
+        text: await textOf(next, recipe.sha256),
       },
     });
     for (const { runs } of recipe.steps) if (typeof runs === "object" && runs.file) queue.push(runs.file);

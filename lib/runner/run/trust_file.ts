@@ -5,6 +5,7 @@
  * @module
  */
 import { BrokerError } from "../../errors.ts";
+import type { KeptCode } from "../../recipes/own_code.ts";
 import { readOwned } from "../../owned_files.ts";
 import { openLock, PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
 
@@ -17,13 +18,16 @@ export class TrustError extends BrokerError {
 export interface TrustRecord {
   /** SHA-256 of the recipe's text, in hex. */
   sha256: string;
-  /** Files of code, with the SHA-256 over the names and contents of each group, in hex. */
-  code: readonly { files: readonly string[]; sha256: string }[];
+  /**
+   * Files of code, with the SHA-256 over the names and contents of each group, in hex. The copies let a scheduler go on
+   * with this version; older records have none.
+   */
+  code: readonly { files: readonly string[]; sha256: string; copies?: KeptCode }[];
   /** The powers that were shown, by their keys. */
   powers: readonly string[];
   /** ISO 8601 in UTC. */
   trustedAt: string;
-  /** The recipe's text, so that a scheduler can go on with this version; absent for TypeScript. */
+  /** The recipe's text, so that a scheduler can go on with this version; absent for TypeScript in older records. */
   text?: string;
 }
 
@@ -153,7 +157,17 @@ export class TrustFile {
       stores: sorted(all.stores),
       calendars: sorted(all.calendars),
     };
-    replaceFile(path, `${JSON.stringify(content, null, 2)}\n`);
+    const text = `${JSON.stringify(content, null, 2)}\n`;
+    if (text.length > MOST_BYTES) {
+      throw new TrustError(
+        `Cannot keep what is trusted in "${path}": it would be larger than ${
+          MOST_BYTES / 1024 / 1024
+        } MiB; remove ` +
+          'recipes that are not used with "hsgate trust RECIPE --remove"',
+        { code: "trust" },
+      );
+    }
+    replaceFile(path, text);
   }
 }
 

@@ -30,7 +30,7 @@ export async function tellUntrusted(store: Store, host: Host): Promise<void> {
         if (!(error instanceof BrokerError)) throw error;
       });
       const what = kept === undefined
-        ? "of TypeScript no trusted version is kept, so timers and a scheduler that starts refuse the recipe"
+        ? "the trusted version cannot be loaded, so timers and a scheduler that starts refuse the recipe"
         : "schedulers and timers run the version that was trusted";
       host.note(
         `hsgate: warning: "${plain(file)}" was changed and the change is not trusted; ${what} ` +
