@@ -99,6 +99,22 @@ export function distrustOf(path: string, facts: Facts, uid: number | undefined):
 }
 
 /**
+ * Returns why a file that was checked by its content cannot be trusted, and what to do: others could write it, or
+ * replace it, between the check and the use. A group with the same number as the owner contains only the owner.
+ *
+ * @returns `undefined` if the file can be trusted, or does not exist.
+ */
+export async function distrustOfChecked(path: string): Promise<string | undefined> {
+  if (Deno.build.os === "windows") return undefined;
+  const facts = await statOf(path);
+  if (facts === undefined) return undefined;
+  const { mode, gid, uid } = facts;
+  const isPrivateGroup = mode !== null && gid === uid;
+  return distrustOf(path, { uid, gid, mode: isPrivateGroup ? mode & ~GROUP_WRITES : mode }, ownUid()) ??
+    await distrustOfFolders(path, await Deno.realPath(path).catch(() => undefined));
+}
+
+/**
  * Returns why a database cannot be trusted, and what to do: others could have written its file or a file beside it, or
  * they could add one. SQLite reads the files beside a database, so even a sticky folder that others may write to is
  * refused. The files are not opened. A group with the same number as this user contains only this user, as for folders.

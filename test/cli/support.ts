@@ -57,6 +57,8 @@ export interface World {
   signal?: AbortSignal;
   /** Working folder of a process of its own. @default the project */
   cwd?: string;
+  /** File for the system calls of a process of its own that open files and start programs; needs `strace`. */
+  trace?: string;
   /** The time; it stands still at {@linkcode MORNING} otherwise. */
   now?: () => number;
   /** Told about each line on stdout. */
@@ -117,11 +119,16 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
 /** Starts the command line as a process of its own, with nothing in its environment but what is given. */
 export function start(
   words: readonly string[],
-  { env = {}, stdin, cwd }: Pick<World, "env" | "stdin" | "cwd"> = {},
+  { env = {}, stdin, cwd, trace }: Pick<World, "env" | "stdin" | "cwd" | "trace"> = {},
 ) {
   const root = new URL("../../", import.meta.url);
-  const process = new Deno.Command(Deno.execPath(), {
+  const tracer = trace === undefined
+    ? []
+    : ["strace", "-f", "-s", "4096", "-e", "trace=open,openat,execve", "-o", trace];
+  const [program, ...before] = [...tracer, Deno.execPath()];
+  const process = new Deno.Command(program!, {
     args: [
+      ...before,
       ...["run", ...taskFlags(), "--config", new URL("deno.json", root).pathname],
       ...[new URL("tasks/hsgate.ts", root).pathname, ...words],
     ],
@@ -143,7 +150,7 @@ function taskFlags(): string[] {
 /** Runs the command line as a process of its own; it is interrupted once `interruptWhen` is so. */
 export async function spawned(
   words: readonly string[],
-  world: Pick<World, "env" | "stdin" | "cwd"> & { interruptWhen?: () => boolean } = {},
+  world: Pick<World, "env" | "stdin" | "cwd" | "trace"> & { interruptWhen?: () => boolean } = {},
 ): Promise<Outcome> {
   const process = start(words, world);
   if (world.stdin !== undefined) {

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { TrustFile } from "../../lib/runner/run/trust_file.ts";
 import { hasProgram } from "../support/programs.ts";
-import { cli, envOf, folder, simulate, start, trustAll, trustEnv } from "./support.ts";
+import { cli, envOf, folder, simulate, spawned, start, trustAll, trustEnv } from "./support.ts";
 
 const STEP = (permissions = "{ run: ['touch'] }") =>
   `import { defineStep } from "hsgate/recipes";
@@ -49,6 +49,8 @@ async function world(files: (url: string) => Readonly<Record<string, string>>) {
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
+
+const strace = await hasProgram("strace");
 
 const orders = "steps:\n  - { id: orders, uses: orders.today, with: { market: hk } }\n";
 const slot = "schedule: { calendar: XHKG, at: open+30m }\nmisfire: { action: latest, grace: 2h }\n";
@@ -426,6 +428,131 @@ export default defineStep({
   }
 });
 
+Deno.test({
+  name:
+    "a trusted recipe does not run, and its code is not loaded, while others could write to one of its files",
+  ignore: Deno.build.os === "windows" || Deno.uid() !== 0,
+  async fn() {
+    await using w = await world((url) => ({
+      "tells.yaml":
+        `name: tells\n${slot}steps: [{ id: tell, uses: notify, with: { webhook: "${url}", text: first } }]\n`,
+      "own.yaml": `name: own\n${slot}steps: [{ id: own, uses: ./own_step.ts }]\n`,
+      "own_step.ts": `import "./helper.ts";\n${STEP()}`,
+      "helper.ts": "export {};\n",
+      "typed.ts":
+        `import "./helper.ts";\nexport default { name: "typed", schedule: { calendar: "XHKG", at: "open+30m" }, ` +
+        'misfire: { action: "latest", grace: "2h" }, steps: [{ id: "a", uses: "orders.today", with: { market: "hk" } }] };\n',
+    }));
+    const at = (name: string) => `${w.path}/${name}`;
+    const recipes = {
+      "tells.yaml": ["tells.yaml"],
+      "own.yaml": ["own_step.ts", "helper.ts"],
+      "typed.ts": ["helper.ts"],
+    };
+    const where = ["--store", w.store];
+    for (const [recipe, files] of Object.entries(recipes)) {
+      for (const name of files) {
+        const file = await Deno.realPath(at(name));
+        const ways: Record<string, [open: () => void, close: () => void]> = {
+          "others may write to it (mode 0606)": [
+            () => Deno.chmodSync(file, 0o606),
+            () => Deno.chmodSync(file, 0o644),
+          ],
+          "it belongs to user 4711": [
+            () => Deno.chownSync(file, 4711, 4711),
+            () => Deno.chownSync(file, 0, 0),
+          ],
+          "others may replace it": [
+            () => Deno.chmodSync(w.path, 0o777),
+            () => Deno.chmodSync(w.path, 0o700),
+          ],
+        };
+        for (const [why, [open, close]] of Object.entries(ways)) {
+          open();
+          const refused = await w.hsgate("trust", at(recipe), "--yes");
+          close();
+          assertEquals(refused.code, 2, `${recipe} ${name} ${why}`);
+          assertStringIncludes(refused.err, why);
+          await trustAll(at(recipe));
+          open();
+          const run = await w.hsgate("run", at(recipe), ...where);
+          close();
+          assertEquals([run.code, w.heard, await w.has("ran")], [2, [], false], `${recipe} ${name} ${why}`);
+          assertStringIncludes(run.err, 'cannot trust "');
+          assertStringIncludes(run.err, why);
+        }
+      }
+    }
+    // The control: root's files in root's group, as in an image, and files of the owner's own group.
+    for (const name of ["own.yaml", "own_step.ts", "helper.ts"]) Deno.chmodSync(at(name), 0o664);
+    assertEquals((await w.hsgate("run", at("own.yaml"), ...where)).code, 0);
+    // A timer runs the trusted version meanwhile.
+    Deno.chmodSync(at("tells.yaml"), 0o606);
+    const timer = await w.hsgate("run", at("tells.yaml"), ...where, "--if-new");
+    assertEquals([timer.code, w.heard.length], [0, 1], timer.err);
+    assertStringIncludes(timer.err, 'the trusted version of "tells" runs, because nobody can trust "');
+  },
+});
+
+Deno.test({
+  name:
+    `no secret of an untrusted recipe is resolved: its program does not start, and its file is not opened${
+      strace ? "" : " (skipped: there is no strace here)"
+    }`,
+  ignore: !strace,
+  async fn() {
+    await using other = await folder();
+    const file = `${other.path}/key.pem`;
+    await Deno.writeTextFile(file, "PRIVATE");
+    const trace = `${other.path}/trace`;
+    const mark = `mark-${crypto.randomUUID()}`;
+    await using w = await world((url) => ({
+      "r.yaml": `name: r
+${slot}secrets:
+  a: { command: [echo, ${mark}] }
+  b: { file: ${file} }
+  c: { env: HSGATE_TRADE_PASSWORD }
+ping: "${url}\${secret:a}"
+steps:
+  - { id: tell, uses: notify, with: { webhook: "${url}", text: "\${secret:a} \${secret:b} \${secret:c}" } }
+notify: [{ on: always, with: { webhook: "${url}\${secret:b}" } }]
+`,
+    }));
+    const path = `${w.path}/r.yaml`;
+    const where = ["--store", w.store];
+    const run = ["run", path, ...where, "--manual"];
+    const isResolved = async (words: readonly string[]) => {
+      const { code, err } = await spawned(words, { env: w.env, trace, cwd: w.path });
+      const calls = await Deno.readTextFile(trace);
+      assert(calls.includes('tasks/hsgate.ts"'), err);
+      return { code, resolved: [mark, file].map((each) => calls.includes(each)) };
+    };
+    const words = [
+      run,
+      ["run", path, ...where],
+      ["run", path, ...where, "--if-new"],
+      ["run", path, ...where, "--dry-run"],
+      ["schedule", path, ...where, "--once"],
+      ["backfill", "r", ...where, "--from", "2025-08-14", "--recipes", w.path],
+      ["notify", path, "--test"],
+      ["check", path, "--run"],
+      ["next", path],
+      ["test", path, "--from", "2025-08-14", "--to", "2025-08-14"],
+    ];
+    const nothing = [false, false];
+    for (const each of words) {
+      assertEquals((await isResolved(each)).resolved, nothing, each.join(" "));
+    }
+    assertEquals(w.heard, []);
+    await trustAll(path);
+    assertEquals(await isResolved(run), { code: 0, resolved: [true, true] }, "the control: a trusted recipe");
+    assertStringIncludes(w.heard.join(), `${mark} PRIVATE`);
+    // An edit takes the secrets away again.
+    await Deno.writeTextFile(path, `${await Deno.readTextFile(path)}# edited\n`);
+    assertEquals(await isResolved(run), { code: 2, resolved: nothing });
+  },
+});
+
 Deno.test("rerun and notices --send send nothing for a recipe whose edit is not trusted, or that nobody trusts", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr;
@@ -517,7 +644,6 @@ Deno.test("check and test load no TypeScript of a stranger; check --run does so 
 const traced =
   "open,openat,creat,execve,connect,bind,sendto,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat," +
   "link,linkat,symlink,symlinkat";
-const strace = await hasProgram("strace");
 
 Deno.test({
   name:

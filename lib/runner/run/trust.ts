@@ -15,6 +15,7 @@ import { MOST_BYTES, readText } from "../../recipes/read_text.ts";
 import { loadFile } from "../../recipes/load_recipe.ts";
 import type { CompiledRecipe, CompileOptions, StepCode } from "../../recipes/mod.ts";
 import { type Standing, TrustError, TrustFile, type TrustRecord } from "./trust_file.ts";
+import { distrustOfChecked } from "../../owned_files.ts";
 import { shellHint } from "../../shell_words.ts";
 
 /** A recipe's standing, with the powers that are not trusted. */
@@ -22,6 +23,8 @@ export interface Judgement {
   standing: Standing;
   /** Powers that need trust and do not have it; none of a recipe that may run. */
   wanted: readonly Power[];
+  /** Why nobody can be sure what would run: others could write to one of the files. */
+  exposed?: string;
 }
 
 /** The recipes that a user has trusted. Reads the record each time that it is asked. */
@@ -52,12 +55,18 @@ export class Trust {
   /** Tells whether a recipe's text and its code are those that were trusted, without running or compiling any. */
   async isUnchanged(file: string): Promise<boolean> {
     const record = await this.recordOf(file);
-    if (record === undefined) return false;
+    if (record === undefined || await exposureOf(record, file) !== undefined) return false;
     const bytes = await readRegular(await realPath(file) ?? file, MOST_BYTES).catch(() => undefined);
     if (!(bytes instanceof Uint8Array) || await sha256(new TextDecoder().decode(bytes)) !== record.sha256) {
       return false;
     }
     return await isSameCode(record, file);
+  }
+
+  /** Returns which file of a trusted recipe others could write to, why, and what to do; nothing if there is none. */
+  async exposureOf(file: string): Promise<string | undefined> {
+    const record = await this.recordOf(file);
+    return record === undefined ? undefined : await exposureOf(record, file);
   }
 
   /** Judges a recipe as it was compiled. */
@@ -66,6 +75,8 @@ export class Trust {
     if (needed.length === 0) return { standing: "plain", wanted: [] };
     const record = await this.recordOf(recipe.file);
     if (record === undefined) return { standing: "unknown", wanted: needed };
+    const exposed = await exposureOf(record, recipe.file);
+    if (exposed !== undefined) return { standing: "changed", wanted: needed, exposed };
     const known = new Set(record.code.map(({ sha256 }) => sha256));
     const isSame = recipe.sha256 === record.sha256 && await isSameCode(record, recipe.file) &&
       codeOf(recipe).every((code) => code !== "unread" && known.has(code.sha256));
@@ -84,7 +95,10 @@ export class Trust {
       const own = codeOfCopies(copies, folder, { ...code, modules: [] });
       return [[own.modules[0], own] as const];
     }));
-    if (kept.size < record.code.length && !await isSameCode(record, file)) return undefined;
+    const isKept = kept.size === record.code.length;
+    if (!isKept && (await exposureOf(record, file) !== undefined || !await isSameCode(record, file))) {
+      return undefined;
+    }
     const found = await loadFile(file, {
       ...options,
       mayRunCode: (each) => each === file || this.isUnchanged(each),
@@ -145,22 +159,20 @@ export async function offerTrust(
     const own = next.endsWith(".ts") ? [await findCode(fileUrl(next), folder, options.signal)] : [];
     const code = [...own, ...codeOf(recipe).filter((each) => each !== "unread")];
     const powers = powersOf(recipe);
-    offers.set(path, {
-      path,
-      recipe,
-      powers,
-      record: {
-        sha256: recipe.sha256,
-        code: await Promise.all(code.map(async (each) => ({
-          files: each.files,
-          sha256: each.sha256,
-          copies: await keepCode(fileUrl(next), folder, each),
-        }))),
-        powers: powers.filter(({ needsTrust }) => needsTrust).map(powerKey),
-        trustedAt: new Date(options.at).toISOString(),
-        text: await textOf(next, recipe.sha256),
-      },
-    });
+    const record: TrustRecord = {
+      sha256: recipe.sha256,
+      code: await Promise.all(code.map(async (each) => ({
+        files: each.files,
+        sha256: each.sha256,
+        copies: await keepCode(fileUrl(next), folder, each),
+      }))),
+      powers: powers.filter(({ needsTrust }) => needsTrust).map(powerKey),
+      trustedAt: new Date(options.at).toISOString(),
+      text: await textOf(next, recipe.sha256),
+    };
+    const exposed = record.powers.length === 0 ? undefined : await exposureOf(record, next);
+    if (exposed !== undefined) throw new TrustError(`Cannot trust ${exposed}`, { code: "trust" });
+    offers.set(path, { path, recipe, powers, record });
     for (const { runs } of recipe.steps) if (typeof runs === "object" && runs.file) queue.push(runs.file);
   }
   return [...offers.values()];
@@ -177,8 +189,9 @@ async function textOf(file: string, expected: string): Promise<string> {
 /** Says why a recipe does not run, and what to do. */
 export function untrustedText(
   { name, file }: Pick<CompiledRecipe, "name" | "file">,
-  { standing, wanted }: Judgement,
+  { standing, wanted, exposed }: Judgement,
 ): string {
+  if (exposed !== undefined) return `Cannot run "${name}": cannot trust ${exposed}`;
   const why = standing === "changed" ? "it was changed after it was trusted" : "nobody has trusted it";
   const powers = wanted.map(powerText).join("; ");
   return `Cannot run "${name}": ${why}, and it asks for more than to read from the configured broker ` +
@@ -191,6 +204,15 @@ function codeOf({ steps, notify = [] }: CompiledRecipe): (StepCode | "unread")[]
     ...notify.flatMap(({ step, channels = [] }) => [step, ...channels.map(({ step }) => step)]),
   ];
   return all.flatMap(({ code }) => code ?? []);
+}
+
+/** Returns which file of a recipe others could write to or replace, why, and what to do; nothing if there is none. */
+async function exposureOf({ code }: Pick<TrustRecord, "code">, file: string): Promise<string | undefined> {
+  for (const path of new Set([file, ...code.flatMap(({ files }) => files)])) {
+    const why = await distrustOfChecked(path);
+    if (why !== undefined) return `"${path}": ${why}`;
+  }
+  return undefined;
 }
 
 async function isSameCode({ code }: TrustRecord, file: string): Promise<boolean> {

@@ -127,7 +127,8 @@ export async function untrustedIn(
     if (!unread) return undefined;
     const standing = await trust.recordOf(path) === undefined ? "unknown" : "changed";
     const code = { kind: "code", name: path, by: "the recipe", needsTrust: true } as const;
-    const judgement: Judgement = { standing, wanted: [code] };
+    const exposed = await trust.exposureOf(path);
+    const judgement: Judgement = { standing, wanted: [code], ...exposed !== undefined && { exposed } };
     return { judgement, text: untrustedText({ name: path, file: path }, judgement) };
   }
   const judgement = await trust.judge(recipe);
@@ -157,7 +158,7 @@ export async function servedRecipes(
       continue;
     }
     served.push(before);
-    waiting.push(waitingText(before.name, path));
+    waiting.push(waitingText(before.name, path, found.judgement));
   }
   return { served, waiting, refused };
 }
@@ -216,15 +217,17 @@ export async function loadToRun(
   if (found !== undefined) {
     const before = orTrusted ? await trustedBefore(trust, path, { now, current: [] }) : undefined;
     if (before === undefined) throw new UsageError(found.text);
-    host.note(`hsgate: warning: ${plain(waitingText(before.name, path))}`);
+    host.note(`hsgate: warning: ${plain(waitingText(before.name, path, found.judgement))}`);
     return before;
   }
   return recipe!; // a missing recipe is untrusted, and handled above
 }
 
-const waitingText = (name: string, path: string) =>
-  `"${name}" has changed and the change is not trusted, so the trusted version runs: ` +
-  `check the file, then run "hsgate trust ${shellHint(path)}"`;
+const waitingText = (name: string, path: string, { exposed }: Judgement) =>
+  exposed !== undefined
+    ? `the trusted version of "${name}" runs, because nobody can trust ${exposed}`
+    : `"${name}" has changed and the change is not trusted, so the trusted version runs: ` +
+      `check the file, then run "hsgate trust ${shellHint(path)}"`;
 
 /** Returns a recipe of a report, by its own name or else by its file name. */
 function called(name: string, { files }: CheckReport): CompiledRecipe | undefined {
