@@ -12,7 +12,7 @@ import { provingLists, whereToLook } from "../operations/proof.ts";
 import type { CallOptions, Transport } from "../transports/transport.ts";
 
 /** A write that a step sent. */
-interface SentWrite {
+export interface SentWrite {
   operation: string;
   /** It only cancels orders. */
   cancels: boolean;

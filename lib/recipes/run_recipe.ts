@@ -1,14 +1,15 @@
 /**
- * Runs a recipe once in this process, without a store, for scripts, demonstrations and tests. The runner does the same
- * with a store.
+ * Runs a recipe in this process without a store, for scripts, demonstrations and tests; or plans it without writing.
  *
  * @module
  */
 import type { Client } from "../client/client.ts";
-import { BrokerError } from "../errors.ts";
+import { Redactor } from "../redact.ts";
+import { machineWith } from "../time.ts";
 import type { RunDay } from "./as_of_now.ts";
-import type { CompiledRecipe, CompiledStep, StepContext, StepScope } from "./compiled.ts";
-import { refusingGuard, WriteGuard } from "./guarded_client.ts";
+import type { CompiledRecipe, StepContext, StepEffect, StepScope } from "./compiled.ts";
+import { modes, noRecorder, type PlannedState, StepEngine, type StepEvent } from "./engine.ts";
+import type { RunScope } from "./step_context.ts";
 
 /** Context of a run without a store. */
 export interface RecipeContext {
@@ -28,6 +29,8 @@ export interface RecipeContext {
   day?: RunDay;
   /** Returns the value of a secret. @default throws */
   secret?: (name: string) => Promise<string>;
+  /** Removes secrets from outputs. @default removes only the secrets that the run reads */
+  redactor?: Redactor;
   /** Waits; replace it for a virtual clock. @default waits in real time */
   sleep?: (ms: number) => Promise<void>;
   /** Runs another recipe. @default throws */
@@ -66,7 +69,7 @@ export interface StepResult {
   uses: string;
   /** Whether the step succeeded and reported no problem. */
   ok: boolean;
-  /** Its condition was false, or a step that it needs was skipped. */
+  /** Its condition was false, or a step that it needs was skipped or reported a problem. */
   skipped?: true;
   /** Output of the step. */
   output: unknown;
@@ -90,84 +93,206 @@ export async function runRecipe(recipe: CompiledRecipe, context: RecipeContext):
       `Cannot run recipe "${recipe.name}" here: it writes, so it needs the runner and its store`,
     );
   }
-  const { now, out = "", signal = new AbortController().signal } = context;
+  const { now, out = "", signal = new AbortController().signal, session, previousSession } = context;
   const slot = context.slot ?? Temporal.Instant.fromEpochMilliseconds(now()).toString();
-  const day = context.day ?? dayOf(slot, context.session);
-  const outputs: Record<string, unknown> = {};
-  const steps: StepResult[] = [];
-  const scope: StepScope = {
-    recipe: recipe.name,
-    runKey: `${recipe.name}/manual/${slot}`,
-    slot,
-    ...context.session !== undefined && { session: context.session },
-    ...context.previousSession !== undefined && { previousSession: context.previousSession },
-    params: context.params ?? recipe.params,
-    outputs,
-  };
-  for (const [index, step] of recipe.steps.entries()) {
-    signal.throwIfAborted();
-    const { id, uses } = step;
-    const place = { step: id, index, steps: recipe.steps.length };
-    const isWanted = step.needs.every((need) => need in outputs) && (step.condition?.(scope) ?? true);
-    if (!isWanted) {
-      steps.push({ id, uses, ok: true, skipped: true, output: undefined });
-      context.onProgress?.({ type: "step-skipped", ...place });
-      continue;
-    }
-    context.onProgress?.({ type: "step-started", ...place });
-    const limit = step.timeoutMs === undefined ? undefined : AbortSignal.timeout(step.timeoutMs);
-    const guard = step.effect === "write" ? new WriteGuard() : refusingGuard(step);
-    const work = step.run({
-      ...scope,
-      day,
-      stepKey: `${scope.runKey}/${id}`,
-      attempt: 1,
-      signal: limit === undefined ? signal : AbortSignal.any([signal, limit]),
-      now,
-      ...context.sleep !== undefined && { sleep: context.sleep },
-      client: () => Promise.resolve(guard.guard(context.client)),
-      proven: (error, outcome) => guard.prove(error, outcome),
+  const tell = (event: RecipeEvent) => context.onProgress?.(event);
+  const engine = new StepEngine(recipe, {
+    scope: {
+      recipe: recipe.name,
+      runKey: `${recipe.name}/manual/${slot}`,
+      slot,
+      ...session !== undefined && { session },
+      ...previousSession !== undefined && { previousSession },
+      params: context.params ?? recipe.params,
+      day: context.day ?? dayOfSlot(slot, session),
+    },
+    deps: {
+      machine: machineWith({ now }),
       out,
-      log: (level, message) => context.onProgress?.({ type: "log", step: id, level, message }),
-      progress: (event) => context.onProgress?.({ type: "progress", step: id, uses, ...event }),
-      artifact: ({ dataset, path, final }) =>
-        context.onProgress?.({ type: "artifact", step: id, dataset, path, final }),
+      redactor: context.redactor ?? new Redactor(),
+      ...context.sleep !== undefined && { sleep: context.sleep },
+      client: () => Promise.resolve(context.client),
       secret: context.secret ?? refuseSecret,
-      runRecipe: context.runRecipe ?? refuseRecipe,
-    });
-    const checked = work.then((value) => {
-      if (guard.unresolvedError !== undefined) throw guard.unresolvedError;
-      return value;
-    });
-    const output = await checked.finally(() => guard.close()).catch((thrown) => {
-      const error = limit?.aborted && thrown === limit.reason ? tookTooLong(step) : thrown;
-      context.onProgress?.({ type: "step-failed", ...place, error });
-      throw error;
-    });
-    outputs[id] = output;
-    const ok = !(typeof output === "object" && output !== null && "ok" in output && output.ok === false);
-    steps.push({ id, uses, ok, output });
-    context.onProgress?.({ type: "step-done", ...place, ok, output });
-  }
+    },
+    mode: modes.once,
+    recorder: {
+      ...noRecorder,
+      artifact: ({ id: step }, { dataset, path, final }) =>
+        Promise.resolve(tell({ type: "artifact", step, dataset, path, final })),
+    },
+    halt: signal,
+    onEvent(event) {
+      for (const each of recipeEvents(recipe, event)) tell(each);
+    },
+    ...context.runRecipe !== undefined && {
+      runRecipe: (_call, name, params) => context.runRecipe!(name, params), // it was given
+    },
+  });
+  if (!await engine.run()) throw signal.reason;
+  const steps = recipe.steps.map(({ id, uses }): StepResult => {
+    const state = engine.states.get(id);
+    const isSkipped = state === "skipped";
+    return {
+      id,
+      uses,
+      ok: state === "ok" || isSkipped,
+      ...isSkipped && { skipped: true },
+      output: engine.outputs[id],
+    };
+  });
   return { name: recipe.name, steps, ok: steps.every(({ ok }) => ok) };
 }
 
-/** Returns the scope of a session; its times have the offset of the exchange. */
-function dayOf(slot: string, session: StepScope["session"]): RunDay {
-  const date = session?.date ?? Temporal.Instant.from(slot).toString().slice(0, 10);
-  return { date, zone: /[+-]\d\d:\d\d$/.exec(session?.open ?? "")?.[0] ?? "UTC" };
+/** Returns an event of the engine as listeners of a run without a store get it. */
+function recipeEvents({ steps }: CompiledRecipe, event: StepEvent): RecipeEvent[] {
+  const { step } = event;
+  const index = steps.findIndex(({ id }) => id === step);
+  const place = { step, index, steps: steps.length };
+  switch (event.type) {
+    case "step-started":
+      return [{ type: "step-started", ...place }];
+    case "step-progress":
+      // The engine reports only steps of the recipe.
+      return [{ ...event, type: "progress", uses: steps[index]!.uses }];
+    case "log":
+      return [{ type: "log", step, level: event.level, message: event.message }];
+    case "step-ended":
+      if (event.state === "skipped") return [{ type: "step-skipped", ...place }];
+      if ("thrown" in event) return [{ type: "step-failed", ...place, error: event.thrown }];
+      return [{ type: "step-done", ...place, ok: event.state === "ok", output: event.output }];
+    default:
+      return [];
+  }
 }
 
-function tookTooLong({ id, timeoutMs }: CompiledStep): BrokerError {
-  return new BrokerError(`Cannot finish step "${id}": it took more than ${timeoutMs} ms`, {
-    code: "timeout",
-  });
+/** Returns the day of a session, whose times have the offset of the exchange. */
+function dayOfSlot(slot: string, session: StepScope["session"]): RunDay {
+  const date = session?.date ?? Temporal.Instant.from(slot).toString().slice(0, 10);
+  return { date, zone: /[+-]\d\d:\d\d$/.exec(session?.open ?? "")?.[0] ?? "UTC" };
 }
 
 function refuseSecret(name: string): Promise<string> {
   return Promise.reject(new TypeError(`Cannot read secret "${name}": this run has no secrets`));
 }
 
-function refuseRecipe(name: string): Promise<unknown> {
-  return Promise.reject(new TypeError(`Cannot run recipe "${name}": this run has no other recipes`));
+/** Result of a step in a dry run. */
+export type DryState =
+  /** It ran, because it only reads. */
+  | "read"
+  /** A run would skip it; `reason` says why. */
+  | "left-out"
+  | "failed"
+  | PlannedState;
+
+/** One step of a dry run. */
+export interface DryStep {
+  id: string;
+  uses: string;
+  effect: StepEffect;
+  state: DryState;
+  plan?: unknown;
+  /** Earlier steps on which it depends. */
+  dependsOn?: readonly string[];
+  reason?: string;
+  /** Its output. */
+  output?: unknown;
+}
+
+/** A write at the broker that a run would make. */
+export interface PlannedWrite {
+  /** Its position among the writes, from 1. */
+  order: number;
+  step: string;
+  uses: string;
+  /** Description of the write; absent if it depends on earlier steps. */
+  plan?: unknown;
+  dependsOn?: readonly string[];
+  /** Its parameters as written in the recipe, if their values are unknown. */
+  written?: unknown;
+}
+
+/** Result of a dry run. */
+export interface DryRun {
+  name: string;
+  ok: boolean;
+  steps: DryStep[];
+  /** In the order in which they would be sent. */
+  writes: PlannedWrite[];
+  /** Error that ended it early. */
+  error?: unknown;
+}
+
+/** Context of a dry run. */
+interface DryContext {
+  scope: RunScope;
+  /** Returns the time, Unix milliseconds. */
+  now: () => number;
+  /** Folder for files. */
+  out: string;
+  signal: AbortSignal;
+  client(): Promise<Client>;
+  secret(name: string): Promise<string>;
+  redactor: Redactor;
+}
+
+/**
+ * Plans a recipe without writing. It runs nothing of a recipe that only reads. For a recipe that writes, it runs the
+ * reading steps before the last write, because each could prevent that write.
+ *
+ * The client of `context` should also reject writes; in any case no step that writes runs.
+ */
+export async function dryRunRecipe(recipe: CompiledRecipe, context: DryContext): Promise<DryRun> {
+  const { scope, now, out, signal, client, secret, redactor } = context;
+  const steps: DryStep[] = [];
+  const errors: unknown[] = [];
+  const engine = new StepEngine(recipe, {
+    scope,
+    deps: { machine: machineWith({ now }), out, redactor, client, secret },
+    mode: modes.dry,
+    recorder: noRecorder,
+    halt: signal,
+    onEvent(event) {
+      if (event.type !== "step-ended" && event.type !== "step-planned") return;
+      const { id, uses, effect } = recipe.steps.find(({ id }) => id === event.step)!; // the engine runs only these
+      steps.push({ id, uses, effect, ...dryResult(event) });
+      if (event.type === "step-ended" && "thrown" in event) errors.push(event.thrown);
+    },
+    runRecipe: (_call, name) => {
+      throw new TypeError(`Cannot run recipe "${name}": this is a dry run`);
+    },
+  });
+  const isWhole = await engine.run();
+  const [error] = errors;
+  // An error after the signal tells nothing about the recipe.
+  if (signal.aborted && (!isWhole || error !== undefined)) throw error ?? signal.reason;
+  const writes = steps.filter(({ effect, state }) =>
+    effect === "write" && (state === "planned" || state === "open")
+  ).map(({ id, uses, plan, dependsOn }, index): PlannedWrite => ({
+    order: index + 1,
+    step: id,
+    uses,
+    ...plan === undefined ? { written: recipe.steps.find((step) => step.id === id)?.written } : { plan },
+    ...dependsOn !== undefined && { dependsOn },
+  }));
+  return {
+    name: recipe.name,
+    ok: steps.every(({ state }) => state !== "failed"),
+    steps,
+    writes,
+    ...error !== undefined && { error },
+  };
+}
+
+/** Returns how a step ended, in the words of a dry run. */
+function dryResult(
+  event: Extract<StepEvent, { type: "step-ended" | "step-planned" }>,
+): Omit<DryStep, "id" | "uses" | "effect"> {
+  if (event.type === "step-planned") {
+    const { type: _, step: __, ...planned } = event;
+    return planned;
+  }
+  const { state, reason, output } = event;
+  if (state === "ok") return { state: "read", output };
+  if (state === "skipped") return { state: "left-out", reason };
+  return { state: "failed", reason, ...output !== undefined && { output } };
 }

@@ -4,7 +4,7 @@ import { operations } from "../../lib/operations/mod.ts";
 import { recoverExpired, resolveOutcome } from "../../lib/runner/claims/recovery.ts";
 import { leaseHolder, takeLease } from "../../lib/runner/queries/leases.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
-import { checkTogether } from "../../lib/runner/run/nested.ts";
+import { checkTogether } from "../../lib/recipes/engine.ts";
 import { compileRecipe } from "../../lib/recipes/mod.ts";
 import { gateway as gatewayTransport } from "../../lib/transports/gateway.ts";
 import { Connections } from "../../tasks/commands/run/connections.ts";

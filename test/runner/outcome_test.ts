@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { type Ending, Halt, type HaltKind, outcomeOf } from "../../lib/runner/run/run_step.ts";
-import type { StepState } from "../../lib/runner/run/report.ts";
+import { Halt, type HaltKind, type StepState } from "../../lib/recipes/engine.ts";
+import { type Ending, outcomeOf } from "../../lib/runner/run/run.ts";
 import type { StepEffect } from "../../lib/recipes/compiled.ts";
 
 const pure = { permissions: "none" } as const;

@@ -8,7 +8,7 @@ import { releaseLease, renewLease } from "../queries/leases.ts";
 import { BrokerError } from "../../errors.ts";
 import type { Machine } from "../../time.ts";
 import { closeRun, isHeldBy, renewRun, type RunHolder, type RunState } from "../queries/runs.ts";
-import { Halt } from "../run/run_step.ts";
+import { Halt, type StepCall } from "../../recipes/engine.ts";
 import type { Store } from "../../store/store.ts";
 
 /** A run that this process holds. */
@@ -19,13 +19,7 @@ export interface Claim extends RunHolder {
 }
 
 /** A step that runs another recipe, in a run that this process holds. */
-export interface CallingStep extends Claim {
-  step: string;
-  /** How often this attempt at the step has made the same call, by the text of the call. */
-  calls: Map<string, number>;
-  /** Given when the run is to end. */
-  halt: AbortSignal;
-}
+export interface CallingStep extends Claim, StepCall {}
 
 /** The lease of a run expired, and another process may hold it: stop at once and write nothing more. */
 export class LeaseLostError extends BrokerError {

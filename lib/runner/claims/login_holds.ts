@@ -12,7 +12,7 @@ import { endHold, endLoginHolds, findHold, setFirstHold, setHold } from "../quer
 import { BusyError, LoginRefusedError } from "../../errors.ts";
 import { nodeCrypto } from "../../std/node_crypto.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
-import { showInstant } from "../schedule/session_times.ts";
+import { showInstant } from "../../calendars/trading_days.ts";
 import type { Store } from "../../store/store.ts";
 import { loginWaitMs } from "../../transports/login_refusals.ts";
 import { shellHint } from "../../shell_words.ts";

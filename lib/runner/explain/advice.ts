@@ -8,7 +8,7 @@ import { eventDataOf, lastEventData, WRITE_SENT } from "../queries/events.ts";
 import { commandsOf, laterLists, whereToLook } from "../../operations/proof.ts";
 import { type Block, isOwned, isUnresolved, type RunRow } from "../queries/runs.ts";
 import { hasWritten, unresolvedSteps } from "../queries/steps.ts";
-import { showInstant } from "../schedule/session_times.ts";
+import { showInstant } from "../../calendars/trading_days.ts";
 import type { Store } from "../../store/store.ts";
 import { shellHint } from "../../shell_words.ts";
 

@@ -8,7 +8,7 @@ import { allWatermarks } from "../queries/schedules.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
 import { slownessOf, tellSlowness } from "../run/end_warnings.ts";
-import { showInstant } from "../schedule/session_times.ts";
+import { showInstant } from "../../calendars/trading_days.ts";
 
 /** Returns lines that a person should read before a run. */
 export async function storeNotes(

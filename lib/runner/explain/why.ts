@@ -6,8 +6,8 @@
 import { overridesOn } from "../../calendars/mod.ts";
 import type { CompiledSchedule } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
-import { dateAt } from "../schedule/session_times.ts";
-import { calendarOf, zoneOf } from "../schedule/plan_run.ts";
+import { dateAt } from "../../calendars/trading_days.ts";
+import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
 import { lastClass, type RunRow, runsOfDay } from "../queries/runs.ts";
 import { slownessOf, tellSlowness } from "../run/end_warnings.ts";
 import { clockJumps, eventDataOf } from "../queries/events.ts";

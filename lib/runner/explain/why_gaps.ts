@@ -6,10 +6,10 @@
 import { coverage, isProjected } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule, RecipeClass } from "../../recipes/compiled.ts";
 import type { Store } from "../../store/store.ts";
-import { dateAt, tradingDay } from "../schedule/session_times.ts";
+import { dateAt, tradingDay } from "../../calendars/trading_days.ts";
 import { findSchedule, GONE, pauseOf, type ScheduleRow } from "../queries/schedules.ts";
 import { lastGoneAt, scheduleBeginnings } from "../queries/events.ts";
-import { calendarOf, zoneOf } from "../schedule/plan_run.ts";
+import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
 import { prunedUntil } from "../queries/retention.ts";
 import { runKeyOf } from "../schedule/run_key.ts";
 import type { RunRow } from "../queries/runs.ts";

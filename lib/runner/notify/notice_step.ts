@@ -5,15 +5,13 @@
  */
 import { lastFailure, outputsOf } from "../queries/steps.ts";
 import type { CompiledRecipe, CompiledStep, NoticeOutcome } from "../../recipes/compiled.ts";
-import { wait } from "../../time.ts";
+import { type RunScope, scopeOf, stepContext } from "../../recipes/step_context.ts";
 import type { Recipes } from "../schedule/misfire_policy.ts";
 import { bodyOf, type Channel, channelsOf, type Notice } from "./notify.ts";
 import type { RunDeps } from "../deps.ts";
 import { RunLog } from "../run/report.ts";
 import type { LogLevel } from "../queries/events.ts";
-import { findRun, type RunRow } from "../queries/runs.ts";
-import { type RunScope, scopeOf } from "../run/step_context.ts";
-import { stepKeyOf } from "../schedule/run_key.ts";
+import { findRun, type RunRow, slotOf } from "../queries/runs.ts";
 
 /** Returns the channel of a notice; `undefined` if this process does not know its recipe or its run. */
 export async function noticeChannel(
@@ -38,7 +36,8 @@ export async function noticeChannel(
     const log = new RunLog(deps.store, row.run_key);
     return sendNotice(step, deps, {
       recipe,
-      scope: scopeOf(recipe, row),
+      // This program wrote the parameters from those of the recipe.
+      scope: scopeOf(recipe, { ...slotOf(row), runKey: row.run_key, params: JSON.parse(row.params) }),
       outputs: await outputsOf(deps.store, row.run_key, row.round),
       outcome,
       index,
@@ -80,29 +79,17 @@ export async function sendNotice(
   >,
   { recipe, scope, outputs, outcome, index, place, signal, testText, log }: NoticeSending,
 ): Promise<void> {
-  await step.run({
-    ...scope,
-    ...testText !== undefined && { testText },
-    outputs,
-    outcome,
-    // The first channel has the same key as the only channel of a notice.
-    stepKey: stepKeyOf(scope.runKey, `notify-${index}${place === 0 ? "" : `-${place}`}`),
-    attempt: 1,
+  // The first channel has the same key as the only channel of a notice.
+  const key = `notify-${index}${place === 0 ? "" : `-${place}`}`;
+  const context = stepContext(key, {
+    scope: { ...scope, outputs, outcome },
+    deps: { machine: host, out, redactor, secret, client: () => client(recipe) },
     signal,
-    out,
-    now: () => host.now(),
-    sleep: (ms) => wait(host, ms, signal),
-    client: () => client(recipe),
     log,
-    progress: () => {},
-    artifact: () => {},
-    secret: async (name) => {
-      const value = await secret(name);
-      redactor.add(value, `secret "${name}"`);
-      return value;
-    },
     runRecipe: () => Promise.reject(new TypeError("Cannot run a recipe to send a notice")),
+    ...testText !== undefined && { testText },
   });
+  await step.run(context);
 }
 
 async function failureOf({ store }: RunDeps, { run_key, round }: RunRow) {

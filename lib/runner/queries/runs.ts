@@ -5,6 +5,7 @@
  */
 import { hasEvent, insertEvents } from "./events.ts";
 import type { RecipeClass } from "../../recipes/compiled.ts";
+import type { RunSlot } from "../../recipes/step_context.ts";
 import { rowsValue, type Store } from "../../store/store.ts";
 
 /** Why a slot was skipped: a closed list. */
@@ -77,6 +78,18 @@ export interface RunRow {
   started_at: number | null;
   finished_at: number | null;
 }
+
+/** Returns the slot that a run is for. */
+export function slotOf({ schedule_id, slot_at, business_day }: SlotColumns): RunSlot {
+  return {
+    scheduleId: schedule_id,
+    slotAt: slot_at,
+    ...business_day !== null && { businessDay: business_day },
+  };
+}
+
+/** The columns that determine the day of a run. */
+export type SlotColumns = Pick<RunRow, "schedule_id" | "slot_at" | "business_day">;
 
 /** A new row. */
 export interface NewRun {

@@ -6,8 +6,8 @@
 import type { CompiledStep } from "../../recipes/compiled.ts";
 import { type Claim, underClaim } from "../claims/claim.ts";
 import type { Store } from "../../store/store.ts";
-import { stepKeyOf } from "../schedule/run_key.ts";
-import type { StepState } from "../run/report.ts";
+import type { StepState } from "../../recipes/engine.ts";
+import { stepKeyOf } from "../../recipes/step_context.ts";
 import { findRun } from "./runs.ts";
 
 /** An attempt at a step as the store holds it. */

@@ -9,7 +9,7 @@ import { hasEventSince } from "../queries/events.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { durationsOf, type RunRow } from "../queries/runs.ts";
 import { eachSlot } from "../schedule/slots.ts";
-import { showInstant } from "../schedule/session_times.ts";
+import { showInstant } from "../../calendars/trading_days.ts";
 import type { Store } from "../../store/store.ts";
 
 /** So many slow runs in a row lead to a warning. */

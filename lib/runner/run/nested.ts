@@ -6,6 +6,7 @@
 import { BrokerError } from "../../errors.ts";
 import { nodeCrypto } from "../../std/node_crypto.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
+import { checkTogether } from "../../recipes/engine.ts";
 import { type Claimer, claimRun, mutexOf, type Refusal } from "../claims/claims.ts";
 import { type CallingStep, type Claim, underClaim } from "../claims/claim.ts";
 import { recoverRun } from "../claims/recovery.ts";
@@ -13,9 +14,9 @@ import { drawTraceId } from "../schedule/plan_run.ts";
 import type { Recipes } from "../schedule/misfire_policy.ts";
 import { executeRun } from "./run.ts";
 import type { RunDeps } from "../deps.ts";
-import { cancelDue, findRun, reopenRun, type RunRow, type RunState } from "../queries/runs.ts";
+import { cancelDue, findRun, reopenRun, type RunRow, type RunState, slotOf } from "../queries/runs.ts";
 import { addManualRun } from "../schedule/starts.ts";
-import { dayOf } from "./step_context.ts";
+import { dayOf } from "../../recipes/step_context.ts";
 import { lastAttempts } from "../queries/steps.ts";
 
 /** What running a recipe within another one needs. */
@@ -61,7 +62,7 @@ export async function runNested(
   );
   let state: string = claim as string; // unless it was claimed
   if (typeof claim !== "string") {
-    const within = outer && outerRecipe && dayOf(outerRecipe, outer, deps.within);
+    const within = outer && outerRecipe && dayOf(outerRecipe, slotOf(outer), deps.within);
     const innerDeps = { ...deps, ...within !== undefined && { within } };
     const ended = await executeRun(recipe, claim, innerDeps, AbortSignal.any([stop, parent.halt]));
     state = ended.state;
@@ -133,19 +134,4 @@ async function claimNested(
   // No other process may run it.
   if (typeof claim === "string") await cancelDue(store, runKey, claim, now);
   return { runKey, claim };
-}
-
-/**
- * Keeps simulated and real recipes apart: neither may run the other as a step, because the outputs would mix.
- *
- * @throws {TypeError} When one recipe is meant for the simulator and the other is not.
- */
-export function checkTogether(outer: CompiledRecipe, inner: CompiledRecipe): void {
-  const isSimulated = ({ connect }: CompiledRecipe) => connect?.to === "simulator";
-  if (isSimulated(outer) === isSimulated(inner)) return;
-  const [meant, other] = isSimulated(inner) ? [inner, outer] : [outer, inner];
-  throw new TypeError(
-    `Cannot run recipe "${inner.name}" as a step of "${outer.name}": "${meant.name}" is meant for the simulator ` +
-      `and "${other.name}" is not`,
-  );
 }

@@ -5,12 +5,12 @@
  * @module
  */
 import { countLogLines, insertLogLine, type LogLevel, logLevels, type LogLine } from "../queries/events.ts";
-import type { StepEffect } from "../../recipes/compiled.ts";
+import type { StepEvent } from "../../recipes/engine.ts";
 import type { Redactor } from "../../redact.ts";
 import type { Machine } from "../../time.ts";
 import { type RunRow, type RunState, setTrace } from "../queries/runs.ts";
 import { type OpenSpan, type RunTracer, type StepAbout, untraced } from "./tracing.ts";
-import { showInstant } from "../schedule/session_times.ts";
+import { showInstant } from "../../calendars/trading_days.ts";
 import type { Store } from "../../store/store.ts";
 import { isBusy } from "../../store/store_error.ts";
 
@@ -26,34 +26,13 @@ interface RunEventHead {
   at: number;
 }
 
-/** How a step ended. */
-export type StepState = "ok" | "failed" | "skipped" | "unknown";
-
 /** An event of a run, distinguished by `type`. */
 export type RunEvent =
   & RunEventHead
   & (
     | { type: "run-started"; attempt: number; lateMs: number; steps: readonly string[] }
-    | { type: "step-started"; step: string; uses: string; effect: StepEffect; attempt: number }
-    | { type: "step-reused"; step: string }
-    | { type: "step-progress"; step: string; done?: number; total?: number; text: string }
-    | { type: "step-retry"; step: string; attempt: number; waitMs: number; error: string }
-    | {
-      type: "step-ended";
-      step: string;
-      state: StepState;
-      tookMs: number;
-      reason?: string;
-      /** Class of the error that ended it. */
-      errorName?: string;
-    }
-    | {
-      type: "log";
-      step: string;
-      level: "debug" | "info" | "warn" | "error";
-      message: string;
-      data?: unknown;
-    }
+    | Exclude<StepEvent, { type: "step-ended" | "step-planned" }>
+    | Omit<Extract<StepEvent, { type: "step-ended" }>, "thrown" | "output">
     /** A warning about the run as a whole. */
     | { type: "warning"; message: string }
     | { type: "artifact"; step: string; dataset: string; path: string; revision: number; isNew: boolean }

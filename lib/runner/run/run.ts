@@ -1,13 +1,26 @@
 /**
- * Runs a recipe under its row in the store. Every step is recorded before and after it runs, so that another process
- * knows what is left to do.
+ * Runs a claimed run. The engine runs the steps; this file records them in the store under the claim, keeps the lease
+ * alive, decides how the run ended, and warns.
  *
  * @module
  */
 import { BrokerError, DisplacedError, LoginRefusedError } from "../../errors.ts";
-import type { CompiledRecipe, CompiledStep, StepScope } from "../../recipes/compiled.ts";
-import { refusingGuard, tellSent, WriteGuard } from "../../recipes/guarded_client.ts";
+import type { CompiledRecipe, CompiledStep } from "../../recipes/compiled.ts";
+import {
+  type Halt,
+  modes,
+  type PlannedState,
+  type Recorder,
+  StepEngine,
+  type StepEvent,
+  type StepState,
+} from "../../recipes/engine.ts";
+import { tellSent } from "../../recipes/guarded_client.ts";
+import { scopeOf } from "../../recipes/step_context.ts";
+import { isPassing } from "../../store/store_error.ts";
+import { wait } from "../../time.ts";
 import { type Claim, endRun, LeaseKeeper, LeaseLostError, renewClaim } from "../claims/claim.ts";
+import { pauseRecipe } from "../claims/decisions.ts";
 import {
   holdLogin,
   holdRefusedLogin,
@@ -16,32 +29,12 @@ import {
   noteLoginWorked,
   PASSWORD_REFUSED,
 } from "../claims/login_holds.ts";
-import {
-  Halt,
-  isWorthRetrying,
-  mayHaveWritten,
-  outcomeOf,
-  retryWait,
-  runOnce,
-  type RunOutcome,
-} from "./run_step.ts";
-import { wait } from "../../time.ts";
-import { isPassing } from "../../store/store_error.ts";
-import { noteLoginEnd, noteSlowness } from "./end_warnings.ts";
-import { WRITE_SENT } from "../queries/events.ts";
-import { pauseRecipe } from "../claims/decisions.ts";
-import { type BareRunEvent, RunReport, type StepState } from "./report.ts";
 import type { RunDeps } from "../deps.ts";
-import { findRun, type RunRow } from "../queries/runs.ts";
-import {
-  type Attempt,
-  beginAttempt,
-  endAttempt,
-  lastAttempts,
-  skipStep,
-  type StepRow,
-} from "../queries/steps.ts";
-import { contextOf, type RunScope, scopeOf } from "./step_context.ts";
+import { WRITE_SENT } from "../queries/events.ts";
+import { findRun, type RunRow, type RunState, slotOf } from "../queries/runs.ts";
+import { beginAttempt, endAttempt, lastAttempts, recordArtifact, skipStep } from "../queries/steps.ts";
+import { noteLoginEnd, noteSlowness } from "./end_warnings.ts";
+import { RunReport } from "./report.ts";
 import { whyNoWrites, whyOutside } from "./write_conditions.ts";
 
 /** Wait before a locked store is tried again. */
@@ -63,10 +56,6 @@ export async function executeRun(
   return await new Execution(recipe, { claim, row, deps, stop }).execute();
 }
 
-function reportsFailure(output: unknown): boolean {
-  return typeof output === "object" && output !== null && "ok" in output && output.ok === false;
-}
-
 class Execution {
   readonly #recipe: CompiledRecipe;
   readonly #claim: Claim;
@@ -74,13 +63,8 @@ class Execution {
   readonly #row: RunRow;
   readonly #keeper: LeaseKeeper;
   readonly #report: RunReport;
-  readonly #outputs: Record<string, unknown> = {};
-  readonly #states = new Map<string, StepState>();
-  /** What each step that writes has sent. */
-  readonly #guards = new Map<string, WriteGuard>();
+  readonly #engine: StepEngine;
   #startedAt = 0;
-  /** Records and reports how the last attempt ended. */
-  #toClose: (() => Promise<void>) | undefined;
   /** Why a step did not write although all steps before it succeeded. */
   #withheld: "window" | "unsafe" | undefined;
   #takenOver = false;
@@ -91,18 +75,43 @@ class Execution {
     recipe: CompiledRecipe,
     { claim, row, deps, stop }: { claim: Claim; row: RunRow; deps: RunDeps; stop?: AbortSignal },
   ) {
+    const { host, out, redactor, secret, client, timeOf, runRecipe, store, within } = deps;
     this.#recipe = recipe;
     this.#claim = claim;
     this.#deps = deps;
     this.#row = row;
-    this.#report = new RunReport(this.#row, deps);
+    this.#report = new RunReport(row, deps);
     this.#keeper = new LeaseKeeper({
-      host: deps.host,
+      host,
       everyMs: claim.leaseMs / 3,
       leaseMs: claim.leaseMs,
       timeoutMs: recipe.timeoutMs,
-      renew: async () => await renewClaim(deps.store, claim, deps.host.now()),
+      renew: async () => await renewClaim(store, claim, host.now()),
       stop,
+    });
+    const now = timeOf?.(recipe);
+    this.#engine = new StepEngine(recipe, {
+      // This program wrote the parameters from those of the recipe.
+      scope: scopeOf(recipe, { ...slotOf(row), runKey: row.run_key, params: JSON.parse(row.params) }, within),
+      deps: {
+        machine: host,
+        out,
+        redactor,
+        secret,
+        client: () => client(recipe),
+        ...now !== undefined && { now },
+      },
+      mode: modes.stored,
+      recorder: this.#recorder(),
+      writes: { whyNot: async () => await this.#whyNoWrite(), check: async () => await this.#checkWrite() },
+      halt: this.#keeper.halt,
+      lost: this.#keeper.lost,
+      isLost: (error) => error instanceof LeaseLostError,
+      onError: (error) => this.#noteLogin(error),
+      onEvent: (event) => this.#tellStep(event),
+      ...runRecipe !== undefined && {
+        runRecipe: (call, name, params) => runRecipe({ ...claim, ...call }, name, params),
+      },
     });
   }
 
@@ -116,27 +125,22 @@ class Execution {
   }
 
   async #execute(): Promise<RunOutcome> {
-    const { host } = this.#deps;
+    const { host, whenStopped = "due" } = this.#deps;
+    const { steps } = this.#recipe;
     this.#startedAt = host.monotonic();
     try {
-      this.#tell({
+      this.#report.tell({
         type: "run-started",
         attempt: this.#row.attempt,
         lateMs: Math.max(0, host.now() - this.#row.due_at),
-        steps: this.#recipe.steps.map(({ id }) => id),
+        steps: steps.map(({ id }) => id),
       });
-      const stored = await this.#whenFree(async () =>
-        await lastAttempts(this.#deps.store, this.#row.run_key, this.#row.round)
-      );
-      for (const step of this.#recipe.steps) {
-        if (this.#keeper.halt.aborted) break;
-        await this.#take(step, stored.get(step.id));
-      }
-      const halt = this.#keeper.halt.aborted ? this.#keeper.halt.reason : undefined;
-      const outcome = outcomeOf(this.#recipe.steps, {
-        states: this.#states,
-        halt: halt instanceof Halt ? halt : undefined,
-        whenStopped: this.#deps.whenStopped ?? "due",
+      await this.#engine.run();
+      const { halt } = this.#keeper;
+      const outcome = outcomeOf(steps, {
+        states: this.#engine.states,
+        halt: halt.aborted ? halt.reason : undefined,
+        whenStopped,
         isTakenOver: this.#takenOver,
         isLoginRefused: this.#loginRefusal !== undefined,
         withheld: this.#withheld,
@@ -148,44 +152,53 @@ class Execution {
     }
   }
 
-  /** Runs a step, or records why it is skipped. */
-  async #take(step: CompiledStep, stored: StepRow | undefined): Promise<void> {
-    if (stored?.state === "ok" && (!step.fresh || step.effect === "write")) {
-      this.#outputs[step.id] = JSON.parse(stored.output ?? "null");
-      this.#states.set(step.id, "ok");
-      return this.#tell({ type: "step-reused", step: step.id });
-    }
-    if (step.effect === "write" && stored !== undefined) {
-      // An attempt was interrupted or failed: a write step never begins a second time.
-      this.#states.set(step.id, stored.state === "begun" ? "unknown" : stored.state);
-      return;
-    }
-    const attempt = { step, round: this.#row.round, attempt: (stored?.attempt ?? 0) + 1 };
-    let reason: string | undefined;
-    try {
-      reason = await this.#whyNot(step);
-    } catch (error) {
-      await this.#begin(attempt);
-      this.#close(attempt, { state: "failed", error: this.#describe(error) }, 0);
-      return await this.#flush();
-    }
-    if (reason === undefined) return await this.#attempt(attempt, step);
-    const why = reason;
-    await this.#whenFree(async () =>
-      await skipStep(this.#deps.store, this.#claim, attempt, why, this.#deps.host.now())
-    );
-    this.#states.set(step.id, "skipped");
-    this.#tell({ type: "step-ended", step: step.id, state: "skipped", tookMs: 0, reason });
+  /** Records the steps in the store, each row under the claim. */
+  #recorder(): Recorder {
+    const { store, host } = this.#deps;
+    const { run_key: runKey, round } = this.#row;
+    const claim = this.#claim;
+    return {
+      earlier: async () => await this.#whenFree(async () => await lastAttempts(store, runKey, round)),
+      within: async ({ step: { id, uses, effect }, attempt }, work) =>
+        await this.#report.step({ step: id, uses, effect, attempt }, work),
+      begin: async (attempt) =>
+        await this.#whenFree(async () => await beginAttempt(store, claim, { ...attempt, round }, host.now())),
+      end: async (attempt, end) => {
+        const now = host.now(); // when the step ended, however long the store takes
+        await this.#whenFree(async () =>
+          await endAttempt(store, claim, { ...attempt, round }, { ...end, now })
+        );
+      },
+      skip: async (attempt, reason) =>
+        await this.#whenFree(async () =>
+          await skipStep(store, claim, { ...attempt, round }, reason, host.now())
+        ),
+      // From here on, the mark shows if the store loses this write.
+      beforeWriteStep: async () => await store.mark(),
+      // Before the write itself, so that a person knows where to look after a crash.
+      beforeSend: async ({ id: step }, { operation, lists }) => {
+        try {
+          await store.event(host.now(), WRITE_SENT, { step, operation, lists }, runKey);
+        } catch (error) {
+          const reason = error instanceof Error ? error.message : String(error);
+          throw new WriteWithheldError(`Cannot write now: the store could not keep it first (${reason})`, {
+            code: "store",
+            cause: error,
+          });
+        }
+      },
+      artifact: async ({ id: step }, file) => {
+        const recorded = await recordArtifact(store, claim, file, host.now());
+        this.#report.tell({ type: "artifact", step, dataset: file.dataset, path: file.path, ...recorded });
+      },
+    };
   }
 
-  async #whyNot(step: CompiledStep): Promise<string | undefined> {
-    const missing = step.needs.find((id) => this.#states.get(id) !== "ok");
-    if (missing !== undefined) return `needs "${missing}"`;
-    const failed = [...this.#states.values()].some((state) => state === "failed" || state === "unknown");
-    // After a failure, a person must check before anything more is written.
-    if (step.effect === "write" && failed) return "an earlier step failed";
-    if (step.condition !== undefined && !step.condition(this.#scope())) return "condition";
-    return step.effect === "write" ? await this.#whyNoWrite() : undefined;
+  #tellStep(event: StepEvent): void {
+    if (event.type === "step-planned") return; // only in dry runs
+    if (event.type !== "step-ended") return this.#report.tell(event);
+    const { thrown: _, output: __, ...ended } = event;
+    this.#report.tell(ended);
   }
 
   /** Checks right before each write is sent, because a process that was suspended may have lost its run. */
@@ -206,120 +219,6 @@ class Execution {
     return outside ?? unsafe;
   }
 
-  async #attempt(first: Attempt, step: CompiledStep): Promise<void> {
-    const { host } = this.#deps;
-    const { id, uses, effect } = step;
-    const most = effect === "write" ? 1 : step.retry?.attempts ?? 1;
-    for (let count = 1;; count++) {
-      const attempt = { ...first, attempt: first.attempt + count - 1 };
-      const about = { step: id, uses, effect, attempt: attempt.attempt };
-      const failure = await this.#report.step(about, () => this.#once(attempt, step));
-      if (failure === undefined || count >= most || this.#keeper.halt.aborted) return;
-      if (!isWorthRetrying(failure.error)) return;
-      const waitMs = retryWait(step.retry?.waitMs ?? 0, count);
-      this.#tell({
-        type: "step-retry",
-        step: id,
-        attempt: attempt.attempt,
-        waitMs,
-        error: this.#describe(failure.error),
-      });
-      // A halt while waiting ends the step as its last attempt did.
-      if (!await wait(host, waitMs, this.#keeper.halt).then(() => true, () => false)) return;
-    }
-  }
-
-  /** Makes one attempt at a step; resolves to the error that it threw, if any. */
-  async #once(attempt: Attempt, step: CompiledStep): Promise<{ error: unknown } | undefined> {
-    const { host, redactor } = this.#deps;
-    const began = host.monotonic();
-    const guard = this.#guardFor(step);
-    await this.#begin(attempt);
-    this.#tell({
-      type: "step-started",
-      step: step.id,
-      uses: step.uses,
-      effect: step.effect,
-      attempt: attempt.attempt,
-    });
-    try {
-      // From here on, the mark shows if the store loses this write.
-      if (step.effect === "write") await this.#deps.store.mark();
-      const context = contextOf(step, {
-        scope: this.#scope(),
-        attempt: attempt.attempt,
-        claim: this.#claim,
-        recipe: this.#recipe,
-        deps: this.#deps,
-        guard,
-        halt: this.#keeper.halt,
-        tell: (event) => this.#tell(event),
-      });
-      const { halt, lost } = this.#keeper;
-      const result = await runOnce(step, context, { host, halt, lost });
-      const output = redactor.json(result);
-      const stored = this.#outputs[step.id] = JSON.parse(output);
-      const open = guard.unresolvedError;
-      if (open !== undefined) {
-        // The step returned although the outcome of one of its writes is unknown.
-        const end = { state: "unknown" as const, output, error: this.#describe(open), errorName: open.name };
-        this.#close(attempt, end, host.monotonic() - began);
-        return { error: open };
-      }
-      // The step worked and reported a problem; a retry would report the same.
-      const amiss = reportsFailure(stored)
-        ? { state: "failed" as const, error: 'the step reported a problem: its output has "ok": false' }
-        : undefined;
-      this.#close(attempt, { state: "ok", ...amiss, output }, host.monotonic() - began);
-      return undefined;
-    } catch (error) {
-      if (error instanceof LeaseLostError) throw error;
-      this.#noteLogin(error);
-      // A custom step may rethrow the error of its call as another error.
-      const unknown = step.effect === "write" && mayHaveWritten(error, guard);
-      const errorName = error instanceof Error ? error.name : "unknown";
-      this.#close(
-        attempt,
-        { state: unknown ? "unknown" : "failed", error: this.#describe(error), errorName },
-        host.monotonic() - began,
-      );
-      return { error };
-    } finally {
-      guard.close();
-      await this.#flush();
-    }
-  }
-
-  #guardFor(step: CompiledStep): WriteGuard {
-    const onError = (error: unknown) => this.#noteLogin(error);
-    if (step.effect !== "write") return refusingGuard(step, { onError });
-    const guard = new WriteGuard({
-      onError,
-      check: async () => await this.#checkWrite(),
-      // Before the write itself, so that a person knows where to look after a crash.
-      onSend: async ({ operation, lists }) => {
-        const { store, host } = this.#deps;
-        try {
-          await store.event(host.now(), WRITE_SENT, { step: step.id, operation, lists }, this.#row.run_key);
-        } catch (error) {
-          const reason = error instanceof Error ? error.message : String(error);
-          throw new WriteWithheldError(`Cannot write now: the store could not keep it first (${reason})`, {
-            code: "store",
-            cause: error,
-          });
-        }
-      },
-    });
-    this.#guards.set(step.id, guard);
-    return guard;
-  }
-
-  async #begin(attempt: Attempt): Promise<void> {
-    await this.#whenFree(async () =>
-      await beginAttempt(this.#deps.store, this.#claim, attempt, this.#deps.host.now())
-    );
-  }
-
   /**
    * Runs work in the store. While another process keeps the store locked, this tries again until the lease is lost, so
    * that the result of a step, such as an order, is not forgotten.
@@ -333,34 +232,6 @@ class Execution {
       }
       await wait(this.#deps.host, ASK_STORE_MS, this.#keeper.lost);
     }
-  }
-
-  /** Records how an attempt ended. An error here does not change how it ended. */
-  async #flush(): Promise<void> {
-    const write = this.#toClose;
-    this.#toClose = undefined;
-    if (write !== undefined) await this.#whenFree(write);
-  }
-
-  /** Sets how an attempt ended; {@linkcode #flush} records it. */
-  #close(
-    attempt: Attempt,
-    { errorName, ...end }: { state: StepState; output?: string; error?: string; errorName?: string },
-    tookMs: number,
-  ): void {
-    this.#states.set(attempt.step.id, end.state);
-    const now = this.#deps.host.now();
-    this.#toClose = async () => {
-      await endAttempt(this.#deps.store, this.#claim, attempt, { ...end, now });
-      this.#tell({
-        type: "step-ended",
-        step: attempt.step.id,
-        state: end.state,
-        tookMs,
-        reason: end.error,
-        ...errorName !== undefined && { errorName },
-      });
-    };
   }
 
   async #end({ state, reason }: RunOutcome): Promise<RunOutcome> {
@@ -383,12 +254,14 @@ class Execution {
       return found;
     });
     if (this.#takenOver) {
-      this.#tell({
+      this.#report.tell({
         type: "warning",
         message: `${LOGIN_TAKEN_OVER}: no requests go out until you run: hsgate resume ${this.#recipe.name}`,
       });
     }
-    for (const message of warnings) if (message !== undefined) this.#tell({ type: "warning", message });
+    for (const message of warnings) {
+      if (message !== undefined) this.#report.tell({ type: "warning", message });
+    }
     return this.#ended({ state, reason });
   }
 
@@ -427,11 +300,11 @@ class Execution {
 
   /** Ends the run without writing to its row, which belongs to another process; warns of what this run had sent. */
   #lost(): RunOutcome {
-    const guards = [...this.#guards];
+    const guards = [...this.#engine.guards];
     const sent = guards.filter(([, guard]) => guard.sent.length > 0)
       .map(([step, guard]) => `step "${step}" had sent ${tellSent(guard.sent)}`);
     const lists = new Set(guards.flatMap(([, { sent: writes }]) => writes.flatMap((write) => write.lists)));
-    this.#tell({
+    this.#report.tell({
       type: "warning",
       message: `lost the lease to another process; ${
         sent.length > 0 ? `before that, ${sent.join("; ")}` : "this run sent nothing"
@@ -442,19 +315,64 @@ class Execution {
 
   #ended(outcome: RunOutcome): RunOutcome {
     const tookMs = this.#deps.host.monotonic() - this.#startedAt;
-    this.#tell({ type: "run-ended", ...outcome, tookMs });
+    this.#report.tell({ type: "run-ended", ...outcome, tookMs });
     return outcome;
   }
+}
 
-  #scope(): RunScope & StepScope {
-    return { ...scopeOf(this.#recipe, this.#row, this.#deps.within), outputs: this.#outputs };
-  }
+/**
+ * How a run ended: `due` if it was released, `lost` if another process has it. The reason of `lost` is `write` if a write
+ * step had begun, and `lease` otherwise.
+ */
+export interface RunOutcome {
+  state: RunState | "lost";
+  reason?: string;
+}
 
-  #describe(error: unknown): string {
-    return this.#deps.redactor.text(error instanceof Error ? error.message : String(error));
-  }
+/** What is known at the end of a run. */
+export interface Ending {
+  /** Steps that were reached, by their ids. */
+  states: ReadonlyMap<string, StepState | PlannedState>;
+  /** What ended the run early. */
+  halt: Halt | undefined;
+  /** State of a run that is stopped while it reads. */
+  whenStopped: "due" | "cancelled";
+  /** Another device took the login over. */
+  isTakenOver: boolean;
+  /** The broker refused a login. @default false */
+  isLoginRefused?: boolean;
+  /** Why a step did not write although all steps before it succeeded. */
+  withheld: "window" | "unsafe" | undefined;
+}
 
-  #tell(event: BareRunEvent): void {
-    this.#report.tell(event);
+/** Decides how a run ended. An unknown write takes precedence over everything else. */
+export function outcomeOf(
+  steps: readonly Pick<CompiledStep, "id" | "effect">[],
+  { states, halt, whenStopped, isTakenOver, isLoginRefused = false, withheld }: Ending,
+): RunOutcome {
+  const all = [...states.values()];
+  if (all.includes("unknown")) return { state: "unknown", reason: "write" };
+  const isWhole = steps.every(({ id }) => ["ok", "skipped"].includes(states.get(id) ?? ""));
+  switch (halt?.kind) {
+    case "lost":
+      return { state: "lost", reason: "lease" };
+    case "timeout":
+      return { state: "failed", reason: "timeout" };
+    case "cancelled":
+      if (isWhole) break;
+      return { state: "cancelled", reason: halt.message };
+    case "stopped": {
+      if (isWhole) break;
+      const wrote = steps.some(({ id, effect }) =>
+        effect === "write" && states.has(id) && states.get(id) !== "skipped"
+      );
+      return { state: wrote ? "waiting_recovery" : whenStopped, reason: "stopped" };
+    }
   }
+  if (isTakenOver) return { state: "failed", reason: "displaced" };
+  if (all.includes("failed")) return { state: "failed", reason: isLoginRefused ? "login" : "step" };
+  // An order that was not placed must not look like a success.
+  if (withheld !== undefined) return { state: "failed", reason: withheld };
+  const isEmpty = all.length > 0 && all.every((state) => state === "skipped");
+  return isEmpty ? { state: "skipped", reason: "condition" } : { state: "ok" };
 }

@@ -13,9 +13,8 @@ import { wait } from "../../time.ts";
 import { drawTraceId } from "../schedule/plan_run.ts";
 import { decideOverlaps } from "../schedule/misfire_policy.ts";
 import type { Store } from "../../store/store.ts";
-import { executeRun } from "./run.ts";
+import { executeRun, type RunOutcome } from "./run.ts";
 import type { RunDeps } from "../deps.ts";
-import type { RunOutcome } from "./run_step.ts";
 import { addLatestSlot, addManualRun } from "../schedule/starts.ts";
 import { shellHint } from "../../shell_words.ts";
 

@@ -8,9 +8,10 @@ import { coverage } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { recoverExpired } from "../claims/recovery.ts";
 import type { Store } from "../../store/store.ts";
-import { addDays, dateAt, tradingDay } from "./session_times.ts";
+import { addDays, dateAt, tradingDay } from "../../calendars/trading_days.ts";
 import { whyPastSlot } from "./past_slot.ts";
-import { calendarOf, planRun, zoneOf } from "./plan_run.ts";
+import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
+import { planRun } from "./plan_run.ts";
 import {
   findRun,
   insertRun,

@@ -14,8 +14,9 @@ import {
   updateSpec,
 } from "../queries/schedules.ts";
 import { hasEvent, insertEvents } from "../queries/events.ts";
-import { showInstant } from "./session_times.ts";
-import { calendarOf, planRun } from "./plan_run.ts";
+import { showInstant } from "../../calendars/trading_days.ts";
+import { calendarOf } from "../../recipes/step_context.ts";
+import { planRun } from "./plan_run.ts";
 import { findRun, insertRuns, isNamed, keysTaken, namersOf, type NewRun } from "../queries/runs.ts";
 import type { ScheduleCursor } from "./slots.ts";
 import type { Mic } from "../../calendars/mod.ts";

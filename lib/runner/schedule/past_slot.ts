@@ -6,13 +6,10 @@
 import { type AsOfNow, certainReads, pastText, whyPast } from "../../recipes/as_of_now.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { firstSlot, latestSlot, type Slot } from "./slots.ts";
-import { addDays, dateAt, tradingDay, wallInstant } from "./session_times.ts";
-import { calendarOf, planRun } from "./plan_run.ts";
-import type { RunRow } from "../queries/runs.ts";
-import { dayOf } from "../run/step_context.ts";
-
-/** The fields of a run that determine its day. */
-type SlotRow = Pick<RunRow, "schedule_id" | "slot_at" | "business_day">;
+import { addDays, dateAt, tradingDay, wallInstant } from "../../calendars/trading_days.ts";
+import { calendarOf, dayOf } from "../../recipes/step_context.ts";
+import { type SlotColumns, slotOf } from "../queries/runs.ts";
+import { planRun } from "./plan_run.ts";
 
 /** A step that would be refused, and why. */
 export interface PastRead {
@@ -30,11 +27,11 @@ export interface PastRead {
  */
 export function findPastRead(
   recipe: Pick<CompiledRecipe, "schedules" | "window" | "steps">,
-  row: SlotRow,
+  row: SlotColumns,
   now: number,
   done: ReadonlySet<string> = new Set(),
 ): PastRead | undefined {
-  const day = dayOf(recipe, row);
+  const day = dayOf(recipe, slotOf(row));
   for (const { id: step, asOfNow, fresh } of certainReads(recipe.steps)) {
     const isKept = done.has(step) && !fresh;
     const why = isKept ? undefined : whyPast(asOfNow, { slotAt: row.slot_at, day, now });
@@ -85,7 +82,7 @@ interface Span {
 }
 
 function daysOf(recipe: CompiledRecipe, schedule: CompiledSchedule, now: number): Span[] {
-  const { zone } = dayOf(recipe, { schedule_id: schedule.id, slot_at: now, business_day: null });
+  const { zone } = dayOf(recipe, { scheduleId: schedule.id, slotAt: now });
   const at = (date: string) => wallInstant(date, "00:00", zone) - 1;
   const today = dateAt(now, zone);
   return Array.from({ length: LOOKED_AT_DAYS }, (_, index) => {
@@ -118,12 +115,12 @@ function lateness(
   schedule: CompiledSchedule,
   { slot, asOfNow }: { slot: Slot; asOfNow: AsOfNow },
 ): true | { slotAt: number; why: string } | undefined {
-  const { state, businessDay = null, dueAt, deadlineAt = Infinity } = planRun(recipe, schedule, slot, {
+  const { state, businessDay, dueAt, deadlineAt = Infinity } = planRun(recipe, schedule, slot, {
     kind: "live",
     traceId: "",
   });
   if (state !== "due") return undefined;
-  const day = dayOf(recipe, { schedule_id: schedule.id, slot_at: slot.at, business_day: businessDay });
+  const day = dayOf(recipe, { scheduleId: schedule.id, slotAt: slot.at, businessDay });
   const whyAt = (now: number) => whyPast(asOfNow, { slotAt: slot.at, day, now });
   const why = whyAt(dueAt);
   if (why !== undefined) return { slotAt: slot.at, why };

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { calendarVersion as versionOf, calendarZone, isProjected, type Mic } from "../../calendars/mod.ts";
+import { calendarVersion as versionOf, isProjected } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
-import { dateAt } from "./session_times.ts";
+import { calendarOf } from "../../recipes/step_context.ts";
 import { jitterOf, runKeyOf } from "./run_key.ts";
 import type { NewRun, SkipReason } from "../queries/runs.ts";
 import type { Slot } from "./slots.ts";
@@ -18,30 +18,6 @@ interface PlanRunOptions {
   traceId: string;
   /** @default the version of the calendar that the recipe or the schedule uses */
   calendarVersion?: string;
-}
-
-/** Returns the market whose calendar a schedule or its recipe uses; `undefined` if it uses none. */
-export function calendarOf(
-  recipe: Pick<CompiledRecipe, "window">,
-  schedule?: CompiledSchedule,
-): Mic | undefined {
-  if (schedule?.form === "calendar") return schedule.mic;
-  if (schedule?.form === "cron" && schedule.onlyIn !== undefined) return schedule.onlyIn;
-  if (schedule?.form === "every" && schedule.while !== undefined) return schedule.while.mic;
-  return recipe.window?.mic;
-}
-
-/** Returns the time zone of a schedule's days. */
-export function zoneOf(schedule: CompiledSchedule): string {
-  if (schedule.form === "cron") return schedule.timezone;
-  const mic = schedule.form === "calendar" ? schedule.mic : schedule.while?.mic;
-  return mic === undefined ? "UTC" : calendarZone[mic];
-}
-
-/** Returns the date of an instant at the exchange that a recipe follows; `undefined` if it follows none. */
-export function businessDayOf(recipe: CompiledRecipe, at: number): string | undefined {
-  const mic = calendarOf(recipe, recipe.schedules[0]);
-  return mic === undefined ? undefined : dateAt(at, calendarZone[mic]);
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Makes the keys of runs and steps, and values that depend only on a key. Two starts with the same key are one run.
+ * Makes the keys of runs, and values that depend only on a key. Two starts with the same key are one run.
  *
  * @module
  */
@@ -14,11 +14,6 @@ export function runKeyOf(recipe: string, schedule: CompiledSchedule, slot: Slot)
 /** Returns the key of a run that a person started. */
 export function manualRunKey(recipe: string, id: string): string {
   return `${recipe}/m/${id}`;
-}
-
-/** Returns the key that a step gives to what it does outside of hsgate. */
-export function stepKeyOf(runKey: string, step: string): string {
-  return `${runKey}#${step}`;
 }
 
 /** Returns the delay of a run after its slot. Every process computes the same delay (FNV-1a of the key). */

@@ -8,7 +8,7 @@ import { calendarZone } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
 import { type OpenWindow, windowOn } from "../run/write_conditions.ts";
 import { planRun } from "./plan_run.ts";
-import { addDays, dateAt, tradingDay, wallInstant } from "./session_times.ts";
+import { addDays, dateAt, tradingDay, wallInstant } from "../../calendars/trading_days.ts";
 import { firstSlot, latestSlot, readPattern, type Slot, slotsBetween } from "./slots.ts";
 
 /** A wall-clock time of a schedule that a clock change skips or repeats. */

@@ -17,8 +17,7 @@ import { applyMisfirePolicy, decideOverlaps, type Skipped } from "./misfire_poli
 import { type ListingOptions, listSchedules } from "./listing.ts";
 import type { NoticeEvent } from "../notify/notify.ts";
 import { Runner, type RunnerOptions } from "../runner.ts";
-import { executeRun } from "../run/run.ts";
-import type { RunOutcome } from "../run/run_step.ts";
+import { executeRun, type RunOutcome } from "../run/run.ts";
 import { defaultRetention, Pruner, type Retention } from "../queries/retention.ts";
 import {
   firstLeaseEnd,

@@ -22,7 +22,7 @@ import {
   tradingDay,
   usualDay,
   wallInstant,
-} from "./session_times.ts";
+} from "../../calendars/trading_days.ts";
 import { sessionTimeOf } from "../../recipes/session_times.ts";
 
 /** One instant that a schedule names. */

@@ -11,7 +11,8 @@ import { latestSlot, type Slot } from "./slots.ts";
 import { recordKeyCollision } from "./listing.ts";
 import { pauseOf } from "../queries/schedules.ts";
 import { findPastRead, type PastRead } from "./past_slot.ts";
-import { businessDayOf, calendarOf, planRun } from "./plan_run.ts";
+import { businessDayOf, calendarOf } from "../../recipes/step_context.ts";
+import { planRun } from "./plan_run.ts";
 import { manualRunKey } from "./run_key.ts";
 import {
   findRun,

@@ -5,7 +5,7 @@
  */
 import { sendNotice } from "../../../lib/runner/notify/notice_step.ts";
 import { channelsOf, withinTime } from "../../../lib/runner/notify/notify.ts";
-import { manualScope } from "../../../lib/runner/run/step_context.ts";
+import { manualScope } from "../../../lib/recipes/step_context.ts";
 import type { CompiledRecipe, NoticeChannel } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -48,7 +48,11 @@ export async function run({ args: [name = ""], flags, host }: NotifyInput): Prom
       await withinTime(machine, channel.name, (signal) =>
         sendNotice(channel.step, deps, {
           recipe,
-          scope: scopeOf(recipe, id, host.now()),
+          scope: manualScope(recipe, {
+            runKey: `${recipe.name}/test/${id}`,
+            at: host.now(),
+            params: recipe.params,
+          }),
           outputs: {},
           outcome: { state: "test", reason: testText(recipe, channel, index), failedStep: "", error: "" },
           testText: testText(recipe, channel, index),
@@ -75,16 +79,6 @@ export async function run({ args: [name = ""], flags, host }: NotifyInput): Prom
 async function recipeOf(name: string, folder: string | undefined, host: Host): Promise<CompiledRecipe> {
   if (await host.readFile(name) !== undefined) return await loadToRun(name, { host, now: host.now });
   return await recipeNamed(name, { folder, host, now: host.now, toRun: true });
-}
-
-function scopeOf(recipe: CompiledRecipe, id: string, now: number) {
-  return {
-    recipe: recipe.name,
-    runKey: `${recipe.name}/test/${id}`,
-    slot: Temporal.Instant.fromEpochMilliseconds(now).toString(),
-    params: recipe.params,
-    ...manualScope(recipe, now),
-  };
 }
 
 const testText = ({ name }: CompiledRecipe, { name: channel, isFallback }: NoticeChannel, index: number) =>

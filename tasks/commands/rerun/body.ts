@@ -5,7 +5,7 @@
  */
 import { rerun } from "../../../lib/runner/schedule/backfill.ts";
 import type { RunRow } from "../../../lib/runner/queries/runs.ts";
-import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { RerunInput } from "../rerun.ts";
 import { runOf } from "../shared/decide.ts";

@@ -5,11 +5,8 @@
  */
 import type { Client } from "../../../lib/client/client.ts";
 import { Market } from "../../../lib/dictionaries/market.ts";
-import { drawTraceId } from "../../../lib/runner/schedule/plan_run.ts";
-import { openSqlite } from "../../../lib/store/sqlite.ts";
-import { findRun } from "../../../lib/runner/queries/runs.ts";
-import { addManualRun } from "../../../lib/runner/schedule/starts.ts";
-import { scopeOf } from "../../../lib/runner/run/step_context.ts";
+import { manualScope } from "../../../lib/recipes/step_context.ts";
+import { manualRunKey } from "../../../lib/runner/schedule/run_key.ts";
 import { whyOutside } from "../../../lib/runner/run/write_conditions.ts";
 import {
   type DryRun,
@@ -17,7 +14,7 @@ import {
   type DryState,
   type DryStep,
   type PlannedWrite,
-} from "../../../lib/recipes/dry_run.ts";
+} from "../../../lib/recipes/run_recipe.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { shownAddress } from "../../../lib/transports/net/address.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -27,7 +24,8 @@ import { clockOf } from "../../terminal/arguments.ts";
 import { type Connection, Connections } from "./connections.ts";
 import { paramsOf } from "./params.ts";
 import { shortResult } from "./summaries.ts";
-import { redactorOf, runnerHost, secretReader } from "./deps.ts";
+import { ulid } from "../../../lib/std/ulid.ts";
+import { redactorOf, secretReader } from "./deps.ts";
 
 /** Shows what a run would do; ends as an error would where a step that reads fails. */
 export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput): Promise<number> {
@@ -46,12 +44,13 @@ export async function runDry(recipe: CompiledRecipe, { flags, host }: RunInput):
     throw error;
   };
   const found = await dryRunRecipe(recipe, {
-    ...await scopeNow(recipe, params, now),
+    scope: manualScope(recipe, { runKey: manualRunKey(recipe.name, ulid(now())), at: now(), params }),
     now,
     out: folder.path,
     signal: host.signal,
     client: () => connections.of(recipe),
     secret: secretReader([recipe], host, redactor),
+    redactor,
   }).catch(fail);
   if (found.error === undefined) {
     await findOrders(found.writes, () => connections.of(recipe), host.signal).catch(fail);
@@ -86,24 +85,6 @@ async function findOrders(
       break;
     }
   }
-}
-
-/** The scope of a run by hand, from a store of its own that is gone afterwards. */
-async function scopeNow(
-  recipe: CompiledRecipe,
-  params: Readonly<Record<string, unknown>>,
-  now: () => number,
-): Promise<ReturnType<typeof scopeOf>> {
-  await using store = await openSqlite(":memory:");
-  const host = runnerHost({ now });
-  const runKey = await addManualRun(store, recipe, {
-    id: host.id(),
-    params,
-    kind: "dry",
-    now: now(),
-    drawTraceId: () => drawTraceId(host),
-  });
-  return await Promise.resolve(scopeOf(recipe, (await findRun(store, runKey))!)); // just written
 }
 
 async function temporaryFolder(): Promise<{ path: string } & AsyncDisposable> {

@@ -5,8 +5,9 @@
  */
 import { ProgressText } from "../../../lib/day_book/progress.ts";
 import type { DayBookEvent } from "../../../lib/day_book/types.ts";
-import { manualScope } from "../../../lib/runner/run/step_context.ts";
+import { manualScope } from "../../../lib/recipes/step_context.ts";
 import type { RunDay } from "../../../lib/recipes/as_of_now.ts";
+import { checkTogether } from "../../../lib/recipes/engine.ts";
 import {
   bindParams,
   type CompiledRecipe,
@@ -64,13 +65,14 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
       params: Readonly<Record<string, unknown>>,
       outer?: RunDay,
     ): Promise<RecipeResult> => {
-      const { day, session, previousSession } = manualScope(each, at, outer);
+      const runKey = `${each.name}/manual/${slot}`;
+      const { day, session, previousSession } = manualScope(each, { runKey, at, params }, outer);
       const take = (event: TreeEvent) => {
         tree.apply(event);
         show.take(event);
       };
       const kept = new Set<string>();
-      const about = { recipe: each.name, runKey: `${each.name}/manual/${slot}`, traceId };
+      const about = { recipe: each.name, runKey, traceId };
       const tellLine = (line: Readonly<Record<string, unknown>>) =>
         show.line(redactor.json({ at: new Date(now()).toISOString(), run, ...about, ...line }));
       take({ type: "run-started", run, recipe: each.name, steps: each.steps });
@@ -83,6 +85,7 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
         previousSession,
         params,
         secret,
+        redactor,
         signal: host.signal,
         ...flags.out !== undefined && { out: flags.out },
         onProgress(event) {
@@ -102,7 +105,6 @@ export async function runHere(recipe: CompiledRecipe, options: RunHereOptions): 
           if (inner === undefined) {
             throw new TypeError(`Cannot run recipe "${name}": there is no recipe of that name`);
           }
-          const { checkTogether } = await import("../../../lib/runner/run/nested.ts"); // the runner, for this alone
           checkTogether(each, inner);
           const { ok, steps } = await runOne(`${run} ${name}`, inner, bindParams(inner, given), day);
           if (!ok) {

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import type { StepState } from "../../../lib/runner/run/report.ts";
-import type { RunOutcome } from "../../../lib/runner/run/run_step.ts";
+import type { StepState } from "../../../lib/recipes/engine.ts";
+import type { RunOutcome } from "../../../lib/runner/run/run.ts";
 import type { Host } from "../../terminal/host.ts";
 import { type Color, fit, paint, plain, widthOf } from "../../terminal/print.ts";
 import { fileLines, type NamedFile } from "./summaries.ts";

@@ -14,7 +14,7 @@ import type { Store } from "../../../lib/store/store.ts";
 import { noticesOf } from "../../../lib/runner/notify/outbox.ts";
 import { eventsOf, logOf } from "../../../lib/runner/queries/events.ts";
 import { blockReasonOf, hasRun, latestRuns, type RunRow } from "../../../lib/runner/queries/runs.ts";
-import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import { artifactsOf, stepsOf } from "../../../lib/runner/queries/steps.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";

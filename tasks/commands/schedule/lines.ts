@@ -5,8 +5,8 @@
  */
 import type { Store } from "../../../lib/store/store.ts";
 import { nextSlots } from "../../../lib/runner/schedule/slots.ts";
-import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
-import { zoneOf } from "../../../lib/runner/schedule/plan_run.ts";
+import { showInstant } from "../../../lib/calendars/trading_days.ts";
+import { zoneOf } from "../../../lib/recipes/step_context.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import { pausedSchedules } from "../../../lib/runner/queries/schedules.ts";
 import { localTime, precisionOf, readable } from "../shared/slot_lines.ts";

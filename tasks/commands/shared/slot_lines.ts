@@ -4,8 +4,8 @@
  * @module
  */
 import { isProjected, overridesOn } from "../../../lib/calendars/mod.ts";
-import { calendarOf, zoneOf } from "../../../lib/runner/schedule/plan_run.ts";
-import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import { calendarOf, zoneOf } from "../../../lib/recipes/step_context.ts";
+import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import type { CompiledRecipe, NamedSlot } from "../../../lib/recipes/mod.ts";
 
 /** A slot for `--json`. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { countPrunable, type Pruned, Pruner } from "../../../lib/runner/queries/retention.ts";
-import { showInstant } from "../../../lib/runner/schedule/session_times.ts";
+import { showInstant } from "../../../lib/calendars/trading_days.ts";
 import type { StorePruneInput } from "../store.ts";
 import { loadSettingsOf } from "../shared/session.ts";
 import { openStore, retentionOf } from "../shared/store_file.ts";

@@ -4,14 +4,7 @@
  *
  * @module
  */
-import {
-  calendarZone,
-  coverage,
-  isProjected,
-  type Mic,
-  type Session,
-  sessionOn,
-} from "../../calendars/mod.ts";
+import { calendarZone, coverage, isProjected, type Mic, type Session, sessionOn } from "./mod.ts";
 
 /** A day on which a market trades, or would have if it were not a holiday. */
 export interface TradingDay {

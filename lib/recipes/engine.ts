@@ -1,0 +1,532 @@
+/**
+ * Runs the steps of a recipe, one after the other. Every run goes through this engine: with a store or without one, dry
+ * or real. The caller hands in a recorder, which keeps what happened, and a mode, which says what the run may do.
+ *
+ * @module
+ */
+import {
+  BrokerError,
+  DisplacedError,
+  InvalidParamsError,
+  LoginRefusedError,
+  UnmappedError,
+} from "../errors.ts";
+import { wait } from "../time.ts";
+import { PastSlotError } from "./as_of_now.ts";
+import type { CompiledRecipe, CompiledStep, StepContext, StepEffect } from "./compiled.ts";
+import {
+  ENDED_UNTOLD,
+  mayHaveHappened,
+  refusingGuard,
+  type SentWrite,
+  WriteGuard,
+} from "./guarded_client.ts";
+import { type RunScope, stepContext, type StepDeps } from "./step_context.ts";
+
+/** How a step ended. */
+export type StepState = "ok" | "failed" | "skipped" | "unknown";
+
+/** What a dry run says of a step that it does not run. */
+export type PlannedState =
+  /** `plan` describes what the step would do. */
+  | "planned"
+  /** What the step would do depends on earlier steps that did not run. */
+  | "open"
+  /** No write depends on it, or it would leave files behind. A real run would run it. */
+  | "not-done";
+
+/** What a run may do. */
+export interface RunMode {
+  /** Whether steps that write or leave files are only planned. */
+  isDry: boolean;
+  /** Whether a failed step ends the run with its error. If not, the steps that do not need it still run. */
+  endsAtError: boolean;
+  /** Whether a failed step is tried again, as its recipe says. */
+  retries: boolean;
+}
+
+/** Modes of a run. */
+export const modes = {
+  /** Runs under a store. */
+  stored: { isDry: false, endsAtError: false, retries: true },
+  /** Runs once, without a store. */
+  once: { isDry: false, endsAtError: true, retries: false },
+  /** Runs what reads and plans the rest. */
+  dry: { isDry: true, endsAtError: false, retries: false },
+} as const satisfies Record<string, RunMode>;
+
+/** One attempt at a step. */
+export interface StepAttempt {
+  step: CompiledStep;
+  /** From 1. */
+  attempt: number;
+}
+
+/** The last attempt at a step, from an earlier start of the same run. */
+export interface EarlierAttempt {
+  state: "begun" | StepState;
+  attempt: number;
+  /** JSON. */
+  output: string | null;
+}
+
+/** How an attempt ended. */
+export interface AttemptEnd {
+  state: StepState;
+  /** JSON, without secrets. */
+  output?: string;
+  /** Text of the error, without secrets. */
+  error?: string;
+}
+
+/** A file that a step made. */
+type StepFile = Parameters<StepContext["artifact"]>[0];
+
+/** Keeps what happens in a run. If a method throws, the run ends with that error unless the method says otherwise. */
+export interface Recorder {
+  /** Returns the last attempt at each step, from earlier starts of this run. */
+  earlier(): Promise<ReadonlyMap<string, EarlierAttempt>>;
+  /** Does the work of one attempt, for example within a span. */
+  within<T>(attempt: StepAttempt, work: () => Promise<T>): Promise<T>;
+  begin(attempt: StepAttempt): Promise<void>;
+  end(attempt: StepAttempt, end: AttemptEnd): Promise<void>;
+  skip(attempt: StepAttempt, reason: string): Promise<void>;
+  /** Called before a step that writes runs. If it throws, the step fails. */
+  beforeWriteStep(): Promise<void>;
+  /** Called right before a write is sent. If it throws, the write is not sent. */
+  beforeSend(step: CompiledStep, write: SentWrite): Promise<void>;
+  /** Keeps a file that a step made. If it throws, the step's call throws. */
+  artifact(step: CompiledStep, file: StepFile & { businessDay: string }): Promise<void>;
+}
+
+/** Keeps nothing. */
+export const noRecorder: Recorder = {
+  earlier: () => Promise.resolve(new Map()),
+  within: (_attempt, work) => work(),
+  begin: () => Promise.resolve(),
+  end: () => Promise.resolve(),
+  skip: () => Promise.resolve(),
+  beforeWriteStep: () => Promise.resolve(),
+  beforeSend: () => Promise.resolve(),
+  artifact: () => Promise.resolve(),
+};
+
+/** Decides whether the run may write now. */
+export interface WriteConditions {
+  /** Returns why a step that writes is skipped; `undefined` if it runs. */
+  whyNot(): Promise<string | undefined>;
+  /** Called right before each write. Throws if it must not be sent. */
+  check(): Promise<void>;
+}
+
+/** An event of a step, distinguished by `type`. */
+export type StepEvent =
+  | { type: "step-started"; step: string; uses: string; effect: StepEffect; attempt: number }
+  | { type: "step-reused"; step: string }
+  | { type: "step-progress"; step: string; done?: number; total?: number; text: string; detail?: unknown }
+  | { type: "step-retry"; step: string; attempt: number; waitMs: number; error: string }
+  | { type: "log"; step: string; level: "debug" | "info" | "warn" | "error"; message: string; data?: unknown }
+  | {
+    type: "step-ended";
+    step: string;
+    state: StepState;
+    tookMs: number;
+    reason?: string;
+    /** Class of the error that ended it. */
+    errorName?: string;
+    /** The error itself, with secrets. */
+    thrown?: unknown;
+    output?: unknown;
+  }
+  /** A dry run has planned the step instead of running it. */
+  | {
+    type: "step-planned";
+    step: string;
+    state: PlannedState;
+    plan?: unknown;
+    dependsOn?: readonly string[];
+  };
+
+/** A step that runs another recipe. */
+export interface StepCall {
+  step: string;
+  /** How often this attempt has made the same call, by the text of the call. */
+  calls: Map<string, number>;
+  /** Aborted when the run must end early. */
+  halt: AbortSignal;
+}
+
+/** What a run is made of. */
+export interface EngineOptions {
+  scope: RunScope;
+  deps: StepDeps;
+  mode: RunMode;
+  recorder: Recorder;
+  /** @default always */
+  writes?: WriteConditions;
+  /** Aborted when the run must end early: reads stop, and no further step begins. */
+  halt: AbortSignal;
+  /** Aborted when the run belongs to another process. Then even a write stops. @default never */
+  lost?: AbortSignal;
+  /** Returns whether an error means that the run belongs to another process. The run then ends at once. @default never */
+  isLost?(error: unknown): boolean;
+  /** Called with each error of a call, even if the step catches it. */
+  onError?(error: unknown): void;
+  onEvent?(event: StepEvent): void;
+  /** Runs another recipe as a step of this one. @default throws */
+  runRecipe?(call: StepCall, name: string, params: Readonly<Record<string, unknown>>): Promise<unknown>;
+}
+
+/** States in which a step does not keep the steps that need it from running. */
+const usable: ReadonlySet<string | undefined> = new Set(["ok", "planned", "open", "not-done"]);
+
+const REPORTED_PROBLEM = 'the step reported a problem: its output has "ok": false';
+
+/** What is done with a step whose turn has come. */
+type Turn =
+  | { run: true }
+  | { skip: string }
+  | Omit<Extract<StepEvent, { type: "step-planned" }>, "type" | "step">;
+
+/** Runs the steps of one recipe once. */
+export class StepEngine {
+  /** States of the steps that were reached, by their ids. */
+  readonly states = new Map<string, StepState | PlannedState>();
+  /** Outputs of the steps that ran, by their ids, as the store keeps them. */
+  readonly outputs: Record<string, unknown> = {};
+  /** What each step that writes has sent. */
+  readonly guards = new Map<string, WriteGuard>();
+  readonly #recipe: CompiledRecipe;
+  readonly #options: EngineOptions;
+  readonly #lost: AbortSignal;
+  readonly #lastWrite: number;
+
+  constructor(recipe: CompiledRecipe, options: EngineOptions) {
+    this.#recipe = recipe;
+    this.#options = options;
+    this.#lost = options.lost ?? new AbortController().signal;
+    this.#lastWrite = recipe.steps.findLastIndex(({ effect }) => effect === "write");
+  }
+
+  /** Runs the steps until the last one or until the run is halted. Resolves to whether every step had its turn. */
+  async run(): Promise<boolean> {
+    const earlier = await this.#options.recorder.earlier();
+    for (const [index, step] of this.#recipe.steps.entries()) {
+      if (this.#options.halt.aborted) return false;
+      await this.#take(step, index, earlier.get(step.id));
+    }
+    return true;
+  }
+
+  /** Runs a step, plans it, or records why it is skipped. */
+  async #take(step: CompiledStep, index: number, earlier: EarlierAttempt | undefined): Promise<void> {
+    const { recorder, mode } = this.#options;
+    const { id, effect } = step;
+    if (earlier?.state === "ok" && (!step.fresh || effect === "write")) {
+      this.outputs[id] = JSON.parse(earlier.output ?? "null");
+      this.states.set(id, "ok");
+      return this.#tell({ type: "step-reused", step: id });
+    }
+    if (effect === "write" && earlier !== undefined) {
+      // An attempt was interrupted or failed: a write step never begins a second time.
+      this.states.set(id, earlier.state === "begun" ? "unknown" : earlier.state);
+      return;
+    }
+    const attempt = { step, attempt: (earlier?.attempt ?? 0) + 1 };
+    let turn: Turn;
+    try {
+      turn = await this.#decide(step, index);
+    } catch (error) {
+      await recorder.begin(attempt);
+      await this.#end(attempt, { state: "failed", error: this.#describe(error) }, { thrown: error });
+      if (mode.endsAtError) throw error;
+      return;
+    }
+    if ("run" in turn) return await this.#attempt(attempt);
+    if ("skip" in turn) {
+      await recorder.skip(attempt, turn.skip);
+      this.states.set(id, "skipped");
+      return this.#tell({ type: "step-ended", step: id, state: "skipped", tookMs: 0, reason: turn.skip });
+    }
+    this.states.set(id, turn.state);
+    this.#tell({ type: "step-planned", step: id, ...turn });
+  }
+
+  async #decide(step: CompiledStep, index: number): Promise<Turn> {
+    const { mode, writes } = this.#options;
+    const isWrite = step.effect === "write";
+    const missing = step.needs.find((id) => !usable.has(this.states.get(id)));
+    if (missing !== undefined) return { skip: `needs "${missing}"` };
+    const [failed] = [...this.states].find(([, state]) => state === "failed" || state === "unknown") ?? [];
+    if (mode.isDry) {
+      if (failed !== undefined) return isWrite ? { skip: `step "${failed}" failed` } : { state: "not-done" };
+      // A recipe that only reads has nothing to plan.
+      if (this.#lastWrite < 0) return { state: "not-done" };
+      const unread = (step.reads ?? []).filter((id) => !(id in this.outputs));
+      if (unread.length > 0) return { state: "open", dependsOn: unread };
+    }
+    // After a failure, a person must check before anything more is written.
+    if (isWrite && failed !== undefined) return { skip: "an earlier step failed" };
+    if (step.condition !== undefined && !step.condition(this.#scope())) return { skip: "condition" };
+    if (mode.isDry) return await this.#plan(step, index);
+    const reason = isWrite ? await writes?.whyNot() : undefined;
+    return reason === undefined ? { run: true } : { skip: reason };
+  }
+
+  /** Plans a step in a dry run. Only steps that read before the last write run, because each could prevent that write. */
+  async #plan(step: CompiledStep, index: number): Promise<Turn> {
+    const { plan } = step;
+    if (plan !== undefined) {
+      const planned = await this.#runOnce(
+        { step, attempt: 1 },
+        this.#guardFor(step),
+        (context) => plan(context),
+      );
+      return { state: "planned", plan: JSON.parse(this.#options.deps.redactor.json(planned)) };
+    }
+    if (step.effect === "write") return { state: "open", dependsOn: [] };
+    return step.effect === "local" || index > this.#lastWrite ? { state: "not-done" } : { run: true };
+  }
+
+  /** Tries a step as often as its recipe says. */
+  async #attempt(first: StepAttempt): Promise<void> {
+    const { recorder, mode, halt, deps: { machine } } = this.#options;
+    const { step } = first;
+    const most = mode.retries && step.effect !== "write" ? step.retry?.attempts ?? 1 : 1;
+    for (let count = 1;; count++) {
+      const attempt = { step, attempt: first.attempt + count - 1 };
+      const failure = await recorder.within(attempt, () => this.#once(attempt));
+      if (failure === undefined) return;
+      if (mode.endsAtError) throw failure.error;
+      if (count >= most || halt.aborted || !isWorthRetrying(failure.error)) return;
+      const waitMs = Math.min((step.retry?.waitMs ?? 0) * 2 ** (count - 1), MOST_WAIT_MS);
+      const error = this.#describe(failure.error);
+      this.#tell({ type: "step-retry", step: step.id, attempt: attempt.attempt, waitMs, error });
+      // A halt while waiting ends the step as its last attempt did.
+      if (!await wait(machine, waitMs, halt).then(() => true, () => false)) return;
+    }
+  }
+
+  /** Makes one attempt at a step. Resolves to the error that it threw, if any. */
+  async #once(attempt: StepAttempt): Promise<{ error: unknown } | undefined> {
+    const { recorder, isLost, onError, deps: { machine, redactor } } = this.#options;
+    const { step } = attempt;
+    const { id, uses, effect } = step;
+    const isWrite = effect === "write";
+    const began = machine.monotonic();
+    const guard = this.#guardFor(step);
+    await recorder.begin(attempt);
+    this.#tell({ type: "step-started", step: id, uses, effect, attempt: attempt.attempt });
+    let end: AttemptEnd & { errorName?: string };
+    let failure: { error: unknown } | undefined;
+    try {
+      if (isWrite) await recorder.beforeWriteStep();
+      const result = await this.#runOnce(attempt, guard, (context) => step.run(context));
+      const output = redactor.json(result);
+      this.outputs[id] = JSON.parse(output);
+      const error = guard.unresolvedError;
+      if (error !== undefined) {
+        // The step returned although the outcome of one of its writes is unknown.
+        failure = { error };
+        end = { state: "unknown", output, error: this.#describe(error), errorName: error.name };
+      } else if (reportsProblem(this.outputs[id])) {
+        // The step worked and reported a problem. A retry would report the same.
+        end = { state: "failed", output, error: REPORTED_PROBLEM };
+      } else end = { state: "ok", output };
+    } catch (error) {
+      if (isLost?.(error)) throw error;
+      onError?.(error);
+      failure = { error };
+      end = {
+        // A custom step may rethrow the error of its call as another error.
+        state: isWrite && mayHaveWritten(error, guard) ? "unknown" : "failed",
+        error: this.#describe(error),
+        errorName: error instanceof Error ? error.name : "unknown",
+      };
+    } finally {
+      guard.close();
+    }
+    await this.#end(attempt, end, {
+      tookMs: machine.monotonic() - began,
+      ...failure !== undefined && { thrown: failure.error },
+    });
+    return failure;
+  }
+
+  /** Records and reports how an attempt ended. */
+  async #end(
+    attempt: StepAttempt,
+    { errorName, ...end }: AttemptEnd & { errorName?: string },
+    { tookMs = 0, thrown }: { tookMs?: number; thrown?: unknown },
+  ): Promise<void> {
+    const { id } = attempt.step;
+    this.states.set(id, end.state);
+    await this.#options.recorder.end(attempt, end);
+    this.#tell({
+      type: "step-ended",
+      step: id,
+      state: end.state,
+      tookMs,
+      reason: end.error,
+      ...errorName !== undefined && { errorName },
+      ...thrown !== undefined && { thrown },
+      ...id in this.outputs && { output: this.outputs[id] },
+    });
+  }
+
+  #guardFor(step: CompiledStep): WriteGuard {
+    const { onError, writes, recorder, mode } = this.#options;
+    if (step.effect !== "write") return refusingGuard(step, { onError });
+    if (mode.isDry) {
+      return new WriteGuard({
+        check() {
+          throw new BrokerError(`Cannot write in step "${step.id}": this is a dry run`, { code: "dry-run" });
+        },
+      });
+    }
+    const guard = new WriteGuard({
+      onError,
+      check: async () => await writes?.check(),
+      onSend: async (write) => await recorder.beforeSend(step, write),
+    });
+    this.guards.set(step.id, guard);
+    return guard;
+  }
+
+  /**
+   * Does the work of a step within its time limit. Does not wait for a read that ignores its signal. Stop and cancel
+   * never interrupt a write. On its timeout or a lost run, a write gets a grace period to report its outcome.
+   */
+  async #runOnce(
+    attempt: StepAttempt,
+    guard: WriteGuard,
+    work: (context: StepContext) => Promise<unknown>,
+  ): Promise<unknown> {
+    const { machine } = this.#options.deps;
+    const { id, timeoutMs, effect } = attempt.step;
+    const timer = new AbortController();
+    const isWrite = effect === "write";
+    const cancel = timeoutMs === undefined ? undefined : machine.setTimer(timeoutMs, () => {
+      timer.abort(
+        new StepTimeoutError(`Cannot finish step "${id}": it took more than ${timeoutMs} ms`, {
+          code: "timeout",
+        }),
+      );
+    });
+    // A write that waits between its orders is woken only by its timeout and a lost run, like its signal.
+    const signal = AbortSignal.any([timer.signal, isWrite ? this.#lost : this.#options.halt]);
+    const done = new AbortController();
+    const givenUp = new Promise<never>((_resolve, reject) => {
+      const giveUp = () => {
+        if (!isWrite) return reject(signal.reason);
+        wait(machine, WRITE_GRACE_MS, done.signal).then(() => reject(signal.reason), () => {});
+      };
+      signal.addEventListener("abort", giveUp, { once: true });
+      done.signal.addEventListener("abort", () => signal.removeEventListener("abort", giveUp), {
+        once: true,
+      });
+    });
+    try {
+      signal.throwIfAborted();
+      const context = this.#context(attempt, guard, signal);
+      return await Promise.race([Promise.resolve().then(() => work(context)), givenUp]);
+    } finally {
+      cancel?.();
+      done.abort();
+    }
+  }
+
+  #context({ step, attempt }: StepAttempt, guard: WriteGuard, signal: AbortSignal): StepContext {
+    const { scope, deps, recorder, mode, halt, runRecipe } = this.#options;
+    const { redactor } = deps;
+    const call: StepCall = { step: step.id, calls: new Map(), halt };
+    return stepContext(step.id, {
+      scope: this.#scope(),
+      deps,
+      attempt,
+      signal,
+      guard,
+      ...mode.isDry && { keepWithin: true },
+      log: (level, message, data) => this.#tell({ type: "log", step: step.id, level, message, data }),
+      progress: (event) => this.#tell({ type: "step-progress", step: step.id, ...event }),
+      artifact: async (file) => {
+        redactor.checkFile(file.path);
+        const businessDay = file.businessDay ?? scope.day.date;
+        await recorder.artifact(step, { ...file, path: redactor.text(file.path), businessDay });
+      },
+      ...runRecipe !== undefined &&
+        { runRecipe: async (name, params) => await runRecipe(call, name, params) },
+    });
+  }
+
+  #scope() {
+    return { ...this.#options.scope, outputs: this.outputs };
+  }
+
+  #describe(error: unknown): string {
+    return this.#options.deps.redactor.text(error instanceof Error ? error.message : String(error));
+  }
+
+  #tell(event: StepEvent): void {
+    this.#options.onEvent?.(event);
+  }
+}
+
+function reportsProblem(output: unknown): boolean {
+  return typeof output === "object" && output !== null && "ok" in output && output.ok === false;
+}
+
+/**
+ * Keeps simulated and real recipes apart: neither may run the other as a step, because the outputs would mix.
+ *
+ * @throws {TypeError} When one recipe is meant for the simulator and the other is not.
+ */
+export function checkTogether(outer: CompiledRecipe, inner: CompiledRecipe): void {
+  const isSimulated = ({ connect }: CompiledRecipe) => connect?.to === "simulator";
+  if (isSimulated(outer) === isSimulated(inner)) return;
+  const [meant, other] = isSimulated(inner) ? [inner, outer] : [outer, inner];
+  throw new TypeError(
+    `Cannot run recipe "${inner.name}" as a step of "${outer.name}": "${meant.name}" is meant for the simulator ` +
+      `and "${other.name}" is not`,
+  );
+}
+
+/** Longest wait between two attempts. */
+const MOST_WAIT_MS = 5 * 60_000;
+/** How long a write step that must stop may take to report its outcome. */
+const WRITE_GRACE_MS = 10_000;
+
+/** A step exceeded its time limit. */
+class StepTimeoutError extends BrokerError {
+  override readonly name: string = "StepTimeoutError";
+}
+
+/** Returns whether another attempt could succeed. */
+function isWorthRetrying(error: unknown): boolean {
+  return !(error instanceof Halt || error instanceof InvalidParamsError || error instanceof UnmappedError ||
+    error instanceof DisplacedError || error instanceof LoginRefusedError || error instanceof PastSlotError);
+}
+
+/**
+ * Returns whether the outcome of a failed write step is unknown: one of its writes is unresolved, it timed out, or its
+ * process ended after a write without reporting how far it came.
+ */
+function mayHaveWritten(error: unknown, guard: WriteGuard): boolean {
+  if (guard.isOpen || mayHaveHappened(error) || error instanceof StepTimeoutError) return true;
+  const hasSent = guard.sent.some(({ outcome }) => outcome !== "refused");
+  return hasSent && error instanceof BrokerError && error.code === ENDED_UNTOLD;
+}
+
+/** `stopped`: the process ends; `cancelled`: a person or a newer run asked for it; `timeout`: it took too long; `lost`: the lease is lost. */
+export type HaltKind = "stopped" | "cancelled" | "timeout" | "lost";
+
+/** Why a run must end early. It is the reason of the aborted signal. */
+export class Halt extends Error {
+  override readonly name = "AbortError";
+  readonly kind: HaltKind;
+
+  constructor(kind: HaltKind, why: string) {
+    super(`Cannot continue the run: ${why}`);
+    this.kind = kind;
+  }
+}
