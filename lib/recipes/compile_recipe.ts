@@ -31,8 +31,8 @@ import { recipeSchema, type RecipeSource, type StepSource } from "./recipe_schem
 import { jsonProblem, placesInCode, readRecipeText, type RecipeText } from "./recipe_text.ts";
 import { compileSchedules } from "./schedule.ts";
 import { checkSchema, expected, type Found } from "./schema_issues.ts";
-import { secretOf } from "./templates.ts";
-import { ANY, type Type } from "./value_types.ts";
+import { secretOf } from "./expressions/templates.ts";
+import { ANY, type Type } from "./expressions/value_types.ts";
 
 /** Options of the compiler. */
 export interface CompileOptions {

@@ -9,7 +9,7 @@ import type { Client } from "../client/client.ts";
 import type { AsOfNow, RunDay } from "./as_of_now.ts";
 import type { StepPermissions } from "./define_step.ts";
 
-import type { ParamType, Type } from "./value_types.ts";
+import type { ParamType, Type } from "./expressions/value_types.ts";
 
 /** What running a step again could do. */
 export type StepEffect = "read" | "local" | "write";

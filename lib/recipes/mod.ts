@@ -34,7 +34,7 @@ export type {
   StepReach,
   StepScope,
 } from "./compiled.ts";
-export type { ParamType } from "./value_types.ts";
+export type { ParamType } from "./expressions/value_types.ts";
 export type {
   OwnStep,
   OwnStepContext,

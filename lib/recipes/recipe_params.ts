@@ -8,7 +8,7 @@ import { didYouMean } from "../client/nearest.ts";
 import { isDecimal } from "../decimal.ts";
 import { InvalidParamsError, type Issue } from "../errors.ts";
 import type { CompiledRecipe } from "./compiled.ts";
-import type { ParamType } from "./value_types.ts";
+import type { ParamType } from "./expressions/value_types.ts";
 
 /** A parameter that was read. */
 export interface ReadParam extends ParamType {

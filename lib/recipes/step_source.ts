@@ -29,7 +29,7 @@ import {
   type Type,
   typeOfParam,
   typeOfSchema,
-} from "./value_types.ts";
+} from "./expressions/value_types.ts";
 
 /** What is known of a parameter before the run; nothing for one that is left out. */
 export type TypeOf = (path: Issue["path"]) => Type | undefined;

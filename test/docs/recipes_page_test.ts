@@ -1,6 +1,6 @@
 /** Checks the recipes and steps of docs/recipes.md, and runs them unchanged against the simulator. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { compileExpression } from "../../lib/recipes/expressions.ts";
+import { compileExpression } from "../../lib/recipes/expressions/expressions.ts";
 import { cli, envOf, folder, simulate } from "../cli/runner_support.ts";
 
 const root = new URL("../../", import.meta.url);
@@ -103,7 +103,7 @@ Deno.test("docs/recipes.md lists exactly the variables and functions of expressi
     const result = compileExpression(`${name}(${given})`);
     assertEquals("problem" in result ? result.problem : "", "", name);
   }
-  const source = await Deno.readTextFile(new URL("lib/recipes/expressions.ts", root));
+  const source = await Deno.readTextFile(new URL("lib/recipes/expressions/expressions.ts", root));
   const functions = [...source.matchAll(/"(\w+)\([\w, ]+\): \w+"/g)].map(([, name]) => name);
   assertEquals(
     named.map(({ name }) => name),

@@ -7,10 +7,10 @@
 import { assert, assertEquals } from "@std/assert";
 import { InvalidParamsError } from "../../lib/errors.ts";
 import { operations } from "../../lib/operations/mod.ts";
-import { compileExpression } from "../../lib/recipes/expressions.ts";
+import { compileExpression } from "../../lib/recipes/expressions/expressions.ts";
 import { stepKinds } from "../../lib/recipes/kinds/mod.ts";
 import { type CompiledRecipe, compileRecipe, RecipeError, runRecipe } from "../../lib/recipes/mod.ts";
-import { typeOfParam } from "../../lib/recipes/value_types.ts";
+import { typeOfParam } from "../../lib/recipes/expressions/value_types.ts";
 import { type Simulated, simulated, temporaryFolder } from "../day_book/simulated.ts";
 import { stepContext } from "./support.ts";
 

@@ -11,7 +11,7 @@ import { didYouMean } from "../../client/nearest.ts";
 import { readRegular } from "../../regular_files.ts";
 import { shownLine } from "../../shown_text.ts";
 import { valueAt } from "../schema_issues.ts";
-import { ANY, memberNames, memberOf, type Type, typeAt } from "../value_types.ts";
+import { ANY, memberNames, memberOf, type Type, typeAt } from "../expressions/value_types.ts";
 import { exactCsv } from "./fields.ts";
 import { csvText, jsonLines, pathIn, writeWhole } from "./files.ts";
 import { stepKind } from "./kind.ts";

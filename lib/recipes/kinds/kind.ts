@@ -7,7 +7,7 @@ import type * as z from "zod";
 import type { Issue } from "../../errors.ts";
 import type { AsOfNow } from "../as_of_now.ts";
 import type { StepContext, StepEffect, StepReach } from "../compiled.ts";
-import type { Type } from "../value_types.ts";
+import type { Type } from "../expressions/value_types.ts";
 
 /** A kind of step. `P` are its parameters once they are checked, `O` its output: plain data that JSON can hold. */
 export interface StepKind<P = unknown, O = unknown> {

@@ -5,9 +5,9 @@
  * @module
  */
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
-import { didYouMean } from "../client/nearest.ts";
-import { isDate } from "../calendars/check_data.ts";
-import { isDecimal } from "../decimal.ts";
+import { didYouMean } from "../../client/nearest.ts";
+import { isDate } from "../../calendars/check_data.ts";
+import { isDecimal } from "../../decimal.ts";
 import {
   ANY,
   DATE,

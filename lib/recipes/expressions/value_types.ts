@@ -5,10 +5,10 @@
  * @module
  */
 import * as z from "zod";
-import { isDate } from "../calendars/check_data.ts";
-import { isDecimal } from "../decimal.ts";
-import type { Issue } from "../errors.ts";
-import type { Shape, TextForm } from "../operations/types.ts";
+import { isDate } from "../../calendars/check_data.ts";
+import { isDecimal } from "../../decimal.ts";
+import type { Issue } from "../../errors.ts";
+import type { Shape, TextForm } from "../../operations/types.ts";
 
 /** What a parameter of a recipe may hold. */
 export interface ParamType {

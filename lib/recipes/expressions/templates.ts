@@ -3,11 +3,11 @@
  *
  * @module
  */
-import type { Issue } from "../errors.ts";
-import type { StepScope } from "./compiled.ts";
-import { Budget } from "./expression_budget.ts";
+import type { Issue } from "../../errors.ts";
+import type { StepScope } from "../compiled.ts";
+import { Budget } from "./budget.ts";
 import type { Expression, ExpressionProblem } from "./expressions.ts";
-import { expected, type Found } from "./schema_issues.ts";
+import { expected, type Found } from "../schema_issues.ts";
 
 /** Parameters that were read; their holes are filled when the step starts. */
 export interface Template {

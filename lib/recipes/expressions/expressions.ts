@@ -4,10 +4,10 @@
  * @module
  */
 import { type ASTNode, Environment, ParseError } from "@marcbachmann/cel-js";
-import { add, compare, divide, multiply, round, subtract } from "../decimal.ts";
-import { didYouMean } from "../client/nearest.ts";
-import type { StepScope } from "./compiled.ts";
-import { Budget, childrenOf, type Meter, meterNodes, wrongPattern } from "./expression_budget.ts";
+import { add, compare, divide, multiply, round, subtract } from "../../decimal.ts";
+import { didYouMean } from "../../client/nearest.ts";
+import type { StepScope } from "../compiled.ts";
+import { Budget, childrenOf, type Meter, meterNodes, wrongPattern } from "./budget.ts";
 import { infer, type Inferred, Overloads } from "./infer.ts";
 import { DATE, FLAG, INSTANT, NULL, oneOf, recordOf, TEXT, type Type } from "./value_types.ts";
 
