@@ -5,12 +5,14 @@
  */
 import { calendarVersion as versionOf, isProjected } from "../../calendars/mod.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../recipes/compiled.ts";
-import { calendarOf } from "../../recipes/step_context.ts";
+import { calendarOf, zoneOf } from "../../recipes/step_context.ts";
 import { jitterOf, runKeyOf } from "./run_key.ts";
 import type { NewRun, SkipReason } from "../queries/runs.ts";
 import type { Slot } from "./slots.ts";
 import { windowOn } from "../run/write_conditions.ts";
 import type { Machine } from "../../time.ts";
+
+export { calendarOf, zoneOf };
 
 /** What a row needs in addition to the slot. */
 interface PlanRunOptions {
