@@ -587,13 +587,13 @@ export async function writingOn(store: Store, account: string): Promise<string |
 /** A run that is due, as far as decisions about it need it. */
 export type DueRun = Pick<
   RunRow,
-  "run_key" | "recipe" | "schedule_id" | "kind" | "due_at" | "deadline_at" | "reason"
+  "run_key" | "recipe" | "schedule_id" | "kind" | "due_at" | "deadline_at" | "reason" | "trace_id"
 >;
 
 /** Returns runs of schedules that are due, longest due first. */
 export async function dueRuns(store: Store, now: number): Promise<DueRun[]> {
   return await store.all(
-    `select run_key, recipe, schedule_id, kind, due_at, deadline_at, reason from run where state = 'due'
+    `select run_key, recipe, schedule_id, kind, due_at, deadline_at, reason, trace_id from run where state = 'due'
       and kind in ${scheduledKinds} and due_at <= ? order by due_at, run_key`,
     now,
   );

@@ -16,6 +16,8 @@ export interface ScheduleRow {
   watermark: number;
   paused_reason: string | null;
   updated_at: number;
+  /** The file that the recipe was served from last. */
+  file: string | null;
 }
 
 /** Returns the row of a schedule. */
@@ -47,6 +49,11 @@ export async function findSchedules(
       where recipe = given.value ->> 0 and schedule_id = given.value ->> 1`,
     namesValue(schedules),
   );
+}
+
+/** Returns the rows of all schedules. */
+export async function allSchedules(store: Store): Promise<ScheduleRow[]> {
+  return await store.all("select * from schedule");
 }
 
 /** Returns every schedule with its watermark, by recipe. */
@@ -206,15 +213,6 @@ export async function resumeFromNow(store: Store, recipe: string, id: string, no
   );
 }
 
-/** Returns the file that each recipe is served from. */
-export async function recipeFiles(store: Store): Promise<Map<string, string | null>> {
-  return new Map(
-    (await store.all<{ recipe: string; file: string | null }>(
-      "select recipe, min(file) as file from schedule group by recipe",
-    )).map(({ recipe, file }) => [recipe, file]),
-  );
-}
-
 /** Returns the file that a recipe is served from; nothing where no scheduler has noted one. */
 export async function fileOfRecipe(store: Store, recipe: string): Promise<string | undefined> {
   return (await store.get<{ file: string | null }>(
@@ -247,8 +245,12 @@ export async function quietRecipes(
   since: number,
 ): Promise<{ recipe: string; file: string }[]> {
   return await store.all(
-    `select recipe, min(file) as file from schedule where paused_reason is null and file is not null
-      group by recipe having max(watermark) < ?`,
+    `select recipe, min(file) as file from schedule quiet
+      where paused_reason is null and file is not null and watermark < ?
+        and not exists (select 1 from schedule seen where seen.recipe = quiet.recipe
+          and seen.paused_reason is null and seen.file is not null and seen.watermark >= ?)
+      group by recipe`,
+    since,
     since,
   );
 }

@@ -30,6 +30,8 @@ export interface ListingOptions {
   lookbackMs: number;
   drawTraceId: () => string;
   calendarVersion?: (mic: Mic) => string | undefined;
+  /** The rows of the schedules. @default read from the store */
+  rows?: readonly ScheduleRow[];
 }
 
 /**
@@ -43,9 +45,8 @@ export async function listSchedules(
   options: ListingOptions,
 ): Promise<NewRun[]> {
   const { now } = options;
-  const rows = new Map(
-    (await findSchedules(store, cursors.map(nameOf))).map((row) => [`${row.recipe}/${row.schedule_id}`, row]),
-  );
+  const given = options.rows ?? await findSchedules(store, cursors.map(nameOf));
+  const rows = new Map(given.map((row) => [`${row.recipe}/${row.schedule_id}`, row]));
   const begun: ScheduleCursor[] = [];
   const listed: ScheduleCursor[] = [];
   const runs: NewRun[] = [];

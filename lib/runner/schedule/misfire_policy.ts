@@ -72,6 +72,7 @@ export interface Skipped {
   runKey: string;
   recipe: string;
   reason: SkipReason;
+  traceId?: string;
 }
 
 /** The decisions about late runs. */
@@ -79,6 +80,8 @@ interface LateDecisions {
   skipped: Skipped[];
   /** Keys of runs that now wait for approval. */
   asked: string[];
+  /** Runs that are still due, longest due first. */
+  waiting: DueRun[];
 }
 
 /** Decides about late runs, runs past their deadline, and runs that nobody approved in time. Within a transaction. */
@@ -87,25 +90,34 @@ export async function applyMisfirePolicy(
   recipes: Recipes,
   now: number,
 ): Promise<LateDecisions> {
-  const rows = (await dueRuns(store, now)).filter(({ due_at }) => due_at < now);
+  const due = await dueRuns(store, now);
+  const overdue = due.filter(({ due_at }) => due_at < now);
+  const traces = new Map(due.map(({ run_key, trace_id }) => [run_key, trace_id]));
   const toSkip: Skipped[] = (await expiredApprovals(store, now))
     .map(({ run_key: runKey, recipe }) => ({ runKey, recipe, reason: "deadline" }));
   const toCatchUp: string[] = [];
   const toAsk: { runKey: string; recipe: string }[] = [];
-  for (const waiting of Map.groupBy(rows, (row) => `${row.recipe}/${row.schedule_id}`).values()) {
+  for (const waiting of Map.groupBy(overdue, (row) => `${row.recipe}/${row.schedule_id}`).values()) {
     const name = waiting[0]!.recipe; // groups are never empty
     const recipe = recipes.get(name);
     if (recipe === undefined) continue;
     for (const { runKey, ...verdict } of decideSchedule(recipe, waiting, now)) {
-      if (verdict.action === "skip") toSkip.push({ runKey, recipe: name, reason: verdict.reason });
-      else if (verdict.action === "catchup") toCatchUp.push(runKey);
-      else toAsk.push({ runKey, recipe: name });
+      if (verdict.action === "skip") {
+        toSkip.push({ runKey, recipe: name, reason: verdict.reason, traceId: traces.get(runKey) });
+      }
+      if (verdict.action === "catchup") toCatchUp.push(runKey);
+      if (verdict.action === "ask") toAsk.push({ runKey, recipe: name });
     }
   }
   const skipped = await skipAll(store, toSkip, now);
   await makeCatchUps(store, toCatchUp);
   await queueForApproval(store, toAsk, now);
-  return { skipped, asked: toAsk.map(({ runKey }) => runKey) };
+  const late = new Set(toCatchUp);
+  const gone = new Set([...skipped, ...toAsk].map(({ runKey }) => runKey));
+  const waiting = due.flatMap((row) =>
+    gone.has(row.run_key) ? [] : [late.has(row.run_key) ? { ...row, kind: "catchup" as const } : row]
+  );
+  return { skipped, asked: toAsk.map(({ runKey }) => runKey), waiting };
 }
 
 /** Skips runs, those of each reason at once. Returns those that were still waiting. */
@@ -139,9 +151,16 @@ function decideSchedule(recipe: CompiledRecipe, rows: readonly DueRun[], now: nu
  * Decides about runs that are due while an earlier run of the same recipe is running or has an unresolved write. At most
  * one run of a recipe that writes waits for a block to end; otherwise orders would go out for every slot that has passed.
  * Within a transaction.
+ *
+ * @param due The runs that are due. By default they are read from the store.
  */
-export async function decideOverlaps(store: Store, recipes: Recipes, now: number): Promise<Skipped[]> {
-  const rows = await dueRuns(store, now);
+export async function decideOverlaps(
+  store: Store,
+  recipes: Recipes,
+  now: number,
+  due?: readonly DueRun[],
+): Promise<Skipped[]> {
+  const rows = due ?? await dueRuns(store, now);
   if (rows.length === 0) return [];
   const running = await runningRecipes(store);
   const unresolved = await unresolvedRuns(store);
@@ -152,9 +171,9 @@ export async function decideOverlaps(store: Store, recipes: Recipes, now: number
     const isRunning = running.has(name);
     const open = unresolved.get(name);
     const { gone, reason } = passedOver(recipe, all, { isRunning, isUnresolved: open !== undefined });
-    for (const { run_key: runKey } of gone) {
+    for (const { run_key: runKey, trace_id: traceId } of gone) {
       if (open !== undefined) await noteBlocked(store, { runKey, because: "recovery", by: open, now });
-      toSkip.push({ runKey, recipe: name, reason });
+      toSkip.push({ runKey, recipe: name, reason, traceId });
     }
     if (recipe.overlap === "cancel" && isRunning) await askToCancel(store, name, "overlap");
   }

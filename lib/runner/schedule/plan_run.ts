@@ -81,6 +81,7 @@ function boundsOf(recipe: CompiledRecipe, slot: Slot & { isGuess?: boolean }, du
 
 /** Returns a new trace id in the W3C format: 32 hex digits, not all zero. */
 export function drawTraceId(machine: Pick<Machine, "random">): string {
-  const digits = Array.from({ length: 31 }, () => Math.floor(machine.random() * 16).toString(16));
-  return `1${digits.join("")}`;
+  let digits = "1";
+  for (let i = 1; i < 32; i++) digits += "0123456789abcdef"[Math.floor(machine.random() * 16)];
+  return digits;
 }

@@ -8,13 +8,14 @@
  */
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import {
+  allSchedules,
   fileOfRecipe,
   goneSchedules,
   noteServedFiles,
   pauseAsGone,
   quietRecipes,
-  recipeFiles,
   resumeFromNow,
+  type ScheduleRow,
 } from "../queries/schedules.ts";
 import { dueKeysOf, skipRun } from "../queries/runs.ts";
 import { ScheduleCursor } from "./slots.ts";
@@ -84,6 +85,11 @@ export interface Served {
   fileOf(recipe: CompiledRecipe): string;
 }
 
+/** Records from which file each recipe is served that was just read. Within a transaction. */
+export async function noteFreshFiles(store: Store, recipes: Named, served: Served): Promise<void> {
+  await noteFiles(store, recipes, { served, isFresh: true, rows: await allSchedules(store) });
+}
+
 /** A recipe that no scheduler has listed for this long is served by no process, because each lists once a minute. */
 const QUIET_MS = 3 * 60_000;
 
@@ -93,18 +99,22 @@ type Named = ReadonlyMap<string, CompiledRecipe>;
  * Records from which file each recipe is served. Within a transaction.
  *
  * @param isFresh Whether the recipes were just read. Otherwise the records of other processes are kept.
+ * @param rows All schedules as the store holds them.
  */
 export async function noteFiles(
   store: Store,
   recipes: Named,
-  { fileOf }: Served,
-  isFresh: boolean,
+  { served: { fileOf }, isFresh, rows }: { served: Served; isFresh: boolean; rows: readonly ScheduleRow[] },
 ): Promise<void> {
-  const known = await recipeFiles(store);
+  const known = new Map<string, string>();
+  for (const { recipe, file } of rows) {
+    const noted = known.get(recipe);
+    if (file !== null && (noted === undefined || file < noted)) known.set(recipe, file);
+  }
   const changed = [...recipes.values()].flatMap((recipe) => {
     const file = fileOf(recipe);
     const noted = known.get(recipe.name);
-    return noted === file || (typeof noted === "string" && !isFresh) ? [] : [{ recipe: recipe.name, file }];
+    return noted === file || (noted !== undefined && !isFresh) ? [] : [{ recipe: recipe.name, file }];
   });
   await noteServedFiles(store, changed);
 }

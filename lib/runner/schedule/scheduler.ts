@@ -10,7 +10,7 @@ import type { Mic } from "../../calendars/mod.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { type BlockedRun, claimNext } from "../claims/claims.ts";
 import { recoverExpired, resolveOutcome } from "../claims/recovery.ts";
-import { noteFiles, pauseGone, RecipeSet, type Served, takeBack } from "./recipe_set.ts";
+import { noteFiles, noteFreshFiles, pauseGone, RecipeSet, type Served, takeBack } from "./recipe_set.ts";
 import type { Machine } from "../../time.ts";
 import { drawTraceId } from "./plan_run.ts";
 import { applyMisfirePolicy, decideOverlaps, type Skipped } from "./misfire_policy.ts";
@@ -19,6 +19,7 @@ import type { NoticeEvent } from "../notify/notify.ts";
 import { Runner, type RunnerOptions } from "../runner.ts";
 import { executeRun, type RunOutcome } from "../run/run.ts";
 import { defaultRetention, Pruner, type Retention } from "../queries/retention.ts";
+import { allSchedules } from "../queries/schedules.ts";
 import {
   firstLeaseEnd,
   type NewRun,
@@ -147,15 +148,23 @@ export class Scheduler implements AsyncDisposable {
       if (jump !== undefined) await store.event(now, "clock_jump", { byMs: jump });
       const gone = whole ? await this.#lookForGone(now) : [];
       const cursors = this.#set.cursors.filter((cursor) => whole || cursor.next <= now);
-      const listed = await listSchedules(store, cursors, listing);
-      if (whole && served !== undefined) {
-        await noteFiles(store, this.#set.recipes, served, this.#fullAt === -Infinity);
+      const rows = whole ? await allSchedules(store) : undefined;
+      const listed = await listSchedules(store, cursors, { ...listing, rows });
+      if (rows !== undefined && served !== undefined) {
+        await noteFiles(store, this.#set.recipes, { served, isFresh: this.#fullAt === -Infinity, rows });
       }
       const recovered = await recoverExpired(store, now);
       const decided = await applyMisfirePolicy(store, this.#set.recipes, now);
-      const skipped = [...decided.skipped, ...await decideOverlaps(store, this.#set.recipes, now)];
-      const ended = [...skipped, ...listed.filter(({ state }) => state === "skipped"), ...recovered];
-      await this.#runner.queueNotices([...ended.map(({ runKey }) => runKey), ...decided.asked], now);
+      const skipped = [
+        ...decided.skipped,
+        ...await decideOverlaps(store, this.#set.recipes, now, decided.waiting),
+        ...skippedAtOnce(listed),
+      ];
+      const reported = [
+        ...skipped.filter(({ recipe }) => this.#set.recipes.get(recipe)?.notify !== undefined),
+        ...recovered,
+      ];
+      await this.#runner.queueNotices([...reported.map(({ runKey }) => runKey), ...decided.asked], now);
       return { gone, listed, skipped, asked: decided.asked, recovered };
     });
     for (const recipe of gone) await this.#tell({ type: "gone", at: now, recipe });
@@ -164,9 +173,7 @@ export class Scheduler implements AsyncDisposable {
       await this.#prune(now);
     }
     await this.#tell(
-      ...[...skipped, ...skippedAtOnce(listed)].map((each) =>
-        ({ type: "skipped", at: now, ...each }) as const
-      ),
+      ...skipped.map((each) => ({ type: "skipped", at: now, ...each }) as const),
       ...asked.map((runKey) => ({ type: "asked", at: now, runKey }) as const),
       ...recovered.map((each) => ({ type: "recovered", at: now, ...each }) as const),
       { type: "tick", at: now, listed: listed.length, tookMs: host.monotonic() - began, full: whole },
@@ -189,7 +196,7 @@ export class Scheduler implements AsyncDisposable {
     const now = host.now();
     const gone = await store.transaction(async () => {
       const gone = await this.#set.swap(store, recipes, { served, now });
-      if (served !== undefined) await noteFiles(store, this.#set.recipes, served, true);
+      if (served !== undefined) await noteFreshFiles(store, this.#set.recipes, served);
       return gone;
     });
     for (const recipe of gone) await this.#tell({ type: "gone", at: now, recipe });
@@ -361,9 +368,11 @@ export class Scheduler implements AsyncDisposable {
   async #tell(...events: SchedulerEvent[]): Promise<void> {
     const { store, onSchedulerEvent } = this.#options;
     if (onSchedulerEvent === undefined) return;
-    const traces = await tracesOf(store, events.flatMap((event) => "runKey" in event ? [event.runKey] : []));
+    const isTraced = (event: SchedulerEvent) => event.traceId !== undefined;
+    const untraced = events.flatMap((event) => "runKey" in event && !isTraced(event) ? [event.runKey] : []);
+    const traces = await tracesOf(store, untraced);
     for (const event of events) {
-      const traceId = "runKey" in event ? traces.get(event.runKey) : undefined;
+      const traceId = "runKey" in event && !isTraced(event) ? traces.get(event.runKey) : undefined;
       onSchedulerEvent(traceId === undefined ? event : { ...event, traceId });
     }
   }
@@ -373,9 +382,9 @@ type Claimed = NonNullable<Awaited<ReturnType<typeof claimNext>>>;
 
 /** Returns the slots that were skipped when they were listed: holidays, pauses, duplicates. */
 function skippedAtOnce(listed: readonly NewRun[]): Skipped[] {
-  return listed.flatMap(({ runKey, recipe, state, reason }) =>
+  return listed.flatMap(({ runKey, recipe, state, reason, traceId }) =>
     // A skipped row always has a reason from the closed list.
-    state === "skipped" ? [{ runKey, recipe, reason: reason as SkipReason }] : []
+    state === "skipped" ? [{ runKey, recipe, reason: reason as SkipReason, traceId }] : []
   );
 }
 

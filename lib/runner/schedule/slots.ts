@@ -108,9 +108,14 @@ function periodOf(date: string, period: string): string {
 /** Yields the dates whose session times, moved by an offset, may be within a span. */
 function* datesAround(mic: CalendarSchedule["mic"], offsetMs: number, after: number, until: number) {
   const zone = calendarZone[mic];
-  const last = dateAt(until - offsetMs + DAY_MS, zone);
-  for (let date = dateAt(after - offsetMs - DAY_MS, zone); date <= last; date = addDays(date, 1)) yield date;
+  const dateOf = (at: number) => dates.get(`${zone} ${at}`, () => dateAt(at, zone));
+  const last = dateOf(until - offsetMs + DAY_MS);
+  for (let date = dateOf(after - offsetMs - DAY_MS); date <= last; date = nextDates.get(date, addDay)) {
+    yield date;
+  }
 }
+
+const addDay = (date: string) => addDays(date, 1);
 
 function* cronSlots(schedule: CronSchedule, after: number, until: number): Generator<Slot> {
   const { onlyIn } = schedule;
@@ -158,8 +163,38 @@ function* gatedSlots(
   }
 }
 
+/** Keeps results that are asked for again at once: schedules that are alike are asked about the same instants. */
+class Recent<Key, Value> {
+  readonly #values = new Map<Key, Value>();
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: Key, compute: (key: Key) => Value): Value {
+    let value = this.#values.get(key);
+    if (value === undefined) {
+      if (this.#values.size >= this.#most) this.#values.clear();
+      this.#values.set(key, value = compute(key));
+    }
+    return value;
+  }
+}
+
+/** Local dates by zone and instant. */
+const dates = new Recent<string, string>(1_000);
+/** The date after a date. */
+const nextDates = new Recent<string, string>(1_000);
+
+/** A pattern, and the times that followed the last instants that it was asked about; `Infinity` if none did. */
+interface Pattern {
+  cron: Cron;
+  next: Recent<number, number>;
+}
+
 /** Patterns by zone and text. A pattern of croner takes about 50 kB, and many schedules share one. */
-const patterns = new Map<string, Cron>();
+const patterns = new Map<string, Pattern>();
 
 /**
  * Reads a pattern of five fields, or of six with seconds before them. `no-wildcard` makes lists such as `30 1,14`
@@ -175,11 +210,13 @@ function* cronTimes(schedule: CronSchedule, after: number): Generator<number> {
   const key = `${schedule.timezone} ${schedule.cron}`;
   let pattern = patterns.get(key);
   if (pattern === undefined) {
-    patterns.set(key, pattern = readPattern(schedule.cron, schedule.timezone));
+    const cron = readPattern(schedule.cron, schedule.timezone);
+    patterns.set(key, pattern = { cron, next: new Recent(50) });
   }
+  const { cron, next: known } = pattern;
   for (let last = after;;) {
-    const next = pattern.nextRun(new Date(last))?.getTime();
-    if (next === undefined) return;
+    const next = known.get(last, (at) => cron.nextRun(new Date(at))?.getTime() ?? Infinity);
+    if (next === Infinity) return;
     // At a clock change croner may return an earlier time; it is dropped.
     if (next > last) yield next;
     last = Math.max(next, last + 1000);
