@@ -140,42 +140,45 @@ const newRunColumns: readonly (readonly [name: string, type: "text" | "bigint"])
   ["finished_at", "bigint"],
 ];
 
-const insertRunsSql = `insert into run (${newRunColumns.map(([name]) => name).join(", ")})
+const intoRun = `insert into run (${newRunColumns.map(([name]) => name).join(", ")})`;
+const insertRunSql = `${intoRun} values (${
+  newRunColumns.map(() => "?").join(", ")
+}) on conflict (run_key) do nothing`;
+const insertRunsSql = `${intoRun}
   select ${newRunColumns.map(([, type], index) => `cast(given.value ->> ${index} as ${type})`).join(", ")}
   from json_each(?) as given where true on conflict (run_key) do nothing returning run_key`;
 
-/** Inserts the rows whose keys do not exist, and returns the keys that are new. */
+const newRow = (run: NewRun, now: number) => [
+  run.runKey,
+  run.recipe,
+  run.scheduleId,
+  run.kind,
+  run.class,
+  run.slotAt,
+  run.businessDay,
+  run.assumed ? 1 : 0,
+  run.dueAt,
+  run.deadlineAt,
+  run.state,
+  run.reason,
+  run.recipeSha,
+  run.calendarVersion,
+  run.params ?? "{}",
+  run.traceId,
+  run.state === "skipped" ? now : undefined,
+];
+
+/** Inserts the rows whose keys do not exist, and returns the keys that are new. Within a transaction. */
 export async function insertRuns(store: Store, runs: readonly NewRun[], now: number): Promise<Set<string>> {
   if (runs.length === 0) return new Set();
-  const rows = runs.map((run) => [
-    run.runKey,
-    run.recipe,
-    run.scheduleId,
-    run.kind,
-    run.class,
-    run.slotAt,
-    run.businessDay,
-    run.assumed ? 1 : 0,
-    run.dueAt,
-    run.deadlineAt,
-    run.state,
-    run.reason,
-    run.recipeSha,
-    run.calendarVersion,
-    run.params ?? "{}",
-    run.traceId,
-    run.state === "skipped" ? now : undefined,
-  ]);
-  // A question outside of a transaction would not be taken as a write.
-  const added = await store.transaction(async () =>
-    await store.all<{ run_key: string }>(insertRunsSql, rowsValue(rows))
-  );
+  const rows = rowsValue(runs.map((run) => newRow(run, now)));
+  const added = await store.all<{ run_key: string }>(insertRunsSql, rows);
   return new Set(added.map(({ run_key }) => run_key));
 }
 
 /** Inserts a row unless its key exists; returns whether it did. */
 export async function insertRun(store: Store, run: NewRun, now: number): Promise<boolean> {
-  return (await insertRuns(store, [run], now)).size === 1;
+  return await store.run(insertRunSql, ...newRow(run, now)) === 1;
 }
 
 /** Returns the run of a key. */
