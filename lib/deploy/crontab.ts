@@ -8,12 +8,14 @@ import { range, sorted } from "./cron_fields.ts";
 import {
   catchesUp,
   checkDeployValues,
+  databaseLeft,
+  dataFolder,
   decidedInside,
   type Deployment,
   type DeployOptions,
   fetchLine,
   fetchNote,
-  folderOf,
+  hasDatabase,
   missedInWords,
   recipeFirings,
   runWords,
@@ -47,7 +49,7 @@ const head = `# Recipes of hsgate, started by cron.
 /** Returns a user's crontab; `crontab FILE` would replace the existing one. */
 export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptions): Deployment {
   checkDeployValues(recipes, options);
-  const log = `${folderOf(options.store)}/hsgate.log`;
+  const log = `${dataFolder(options)}/hsgate.log`;
   const rows: Deployment["rows"] = [];
   const blocks = recipes.map((recipe) => {
     const lines = linesOf(recipe, { ...options, log });
@@ -89,6 +91,7 @@ export function crontab(recipes: readonly CompiledRecipe[], options: DeployOptio
       options.config === undefined
         ? `settings: cron does not use your environment; write them into ${options.dir}/hsgate.yaml, then deploy again`
         : `settings: cron does not use your environment; settings and the files of secrets are in ${options.config}`,
+      ...databaseLeft(options, `${environmentFile(options)} (mode 600)`),
       ...secretsLeft(recipes, `${environmentFile(options)} (mode 600)`),
       `rotate ${log} regularly`,
     ],
@@ -100,7 +103,9 @@ const environmentFile = ({ dir }: DeployOptions): string => `${dir}/hsgate.env`;
 
 function linesOf(recipe: CompiledRecipe, options: DeployOptions & { log: string }): string[] {
   const { dir, log, now, denoFlags } = options;
-  const more = secretVariables(recipe).length > 0 ? [`--env-file=${environmentFile(options)}`] : [];
+  const more = secretVariables(recipe).length > 0 || hasDatabase(options)
+    ? [`--env-file=${environmentFile(options)}`]
+    : [];
   const words = runWords(recipe, { ...options, denoFlags: [...denoFlags, ...more] });
   const run = `cd ${shellLine([dir])} && ${shellLine(words)} >>${shellLine([log])} 2>&1 || ` +
     `echo "hsgate: ${recipe.name} ended with $?, see "${shellLine([log])}`;

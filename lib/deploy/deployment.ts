@@ -7,6 +7,7 @@ import type { CompiledRecipe } from "../recipes/compiled.ts";
 import { powersOf } from "../recipes/powers.ts";
 import { type Firing, firingsOf } from "./firings.ts";
 import { shellLine } from "../shell_words.ts";
+import { isPostgresUrl } from "../store/postgres_url.ts";
 
 /** Paths on the machine that runs the recipes; all are absolute. */
 export interface DeployOptions {
@@ -18,7 +19,7 @@ export interface DeployOptions {
   program: string;
   /** Working folder: contains the settings, and recipes write their files there. */
   dir: string;
-  /** Path of the store. */
+  /** Path of the store, or the URL of a database, without its password. */
   store: string;
   /** Settings file; each command names it, so it needs no trust. Absent if there is none. */
   config?: string;
@@ -210,6 +211,17 @@ export function trustLeft(
   const line = shellLine([...as, ...denoWords(options), "trust", ...files, "--yes"]);
   return [`${line}   # once, and after each edit: trusts the recipes in their current form`];
 }
+
+/** Returns whether the store is a database. */
+export const hasDatabase = ({ store }: Pick<DeployOptions, "store">): boolean => isPostgresUrl(store);
+
+/** Returns the folder for logs and files: that of the store, or the working folder if the store is a database. */
+export const dataFolder = (options: Pick<DeployOptions, "store" | "dir">): string =>
+  hasDatabase(options) ? options.dir : folderOf(options.store);
+
+/** Returns the manual step for the password of a database, or nothing. */
+export const databaseLeft = (options: DeployOptions, file: string): string[] =>
+  hasDatabase(options) ? [`the password of the database, as HSGATE_STORE_PASSWORD=value in ${file}`] : [];
 
 /** Returns the folder of a file. */
 export const folderOf = (path: string): string => path.replace(/\/[^/]*$/, "") || "/";

@@ -1,6 +1,6 @@
 /**
- * Writes Kubernetes manifests: a CronJob for each recipe, or one Deployment of the scheduler. Their volume allows only
- * one pod at a time.
+ * Writes Kubernetes manifests: a CronJob for each recipe, or a Deployment of the scheduler. With a store in a file there
+ * is one pod at a time, as the volume allows no more. With a database there are two schedulers.
  *
  * @module
  */
@@ -12,6 +12,7 @@ import {
   type Deployment,
   type DeployOptions,
   folderOf,
+  hasDatabase,
   missedInWords,
   needTrust,
   recipeFirings,
@@ -21,6 +22,8 @@ import {
 } from "./deployment.ts";
 import { type Firing, inWholeMinutes } from "./firings.ts";
 import { spell } from "./numbers.ts";
+import { powersOf } from "../recipes/powers.ts";
+import { isPostgresUrl } from "../store/postgres_url.ts";
 
 /** Further options for manifests. */
 export interface KubernetesOptions extends DeployOptions {
@@ -44,15 +47,20 @@ export function kubernetes(recipes: readonly CompiledRecipe[], options: Kubernet
     );
   }
   const rows: Deployment["rows"] = [];
+  const isShared = hasDatabase(options);
   const parts = options.as === "scheduler"
-    ? [schedulerOf(recipes, options, rows)]
+    ? [schedulerOf(recipes, options, rows), ...isShared ? [disruptions] : []]
     : recipes.flatMap((recipe) => cronJobsOf(recipe, options, rows));
-  const text = [head(options), volume, ...parts].join("---\n");
+  const volumes = isShared ? writesFiles(recipes) ? [filesVolume] : [] : [storeVolume];
+  const text = [head(options), ...volumes, ...parts].join("---\n");
   return {
     files: [{ name: "hsgate.yaml", text }],
     rows,
     next: [
       "write HSGATE_GATEWAY_URL=, HSGATE_TRADE_PASSWORD= and the other settings of the recipes into hsgate.env",
+      ...isShared
+        ? [`write HSGATE_STORE=${options.store} and HSGATE_STORE_PASSWORD= into that file too`]
+        : [],
       ...secretsLeft(recipes, "that file too"),
       ...needTrust(recipes).length > 0
         ? [
@@ -70,25 +78,73 @@ export function kubernetes(recipes: readonly CompiledRecipe[], options: Kubernet
 /** Returns the path of the record of trusted recipes, which is part of the image. */
 const trustFile = ({ dir }: DeployOptions): string => `${dir.replace(/\/+$/, "")}/trust.json`;
 
-const head = ({ image, as }: KubernetesOptions) =>
+const head = ({ image, as, store }: KubernetesOptions) =>
   `# Recipes of hsgate in Kubernetes.
 #
 # The image (${image}) must contain Deno, the program, its packages and the recipes, at the paths of the arguments below.
 # Settings and secrets come from the Secret "hsgate-settings"; create it from a file outside the image:
 #   kubectl create secret generic hsgate-settings --from-env-file=hsgate.env
 #
-# The store is SQLite on a volume that only one pod at a time may use (ReadWriteOncePod, Kubernetes 1.29). Never put it
-# on a network file system, an emptyDir or the container's own layer: it is how a second start detects the first.
 ${
-    as === "scheduler"
+    isPostgresUrl(store)
+      ? `# The store is a PostgreSQL database. Its URL is the value HSGATE_STORE of that Secret, and its password is
+# HSGATE_STORE_PASSWORD there. A pod does not start without the URL. Make the database reachable over TLS.
+`
+      : `# The store is SQLite on a volume that only one pod at a time may use (ReadWriteOncePod, Kubernetes 1.29). Never put it
+# on a network file system, an emptyDir or the container's own layer: it is how a second start detects the first.
+`
+  }${
+    as === "scheduler" && isPostgresUrl(store)
+      ? `# Each of the two schedulers may run every recipe, and each slot runs once. If one of them or its node dies, the other
+# one takes over its runs within 40 s. The process ends when it cannot continue, and Kubernetes starts it again, so
+# there is no probe. The setting pingUrl reports that a scheduler is alive.
+`
+      : as === "scheduler"
       ? `# There is one replica, and the old pod ends before the new one starts.
+`
+      : isPostgresUrl(store)
+      ? `# To use schedulers instead: "hsgate deploy --to kubernetes --as scheduler". Both may run together.
 `
       : `# Each pod waits until the previous one ends. To use the scheduler instead: "hsgate deploy --to kubernetes --as scheduler".
 # Never use both: the scheduler keeps the volume, and the pods of the jobs would wait forever.
 `
   }`;
 
-const volume = `apiVersion: v1
+/** Whether a step of a recipe writes files that people want to keep. */
+const writesFiles = (recipes: readonly CompiledRecipe[]): boolean =>
+  recipes.some((recipe) => powersOf(recipe).some(({ kind }) => kind === "folder"));
+
+const filesVolume =
+  `# Files that steps write. Pods on several nodes write to it, so it needs a storage class for ReadWriteMany.
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: hsgate-files
+  labels:
+    app.kubernetes.io/name: hsgate
+spec:
+  accessModes: [ReadWriteMany]
+  resources:
+    requests:
+      storage: 1Gi
+`;
+
+/** Keeps one scheduler while nodes are emptied. */
+const disruptions = `apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: hsgate-schedule
+  labels:
+    app.kubernetes.io/name: hsgate
+spec:
+  minAvailable: 1
+  selector:
+    matchLabels:
+      app.kubernetes.io/name: hsgate
+      app.kubernetes.io/component: scheduler
+`;
+
+const storeVolume = `apiVersion: v1
 kind: PersistentVolumeClaim
 metadata:
   name: hsgate-store
@@ -158,7 +214,7 @@ spec:
             hsgate/recipe: ${JSON.stringify(recipe.name)}
         spec:
           restartPolicy: Never
-${podSpec(runWords(recipe, options), options, 10)}`;
+${podSpec(runWords(recipe, options), { recipes: [recipe], options, indent: 10 })}`;
   });
 }
 
@@ -177,10 +233,20 @@ metadata:
   labels:
     app.kubernetes.io/name: hsgate
 spec:
-  replicas: 1
+${
+    hasDatabase(options)
+      ? `  replicas: 2
+  strategy:
+    type: RollingUpdate
+    rollingUpdate:
+      maxUnavailable: 1
+      maxSurge: 0
+`
+      : `  replicas: 1
   strategy:
     type: Recreate
-  selector:
+`
+  }  selector:
     matchLabels:
       app.kubernetes.io/name: hsgate
       app.kubernetes.io/component: scheduler
@@ -190,12 +256,46 @@ spec:
         app.kubernetes.io/name: hsgate
         app.kubernetes.io/component: scheduler
     spec:
-${podSpec(scheduleWords(recipes, options), options, 6)}`;
+${
+    hasDatabase(options)
+      ? `      # On two nodes, where there are two.
+      topologySpreadConstraints:
+        - maxSkew: 1
+          topologyKey: kubernetes.io/hostname
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels:
+              app.kubernetes.io/name: hsgate
+              app.kubernetes.io/component: scheduler
+`
+      : ""
+  }${podSpec(scheduleWords(recipes, options), { recipes, options, indent: 6 })}`;
 }
 
-function podSpec(words: readonly string[], options: KubernetesOptions, indent: number): string {
-  const [program = "", ...args] = [...words, "--out", folderOf(options.store), "--json"];
-  const data = folderOf(options.store);
+/** Where the pods keep files. */
+const DATA = "/data";
+
+function podSpec(
+  words: readonly string[],
+  { recipes, options, indent }: {
+    recipes: readonly CompiledRecipe[];
+    options: KubernetesOptions;
+    indent: number;
+  },
+): string {
+  const isShared = hasDatabase(options);
+  const data = isShared ? DATA : folderOf(options.store);
+  // The URL of a database comes from the Secret, not from the command line.
+  const named = isShared
+    ? words.filter((word, index) => ![word, words[index - 1]].includes("--store"))
+    : words;
+  const [program = "", ...args] = [...named, "--out", data, "--json"];
+  const volume = !isShared
+    ? "persistentVolumeClaim:\n      claimName: hsgate-store"
+    : writesFiles(recipes)
+    ? "persistentVolumeClaim:\n      claimName: hsgate-files"
+    : "emptyDir: {}";
+  const name = isShared ? "data" : "store";
   const lines = `# The runner waits up to 25 s for a write in progress.
 terminationGracePeriodSeconds: 30
 automountServiceAccountToken: false
@@ -218,7 +318,16 @@ ${args.map((word) => `      - ${JSON.stringify(word)}`).join("\n")}
         value: ${JSON.stringify(data)}
       - name: HSGATE_TRUST_FILE
         value: ${JSON.stringify(trustFile(options))}
-      - name: DENO_NO_UPDATE_CHECK
+${
+    isShared
+      ? `      - name: HSGATE_STORE
+        valueFrom:
+          secretKeyRef:
+            name: hsgate-settings
+            key: HSGATE_STORE
+`
+      : ""
+  }      - name: DENO_NO_UPDATE_CHECK
         value: "1"
       - name: NO_COLOR
         value: "1"
@@ -237,15 +346,14 @@ ${args.map((word) => `      - ${JSON.stringify(word)}`).join("\n")}
       capabilities:
         drop: [ALL]
     volumeMounts:
-      - name: store
+      - name: ${name}
         mountPath: ${JSON.stringify(data)}
-      # Only for temporary files, not for the store.
+      # Only for temporary files${isShared ? "" : ", not for the store"}.
       - name: tmp
         mountPath: /tmp
 volumes:
-  - name: store
-    persistentVolumeClaim:
-      claimName: hsgate-store
+  - name: ${name}
+    ${volume}
   - name: tmp
     emptyDir: {}
 `;

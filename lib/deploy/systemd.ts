@@ -8,13 +8,14 @@ import { range } from "./cron_fields.ts";
 import {
   catchesUp,
   checkDeployValues,
+  databaseLeft,
+  dataFolder,
   decidedInside,
   type DeployFile,
   type Deployment,
   type DeployOptions,
   fetchLine,
   fetchNote,
-  folderOf,
   missedInWords,
   recipeFirings,
   runWords,
@@ -70,7 +71,7 @@ function nextOf(
   return [
     ...forUser ? [] : [
       `sudo useradd --system --home-dir ${shellLine([options.dir])} ${runAs}   # once; it must own ${
-        shellLine([folderOf(options.store)])
+        shellLine([dataFolder(options)])
       }`,
     ],
     ...forUser ? [`${fetchLine(options, options.denoDir)}${fetchNote}`] : fetchAs(runAs, options),
@@ -83,6 +84,7 @@ function nextOf(
     `or use the scheduler instead of the timers: ${ctl} enable --now hsgate-schedule.service`,
     ...forUser ? ["loginctl enable-linger   # keeps the services running after you log out"] : [],
     `secrets: ${environmentFile(forUser).replace("%h", "~")}, mode 600, or LoadCredential= as the units show`,
+    ...databaseLeft(options, "that file"),
     ...secretsLeft(recipes, "that file"),
   ];
 }
@@ -192,7 +194,7 @@ function quoted(text: string): string {
 
 function common(options: SystemdOptions): string {
   const { dir, store, denoDir, forUser, runAs, doubt } = options;
-  const writable = [...new Set([dir, folderOf(store), ...denoDir === undefined ? [] : [denoDir]])];
+  const writable = [...new Set([dir, dataFolder(options), ...denoDir === undefined ? [] : [denoDir]])];
   const warning = doubt === undefined ? "" : `# WARNING: ${store} may not last: ${doubt}.\n`;
   return `${warning}WorkingDirectory=${dir.replaceAll("%", "%%")}
 KillSignal=SIGTERM

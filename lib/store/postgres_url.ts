@@ -31,6 +31,15 @@ const known = ["host", "port", "sslmode", "sslrootcert", "schema"];
 export const isPostgresUrl = (store: string): boolean =>
   /^\s*(postgres(ql)?:|[a-z][a-z\d+.-]*:\/\/)|\bpassword\s*=/i.test(store);
 
+/** Returns the URL without its password: what files and command lines may show. */
+export function withoutPassword(text: string): string {
+  const [, scheme = "", authority = "", rest = ""] = /^([a-z]+:\/\/)([^/?]*)(.*)$/s.exec(text) ?? [];
+  const at = authority.lastIndexOf("@");
+  return at < 0
+    ? text
+    : `${scheme}${authority.slice(0, at).replace(/:.*$/s, "")}${authority.slice(at)}${rest}`;
+}
+
 /**
  * Reads the URL. Another machine is talked to over TLS, and its certificate is checked (`sslmode=verify-full`), unless
  * the URL itself says `sslmode=disable`; this machine is talked to as it is, unless the URL says `verify-full`.

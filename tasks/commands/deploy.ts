@@ -4,7 +4,11 @@ import { command, type Flags, type Input, unconnected } from "../terminal/comman
 const flags = {
   to: { type: "string", value: "SYSTEM", text: '"crontab", "systemd", "kubernetes" or "deno-cron"' },
   out: { type: "string", value: "DIR", text: "folder for the files; created if missing" },
-  store: { type: "string", value: "FILE", text: "the store on the target system (hsgate.db in --dir)" },
+  store: {
+    type: "string",
+    value: "STORE",
+    text: "the store on the target system: a file, or postgres://... (hsgate.db in --dir)",
+  },
   dir: { type: "string", value: "DIR", text: "working folder on the target system (the current one)" },
   deno: {
     type: "string",
@@ -49,7 +53,11 @@ Without --out, a crontab goes to stdout.
 Recipes that trade need a durable store: deploy rejects one in /tmp or in memory. If
 such a recipe starts late, it does nothing, and no timer catches up its slot. No file
 contains a secret. For Kubernetes the defaults are --dir /app, --deno /usr/bin/deno and
---store /data/hsgate.db.`,
+--store /data/hsgate.db.
+
+With --store postgres://user@host/database the files contain the URL without a password;
+HSGATE_STORE_PASSWORD gives the password to the runs. On Kubernetes the URL comes from
+the Secret too, and "--as scheduler" writes a Deployment of two schedulers.`,
   flags,
   without: unconnected,
   exits: [[2, "a recipe has a mistake, or wrong usage or settings"]],
@@ -57,6 +65,7 @@ contains a secret. For Kubernetes the defaults are --dir /app, --deno /usr/bin/d
     "deploy --to crontab",
     "deploy recipes/end_of_day.yaml --to systemd --user --out units",
     "deploy --to kubernetes --image registry.example/hsgate:1 --out k8s",
+    "deploy --to kubernetes --as scheduler --store postgres://hsgate@db.example.com/hsgate --out k8s",
     "deploy recipes --to deno-cron --out .",
   ],
 });

@@ -307,6 +307,36 @@ Deno.test("deploy refuses to let a recipe trade on a store that does not last, o
   assertEquals((await cli([...cron, "--timeline", "production"])).code, 0);
 });
 
+Deno.test("deploy with a database shows its URL and never its password", async () => {
+  await using dir = await folder({ "beat.yaml": beat });
+  const url = "postgres://hsgate:p@ss:w0rd@db.example.com/hsgate?sslrootcert=/etc/ca.pem";
+  const shown = "postgres://hsgate@db.example.com/hsgate?sslrootcert=/etc/ca.pem";
+  for (const to of ["crontab", "systemd", "kubernetes", "deno-cron"]) {
+    for (const named of ["flag", "setting"]) {
+      const out = `${dir.path}/${to}-${named}`;
+      const words = ["deploy", `${dir.path}/beat.yaml`, "--to", to, "--dir", dir.path, "--out", out];
+      const world = named === "setting" && to !== "kubernetes" ? { env: { HSGATE_STORE: url } } : {};
+      const more = "env" in world ? [] : ["--store", url];
+      const { code, out: text, err } = await cli([...words, ...more], world);
+      assertEquals([code, err], [0, ""], to);
+      const files = [...Deno.readDirSync(out)].map(({ name }) => Deno.readTextFileSync(`${out}/${name}`));
+      const all = [text, ...files].join("\n");
+      assert(!all.includes("w0rd") && !all.includes("p@ss"), all);
+      assertStringIncludes(all, shown);
+    }
+  }
+  const wrong = await cli([
+    "deploy",
+    `${dir.path}/beat.yaml`,
+    "--to",
+    "crontab",
+    "--store",
+    "postgres://h:1/d?x=w0rd",
+  ]);
+  assertEquals(wrong.code, 2);
+  assertStringIncludes(wrong.err, "Cannot read the URL of the store");
+});
+
 Deno.test("deploy says what is wrong with its arguments and with recipes", async () => {
   await using dir = await folder({ "beat.yaml": beat, "wrong.yaml": beat.replace("history", "histroy") });
   const cases: [words: string[], reason: string][] = [

@@ -341,6 +341,95 @@ Deno.test("kubernetes() writes several jobs for several minutes, and one replica
   assertEquals(labels, ["eod", "eod", "eod", "eod"]);
 });
 
+Deno.test("kubernetes() with a database writes two schedulers that take its URL from the Secret", () => {
+  const database = "postgres://hsgate@db.example.com/hsgate";
+  const write = (recipes: CompiledRecipe[], as: "jobs" | "scheduler") =>
+    kubernetes(recipes, {
+      ...options,
+      dir: "/app",
+      store: database,
+      fileOf: ({ file }) => `/app/recipes/${file}`,
+      image: "registry.example/hsgate:1",
+      as,
+    });
+  const exporting = recipe({
+    name: "export",
+    steps: [step({ reaches: [{ kind: "writes", name: "out" }] })],
+  });
+  for (
+    const [recipes, as, kinds] of [
+      [[eod, trader], "scheduler", ["Deployment", "PodDisruptionBudget"]],
+      [[eod, exporting], "scheduler", ["PersistentVolumeClaim", "Deployment", "PodDisruptionBudget"]],
+      [[eod], "jobs", ["CronJob"]],
+    ] as const
+  ) {
+    const { files, next } = write([...recipes], as);
+    const found = documents(files[0]!.text);
+    assertEquals(found.map(({ kind }) => kind), [...kinds]);
+    for (const each of found) assertEquals(schema.safeParse(each).error, undefined, each.metadata.name);
+    // The URL is what a person writes into the Secret, and in no manifest.
+    assert(!files[0]!.text.includes("db.example.com"));
+    assertStringIncludes(next.join("\n"), `write HSGATE_STORE=${database} and HSGATE_STORE_PASSWORD= into`);
+    const pods = found.flatMap(({ kind, spec }) =>
+      kind === "Deployment"
+        ? [spec.template.spec]
+        : kind === "CronJob"
+        ? [spec.jobTemplate.spec.template.spec]
+        : []
+    );
+    for (const pod of pods) {
+      const [{ args, env, volumeMounts }] = pod.containers;
+      assertEquals(args.includes("--store"), false);
+      // Without it a pod would use a file of its own: it must not start.
+      assertEquals(env.find(({ name }: { name: string }) => name === "HSGATE_STORE"), {
+        name: "HSGATE_STORE",
+        valueFrom: { secretKeyRef: { name: "hsgate-settings", key: "HSGATE_STORE" } },
+      });
+      assertEquals(volumeMounts[0], { name: "data", mountPath: "/data" });
+    }
+  }
+  const [deployment, budget] = documents(write([eod, trader], "scheduler").files[0]!.text);
+  const { replicas, strategy, selector, template } = deployment.spec;
+  assertEquals([replicas, strategy.type, strategy.rollingUpdate], [2, "RollingUpdate", {
+    maxUnavailable: 1,
+    maxSurge: 0,
+  }]);
+  assertEquals(budget.spec, { minAvailable: 1, selector });
+  assertEquals(template.spec.topologySpreadConstraints[0].labelSelector, selector);
+  const { securityContext, containers, volumes } = template.spec;
+  assertEquals([securityContext.runAsNonRoot, containers[0].securityContext.readOnlyRootFilesystem], [
+    true,
+    true,
+  ]);
+  assertEquals(volumes[0], { name: "data", emptyDir: {} });
+  const [claim, files] = documents(write([exporting], "scheduler").files[0]!.text);
+  assertEquals(claim.spec.accessModes, ["ReadWriteMany"]);
+  assertEquals(files.spec.template.spec.volumes[0], {
+    name: "data",
+    persistentVolumeClaim: { claimName: "hsgate-files" },
+  });
+});
+
+Deno.test("crontab() and systemd() with a database name its URL, and read its password from their environment file", () => {
+  const store = "postgres://hsgate@db.example.com/hsgate?sslrootcert=/etc/ca.pem";
+  const cron = crontab([eod], { ...options, store });
+  for (const line of linesOf(cron.files[0]!.text)) {
+    assertStringIncludes(line, "'--env-file=/srv/my recipes/hsgate.env'");
+    assertStringIncludes(line, `--store '${store}' --if-new`);
+    assertStringIncludes(line, ">>'/srv/my recipes/hsgate.log'");
+  }
+  const units = systemd([eod], { ...options, store, forUser: false, runAs: "hsgate" });
+  for (const { name, text } of units.files) {
+    if (!name.endsWith(".service")) continue;
+    assertStringIncludes(text, ` --store ${store}`);
+    assertStringIncludes(text, "EnvironmentFile=-/etc/hsgate/env");
+    assertStringIncludes(text, 'ReadWritePaths="/srv/my recipes"\n');
+  }
+  for (const { next } of [cron, units]) {
+    assertStringIncludes(next.join("\n"), "the password of the database, as HSGATE_STORE_PASSWORD=value in ");
+  }
+});
+
 Deno.test("denoCron() refuses to trade on every timeline", () => {
   const cronOptions = { ...options, tickModule: "./tick.ts" };
   const error = assertThrows(() => denoCron([eod, trader], cronOptions), TypeError);

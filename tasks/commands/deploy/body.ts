@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isPostgresUrl } from "../../../lib/store/postgres_url.ts";
+import { isPostgresUrl, readPostgresUrl, withoutPassword } from "../../../lib/store/postgres_url.ts";
 import {
   crontab,
   denoCron,
@@ -15,6 +15,7 @@ import {
 } from "../../../lib/deploy/mod.ts";
 import { PRIVATE_FOLDER, replaceFile } from "../../../lib/private_files.ts";
 import { FOUND_SETTINGS } from "../../../lib/runner/run/trusted_settings.ts";
+import { StoreError } from "../../../lib/store/store_error.ts";
 import { doubtAbout } from "../../../lib/store/place.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import type { DeployInput } from "../deploy.ts";
@@ -91,13 +92,7 @@ async function optionsOf(
   const usual = inCluster
     ? "/data/hsgate.db"
     : (await loadSettingsOf(flags, host)).settings.store ?? "hsgate.db";
-  if (isPostgresUrl(flags.store ?? usual)) {
-    throw new UsageError(
-      "Cannot deploy with a store on PostgreSQL: its URL belongs in HSGATE_STORE where the runs are, from a secret, and " +
-        "these files would show it; name a file with --store, and set HSGATE_STORE in its place by hand",
-    );
-  }
-  const store = flags.store === ":memory:" ? ":memory:" : absolute(flags.store ?? usual, dir);
+  const store = storeOf(flags.store ?? usual, dir);
   const program = absolute(flags.program ?? (inCluster ? `${dir}/tasks/hsgate.ts` : programPath()), here);
   const doubt = doubtOf(store, host);
   const config = await configOf(flags, { host, dir, inCluster });
@@ -117,6 +112,19 @@ async function optionsOf(
   };
 }
 
+/** The store of the runs. The files show the URL of a database, and never its password. */
+function storeOf(named: string, dir: string): string {
+  if (named === ":memory:") return named;
+  if (!isPostgresUrl(named)) return absolute(named, dir);
+  try {
+    readPostgresUrl(named);
+  } catch (error) {
+    if (error instanceof StoreError) throw new UsageError(error.message);
+    throw error;
+  }
+  return withoutPassword(named);
+}
+
 /** The settings file that the runs are to use: the one that is named, or `hsgate.yaml` of their folder. */
 async function configOf(
   flags: DeployInput["flags"],
@@ -131,8 +139,9 @@ async function configOf(
   return found.some(Boolean) ? `${dir}/${FOUND_SETTINGS}` : undefined;
 }
 
-/** By its path alone: what a volume is made of shows when the runner opens the store, which refuses writes then. */
+/** A database is somebody else's to keep. Of a file it goes by its path alone: what a volume is made of shows when the runner opens the store, which refuses writes then. */
 function doubtOf(store: string, host: Pick<Host, "env">): string | undefined {
+  if (isPostgresUrl(store)) return undefined;
   const own = host.env("TMPDIR");
   const temporary = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm", ...own === undefined ? [] : [own]];
   return doubtAbout(store, { temporary })?.why;
