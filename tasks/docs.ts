@@ -1,20 +1,22 @@
 // deno-lint-ignore-file no-console -- a task talks to its terminal
 /**
- * Writes the reference pages from the catalogue, the steps and the commands; with `--check`, fails when one is not up to date.
+ * Writes the reference pages from the catalogue, the steps and the commands, and the index of the operations; with
+ * `--check`, fails when one is not up to date.
  *
  * @module
  */
 import { referencePages } from "./docs/operation_pages.ts";
 import { recipesPage } from "./docs/recipes_page.ts";
 import { commandsPage } from "./docs/commands_page.ts";
+import { operationIndex } from "./docs/operation_index.ts";
 
 const folder = new URL("../docs/reference/", import.meta.url);
 const isCheck = Deno.args.includes("--check");
 
-/** Formats a page with `deno fmt`, so that the format check accepts it. */
-async function format(text: string): Promise<string> {
+/** Formats a text with `deno fmt`, so that the format check accepts it. */
+async function format(text: string, extension: "md" | "json"): Promise<string> {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["fmt", "--ext", "md", "-"],
+    args: ["fmt", "--ext", extension, "-"],
     cwd: new URL("..", import.meta.url),
     stdin: "piped",
     stdout: "piped",
@@ -50,21 +52,29 @@ const stale: string[] = [];
 if (!isCheck) await Deno.mkdir(folder, { recursive: true });
 for (const [name, text] of pages) {
   const url = new URL(name, folder);
-  const wanted = await format(text);
+  const wanted = await format(text, "md");
   if (await readOr(url, "") === wanted) continue;
-  stale.push(name);
+  stale.push(`docs/reference/${name}`);
   if (!isCheck) await Deno.writeTextFile(url, wanted);
 }
 // Remove the page of a family that no longer exists.
 for await (const { name } of Deno.readDir(folder)) {
   if (!name.endsWith(".md") || pages.has(name)) continue;
-  stale.push(name);
+  stale.push(`docs/reference/${name}`);
   if (!isCheck) await Deno.remove(new URL(name, folder));
 }
+const indexFile = new URL("../lib/operations/index.json", import.meta.url);
+const index = await format(operationIndex(), "json");
+if (await readOr(indexFile, "") !== index) {
+  stale.push("lib/operations/index.json");
+  if (!isCheck) await Deno.writeTextFile(indexFile, index);
+}
 if (isCheck && stale.length > 0) {
-  console.error(`Not up to date: ${stale.join(", ")} in docs/reference. Run "deno task docs"`);
+  console.error(`Not up to date: ${stale.join(", ")}. Run "deno task docs"`);
   Deno.exit(1);
 }
 console.log(
-  isCheck ? `${pages.size} pages are up to date` : `${stale.length} of ${pages.size} pages written`,
+  isCheck
+    ? `${pages.size} pages and the index are up to date`
+    : `${stale.length} of ${pages.size + 1} files written`,
 );

@@ -34,6 +34,9 @@ const simulatorUses = ["dictionaries", "wire", "operations", "endpoints", "calen
 /** Packages that a plain gateway call must not load. */
 const heavy = ["protobufjs", "node-forge", "zod", "node:crypto", "pg"];
 
+/** Files that a plain gateway call loads at most, before it loads its family of operations. */
+const MOST_PLAIN_FILES = 41;
+
 /** The room of a file in lib; empty for the single files of lib itself, such as `errors.ts`. */
 function roomOf(path: string): string | undefined {
   const [first, room = "", rest] = path.split("/");
@@ -133,8 +136,16 @@ interface Info {
   }[];
 }
 
-/** Finds how a program statically reaches a heavy package: the chain of files, or nothing. */
-export function heavyChain(info: Info): string[] | undefined {
+/** What a program statically loads. */
+interface Loaded {
+  /** Files and packages. */
+  modules: string[];
+  /** The chain of files that leads to a heavy package, if there is one. */
+  heavyChain?: string[];
+}
+
+/** Finds what a program statically loads, and whether a heavy package is part of it. */
+export function loadedBy(info: Info): Loaded {
   const modules = new Map(info.modules.map((module) => [module.specifier, module]));
   const seen = new Set<string>();
   const queue = info.roots.map((root) => [root]);
@@ -144,7 +155,7 @@ export function heavyChain(info: Info): string[] | undefined {
     if (
       heavy.some((name) => plain === name || plain.startsWith(`${name}@`) || plain.startsWith(`${name}/`))
     ) {
-      return chain;
+      return { modules: [...seen], heavyChain: chain };
     }
     const specifier = info.redirects?.[last] ?? last;
     if (seen.has(specifier)) continue;
@@ -154,7 +165,7 @@ export function heavyChain(info: Info): string[] | undefined {
       if (code?.specifier !== undefined && !isDynamic) queue.push([...chain, code.specifier]);
     }
   }
-  return undefined;
+  return { modules: [...seen] };
 }
 
 /** Every TypeScript file below a folder, as paths from the root of the project. */
@@ -192,10 +203,17 @@ function main(): number {
     cwd: root,
   }).outputSync();
   if (!success) throw new Error(`Cannot read the graph of mod.ts: ${new TextDecoder().decode(stderr)}`);
-  const chain = heavyChain(JSON.parse(new TextDecoder().decode(stdout)));
-  if (chain !== undefined) {
-    const shown = chain.map((each) => each.replace(root.href, "")).join(" -> ");
-    faults.push(`a plain gateway call loads what it never uses: ${shown}`);
+  const { modules, heavyChain } = loadedBy(JSON.parse(new TextDecoder().decode(stdout)));
+  const shown = (paths: readonly string[], between: string) =>
+    paths.map((each) => each.replace(root.href, "")).join(between);
+  if (heavyChain !== undefined) {
+    faults.push(`a plain gateway call loads what it never uses: ${shown(heavyChain, " -> ")}`);
+  } else if (modules.length > MOST_PLAIN_FILES) {
+    faults.push(
+      `a plain gateway call loads ${modules.length} files instead of ${MOST_PLAIN_FILES}: ${
+        shown(modules, ", ")
+      }`,
+    );
   }
   for (const fault of faults) console.error(fault);
   console.log(`${imports.length} imports of ${files.length} files, ${faults.length} against the rules`);

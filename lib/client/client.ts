@@ -4,9 +4,16 @@
  * @module
  */
 import { BrokerError, BusyError, InvalidParamsError, type Issue, TransportError } from "../errors.ts";
-import { account } from "../operations/account.ts";
-import { quotes } from "../operations/quotes.ts";
-import { catalogue } from "../operations/mod.ts";
+import type { account } from "../operations/account.ts";
+import {
+  type Catalogue,
+  type FamilyName,
+  type Indexed,
+  indexedFamilies,
+  loadedFamily,
+  loadFamily,
+  type OperationName,
+} from "../operations/families.ts";
 import { whereToLook } from "../operations/proof.ts";
 import type { AnyOperation, Operation, Paging, Params, Result, Row } from "../operations/operation.ts";
 import { Redactor } from "../redact.ts";
@@ -15,7 +22,7 @@ import { unanswered } from "../transports/outcome.ts";
 import type { BrokerTime, CallOptions, LoginKeeper, Transport } from "../transports/transport.ts";
 import { isLoginMissing, Login } from "./login.ts";
 import { type Paged, paged, type PagingOptions } from "./paging.ts";
-import { Watches, type WatchOptions } from "./watch.ts";
+import type { Watches, WatchOptions } from "./watch.ts";
 import { type Machine, machineWith, waitUnlessAborted } from "../time.ts";
 
 /** When reads are retried. Writes never are. */
@@ -76,9 +83,7 @@ type Method<O> = O extends Operation<infer _P, infer _R, infer G>
 
 /** Functions by operation family. */
 type Methods = {
-  readonly [F in keyof typeof catalogue]: {
-    readonly [K in keyof (typeof catalogue)[F]]: Method<(typeof catalogue)[F][K]>;
-  };
+  readonly [F in keyof Catalogue]: { readonly [K in keyof Catalogue[F]]: Method<Catalogue[F][K]> };
 };
 
 /** A client of the broker. Close it with `await using`, or with {@linkcode ClientBase.close}. */
@@ -116,15 +121,10 @@ interface ClientBase extends AsyncDisposable {
 /** Creates a client over a transport. */
 export function createClient(transport: Transport, options: ClientOptions = {}): Client {
   const calls = new Calls(transport, options);
-  const watches = new Watches({
-    transport,
-    call: (operation, params, callOptions) => calls.call(operation, params, callOptions),
-    machine: machineWith(options.machine),
-    aheadOf: () => calls.aheadMs,
-    ...options.fundAccounts !== undefined && { fundAccounts: options.fundAccounts },
-  });
+  let opened: Promise<Watches> | undefined;
+  const watches = () => opened ??= openWatches(calls, transport, options);
   const close = async () => {
-    await watches.close();
+    await (await opened)?.close();
     await calls.close();
   };
   const base: ClientBase = {
@@ -134,71 +134,108 @@ export function createClient(transport: Transport, options: ClientOptions = {}):
       calls.underWay(
         { name: `${group}/${name}` },
         params,
-        () => transport.raw(group, name, params, callOptions),
+        () => transport.raw(group, name, copyOf(params) as Record<string, unknown>, callOptions),
       ),
-    watch: (watchOptions = {}) => watches.watch(watchOptions),
+    async *watch(watchOptions = {}) {
+      yield* (await watches()).watch(watchOptions);
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
-  return Object.assign(methodsOf(calls, rememberedBy(calls, watches)), base);
+  return Object.assign(methodsOf(calls, trackedBy(calls, watches)), base);
+}
+
+/** Loads the code for pushes, which most programs do not use. */
+async function openWatches(calls: Calls, transport: Transport, options: ClientOptions): Promise<Watches> {
+  const { Watches } = await import("./watch.ts");
+  return new Watches({
+    transport,
+    call: (operation, params, callOptions) => calls.call(operation, params, callOptions),
+    machine: machineWith(options.machine),
+    aheadOf: () => calls.aheadMs,
+    ...options.fundAccounts !== undefined && { fundAccounts: options.fundAccounts },
+  });
 }
 
 /** Methods of the operations that the client has to track: login and subscriptions. */
-type Remembered = ReadonlyMap<string, (params?: unknown, options?: CallOptions) => Promise<unknown>>;
+type Tracked = {
+  readonly [Name in OperationName]?: (params?: unknown, options?: CallOptions) => Promise<unknown>;
+};
 
-function rememberedBy(calls: Calls, watches: Watches): Remembered {
-  const checked = <P, R>(
-    operation: Operation<P, R>,
+function trackedBy(calls: Calls, watches: () => Promise<Watches>): Tracked {
+  const checked = <P>(
+    load: () => Promise<Operation<P, unknown>>,
     run: (params: P, options: CallOptions) => Promise<unknown>,
-  ) => {
-    const method = async (params: unknown = {}, options: CallOptions = {}) => {
-      calls.check(operation, params);
-      return await run(params as P, options); // `check` has validated the parameters
-    };
-    return [operation.name, method] as const;
+  ) =>
+  async (params: unknown = {}, options: CallOptions = {}) => {
+    const given = copyOf(params); // the caller may change its object while the family loads
+    return await run(calls.checked(await load(), given), options);
   };
-  const [loginName, logIn] = checked(
-    account.login,
+  const logIn = checked(
+    async () => (await loadFamily("account")).login,
     ({ password }, options) => calls.logIn(password, options),
   );
-  return new Map([
+  return {
     // Without a password the client's own is used, so there is nothing to validate.
-    [
-      loginName,
-      (params = {}, options = {}) =>
-        isEmpty(params) ? calls.logIn(undefined, options) : logIn(params, options),
-    ],
-    checked(quotes.subscribe, (params, options) => watches.subscribe(params, options).then(() => ({}))),
-    checked(quotes.unsubscribe, (params, options) => watches.unsubscribe(params, options).then(() => ({}))),
-  ]);
+    "account.login": (params = {}, options = {}) =>
+      isEmpty(params) ? calls.logIn(undefined, options) : logIn(params, options),
+    "quotes.subscribe": checked(
+      async () => (await loadFamily("quotes")).subscribe,
+      async (params, options) => (await watches()).subscribe(params, options).then(() => ({})),
+    ),
+    "quotes.unsubscribe": checked(
+      async () => (await loadFamily("quotes")).unsubscribe,
+      async (params, options) => (await watches()).unsubscribe(params, options).then(() => ({})),
+    ),
+  };
 }
 
 const isEmpty = (params: unknown) =>
   typeof params === "object" && params !== null && Object.values(params).every((each) => each === undefined);
 
 /** Returns plain objects instead of a proxy, so editors, notebooks and `Object.keys` show the methods. */
-function methodsOf(calls: Calls, remembered: Remembered): Methods {
-  const families = Object.entries(catalogue).map(([name, family]) => {
-    const methods = Object.entries<AnyOperation>(family).map((
-      [key, operation],
-    ) => [key, methodOf(calls, remembered, operation)]);
-    return [name, Object.fromEntries(methods)];
+function methodsOf(calls: Calls, tracked: Tracked): Methods {
+  const families = indexedFamilies().map(([family, entries]) => {
+    const methods = entries.map(([key, entry]) => [
+      key,
+      // The index has exactly the names of the catalogue.
+      tracked[entry.name as OperationName] ?? methodOf(calls, family, key, entry),
+    ]);
+    return [family, Object.fromEntries(methods)];
   });
   // The same keys as the catalogue, each with the function that `methodOf` returns for its entry.
   return Object.fromEntries(families) as Methods;
 }
 
-function methodOf(calls: Calls, remembered: Remembered, operation: AnyOperation) {
-  const special = remembered.get(operation.name);
-  if (special !== undefined) return special;
-  if (operation.paging === undefined) {
-    return (params: unknown = {}, options: CallOptions = {}) => calls.call(operation, params, options);
+function methodOf(calls: Calls, family: FamilyName, key: string, { isPaged }: Indexed) {
+  const entryOf = (entries: Readonly<Record<string, AnyOperation>>) => entries[key]!; // the index names it
+  const loadedEntry = () => {
+    const entries = loadedFamily(family);
+    return entries && entryOf(entries);
+  };
+  const loadEntry = async () => entryOf(await loadFamily(family));
+  if (!isPaged) {
+    return (params: unknown = {}, options: CallOptions = {}) => {
+      const operation = loadedEntry();
+      if (operation !== undefined) return calls.call(operation, params, options);
+      const given = copyOf(params); // the caller may change its object while the family loads
+      return loadEntry().then((each) => calls.call(each, given, options));
+    };
   }
   return (params: Record<string, unknown> = {}, options: PagingOptions = {}) => {
     const call = (each: AnyOperation, pageParams: Record<string, unknown>, pageOptions: CallOptions) =>
       calls.call(each, pageParams, pageOptions);
-    return paged(operation, params, options, call);
+    return paged(async () => loadedEntry() ?? await loadEntry(), params, options, call);
   };
+}
+
+/** Copies the lists and plain objects of parameters; any other value stays the same. */
+function copyOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyOf);
+  if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) {
+    return value;
+  }
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copyOf(each)]));
 }
 
 class Calls {
@@ -249,7 +286,7 @@ class Calls {
   }
 
   async call<P, R>(operation: Operation<P, R>, params: P, options: CallOptions): Promise<R> {
-    this.check(operation, params);
+    this.checked(operation, params);
     if (this.#closed.signal.aborted) {
       throw new TransportError(`Cannot send ${operation.name}: the client is closed`, {
         code: "closed",
@@ -276,11 +313,11 @@ class Calls {
     return error;
   }
 
-  /** Throws if parameters are invalid; the error lists all of them. */
-  check(operation: AnyOperation, params: unknown): void {
+  /** Returns valid parameters. Throws if any is invalid; the error lists all of them. */
+  checked<P, R>(operation: Operation<P, R>, params: unknown): P {
     const issues: Issue[] = [];
     operation.request.check(params, [], issues);
-    if (issues.length === 0) return;
+    if (issues.length === 0) return params as P; // `check` has validated the parameters
     throw new InvalidParamsError(`call ${operation.name}`, issues, {
       operation: operation.name,
       transport: this.#transport.name,

@@ -4,10 +4,13 @@
  * @module
  */
 import { LoginExpiredError } from "../errors.ts";
-import { account } from "../operations/account.ts";
+import type { account } from "../operations/account.ts";
+import { loadFamily, type OperationName } from "../operations/families.ts";
 import type { Result } from "../operations/operation.ts";
 import { LoginRefusals, NoSuccessError } from "../transports/login_refusals.ts";
 import type { CallOptions, LoginKeeper, Transport } from "../transports/transport.ts";
+
+const LOGIN: OperationName = "account.login";
 
 /** Keeps the trade login of one client. */
 export class Login implements LoginKeeper {
@@ -61,7 +64,7 @@ export class Login implements LoginKeeper {
     if (plain === undefined) {
       throw new LoginExpiredError("Cannot log in: no trade password was given (option tradePassword)", "", {
         code: "no-password",
-        operation: account.login.name,
+        operation: LOGIN,
         transport: this.#transport.name,
       });
     }
@@ -80,7 +83,8 @@ export class Login implements LoginKeeper {
 
   async #send(password: string, options: CallOptions): Promise<Result<typeof account.login>> {
     // The transport returns the result type of the operation.
-    const answer = await this.#transport.call(account.login, { password }, options) as Result<
+    const { login } = await loadFamily("account");
+    const answer = await this.#transport.call(login, { password }, options) as Result<
       typeof account.login
     >;
     // A wrong password may come as an answer without success instead of a rejection.
@@ -93,11 +97,12 @@ export class Login implements LoginKeeper {
    * needs it.
    */
   async #confirm({ success, text }: Result<typeof account.login>, options: CallOptions): Promise<void> {
-    const context = { operation: account.login.name, transport: this.#transport.name };
+    const context = { operation: LOGIN, transport: this.#transport.name };
     const saysNo = success === false;
     if (text === undefined && saysNo) throw new NoSuccessError(undefined, { ...context, saysNo });
     try {
-      await this.#transport.call(account.funds, { market: "hk" }, options);
+      const { funds } = await loadFamily("account");
+      await this.#transport.call(funds, { market: "hk" }, options);
     } catch (error) {
       throw error instanceof LoginExpiredError
         ? new NoSuccessError(text, { ...context, saysNo, cause: error })

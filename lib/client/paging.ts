@@ -63,9 +63,9 @@ type Call = (
 /** How often `toArray` reads a list that changes during the reading. */
 const READINGS = 3;
 
-/** Returns the list of a paged operation. */
+/** Returns the list of a paged operation, which is loaded at the first iteration. */
 export function paged<Row>(
-  operation: AnyOperation,
+  load: () => Promise<AnyOperation>,
   params: Record<string, unknown>,
   { maxPages = MAX_PAGES, ...options }: PagingOptions,
   call: Call,
@@ -75,6 +75,7 @@ export function paged<Row>(
   async function* pages(): AsyncGenerator<Page<Row>> {
     isComplete = false;
     unproven = undefined;
+    const operation = await load();
     const source = walkPages<Row>({
       operation,
       params: { limit: PAGE_SIZE, ...params },

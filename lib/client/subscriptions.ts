@@ -7,7 +7,8 @@ import type { PushTopic } from "../dictionaries/push.ts";
 import { InvalidParamsError } from "../errors.ts";
 import type { Params } from "../operations/operation.ts";
 import type { PushEvent } from "../operations/pushes.ts";
-import { maxSubscriptions, type quotes } from "../operations/quotes.ts";
+import type { quotes } from "../operations/quotes.ts";
+import { maxSubscriptions } from "../operations/shared.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
 
 /** A security for a subscription. */

@@ -6,8 +6,8 @@
 import type { PushTopic } from "../dictionaries/push.ts";
 import { RejectedError, TransportError, UnmappedError } from "../errors.ts";
 import type { AnyOperation, Params } from "../operations/operation.ts";
-import { orders } from "../operations/orders.ts";
-import { quotes } from "../operations/quotes.ts";
+import { loadFamily } from "../operations/families.ts";
+import type { quotes } from "../operations/quotes.ts";
 import type { PushStream } from "../transports/push/stream.ts";
 import type { TransportEvent } from "../transports/push/events.ts";
 import type { CallOptions, Transport } from "../transports/transport.ts";
@@ -65,8 +65,8 @@ export class Watches {
   constructor(context: WatchContext) {
     this.#context = context;
     this.#subscriptions = new Subscriptions({
-      subscribe: this.#sender(quotes.subscribe),
-      unsubscribe: this.#sender(quotes.unsubscribe),
+      subscribe: this.#sender("subscribe"),
+      unsubscribe: this.#sender("unsubscribe"),
     });
   }
 
@@ -179,11 +179,13 @@ export class Watches {
    * Requests order pushes. They are on by default; some gateways still expect the request, others reject it.
    */
   async #switchOrdersOn(options: CallOptions): Promise<void> {
-    await this.#context.call(orders.subscribe, {}, options).catch(ignoreRefusal);
+    const { subscribe } = await loadFamily("orders");
+    await this.#context.call(subscribe, {}, options).catch(ignoreRefusal);
   }
 
-  #sender(operation: typeof quotes.subscribe): SendSubscription {
+  #sender(key: "subscribe" | "unsubscribe"): SendSubscription {
     return async (topic, securities, signal) => {
+      const operation = (await loadFamily("quotes"))[key];
       await this.#context.call(operation, { topic, securities }, signal === undefined ? {} : { signal });
     };
   }

@@ -35,6 +35,17 @@ export const OrderType = dictionary({
 /** Names for `entrustType`. */
 export type OrderType = NameOf<typeof OrderType>;
 
+/** Conditional order types whose trigger price follows the market. */
+export const trailingTypes: readonly OrderType[] = ["trailing-stop-limit", "trailing-stop-market"];
+/** Conditional order types; all other types are ordinary orders. */
+export const conditionalTypes: readonly OrderType[] = [
+  "take-profit-limit",
+  "take-profit-market",
+  "stop-loss-limit",
+  "stop-loss-market",
+  ...trailingTypes,
+];
+
 /** Names for `legacyEntrustKind`. */
 export const LegacyOrderKind = dictionary({
   wire: "legacyEntrustKind",

@@ -5,11 +5,10 @@
  */
 import { PositionStatus } from "../dictionaries/futures.ts";
 import { Market } from "../dictionaries/market.ts";
-import { OrderType } from "../dictionaries/order_type.ts";
+import { conditionalTypes, OrderType } from "../dictionaries/order_type.ts";
 import { ClientType, QueryType, RateType } from "../dictionaries/query.ts";
 import { SecurityType } from "../dictionaries/security_type.ts";
 import { family, gap, operation } from "./operation.ts";
-import { conditionalTypes } from "./orders.ts";
 import {
   answerRecord,
   field,

@@ -6,6 +6,7 @@
 import { account } from "./account.ts";
 import { algo } from "./algo.ts";
 import { conditionalOrders } from "./conditional_orders.ts";
+import { type Catalogue, useLoaded } from "./families.ts";
 import { fills } from "./fills.ts";
 import { fundJournal } from "./fund_journal.ts";
 import { futures } from "./futures.ts";
@@ -15,7 +16,7 @@ import { platform } from "./platform.ts";
 import { quotes } from "./quotes.ts";
 
 /** Every family of operations. */
-export const catalogue = {
+export const catalogue: Catalogue = {
   account,
   orders,
   fills,
@@ -26,6 +27,7 @@ export const catalogue = {
   quotes,
   platform,
 };
+useLoaded(catalogue);
 
 /** Every operation, by our name. */
 export const operations: ReadonlyMap<string, AnyOperation> = new Map(

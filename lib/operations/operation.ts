@@ -178,7 +178,7 @@ export function answerFields({ response }: AnyOperation): FieldsInfo {
 
 /** Returns the shape of a complete answer: for a paged operation, a list of all rows. */
 export function answerShape({ response, paging }: AnyOperation): Shape {
-  const { shape } = response;
+  const shape = response.shape();
   const rows = shape.kind === "record" ? shape.members.rows : undefined;
   return paging !== undefined && rows !== undefined ? rows : shape;
 }

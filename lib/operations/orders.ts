@@ -7,7 +7,7 @@ import { compare, isZero } from "../decimal.ts";
 import { TrailBy } from "../dictionaries/conditional_order.ts";
 import { Market } from "../dictionaries/market.ts";
 import { OrderStatus, RemarkType } from "../dictionaries/order_status.ts";
-import { OrderType } from "../dictionaries/order_type.ts";
+import { conditionalTypes, OrderType, trailingTypes } from "../dictionaries/order_type.ts";
 import { ClientType } from "../dictionaries/query.ts";
 import { Side } from "../dictionaries/side.ts";
 import { TradingHours } from "../dictionaries/trading_hours.ts";
@@ -57,15 +57,6 @@ const typesByMarket: Readonly<Record<Market, readonly OrderType[]>> = {
   shanghai: ["limit"],
   shenzhen: ["limit"],
 };
-const trailingTypes: readonly OrderType[] = ["trailing-stop-limit", "trailing-stop-market"];
-/** Conditional order types; all other types are ordinary orders. */
-export const conditionalTypes: readonly OrderType[] = [
-  "take-profit-limit",
-  "take-profit-market",
-  "stop-loss-limit",
-  "stop-loss-market",
-  ...trailingTypes,
-];
 const conditionalTypesOfUs: readonly OrderType[] = [
   "take-profit-market",
   "stop-loss-market",

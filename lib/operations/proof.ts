@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { operations } from "./mod.ts";
+import { indexed, indexedFamilies } from "./families.ts";
 import type { AnyOperation, Proof } from "./operation.ts";
 
 type Provable = Pick<AnyOperation, "provenBy">;
@@ -13,9 +13,7 @@ type Provable = Pick<AnyOperation, "provenBy">;
 const anyWrite: Provable = {
   provenBy: [{
     lists: [
-      ...new Set(
-        [...operations.values()].flatMap(({ provenBy = [] }) => provenBy.flatMap(({ lists }) => lists)),
-      ),
+      ...new Set(indexedFamilies().flatMap(([, entries]) => entries.flatMap(([, { lists = [] }]) => lists))),
     ],
   }],
 };
@@ -38,19 +36,14 @@ export function provingLists(operation: Provable, params?: unknown): string[] {
 /** Returns the commands that print complete lists: `hsgate call orders.today --all`. */
 export function commandsOf(lists: readonly string[]): string[] {
   return lists.map((name) => {
-    const isPaged = operations.get(name)?.paging !== undefined;
+    const isPaged = indexed(name)?.isPaged;
     return `hsgate call ${name}${isPaged ? " --all" : ""}`;
   });
 }
 
-/** Returns whether any of the lists requires a market as a parameter. */
-export function needsMarket(lists: readonly string[]): boolean {
-  return lists.some((name) => operations.get(name)?.request.fields?.market?.optional === false);
-}
-
 /** Returns the lists that show the same rows on a later day, when the lists of today no longer do. */
 export function laterLists(lists: readonly string[]): string[] {
-  return lists.flatMap((name) => operations.get(name)?.instead ?? []);
+  return lists.flatMap((name) => indexed(name)?.instead ?? []);
 }
 
 /**

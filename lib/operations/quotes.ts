@@ -21,7 +21,7 @@ import {
   type RecordOf,
   rows,
 } from "./records.ts";
-import { securityParams, securityRecord } from "./shared.ts";
+import { maxSubscriptions, securityParams, securityRecord } from "./shared.ts";
 import {
   anyOf,
   asInt,
@@ -250,9 +250,6 @@ const security = field("security", securityParams);
 const notInMessage = { gap: "the published message has no such field" };
 /** Trading session, US only. */
 const session = optional("mktTmType", asInt(oneOf(QuoteSession)), notInMessage);
-
-/** Maximum number of subscribed securities, over all topics. */
-export const maxSubscriptions = 200;
 
 const subscription = {
   /** Topic. Topics with a number in their name are undocumented variants. */

@@ -108,17 +108,18 @@ export function params<F extends Fields>(
   refine?: Refine<ParamsOf<F>>,
   proto: readonly string[] = [],
 ): ValueType<ParamsOf<F>> {
-  const entries = Object.entries(fields);
-  // If one member is a secret, a value under a wrong name may be that secret.
-  const hasSecret = entries.some(([, { type }]) => type.secret);
-  const shown = (value: unknown) => hasSecret ? "[secret]" : value;
+  const entriesOf = entriesOnce(fields);
   return {
     name: "parameters",
     expected: "an object of parameters",
-    shape: shapeOf(fields),
+    shape: () => shapeOf(fields),
     proto,
     fields,
     check(value, path, issues) {
+      const entries = entriesOf();
+      // If one member is a secret, a value under a wrong name may be that secret.
+      const hasSecret = entries.some(([, { type }]) => type.secret);
+      const shown = (value: unknown) => hasSecret ? "[secret]" : value;
       if (!isObject(value)) {
         issues.push({ path, value: shown(value), expected: "an object of parameters" });
         return;
@@ -147,13 +148,19 @@ export function params<F extends Fields>(
         if (!faulty.has(name)) issues.push({ path: [...path, name], value: value[name], expected });
       });
     },
-    encode: (value) => encodeFields(entries, value as Record<string, unknown>),
-    decode: (value) => decodeParams(entries, value) as ParamsOf<F>,
+    encode: (value) => encodeFields(entriesOf(), value as Record<string, unknown>),
+    decode: (value) => decodeParams(entriesOf(), value) as ParamsOf<F>,
   };
 }
 
+/** Returns a function that lists the fields. It lists them once, and not before a record is used: most never are. */
+function entriesOnce(fields: Fields): () => [string, FieldInfo][] {
+  let entries: [string, FieldInfo][] | undefined;
+  return () => entries ??= Object.entries(fields);
+}
+
 function shapeOf(fields: Fields): Shape {
-  const members = Object.entries(fields).map(([name, { type }]) => [name, type.shape] as const);
+  const members = Object.entries(fields).map(([name, { type }]) => [name, type.shape()] as const);
   return { kind: "record", members: Object.fromEntries(members) };
 }
 
@@ -196,23 +203,23 @@ export function record<F extends Fields>(
   fields: F,
   proto: readonly string[] = [],
 ): ValueType<RecordOf<F>> {
-  const entries = Object.entries(fields);
+  const entriesOf = entriesOnce(fields);
   let fast: ((value: Record<string, unknown>) => RecordOf<F>) | undefined;
   return {
     name: "record",
     expected: "a record",
-    shape: shapeOf(fields),
+    shape: () => shapeOf(fields),
     proto,
     fields,
     check(value, path, issues) {
       if (!isObject(value)) issues.push({ path, value, expected: "a record" });
       else {
-        for (const [name, { type }] of entries) {
+        for (const [name, { type }] of entriesOf()) {
           if (value[name] !== undefined) type.check(value[name], [...path, name], issues);
         }
       }
     },
-    encode: (value) => encodeFields(entries, value as Record<string, unknown>),
+    encode: (value) => encodeFields(entriesOf(), value as Record<string, unknown>),
     decode(value) {
       if (!isObject(value)) throw new Mismatch("a record", value);
       fast ??= compileDecoder<RecordOf<F>>(fields);
@@ -220,7 +227,7 @@ export function record<F extends Fields>(
         return fast(value);
       } catch (error) {
         // The compiled decoder does not report the path of the wrong member: decode again to find it.
-        if (error instanceof Mismatch) locate(entries, value);
+        if (error instanceof Mismatch) locate(entriesOf(), value);
         throw error;
       }
     },
@@ -325,7 +332,7 @@ export function listOf<T>(type: ValueType<T>, most = Infinity): ValueType<T[]> {
   return {
     name: `list of ${type.name}`,
     expected,
-    shape: { kind: "list", of: type.shape },
+    shape: () => ({ kind: "list", of: type.shape() }),
     proto: type.proto,
     isList: true,
     ...(type.dictionary && { dictionary: type.dictionary }),

@@ -59,6 +59,9 @@ export const pageNumbersText = {
   limit: field("pageSize", int32Text(1, 99), { fallback: 20 }),
 };
 
+/** Maximum number of subscribed securities, over all topics. */
+export const maxSubscriptions = 200;
+
 /** A security of market data. */
 export const securityParams = params(
   {

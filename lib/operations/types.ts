@@ -69,8 +69,8 @@ export interface ValueType<T> {
   readonly name: string;
   /** Describes the allowed values; completes a sentence that starts with "expected". */
   readonly expected: string;
-  /** Shape of a decoded value. */
-  readonly shape: Shape;
+  /** Returns the shape of a decoded value. */
+  readonly shape: () => Shape;
   /** Scalar types of the protobuf fields that can carry the value; the message name for records. */
   readonly proto: readonly string[];
   /** Code table of the value. */
@@ -129,7 +129,7 @@ function scalar<T>(
   return {
     name,
     expected,
-    shape,
+    shape: () => shape,
     proto,
     check(value: unknown, path: Issue["path"], issues: Issue[]) {
       if (!accepts(value)) issues.push({ path, value, expected });
@@ -438,17 +438,26 @@ export const dateTime: ValueType<string> = scalar<string>({
   decode: textOf,
 });
 
+/** A type with a code table. */
+type CodedType<T> = ValueType<T> & { readonly dictionary: Dictionary };
+
 function coded<Name extends string, T extends string>(
   table: Dictionary<Name>,
   allowed: readonly string[],
   accepts: (value: unknown) => boolean,
-): Scalar<T> & { dictionary: Dictionary } {
+): CodedType<T> {
+  const expectedOf = () =>
+    allowed.length === 0 ? "a code" : `one of ${allowed.map((name) => `"${name}"`).join(", ")}`;
   return {
     name: table.wire,
-    expected: allowed.length === 0 ? "a code" : `one of ${allowed.map((name) => `"${name}"`).join(", ")}`,
-    shape: { kind: "text", form: "other", names: allowed },
+    get expected() {
+      return expectedOf();
+    },
+    shape: () => ({ kind: "text", form: "other", names: allowed }),
     proto: table.type === "int" ? ["int32"] : ["string"],
-    accepts,
+    check(value: unknown, path: Issue["path"], issues: Issue[]) {
+      if (!accepts(value)) issues.push({ path, value, expected: expectedOf() });
+    },
     encode: (value) => table.encode(value as unknown as Name),
     decode: (value) => {
       if (typeof value === "string" || typeof value === "number") return table.decode(value) as unknown as T;
@@ -465,22 +474,13 @@ export function oneOf<Name extends string, Only extends Name>(
   only: readonly Only[],
 ): CodedType<Only>;
 export function oneOf<Name extends string>(table: Dictionary<Name>, only: readonly Name[] = table.names) {
-  const init = coded<Name, Name>(table, only, (value) => (only as readonly unknown[]).includes(value));
-  return { ...scalar<Name>(init), dictionary: init.dictionary };
+  return coded<Name, Name>(table, only, (value) => (only as readonly unknown[]).includes(value));
 }
-
-/** A type with a code table. */
-type CodedType<T> = ValueType<T> & { readonly dictionary: Dictionary };
 
 /** A name from a code table, for answers: a code that the table does not list becomes `"unlisted:9"`. */
 export function anyOf<Name extends string>(table: Dictionary<Name>): CodedType<Name | Unlisted> {
   const isUnlisted = (value: unknown) => typeof value === "string" && value.startsWith("unlisted:");
-  const init = coded<Name, Name | Unlisted>(
-    table,
-    table.names,
-    (value) => table.has(value) || isUnlisted(value),
-  );
-  return { ...scalar<Name | Unlisted>(init), dictionary: init.dictionary };
+  return coded<Name, Name | Unlisted>(table, table.names, (value) => table.has(value) || isUnlisted(value));
 }
 
 /** Returns the type for a member that is sent as text although the codes of its table are numbers. */

@@ -207,7 +207,8 @@ function operationMaker(operation: AnyOperation): StepMaker {
 /** What a person may write for parameters, in our spelling or in the broker's. */
 function givenType(fields: FieldsInfo): Type {
   const members = Object.entries(fields).flatMap(([name, { wire, type }]) => {
-    const { shape, fields: inner } = type;
+    const { fields: inner } = type;
+    const shape = type.shape();
     const own = inner === undefined
       ? name === wire && shape.kind !== "list" ? eitherSpelling(type) : shape
       : shape.kind === "list"
@@ -219,7 +220,9 @@ function givenType(fields: FieldsInfo): Type {
 }
 
 /** Under a name that both spellings share a number may stand for its text, a code for its name, and the reverse. */
-function eitherSpelling({ shape, dictionary }: ValueType<unknown>): Type {
+function eitherSpelling(type: ValueType<unknown>): Type {
+  const { dictionary } = type;
+  const shape = type.shape();
   if (shape.kind !== "text" || shape.names === undefined) return oneOf([shape, TEXT, NUMBER, FLAG]);
   const codes = dictionary?.entries.map(({ code }) => code) ?? [];
   const text = { ...shape, names: [...shape.names, ...codes] };

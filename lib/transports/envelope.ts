@@ -6,7 +6,6 @@
  * @module
  */
 import { RejectedError, UnmappedError } from "../errors.ts";
-import { findOperation } from "../operations/mod.ts";
 import { type AnyOperation, encodeParams, gatewayPath } from "../operations/operation.ts";
 import { rememberMissingList, rememberWire } from "../operations/wire_rows.ts";
 import { decodeExactly, parseAsWritten, parseWithDigits } from "./net/json.ts";
@@ -81,7 +80,8 @@ export function rawPath(group: string, name: string): string {
  * Returns the error context for a call of a path. The call counts as a write. If the catalogue knows the
  * name, errors say where to find its outcome.
  */
-export function rawContext(path: string, transport: string): CallContext {
+export async function rawContext(path: string, transport: string): Promise<CallContext> {
+  const { findOperation } = await import("../operations/mod.ts");
   const provenBy = findOperation(path.slice(path.lastIndexOf("/") + 1))?.provenBy;
   return { operation: { name: path.slice(1), effect: "write", ...provenBy && { provenBy } }, transport };
 }

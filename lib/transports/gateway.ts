@@ -93,8 +93,8 @@ class GatewayTransport implements Transport {
   readonly #timeoutMs: number;
   readonly #maxAnswerBytes: number;
   readonly #passwordKey: string | undefined;
-  /** Whether `fetch` may send reads for this machine through a proxy. */
-  readonly #mayBeProxied: boolean;
+  /** Whether `fetch` may send reads for this machine through a proxy; unknown before the second read. */
+  #mayBeProxied: boolean | undefined;
   readonly #pushIdleMs: number;
   /** Whether a read was sent. `fetch` takes about 9 ms to load, so only later reads use it and its pool. */
   #hasRead = false;
@@ -103,7 +103,6 @@ class GatewayTransport implements Transport {
     this.#base = baseUrl(options.url ?? "http://127.0.0.1:11111");
     const { hostname, port, pathname } = new URL(this.#base);
     this.#address = { hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 80) };
-    this.#mayBeProxied = mayBeProxied(hostname);
     this.#prefix = pathname === "/" ? "" : pathname;
     this.push = addressOf(options.push ?? `${hostname}:11112`);
     if (!options.plainHttp) {
@@ -129,7 +128,7 @@ class GatewayTransport implements Transport {
     options: CallOptions,
   ): Promise<unknown> {
     const path = rawPath(group, name);
-    const context = rawContext(path, this.name);
+    const context = await rawContext(path, this.name);
     // The answer to an unknown operation may have any length.
     const most = this.#maxAnswerBytes;
     return openEnvelope(context, await this.#post(context, path, params, options, most));
@@ -161,7 +160,8 @@ class GatewayTransport implements Transport {
     // The gateway should give up no later than this call does, so its own answer can still arrive.
     const body = JSON.stringify({ timeout_sec: Math.max(1, Math.floor(timeoutMs / 1000)), params });
     const isRead = context.operation.effect === "read";
-    const isPooled = isRead && this.#hasRead && !this.#mayBeProxied;
+    const isPooled = isRead && this.#hasRead &&
+      !(this.#mayBeProxied ??= mayBeProxied(this.#address.hostname));
     this.#hasRead ||= isRead;
     let answer: PostAnswer;
     try {

@@ -111,7 +111,7 @@ class MemoryTransport implements Transport {
     options: CallOptions,
   ): Promise<unknown> {
     const path = rawPath(group, name);
-    const context = rawContext(path, this.name);
+    const context = await rawContext(path, this.name);
     return openEnvelope(context, await this.#ask(context, path, params, options));
   }
 

@@ -15,7 +15,8 @@ import {
   TransportError,
   UnmappedError,
 } from "../../lib/errors.ts";
-import { commandsOf, needsMarket } from "../../lib/operations/proof.ts";
+import { operations } from "../../lib/operations/mod.ts";
+import { commandsOf } from "../../lib/operations/proof.ts";
 import { damageOf } from "../../lib/store/store_error.ts";
 import type { Command } from "./command.ts";
 import { exitCodeOf, InterruptedError, isMisuse, UsageError } from "./exit_codes.ts";
@@ -82,6 +83,9 @@ const isDirect = ({ transport }: BrokerError) => transport === "direct";
 const isAboutKeys = ({ operation, name }: BrokerError) =>
   operation === "platform.login" || operation === "platform.openConnection" || name === "ProtocolError";
 
+/** Returns whether a list requires a market as a parameter. */
+const needsMarket = (name: string) => operations.get(name)?.request.fields?.market?.optional === false;
+
 /** Returns what to do next. @returns `undefined` if there is no advice. */
 export function adviceFor(error: Error, command?: Command): string | undefined {
   if (error instanceof UsageError) {
@@ -95,7 +99,7 @@ export function adviceFor(error: Error, command?: Command): string | undefined {
     return calls.length === 0
       ? "It may have happened. Do not repeat it: first check in the broker's app"
       : `It may have happened. Do not repeat it: first run ${calls.join(" and ")}${
-        needsMarket(lists) ? " with the market of the order" : ""
+        lists.some(needsMarket) ? " with the market of the order" : ""
       }`;
   }
   if (damageOf(error) ?? damageOf(error.cause)) {

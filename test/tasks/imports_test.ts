@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { circlesOf, faultOf, heavyChain, importsOf, straySql } from "../../tasks/imports.ts";
+import { circlesOf, faultOf, importsOf, loadedBy, straySql } from "../../tasks/imports.ts";
 import { countTests } from "../../tasks/run_tests.ts";
 
 const pure = { permissions: "none" } as const;
@@ -89,7 +89,7 @@ Deno.test(
 );
 
 Deno.test(
-  "heavyChain() finds what is loaded at once, not what is loaded when needed or for types",
+  "loadedBy() finds what is loaded at once, not what is loaded when needed or for types",
   pure,
   () => {
     const link = (specifier: string, more: { isDynamic?: boolean } = {}) => ({
@@ -105,13 +105,15 @@ Deno.test(
         { specifier: "lib/b.ts", dependencies: [link("node:crypto")] },
       ],
     });
+    const heavyChain = (info: Parameters<typeof loadedBy>[0]) => loadedBy(info).heavyChain;
     assertEquals(heavyChain(graph([link("lib/b.ts")])), ["mod.ts", "lib/a.ts", "lib/b.ts", "node:crypto"]);
     assertEquals(heavyChain(graph([link("npm:protobufjs@8.8.1")])), [
       "mod.ts",
       "lib/a.ts",
       "npm:protobufjs@8.8.1",
     ]);
-    assertEquals(heavyChain(graph([link("lib/b.ts", { isDynamic: true })])), undefined);
+    const later = graph([link("lib/c.ts"), link("lib/b.ts", { isDynamic: true })]);
+    assertEquals(loadedBy(later), { modules: ["mod.ts", "lib/a.ts", "lib/c.ts"] });
     const types = {
       roots: ["mod.ts"],
       modules: [{ specifier: "mod.ts", dependencies: [{ specifier: "zod" }] }],

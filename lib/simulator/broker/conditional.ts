@@ -10,12 +10,11 @@
 import type { Decimal } from "../../decimal.ts";
 import type { ConditionalOrderStatus, TrailBy } from "../../dictionaries/conditional_order.ts";
 import type { Market } from "../../dictionaries/market.ts";
-import type { OrderType } from "../../dictionaries/order_type.ts";
+import { conditionalTypes, type OrderType } from "../../dictionaries/order_type.ts";
 import { SecurityType } from "../../dictionaries/security_type.ts";
 import type { Side } from "../../dictionaries/side.ts";
 import type { TradingHours } from "../../dictionaries/trading_hours.ts";
 import type { ConditionalOrder } from "../../operations/conditional_orders.ts";
-import { conditionalTypes } from "../../operations/orders.ts";
 import { Refusal } from "../contract.ts";
 import type { Instrument } from "../market/mod.ts";
 import { checkPrice, checkQuantity, findInstrument, invalid, refused } from "./checks.ts";

@@ -6,7 +6,8 @@
  */
 import type { PushTopic } from "../../dictionaries/push.ts";
 import type { Params, Result } from "../../operations/operation.ts";
-import { maxSubscriptions, type quotes } from "../../operations/quotes.ts";
+import type { quotes } from "../../operations/quotes.ts";
+import { maxSubscriptions } from "../../operations/shared.ts";
 import { Refusal, refusalOfCode } from "../contract.ts";
 import type { BrokerCalls } from "./core.ts";
 import type { PushData } from "./pushes.ts";

@@ -222,7 +222,7 @@ class Direct implements DirectTransport {
     params: Record<string, unknown>,
     options: CallOptions,
   ): Promise<unknown> {
-    const context = rawContext(`/${group}/${name}`, this.name);
+    const context = await rawContext(`/${group}/${name}`, this.name);
     if (group === "hs") {
       const token = await this.#session.token();
       return await this.#http.post(context, `/hs/${name}`, { ...params, token: token.text }, options);

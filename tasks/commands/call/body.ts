@@ -105,7 +105,7 @@ async function callOnce(
     return answer;
   }
   const list = paged<unknown>(
-    operation,
+    () => Promise.resolve(operation),
     given,
     options,
     (each, page, pageOptions) => client.call(each, page, pageOptions),

@@ -1,0 +1,80 @@
+/**
+ * Loads a family of operations when one of its operations is first used. Most programs use one or two families, and
+ * loading all of them takes longer than a call.
+ *
+ * What must be known before a family is loaded is in `index.json`. `deno task docs` derives that file from the
+ * catalogue, and `deno task ok` checks that it is up to date.
+ *
+ * @module
+ */
+import index from "./index.json" with { type: "json" };
+
+const loaders = {
+  account: async () => (await import("./account.ts")).account,
+  orders: async () => (await import("./orders.ts")).orders,
+  fills: async () => (await import("./fills.ts")).fills,
+  fundJournal: async () => (await import("./fund_journal.ts")).fundJournal,
+  conditionalOrders: async () => (await import("./conditional_orders.ts")).conditionalOrders,
+  algo: async () => (await import("./algo.ts")).algo,
+  futures: async () => (await import("./futures.ts")).futures,
+  quotes: async () => (await import("./quotes.ts")).quotes,
+  platform: async () => (await import("./platform.ts")).platform,
+};
+
+/** Every family of operations. */
+export type Catalogue = { readonly [F in FamilyName]: Awaited<ReturnType<(typeof loaders)[F]>> };
+/** Name of a family, such as `orders`. */
+export type FamilyName = keyof typeof loaders;
+/** Our name of an operation, such as `orders.place`. */
+export type OperationName = { [F in FamilyName]: `${F}.${keyof Catalogue[F] & string}` }[FamilyName];
+
+/** The facts about an operation that code needs before it loads the operation's family. */
+export interface Indexed {
+  /** Our name. */
+  readonly name: string;
+  /** Whether it reads a list page by page. */
+  readonly isPaged: boolean;
+  /** The operation to use for a past day, if there is one. */
+  readonly instead?: string;
+  /** For a write: the lists that show its outcome. */
+  readonly lists?: readonly string[];
+}
+
+const loaded: { -readonly [F in FamilyName]?: Catalogue[F] } = {};
+
+/** Uses the families of a program that has loaded the whole catalogue anyway. */
+export function useLoaded(families: Catalogue): void {
+  Object.assign(loaded, families);
+}
+
+/** Returns a family if it is loaded. */
+export function loadedFamily<F extends FamilyName>(family: F): Catalogue[F] | undefined {
+  return loaded[family];
+}
+
+/** Loads a family, unless it is loaded. */
+export async function loadFamily<F extends FamilyName>(family: F): Promise<Catalogue[F]> {
+  // The loader of a name loads the family with that name; the type of the table cannot express that.
+  return loaded[family] ??= await loaders[family]() as Catalogue[F];
+}
+
+/** What the index says about an operation, as `deno task docs` writes it. */
+type Entry = Readonly<{ paged?: boolean; instead?: string; lists?: readonly string[] }>;
+const families: Readonly<Record<string, Readonly<Record<string, Entry>>>> = index;
+
+/** Every family, with the keys of its operations. */
+export function indexedFamilies(): [FamilyName, [string, Indexed][]][] {
+  return Object.entries(families).map(([family, entries]) => {
+    const named = Object.entries(entries).map(([key, { paged = false, ...entry }]): [string, Indexed] => [
+      key,
+      { name: `${family}.${key}`, isPaged: paged, ...entry },
+    ]);
+    return [family as FamilyName, named]; // the index has exactly the families of the catalogue
+  });
+}
+
+/** Finds what the index says about an operation, by our name. */
+export function indexed(name: string): Indexed | undefined {
+  const [family = "", key = ""] = name.split(".");
+  return indexedFamilies().find(([each]) => each === family)?.[1].find(([each]) => each === key)?.[1];
+}

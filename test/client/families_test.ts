@@ -1,0 +1,48 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { connect, InvalidParamsError } from "../../mod.ts";
+import { loadedFamily } from "../../lib/operations/families.ts";
+import { farEnd, ok } from "../support/far_end.ts";
+
+// The tests run in this order: each needs a family that no test before it has loaded.
+
+Deno.test("a first call loads its own family only", async () => {
+  await using end = farEnd(() => ok({ data: [] }));
+  await using client = await connect({ gateway: end.url });
+  assertEquals(loadedFamily("futures"), undefined);
+  await client.futures.ordersToday();
+  assertEquals(loadedFamily("futures") === undefined, false);
+  assertEquals(
+    (["account", "orders", "fills", "quotes", "algo", "platform"] as const).filter(loadedFamily),
+    [],
+  );
+});
+
+Deno.test("a call sends what the caller gave, although the caller changes it while the family loads", async () => {
+  await using end = farEnd(() => ok({ assetBalance: "1" }));
+  await using client = await connect({ gateway: end.url });
+  const params: { market: "hk" | "us" } = { market: "hk" };
+  const first = client.account.funds(params);
+  params.market = "us";
+  const second = client.account.funds(params);
+  params.market = "hk";
+  await Promise.all([first, second]);
+  const markets = end.arrived.map(({ body }) => body.params.exchangeType);
+  assertEquals(markets.toSorted(), ["K", "P"]);
+});
+
+Deno.test("a call whose family is not loaded refuses wrong parameters before it sends anything", async () => {
+  await using end = farEnd(() => ok({ data: "1" }));
+  await using client = await connect({ gateway: end.url });
+  // @ts-expect-error -- wrong on purpose
+  await assertRejects(() => client.orders.cancel({ orderId: 5, x: [] }), InvalidParamsError);
+  assertEquals(end.arrived.length, 0);
+});
+
+Deno.test("a client has the methods of the whole catalogue", async () => {
+  await using client = await connect({ gateway: "http://127.0.0.1:1" });
+  const { catalogue } = await import("../../lib/operations/mod.ts");
+  for (const [name, family] of Object.entries(catalogue)) {
+    assertEquals(Object.keys(client[name as keyof typeof catalogue]), Object.keys(family), name);
+  }
+  assertEquals(Object.keys(client).slice(0, Object.keys(catalogue).length), Object.keys(catalogue));
+});
