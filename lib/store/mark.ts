@@ -5,6 +5,7 @@
  * @module
  */
 import { replaceFile } from "../private_files.ts";
+import { readRegularTextSync } from "../regular_files.ts";
 import { StoreError } from "./store_error.ts";
 import { shellHint } from "../shell_words.ts";
 
@@ -65,7 +66,7 @@ export function readMark(path: string): Mark | undefined {
   const file = markPath(path);
   let text: string;
   try {
-    text = Deno.readTextFileSync(file);
+    text = readRegularTextSync(file);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;

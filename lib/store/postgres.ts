@@ -7,6 +7,7 @@
  * @module
  */
 import pg from "pg";
+import { readRegularTextSync } from "../regular_files.ts";
 import { type Machine, systemMachine } from "../time.ts";
 import { migrate } from "./migrations.ts";
 import { type PostgresTarget, readPostgresUrl } from "./postgres_url.ts";
@@ -264,7 +265,7 @@ export class PostgresStore extends Store {
     const { host, port, database, user, password, tls, schema } = this.#target;
     let ssl: unknown = false;
     if (tls !== undefined) {
-      const ca = tls.rootFile === undefined ? undefined : await Deno.readTextFile(tls.rootFile);
+      const ca = tls.rootFile === undefined ? undefined : readRegularTextSync(tls.rootFile);
       ssl = { rejectUnauthorized: true, servername: host, ...ca !== undefined && { ca } };
     }
     // The package has no types.

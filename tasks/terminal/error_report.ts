@@ -67,6 +67,13 @@ const verbs: Readonly<Record<string, string>> = {
 /** Returns the message of an error; rewrites messages of the system into hsgate's form. */
 function textOf(error: Error): string {
   if (isOfSqlite(error)) return `Cannot use the store: ${error.message}`;
+  if (error instanceof Deno.errors.NotCapable) {
+    // Deno itself advises all permissions. A file of the system, such as a device, is never worth them.
+    const [, access, name] = /^Requires (\w+) access to ("[^"]*")/.exec(error.message) ?? [];
+    return access === "all"
+      ? `Cannot use ${name}: it is a device or another file of the system, and hsgate opens none`
+      : `Cannot use ${name ?? "a file or address"}: this process has no permission for ${access ?? "it"}`;
+  }
   const [, reason = "", action = "", path = ""] = OF_SYSTEM.exec(error.message) ?? [];
   if (action === "") return error.message;
   return `Cannot ${verbs[action] ?? "use"} "${path}": ${reason[0]?.toLowerCase()}${reason.slice(1)}`;

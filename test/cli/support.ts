@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { readOwned } from "../../lib/owned_files.ts";
 import { ManualClock } from "../../lib/time.ts";
 import { type GatewayOptions, type SimulatedGateway, startGateway } from "../../lib/simulator/gateway/mod.ts";
 import {
@@ -50,6 +51,8 @@ export interface World {
   env?: Record<string, string>;
   stdin?: string;
   files?: Record<string, string | FileText>;
+  /** The command reads the files that are really there. */
+  fromDisk?: boolean;
   /** A person sits at the terminal, and answers questions with this; what is thrown is what a key does. */
   answer?: string | ((question: string) => string);
   /** Columns of the terminal; none is written to without it. */
@@ -106,6 +109,7 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
     },
     readStdin: () => Promise.resolve(stdin ?? ""),
     readFile: (path) => {
+      if (world.fromDisk) return readOwned(path);
       const file = files[path];
       return Promise.resolve(typeof file === "string" ? { text: file, mode: 0o600 } : file);
     },

@@ -88,7 +88,7 @@ type PathOf = (...parts: string[]) => string;
 async function keep(pathOf: PathOf, bars: readonly Bar[], result: ArchivedBars): Promise<void> {
   for (const [year, ofYear] of Map.groupBy(bars, ({ date }) => date!.slice(0, 4))) {
     const path = pathOf(`${year}.jsonl`);
-    const text = await readIfThere(path) ?? "";
+    const text = readIfThere(path) ?? "";
     const { before, lines: known } = splitAt(text, ofYear.map(keyOf).reduce((a, b) => a < b ? a : b));
     let changed = 0;
     for (const bar of ofYear) {
@@ -146,6 +146,6 @@ async function lastDay(pathOf: PathOf): Promise<string | undefined> {
   }
   const newest = years.sort().at(-1);
   if (newest === undefined) return undefined;
-  const [last] = barsBackwards(await readIfThere(pathOf(newest)) ?? "");
+  const [last] = barsBackwards(readIfThere(pathOf(newest)) ?? "");
   return last?.bar.date;
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { sha256 } from "../../sha256.ts";
+import { readRegularTextSync } from "../../regular_files.ts";
 import { PRIVATE_FOLDER, replaceFile } from "../../private_files.ts";
 import { confined, isInside } from "../../confined_paths.ts";
 import { type CsvOptions, csvRecord } from "../../csv_text.ts";
@@ -73,9 +74,9 @@ function flatten(row: Readonly<Record<string, unknown>>, prefix = ""): Record<st
 }
 
 /** Reads a file's text; nothing when there is none. */
-export async function readIfThere(path: string): Promise<string | undefined> {
+export function readIfThere(path: string): string | undefined {
   try {
-    return await Deno.readTextFile(path);
+    return readRegularTextSync(path);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;

@@ -4,6 +4,7 @@
  * @module
  */
 import { ProtocolError } from "../../../lib/errors.ts";
+import { readRegular, unreadable } from "../../../lib/regular_files.ts";
 import { readCaptured } from "../../../lib/wire/capture.ts";
 import { readSessionKey } from "../../../lib/wire/cipher.ts";
 import { inspectFrames } from "../../../lib/wire/inspect.ts";
@@ -12,6 +13,9 @@ import { loadMessages } from "../../../lib/wire/messages.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
 import type { InspectInput } from "../inspect.ts";
+
+/** All frames are in memory at once. */
+const MOST_BYTES = 64 * 1024 * 1024;
 
 /** Prints a line for every frame. */
 export async function run({ args, flags, host }: InspectInput): Promise<number> {
@@ -59,7 +63,9 @@ async function bytesOf(path: string, host: Host): Promise<Uint8Array> {
     return new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer());
   }
   try {
-    return await Deno.readFile(path);
+    const bytes = await readRegular(path, MOST_BYTES);
+    if (bytes instanceof Uint8Array) return bytes;
+    throw unreadable(path, bytes);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) throw new UsageError(`Cannot read "${path}": no such file`);
     throw error;

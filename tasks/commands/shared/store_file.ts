@@ -58,6 +58,12 @@ async function storeThere(flags: StoreFlags, host: Host): Promise<string> {
   if (isPostgresUrl(path)) {
     throw new UsageError("Cannot do this with a store on PostgreSQL: name a store in a file with --store");
   }
+  const found = await Deno.stat(path).catch(() => undefined);
+  if (found !== undefined && !found.isFile) {
+    throw new StoreError(`Cannot use the store "${path}": ${whyNoAccess(path) ?? "it is no regular file"}`, {
+      code: "no-access",
+    });
+  }
   // If only the mark exists, the store was lost: opening it reports that.
   if (await exists(path) || await exists(markPath(path))) return path;
   throw new UsageError(

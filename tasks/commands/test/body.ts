@@ -12,6 +12,7 @@ import {
   summaryLine,
 } from "../../../lib/rehearsal/mod.ts";
 import { replaceFile } from "../../../lib/private_files.ts";
+import { readRegularTextSync } from "../../../lib/regular_files.ts";
 import { RecipeError } from "../../../lib/recipes/mod.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 import type { Host } from "../../terminal/host.ts";
@@ -25,11 +26,11 @@ type TestFlags = TestInput["flags"];
 export async function run({ args, flags, host }: TestInput): Promise<number> {
   const { from, to } = daysOf(flags);
   const seed = seedOf(flags.seed ?? "1");
-  const golden = await goldenOf(flags);
+  const golden = goldenOf(flags);
   if (flags.store !== undefined && await exists(flags.store)) {
     throw new UsageError(`Cannot leave the store in "${flags.store}": there is a file already`);
   }
-  const outages = await outagesOf(flags.outages);
+  const outages = outagesOf(flags.outages);
   // Recipes are checked as of the first day: a calendar must cover what follows.
   const now = () => Date.parse(`${from}T00:00:00Z`);
   const { recipes, report, untrusted } = await loadRecipes(args, { host, now });
@@ -144,29 +145,27 @@ function seedOf(text: string): number {
   throw new UsageError(`Cannot use --seed "${text}": write a whole number`);
 }
 
-async function outagesOf(path: string | undefined): Promise<{ text: string; fileName: string } | undefined> {
+function outagesOf(path: string | undefined): { text: string; fileName: string } | undefined {
   if (path === undefined) return undefined;
-  const text = await readIfThere(path);
+  const text = readIfThere(path);
   if (text === undefined) throw new UsageError(`Cannot read the outages: there is no "${path}"`);
   return { text, fileName: path };
 }
 
-async function goldenOf(
-  flags: TestFlags,
-): Promise<{ path: string; text: string; update: boolean } | undefined> {
+function goldenOf(flags: TestFlags): { path: string; text: string; update: boolean } | undefined {
   const { golden: path, "update-golden": update = false } = flags;
   if (path === undefined) {
     if (update) throw new UsageError("Cannot update the golden file: --golden FILE names it");
     return undefined;
   }
-  const text = update ? "" : await readIfThere(path);
+  const text = update ? "" : readIfThere(path);
   if (text !== undefined) return { path, text, update };
   throw new UsageError(`Cannot compare: there is no "${path}"; --update-golden writes it`);
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+function readIfThere(path: string): string | undefined {
   try {
-    return (await Deno.readTextFile(path)).replaceAll("\r\n", "\n");
+    return readRegularTextSync(path).replaceAll("\r\n", "\n");
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
