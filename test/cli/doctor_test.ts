@@ -238,6 +238,7 @@ Deno.test("doctor says that a password without its key is half a setting", async
   const { code, out } = await cli(["doctor", "--json"], { env });
   assertEquals(code, 2);
   assertStringIncludes(textOf(out, "trade password"), "one is missing");
+  assertStringIncludes((await cli(["doctor"], { env })).out, "trade password of the trade password");
 });
 
 Deno.test("doctor says that the platform login has run out", async () => {

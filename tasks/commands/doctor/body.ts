@@ -232,7 +232,7 @@ const marks: Readonly<Record<Finding["state"], [string, Color]>> = {
 function print({ check, state, text, advice }: Finding, host: Host): void {
   const [mark, color] = marks[state];
   const [first = "", ...more] = wrap(text, 60);
-  host.out(`${paint(host, color, mark)}  ${check.padEnd(14)}${first}`);
+  host.out(`${paint(host, color, mark)}  ${check.padEnd(13)} ${first}`);
   for (const line of more) host.out(`${" ".repeat(20)}${line}`);
   if (advice === undefined) return;
   wrap(advice, 57).forEach((line, index) =>
