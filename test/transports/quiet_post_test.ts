@@ -58,3 +58,25 @@ Deno.test("postQuietly() refuses an answer that is not HTTP", async () => {
   await assertRejects(() => postQuietly(end.url, { headers, body: "{}", signal }), Error, "not HTTP");
   await end.sent;
 });
+
+Deno.test("postQuietly() posts to this machine past the proxy of the environment, which would see the address", async () => {
+  const asked: string[] = [];
+  await using proxy = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+    asked.push(request.url);
+    return new Response();
+  });
+  using end = answering("HTTP/1.1 204 Fine\r\n\r\n");
+  const url = `http://127.0.0.1:${proxy.addr.port}`;
+  const root = new URL("../../", import.meta.url);
+  const post = `import { postQuietly } from ${JSON.stringify(`${root}lib/transports/net/quiet_post.ts`)};
+    const { signal } = new AbortController();
+    console.log(await postQuietly(${JSON.stringify(end.url)}, { body: "{}", signal }));`;
+  // The runtime reads the proxy once, at its start.
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--no-check", "--config", `${root.pathname}deno.json`, post],
+    env: { HTTP_PROXY: url, ALL_PROXY: url, DENO_NO_UPDATE_CHECK: "1", NO_COLOR: "1" },
+  }).output();
+  const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  assertEquals([out, asked], ["204\n", []], err);
+  assertStringIncludes(await end.sent, "POST /hook?key=1 ");
+});
