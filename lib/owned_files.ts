@@ -49,7 +49,8 @@ export async function readOwned(
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   }
-  using file = await Deno.open(path);
+  using file = await openIfThere(path);
+  if (file === undefined) return undefined; // removed since the check
   // Check the open file, not its path: another file may get that name meanwhile.
   const facts = await file.stat();
   needRegular(path, facts, mostBytes);
@@ -64,6 +65,15 @@ export async function readOwned(
     mode: facts.mode,
     ...why !== undefined && { distrusted: why },
   };
+}
+
+async function openIfThere(path: string): Promise<Deno.FsFile | undefined> {
+  try {
+    return await Deno.open(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
 }
 
 /**

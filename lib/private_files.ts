@@ -27,7 +27,7 @@ function openNew(path: string, mode: number = PRIVATE_FILE): Deno.FsFile {
 /**
  * Opens a lock file, and creates it if it does not exist.
  *
- * @throws {TypeError} When the path is a link.
+ * @throws {TypeError} When the path is a link or not a regular file.
  */
 export function openLock(path: string): Deno.FsFile {
   const options = { read: true, write: true };
@@ -36,8 +36,24 @@ export function openLock(path: string): Deno.FsFile {
   } catch (error) {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   }
-  if (isLink(path)) throw new TypeError(`Cannot lock "${path}": it is a symbolic link; remove the link`);
+  needLockFile(path, Deno.lstatSync(path));
   return Deno.openSync(path, options);
+}
+
+/**
+ * Opens an existing lock file for reading, which needs no permission to write.
+ *
+ * @throws {TypeError} When the path is a link or not a regular file.
+ */
+export async function openExistingLock(path: string): Promise<Deno.FsFile> {
+  needLockFile(path, await Deno.lstat(path));
+  return await Deno.open(path);
+}
+
+/** A link would lead elsewhere, and opening a named pipe would wait for another process. */
+function needLockFile(path: string, { isFile, isSymlink }: Deno.FileInfo): void {
+  if (isSymlink) throw new TypeError(`Cannot lock "${path}": it is a symbolic link; remove the link`);
+  if (!isFile) throw new TypeError(`Cannot lock "${path}": it is not a regular file; remove it`);
 }
 
 /**

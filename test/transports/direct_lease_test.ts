@@ -37,6 +37,73 @@ Deno.test("takeLease() rejects a second lease and names the holder of the first,
   await using _again = await takeLease(options);
 });
 
+const makePipe = async (path: string) =>
+  assert((await new Deno.Command("mkfifo", { args: [path] }).output()).success);
+
+Deno.test({
+  name:
+    "takeLease() and leaseHolder() refuse a lock that is a link or a named pipe, and change nothing behind a link",
+  ignore: Deno.build.os === "windows",
+  fn: async () => {
+    await using temp = await folder();
+    const lock = `${temp.path}/trade-1.lock`;
+    const options = { folder: temp.path, name: "trade-1", program: "hsgate watch", now };
+    await makePipe(lock);
+    for (
+      const use of [
+        () => takeLease(options),
+        () => leaseHolder(temp.path, "trade-1"),
+        () => leaseHolders(temp.path),
+      ]
+    ) {
+      await assertRejects(use, TypeError, `Cannot lock "${lock}": it is not a regular file; remove it`);
+    }
+    await Deno.remove(lock);
+    await Deno.symlink(`${temp.path}/elsewhere`, lock);
+    for (const use of [() => takeLease(options), () => leaseHolder(temp.path, "trade-1")]) {
+      await assertRejects(use, TypeError, `Cannot lock "${lock}": it is a symbolic link; remove the link`);
+    }
+    assertEquals([...Deno.readDirSync(temp.path)].map(({ name }) => name), ["trade-1.lock"]);
+  },
+});
+
+Deno.test({
+  name: "leaseHolder() reads no pipe, link, huge file or file of others as the description of a holder",
+  ignore: Deno.build.os === "windows",
+  fn: async () => {
+    await using temp = await folder();
+    const path = `${temp.path}/trade-1.json`;
+    await using lease = await takeLease({ folder: temp.path, name: "trade-1", program: "hsgate watch", now });
+    const unknown = { pid: 0, program: "unknown", since: "" };
+    const text = JSON.stringify(lease.holder);
+    const others: (() => Promise<unknown>)[] = [
+      () => makePipe(path),
+      async () => {
+        await Deno.writeTextFile(`${temp.path}/other`, text);
+        await Deno.symlink(`${temp.path}/other`, path);
+      },
+      async () => {
+        await Deno.writeTextFile(path, text);
+        await Deno.truncate(path, 1024 ** 3);
+      },
+      async () => {
+        await Deno.writeTextFile(path, text);
+        await Deno.chmod(path, 0o666);
+      },
+      () => Deno.writeTextFile(path, "{"),
+    ];
+    for (const make of others) {
+      await Deno.remove(path);
+      await make();
+      assertEquals(await leaseHolder(temp.path, "trade-1"), unknown);
+    }
+    // The control: a plain file names the holder.
+    await Deno.remove(path);
+    await Deno.writeTextFile(path, text, { mode: 0o600 });
+    assertEquals(await leaseHolder(temp.path, "trade-1"), lease.holder);
+  },
+});
+
 Deno.test("takeLease() takes over from a process that was killed", async () => {
   await using temp = await folder();
   const script = `${temp.path}/holder.ts`;

@@ -10,7 +10,8 @@
  * @module
  */
 import { TransportError } from "../../errors.ts";
-import { openLock, replaceFile } from "../../private_files.ts";
+import { readOwned } from "../../owned_files.ts";
+import { isLink, openExistingLock, openLock, replaceFile } from "../../private_files.ts";
 import { systemMachine, wait } from "../../time.ts";
 
 /** The holder of a lease. */
@@ -113,7 +114,7 @@ async function tryToLock(lock: Deno.FsFile): Promise<boolean> {
 export async function leaseHolder(folder: string, name: string): Promise<LeaseHolder | undefined> {
   let lock: Deno.FsFile;
   try {
-    lock = await Deno.open(`${folder}/${name}.lock`, { read: true });
+    lock = await openExistingLock(`${folder}/${name}.lock`);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
@@ -152,16 +153,24 @@ export function describeHolder(holder: LeaseHolder | undefined): string {
   return `${pid === Deno.pid ? "this process" : `process ${pid}`} ("${program}") holds it since ${since}`;
 }
 
+/** A holder's description is far smaller. */
+const MOST_BYTES = 64 * 1024;
+
+/** Returns who holds a lease; `undefined` if nothing says so, or if another user could have written it. */
 async function readHolder(folder: string, name: string): Promise<LeaseHolder | undefined> {
+  const path = `${folder}/${name}.json`;
   try {
-    const value: unknown = JSON.parse(await Deno.readTextFile(`${folder}/${name}.json`));
+    const file = isLink(path) ? undefined : await readOwned(path, { mostBytes: MOST_BYTES });
+    if (file === undefined || file.distrusted !== undefined) return undefined;
+    const value: unknown = JSON.parse(file.text);
     if (typeof value !== "object" || value === null) return undefined;
     const members = new Map<string, unknown>(Object.entries(value));
     const [pid, program, since] = [members.get("pid"), members.get("program"), members.get("since")];
     if (typeof pid !== "number" || typeof program !== "string" || typeof since !== "string") return undefined;
     return { pid, program, since };
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound || error instanceof SyntaxError) return undefined;
+    // Not a regular file, too large, or not JSON: the lock still shows that the lease is held.
+    if (error instanceof TypeError || error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
