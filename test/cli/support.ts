@@ -64,7 +64,7 @@ export interface World {
   trace?: string;
   /** The time; it stands still at {@linkcode MORNING} otherwise. */
   now?: () => number;
-  /** Told about each line on stdout. */
+  /** Told about each line on stdout, and about each text of a display that redraws. */
   onLine?: (line: string) => void;
 }
 
@@ -98,7 +98,10 @@ export async function cli(words: readonly string[], world: World = {}): Promise<
       onLine?.(line);
     },
     note: (line) => outcome.err += `${line}\n`,
-    draw: (codes, text = "") => outcome.out += codes + text,
+    draw: (codes, text = "") => {
+      outcome.out += codes + text;
+      onLine?.(text);
+    },
     isTerminal: columns !== undefined,
     canAsk: answer !== undefined,
     color: false,
