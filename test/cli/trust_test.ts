@@ -593,7 +593,7 @@ Deno.test("rerun and notices --send send nothing for a recipe whose edit is not 
   }
 });
 
-Deno.test("check refuses the imports that trust refuses", async () => {
+Deno.test("check refuses the imports that trust refuses, and calls no recipe fine that it did not load", async () => {
   await using other = await folder();
   await Deno.writeTextFile(`${other.path}/a.ts`, "export default {};\n");
   await using w = await world(() => ({
@@ -610,6 +610,10 @@ Deno.test("check refuses the imports that trust refuses", async () => {
       words[0],
     );
   }
+  await Deno.writeTextFile(path, 'export default { name: "r", steps: [] };\n');
+  const { code, err } = await w.hsgate("check", path);
+  assertEquals(code, 0, err);
+  assertStringIncludes(err, "no mistake found, but 1 of 1 recipes was not loaded");
 });
 
 Deno.test("check and test load no TypeScript of a stranger; check --run does so in a process that may reach nothing", async () => {

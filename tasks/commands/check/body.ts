@@ -70,14 +70,23 @@ export async function run({ args, flags, host }: CheckInput): Promise<number> {
   // Mistakes stand last, where the eye is.
   for (const line of issueLines(report)) host.out(paint(host, "red", plain(line)));
   for (const warning of warnings) host.note(`hsgate: warning: ${plain(warning)}`);
-  const wrong = report.files.filter(({ issues }) => issues.length > 0).length;
-  const count = report.files.length;
-  host.note(
-    wrong === 0
-      ? `hsgate: ${count === 1 ? "the recipe is" : `all ${count} recipes are`} fine`
-      : `hsgate: ${wrong} of ${count} recipes ${wrong === 1 ? "is" : "are"} wrong`,
-  );
+  host.note(`hsgate: ${verdict(report.files)}`);
   return ok ? 0 : 2;
+}
+
+/** Says how many recipes are fine. One in TypeScript that is not loaded is neither fine nor wrong. */
+function verdict(files: readonly FileReport[]): string {
+  const count = files.length;
+  const wrong = files.filter(({ issues }) => issues.length > 0).length;
+  const unread = files.filter(({ unread }) => unread).length;
+  if (wrong > 0) return `${wrong} of ${count} recipes ${wrong === 1 ? "is" : "are"} wrong`;
+  if (unread > 0) {
+    return `no mistake found, but ${unread} of ${count} recipes ${
+      unread === 1 ? "was" : "were"
+    } not loaded: TypeScript ` +
+      'is loaded after "hsgate trust", or with --run';
+  }
+  return count === 1 ? "the recipe is fine" : `all ${count} recipes are fine`;
 }
 
 /** Adds what the windows of recipes make of their schedules. */
