@@ -12,7 +12,7 @@ import { type Machine, systemMachine } from "../time.ts";
 import { migrate } from "./migrations.ts";
 import { type PostgresTarget, readPostgresUrl } from "./postgres_url.ts";
 import { type SqlValue, Store, type Wanted } from "./store.ts";
-import { StoreError } from "./store_error.ts";
+import { isPassing, StoreError } from "./store_error.ts";
 
 /** How a database is used. */
 export interface PostgresOptions {
@@ -22,6 +22,13 @@ export interface PostgresOptions {
   answerMs?: number;
   /** How long connecting may take. @default 5 s */
   connectMs?: number;
+  /**
+   * How long to ask whether a transaction was committed, when the connection was lost meanwhile. By default until the
+   * database has ended a transaction whose machine fell silent, and a server that was restarted is usually back.
+   *
+   * @default 20 s
+   */
+  settleMs?: number;
   /** The clocks of this machine. @default the real ones */
   machine?: Pick<Machine, "now" | "monotonic">;
   /** The password, where the URL has none. @default as libpq finds it: `PGPASSWORD`, a password file */
@@ -40,6 +47,8 @@ const LOCK = 0x68736774;
 const MOST_SKEW_MS = 5_000;
 /** For how long an estimate of the database's clock counts. */
 const ESTIMATE_MS = 60_000;
+/** Wait before the server is asked again. */
+const ASK_AGAIN_MS = 500;
 
 /** The part of a client of `pg` that is used here; the package has no types of its own. */
 interface Client {
@@ -74,11 +83,18 @@ export class PostgresStore extends Store {
   readonly #waitMs: number;
   readonly #answerMs: number;
   readonly #connectMs: number;
+  readonly #settleMs: number;
   readonly #machine: Pick<Machine, "now" | "monotonic">;
   #doubt: string | undefined;
   #client: Client | undefined;
   /** What each statement is in PostgreSQL, and the name that the server keeps it under. */
   readonly #statements = new Map<string, { name: string; text: string }>();
+  /** Names this store in `commit_token`. */
+  readonly #process = crypto.randomUUID();
+  /** Number of the last transaction that wrote something; nothing before the tables exist. */
+  #token: number | undefined;
+  /** Whether the transaction has written something. */
+  #hasWritten = false;
   /** How far the database's clock was ahead of the monotonic one, at least, and when that was seen. */
   #ahead: { byMs: number; seenAt: number }[] = [];
 
@@ -88,6 +104,7 @@ export class PostgresStore extends Store {
       waitMs = 5_000,
       answerMs = 15_000,
       connectMs = 5_000,
+      settleMs = 20_000,
       machine = systemMachine,
       password,
     }: PostgresOptions,
@@ -98,6 +115,7 @@ export class PostgresStore extends Store {
     this.#waitMs = waitMs;
     this.#answerMs = answerMs;
     this.#connectMs = connectMs;
+    this.#settleMs = settleMs;
     this.#machine = machine;
   }
 
@@ -148,6 +166,14 @@ export class PostgresStore extends Store {
       translate: inPostgres,
       drawId,
     });
+    // The number of each process's last commit, for a process whose connection is lost while it commits.
+    if (!tables.some(({ name }) => name === "commit_token")) {
+      await this.run(
+        `create table if not exists commit_token (process text primary key, token bigint not null,
+          at timestamptz not null)`,
+      );
+    }
+    this.#token = 0;
   }
 
   /**
@@ -172,6 +198,7 @@ export class PostgresStore extends Store {
     if (this.#client === undefined) {
       throw this.#lost("the connection was lost in the middle of a transaction");
     }
+    this.#hasWritten ||= !isRead(sql);
     return pick(await this.#send(this.#client, this.#statement(sql, values)), wanted);
   }
 
@@ -195,6 +222,7 @@ export class PostgresStore extends Store {
 
   protected async begin(): Promise<void> {
     const { schema } = this.#target;
+    this.#hasWritten = false;
     // The lock comes in a statement of its own, so that whatever follows sees all that was committed before.
     const answers = await this.#again((client) =>
       this.#send(
@@ -213,16 +241,54 @@ export class PostgresStore extends Store {
     if (this.#client === undefined) {
       throw this.#lost("the connection was lost in the middle of a transaction");
     }
+    const hasWritten = this.#hasWritten;
+    const note = hasWritten && this.#token !== undefined ? this.#noteToken(++this.#token) : "";
     try {
-      await this.#send(this.#client, "commit");
+      await this.#send(this.#client, `${note}commit`);
     } catch (error) {
       if (!(error instanceof StoreError) || error.code !== "lost-connection") throw error;
+      if (!hasWritten) return;
+      const wasKept = this.#token === undefined ? undefined : await this.#wasKept(this.#token);
+      if (wasKept === true) return;
+      if (wasKept === false) {
+        throw this.#lost("the connection was lost before a transaction was committed", error);
+      }
       throw new StoreError(
         `Cannot tell what the store "${this.name}" has kept: the connection was lost while a transaction was being ` +
-          "committed",
+          "committed, and the server did not say afterwards whether it was",
         { code: "unknown-commit", cause: error },
       );
     }
+  }
+
+  /** Returns the statements that note the number of a transaction; sent together with its commit. */
+  #noteToken(token: number): string {
+    // Processes that ended left their rows behind.
+    const prune = token === 1 ? "delete from commit_token where at < now() - interval '1 day'; " : "";
+    return `${prune}insert into commit_token (process, token, at) values ('${this.#process}', ${token}, now())
+      on conflict (process) do update set token = excluded.token, at = excluded.at; `;
+  }
+
+  /** Returns whether a transaction of this process was committed; `undefined` if the server does not say in time. */
+  async #wasKept(token: number): Promise<boolean | undefined> {
+    for (const until = this.#machine.monotonic() + this.#settleMs; this.#machine.monotonic() < until;) {
+      try {
+        // With the lock, the transaction has ended in one way or the other.
+        await this.begin();
+        const row = await this.execute(
+          "select token from commit_token where process = ?",
+          [this.#process],
+          "row",
+        );
+        await this.rollback();
+        return (row as { token: number } | undefined)?.token === token; // as it was asked for
+      } catch (error) {
+        await this.rollback();
+        if (!isPassing(error)) return undefined;
+      }
+      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    }
+    return undefined;
   }
 
   protected async rollback(): Promise<void> {
@@ -398,8 +464,16 @@ export class PostgresStore extends Store {
       );
     }
     if (code === "57014") return say("a statement took too long", "busy");
-    if (code === "53300") return say(`the server has no connection left (${error.message})`, "full");
-    if (code.startsWith("53")) return say(`the server has no room left (${error.message})`, "full");
+    if (code === "53300") {
+      return say(
+        `the server has no connection left (${error.message}); end other programs that are connected, or raise ` +
+          "max_connections or the role's connection limit",
+        "full",
+      );
+    }
+    if (code.startsWith("53")) {
+      return say(`the server has no room left (${error.message}); free space on the server`, "full");
+    }
     if (/^(28|3D|42501|25006)/.test(code)) return say(error.message, "no-access");
     // 08: connection; 57P: the server is shutting down; 25P03: it has ended a silent transaction. Without a code of
     // five characters the server itself has said nothing.

@@ -98,44 +98,58 @@ export class TestHost implements Machine {
 }
 
 /** Calls of stores on PostgreSQL that are under way. */
-let underWay = 0;
+const underWay = new Set<Promise<unknown>>();
 
 /** Lets everything that is ready go on, and waits for what a database is asked. */
 export async function settle(): Promise<void> {
-  do await new Promise<void>((resolve) => void setImmediate(resolve)); while (underWay > 0);
+  for (;;) {
+    await new Promise<void>((resolve) => void setImmediate(resolve));
+    if (underWay.size === 0) return;
+    await Promise.allSettled(underWay);
+  }
+}
+
+/** Lets {@linkcode settle} wait for work that goes over a socket. */
+export async function track<T>(work: Promise<T>): Promise<T> {
+  underWay.add(work);
+  try {
+    return await work;
+  } finally {
+    underWay.delete(work);
+  }
 }
 
 let open: () => Promise<Store> = () => openSqlite(":memory:");
+/** How often schedulers of a test look at the store; nothing for their own default. */
+let pace: Pick<SchedulerOptions, "tickMs" | "pollMs"> = {};
 
 /** Opens the store of a test: SQLite in memory, unless the test runs over another kind. */
 export async function openStore(): Promise<Store> {
   return await open();
 }
 
-/** Runs a test with stores of another kind, which take part in the time that the test makes up. */
+/** Lets a store on a real database take part in the time that a test makes up. */
+export function inTestTime<S extends Store>(store: S): S {
+  store.now = () => undefined;
+  Object.defineProperty(store, "clockFault", { value: undefined });
+  for (const name of ["get", "all", "run", "transaction"] as const) {
+    const original = store[name] as (...args: unknown[]) => Promise<never>;
+    store[name] = (...args: unknown[]) => track(original.apply(store, args));
+  }
+  return store;
+}
+
+/** Runs a test with stores of another kind. */
 export async function withStores(opener: () => Promise<Store>, run: () => Promise<void>): Promise<void> {
   const usual = open;
-  open = async () => {
-    const store = await opener();
-    store.now = () => undefined;
-    Object.defineProperty(store, "clockFault", { value: undefined });
-    for (const name of ["get", "all", "run", "transaction"] as const) {
-      const original = store[name] as (...args: unknown[]) => Promise<never>;
-      store[name] = async (...args: unknown[]) => {
-        underWay++;
-        try {
-          return await original.apply(store, args);
-        } finally {
-          underWay--;
-        }
-      };
-    }
-    return store;
-  };
+  // A pass each second of a simulated day is a hundred thousand commits of a real database.
+  pace = { tickMs: 15 * MINUTE, pollMs: 20_000 };
+  open = async () => inTestTime(await opener());
   try {
     await run();
   } finally {
     open = usual;
+    pace = {};
   }
 }
 
@@ -231,6 +245,7 @@ export async function bench(
         if (event.type === "error") throw event.error;
         told.push(event);
       },
+      ...pace,
       ...given,
       ...more,
     });

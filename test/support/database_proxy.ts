@@ -5,6 +5,10 @@
  * @module
  */
 
+import { openPostgres, type PostgresOptions, type PostgresStore } from "../../lib/store/postgres.ts";
+import { readPostgresUrl } from "../../lib/store/postgres_url.ts";
+import { temporarySchema } from "./postgres.ts";
+
 /** What the proxy does to a connection at the chosen message. */
 export type Harm =
   /** It drops the message and closes both sides. */
@@ -14,7 +18,9 @@ export type Harm =
   /** It forwards nothing more, and both sides stay open. */
   | "stall"
   /** It closes the database's side; the client's side stays open and silent. */
-  | "half-close";
+  | "half-close"
+  /** As "stall", and the database does not notice when the client gives up, as when a network is split. */
+  | "partition";
 
 /** A running proxy. */
 export class DatabaseProxy implements AsyncDisposable {
@@ -22,6 +28,7 @@ export class DatabaseProxy implements AsyncDisposable {
   readonly #target: Deno.ConnectOptions | Deno.UnixConnectOptions;
   readonly #connections = new Set<Deno.Conn>();
   readonly #work = new Set<Promise<void>>();
+  #isRefusing = false;
   #plan: { after: number; harm: Harm } | undefined;
   /** Number of client messages that passed since the plan was made. */
   #seen = 0;
@@ -55,6 +62,11 @@ export class DatabaseProxy implements AsyncDisposable {
     this.#plan = undefined;
   }
 
+  /** Takes no further connection: the database looks gone. */
+  refuse(): void {
+    this.#isRefusing = true;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#listener.close();
     for (const each of this.#connections) close(each);
@@ -67,7 +79,10 @@ export class DatabaseProxy implements AsyncDisposable {
   }
 
   async #accept(): Promise<void> {
-    for await (const client of this.#listener) this.#track(this.#serve(client));
+    for await (const client of this.#listener) {
+      if (this.#isRefusing) close(client);
+      else this.#track(this.#serve(client));
+    }
   }
 
   async #serve(client: Deno.Conn): Promise<void> {
@@ -75,7 +90,7 @@ export class DatabaseProxy implements AsyncDisposable {
       ? await Deno.connect({ transport: "unix", path: this.#target.path })
       : await Deno.connect(this.#target);
     this.#connections.add(client).add(server);
-    const state = { isSilent: false, dropsAnswer: false };
+    const state = { isSilent: false, dropsAnswer: false, isSplit: false };
     const both = () => {
       close(client);
       close(server);
@@ -85,14 +100,18 @@ export class DatabaseProxy implements AsyncDisposable {
         if (state.isSilent) return;
         const harm = this.#next();
         if (harm === "cut") return both();
-        if (harm === "stall") return void (state.isSilent = true);
+        if (harm === "stall" || harm === "partition") {
+          state.isSilent = true;
+          state.isSplit = harm === "partition";
+          return;
+        }
         if (harm === "half-close") {
           state.isSilent = true;
           return close(server);
         }
         state.dropsAnswer = harm === "cut-answer";
         await write(server, bytes);
-      }).finally(both),
+      }).finally(() => state.isSplit ? close(client) : both()),
       pump(server, async (bytes) => {
         if (state.isSilent) return;
         if (state.dropsAnswer) return both();
@@ -141,4 +160,37 @@ function close(connection: Deno.Conn): void {
   } catch {
     // It was closed before.
   }
+}
+
+/** Returns a proxy in front of the database of a URL, and the URL that leads through it. */
+export function proxyFor(url: string): { proxy: DatabaseProxy; url: string } {
+  const { host, port } = readPostgresUrl(url);
+  const proxy = new DatabaseProxy(
+    host.startsWith("/") ? { transport: "unix", path: `${host}/.s.PGSQL.${port}` } : { hostname: host, port },
+  );
+  const through = new URL(url);
+  through.searchParams.set("host", "127.0.0.1");
+  through.searchParams.set("port", String(proxy.port));
+  return { proxy, url: through.href };
+}
+
+/** A new schema with a proxy in front of its database. */
+export async function behindProxy(database: string, options: PostgresOptions = {}): Promise<
+  & { proxy: DatabaseProxy; direct: PostgresStore; url: string; open(): Promise<PostgresStore> }
+  & AsyncDisposable
+> {
+  const schema = temporarySchema(database);
+  const { proxy, url } = proxyFor(schema.url);
+  const direct = await openPostgres(schema.url);
+  return {
+    proxy,
+    direct,
+    url: schema.url,
+    open: () => openPostgres(url, options),
+    async [Symbol.asyncDispose]() {
+      await direct[Symbol.asyncDispose]();
+      await proxy[Symbol.asyncDispose]();
+      await schema[Symbol.asyncDispose]();
+    },
+  };
 }

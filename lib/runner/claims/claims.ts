@@ -36,7 +36,7 @@ export interface Claimer {
   /** A mark of the password that a recipe logs in with, made with a salt; see `markPassword`. @default none */
   passwordMarkOf?(recipe: CompiledRecipe, salt: string): string | undefined;
   /** Called once for each block of a due run. */
-  onBlocked?(run: BlockedRun): void;
+  onBlocked?(run: BlockedRun): void | Promise<void>;
 }
 
 /** A due run that may not begin. */
@@ -116,7 +116,7 @@ async function tryClaim(
   const account = accountOf(recipe);
   const hold = async (because: BlockReason, by?: string): Promise<BlockReason> => {
     if (await noteBlocked(store, { runKey: row.run_key, because, by, now })) {
-      onBlocked?.({ runKey: row.run_key, because, by });
+      await onBlocked?.({ runKey: row.run_key, because, by });
     }
     return because;
   };

@@ -17,7 +17,7 @@ import {
 } from "../../recipes/engine.ts";
 import { tellSent } from "../../recipes/guarded_client.ts";
 import { scopeOf } from "../../recipes/step_context.ts";
-import { isPassing } from "../../store/store_error.ts";
+import { isPassing, StoreError } from "../../store/store_error.ts";
 import { wait } from "../../time.ts";
 import { type Claim, endRun, LeaseKeeper, LeaseLostError, renewClaim } from "../claims/claim.ts";
 import { pauseRecipe } from "../claims/decisions.ts";
@@ -56,6 +56,16 @@ export async function executeRun(
   return await new Execution(recipe, { claim, row, deps, stop }).execute();
 }
 
+/** Does work in the store again if the connection was lost and nothing of it was kept: no order waits for tomorrow. */
+async function onceMore<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== "lost-connection") throw error;
+    return await work();
+  }
+}
+
 class Execution {
   readonly #recipe: CompiledRecipe;
   readonly #claim: Claim;
@@ -86,7 +96,7 @@ class Execution {
       everyMs: claim.leaseMs / 3,
       leaseMs: claim.leaseMs,
       timeoutMs: recipe.timeoutMs,
-      renew: async () => await renewClaim(store, claim, host.now()),
+      renew: async () => await onceMore(() => renewClaim(store, claim, host.now())),
       stop,
     });
     const now = timeOf?.(recipe);
@@ -178,7 +188,7 @@ class Execution {
       // Before the write itself, so that a person knows where to look after a crash.
       beforeSend: async ({ id: step }, { operation, lists }) => {
         try {
-          await store.event(host.now(), WRITE_SENT, { step, operation, lists }, runKey);
+          await onceMore(() => store.event(host.now(), WRITE_SENT, { step, operation, lists }, runKey));
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error);
           throw new WriteWithheldError(`Cannot write now: the store could not keep it first (${reason})`, {

@@ -93,6 +93,8 @@ export class Scheduler implements AsyncDisposable {
   #last: Promise<void> = Promise.resolve();
   #fullAt = -Infinity;
   #pruneAt = -Infinity;
+  /** Whether the next pass must list the slots of every schedule. */
+  #mustLookAtAll = false;
   /** Why passes fail, and when that was last reported; `undefined` while they succeed. */
   #failing: { reason: string; toldAt: number } | undefined;
 
@@ -271,13 +273,16 @@ export class Scheduler implements AsyncDisposable {
     const { host, tickMs = 60_000, pollMs = 1_000 } = this.#options;
     let waitMs = pollMs;
     try {
-      await this.#tick({ full: host.monotonic() - this.#fullAt >= tickMs });
+      await this.#tick({ full: this.#mustLookAtAll || host.monotonic() - this.#fullAt >= tickMs });
+      this.#mustLookAtAll = false;
       await this.#claim();
       this.#deliver();
       await this.#settle();
       waitMs = await this.#untilNext();
       this.#failing = undefined;
     } catch (error) {
+      // The cursors have passed slots whose rows the store did not keep.
+      this.#mustLookAtAll = true;
       await this.#tellError(error);
     }
     if (this.#started) this.#cancelTimer = host.setTimer(waitMs, () => void this.#turn());

@@ -1,0 +1,186 @@
+/** A run that writes, with the connection to its store harmed at each message. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import type { PostgresStore } from "../../lib/store/postgres.ts";
+import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
+import { why } from "../../lib/runner/explain/why.ts";
+import { verifyStore } from "../../lib/runner/queries/store_care.ts";
+import { behindProxy, type Harm } from "../support/database_proxy.ts";
+import { postgres } from "../support/stores.ts";
+import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
+import { type Bench, bench, inTestTime, MINUTE, orders, step, track } from "./support.ts";
+
+const order = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "300",
+  side: "buy",
+  orderType: "enhanced-limit",
+} as const;
+
+const countOf = async ({ client }: Simulated) =>
+  (await client.orders.today({ market: "hk", limit: 99 }).toArray()).length;
+
+/** A scheduler with one recipe that reads, and then places an order at ten on Friday. */
+async function benchWith(
+  store: PostgresStore,
+  { broker, recipe, holder, start }: {
+    broker: Simulated;
+    recipe: CompiledRecipe;
+    holder: string;
+    start: string;
+  },
+): Promise<Bench> {
+  return await bench({
+    start,
+    store: inTestTime(store),
+    holder,
+    recipes: [recipe],
+    // Each recipe has an account of its own, so that none waits for what another one left.
+    accountOf: ({ name }) => name,
+    client: () => Promise.resolve(broker.client),
+    onSchedulerEvent: () => {}, // a pass may fail
+  });
+}
+
+function buyer(name: string, began: string[]): CompiledRecipe {
+  return orders([], {
+    name,
+    steps: [
+      step({ id: "look", run: () => Promise.resolve(1) }),
+      step({
+        id: "buy",
+        effect: "write",
+        needs: ["look"],
+        async run({ client, stepKey }) {
+          began.push(stepKey);
+          return await track((await client()).orders.place(order));
+        },
+      }),
+    ],
+  });
+}
+
+/** What is left of a slot after its connection was harmed and another process has taken over. */
+interface Left {
+  /** State of the run, and the orders that it placed. */
+  end: string;
+  wasHit: boolean;
+  /** Number of messages to the database from before the slot to after its run. */
+  messages: number;
+  /** Number of orders at the broker. */
+  orders: number;
+}
+
+async function harmed(
+  place: Awaited<ReturnType<typeof behindProxy>>,
+  { broker, before, name, at, harm }: {
+    broker: Simulated;
+    /** Number of orders at the broker so far. */
+    before: number;
+    name: string;
+    at: number;
+    harm?: Harm;
+  },
+): Promise<Left> {
+  const { proxy, direct } = place;
+  const began: string[] = [];
+  const recipe = buyer(name, began);
+  const what = `${name}: ${harm} at message ${at}`;
+  let messages: number;
+  {
+    await using b = await benchWith(await place.open(), {
+      broker,
+      recipe,
+      holder: `${name}-1`,
+      start: "2025-08-15T01:59:55Z",
+    });
+    await b.scheduler.start();
+    if (harm === undefined) proxy.count();
+    else proxy.plan(at, harm);
+    await b.host.pass(8_000);
+    messages = proxy.seen;
+    if (harm !== undefined && messages <= at) proxy.count();
+    await b.host.pass(MINUTE);
+    await b.scheduler.stop();
+  }
+  const stateOf = async () =>
+    (await direct.get<{ state: string }>("select state from run where recipe = ?", name))?.state;
+  if (!["ok", "failed"].includes(await stateOf() ?? "")) {
+    // Another process, without the fault.
+    await using b = await benchWith(await place.open(), {
+      broker,
+      recipe,
+      holder: `${name}-2`,
+      start: "2025-08-15T02:01:30Z",
+    });
+    await b.scheduler.start();
+    await b.host.pass(2 * MINUTE);
+    await b.scheduler.stop();
+  }
+  const rows = await direct.all<{ run_key: string; state: string; reason: string | null }>(
+    "select run_key, state, reason from run where recipe = ?",
+    name,
+  );
+  assertEquals(rows.map(({ run_key }) => run_key), [`${name}/s1/2025-08-15`], what);
+  const { run_key: runKey, state, reason } = rows[0]!;
+  const count = async (sql: string) => (await direct.get<{ n: number }>(sql, runKey))!.n;
+  assert(
+    await count("select count(*) as n from event where run_key = ? and kind = 'ended'") <= 1,
+    `${what}: ended twice`,
+  );
+  assert(began.length <= 1, `${what}: begun twice`);
+  const now = await countOf(broker);
+  const orders = now - before;
+  assert(orders <= 1 && orders <= began.length, `${what}: ${orders} orders, ${began.length} begun`);
+  if (state === "ok") assertEquals(orders, 1, what);
+  if (state === "failed") assertEquals(orders, 0, what);
+  // The scheduler tries again at once: no pass of a minute later.
+  const claimed = await direct.get<{ data: string }>(
+    "select data from event where run_key = ? and kind = 'claimed' order by seq limit 1",
+    runKey,
+  );
+  const { holder, lateMs } = JSON.parse(claimed!.data);
+  if (holder === `${name}-1`) assert(lateMs < 5_000, `${what}: ${claimed!.data}`);
+  const told = await why(direct, recipe, { date: "2025-08-15", now: Date.parse("2025-08-15T02:04:00Z") });
+  if (state === "waiting_recovery" || state === "unknown") {
+    assertStringIncludes(told, "hsgate resolve", what);
+    assertEquals(told.includes("sent orders.place"), orders === 1, `${what}: ${told}`);
+  } else {
+    assertStringIncludes(told, state === "ok" ? "succeeded" : "failed", what);
+  }
+  // The next run begins at the same time of the same day; a clock that went back would hold it.
+  await direct.run("delete from schedule");
+  return {
+    end: `${state}${reason === null ? "" : ` ${reason}`}, ${orders} orders`,
+    wasHit: messages > at,
+    messages,
+    orders: now,
+  };
+}
+
+for (const harm of ["cut", "cut-answer", "stall", "half-close"] satisfies Harm[]) {
+  Deno.test({
+    name:
+      `a run keeps its slot and writes once, with a store whose connection is ${harm} at any message (PostgreSQL)`,
+    ignore: postgres === undefined,
+    async fn() {
+      await using broker = await simulated({ at: FRIDAY_MORNING });
+      await using place = await behindProxy(postgres!, { waitMs: 500, answerMs: 500 });
+      const clean = await harmed(place, { broker, before: await countOf(broker), name: "clean", at: 0 });
+      assertEquals(clean.end, "ok, 1 orders");
+      let { orders: before } = clean;
+      const ends: Record<string, number> = {};
+      for (let at = 0; at < clean.messages; at++) {
+        const { end, wasHit, orders } = await harmed(place, { broker, before, name: `r${at}`, at, harm });
+        before = orders;
+        assert(wasHit, `message ${at} of ${clean.messages} was not reached`);
+        ends[end] = (ends[end] ?? 0) + 1;
+      }
+      assertEquals(await verifyStore(place.direct), []);
+      // deno-lint-ignore no-console -- the counts are what the test is for
+      console.log(`${harm} at ${clean.messages} messages: ${JSON.stringify(ends)}`);
+      assertEquals(ends, { "ok, 1 orders": clean.messages });
+    },
+  });
+}
