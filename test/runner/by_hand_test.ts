@@ -9,6 +9,7 @@ import { unresponsiveSince } from "../../lib/runner/explain/advice.ts";
 import { findRun } from "../../lib/runner/queries/runs.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import type { CompiledRecipe } from "../../lib/recipes/compiled.ts";
+import { testBoth } from "./both_stores.ts";
 import { type Bench, bench, MINUTE, orders, recipe, runsOf, step } from "./support.ts";
 
 const claimer: Claimer = { holder: "hand", leaseMs: 30_000, accountOf: () => "default" };
@@ -42,7 +43,7 @@ async function dead(b: Bench, about: CompiledRecipe): Promise<string> {
   return key;
 }
 
-Deno.test("runManual() tells at a stop what the store holds in the end", async () => {
+testBoth("runManual() tells at a stop what the store holds in the end", async () => {
   const slow = recipe({ schedules: [], steps: [step({ run: waits })] });
   await using b = await bench({ start, recipes: [] });
   const stop = new AbortController();
@@ -69,36 +70,39 @@ Deno.test("runManual() tells at a stop what the store holds in the end", async (
   assertEquals(await runsOf(b.store), ["eod/m/1 cancelled stopped manual"]);
 });
 
-Deno.test("rerun() takes over a run whose lease has run out, with what it had done, and none that is alive", async () => {
-  const done: string[] = [];
-  const eod = recipe({
-    steps: [
-      step({ id: "a", run: () => Promise.resolve(void done.push("a")) }),
-      step({ id: "b", run: () => Promise.resolve(void done.push("b")) }),
-    ],
-  });
-  await using b = await bench({ start, recipes: [eod] });
-  const key = await dead(b, eod);
-  const about = () => ({ runKey: key, fromStart: false, now: b.host.now(), recipe: eod });
-  b.host.jump(29_000);
-  assertEquals(await rerun(b.store, about()), false);
-  assertEquals(unresponsiveSince((await findRun(b.store, key))!, b.host.now()), undefined);
-  await b.store.run(
-    `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, output, started_at)
+testBoth(
+  "rerun() takes over a run whose lease has run out, with what it had done, and none that is alive",
+  async () => {
+    const done: string[] = [];
+    const eod = recipe({
+      steps: [
+        step({ id: "a", run: () => Promise.resolve(void done.push("a")) }),
+        step({ id: "b", run: () => Promise.resolve(void done.push("b")) }),
+      ],
+    });
+    await using b = await bench({ start, recipes: [eod] });
+    const key = await dead(b, eod);
+    const about = () => ({ runKey: key, fromStart: false, now: b.host.now(), recipe: eod });
+    b.host.jump(29_000);
+    assertEquals(await rerun(b.store, about()), false);
+    assertEquals(unresponsiveSince((await findRun(b.store, key))!, b.host.now()), undefined);
+    await b.store.run(
+      `insert into step_run (run_key, step_id, round, attempt, effect, idem_key, state, output, started_at)
       values (?, 'a', 0, 1, 'read', 'a', 'ok', 'null', 0)`,
-    key,
-  );
-  b.host.jump(2_000);
-  assertEquals(
-    unresponsiveSince((await findRun(b.store, key))!, b.host.now()),
-    Date.parse("2025-12-22T02:00:30Z"),
-  );
-  assertEquals(await rerun(b.store, about()), true);
-  const { outcome } = await runKey(eod, key, { deps: depsOf(b), claimer });
-  assertEquals([outcome.state, done], ["ok", ["b"]]);
-});
+      key,
+    );
+    b.host.jump(2_000);
+    assertEquals(
+      unresponsiveSince((await findRun(b.store, key))!, b.host.now()),
+      Date.parse("2025-12-22T02:00:30Z"),
+    );
+    assertEquals(await rerun(b.store, about()), true);
+    const { outcome } = await runKey(eod, key, { deps: depsOf(b), claimer });
+    assertEquals([outcome.state, done], ["ok", ["b"]]);
+  },
+);
 
-Deno.test("rerun() of a run that a dead process had begun from the start does every step anew", async () => {
+testBoth("rerun() of a run that a dead process had begun from the start does every step anew", async () => {
   const done: string[] = [];
   const eod = recipe({ steps: [step({ id: "a", run: () => Promise.resolve(void done.push("a")) })] });
   await using b = await bench({ start, recipes: [eod] });
@@ -114,7 +118,7 @@ Deno.test("rerun() of a run that a dead process had begun from the start does ev
   assertEquals(done, ["a"]);
 });
 
-Deno.test("rerun() parks a write whose process died at it, and says how to resolve it", async () => {
+testBoth("rerun() parks a write whose process died at it, and says how to resolve it", async () => {
   const write = orders([]);
   await using b = await bench({ start, recipes: [write] });
   const key = await dead(b, write);
@@ -132,7 +136,7 @@ Deno.test("rerun() parks a write whose process died at it, and says how to resol
   assertEquals(await runsOf(b.store), [`${key} waiting_recovery manual`]);
 });
 
-Deno.test("recoverExpired() keeps to a pause", async () => {
+testBoth("recoverExpired() keeps to a pause", async () => {
   const eod = recipe();
   await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
   await b.scheduler.tick();

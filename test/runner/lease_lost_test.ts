@@ -6,6 +6,7 @@ import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import type { RunEvent } from "../../lib/runner/run/report.ts";
 import type { StepContext } from "../../lib/recipes/compiled.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
+import { testBoth } from "./both_stores.ts";
 import { spawnWriter } from "./lease_child.ts";
 import { type Bench, bench, HOUR, MINUTE, orders, runsOf, step, temporaryFolder } from "./support.ts";
 
@@ -45,7 +46,7 @@ async function loseLease({ host, store }: Bench): Promise<void> {
   assert(await resolveOutcome(store, { runKey: runKey!, state: "failed", actor: "me", now: host.now() }));
 }
 
-Deno.test("a step whose lease was lost while it slept sends no second order", async () => {
+testBoth("a step whose lease was lost while it slept sends no second order", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const before = await countOf(broker);
   const refused: string[] = [];
@@ -84,32 +85,35 @@ Deno.test("a step whose lease was lost while it slept sends no second order", as
   assertEquals(await verifyStore(b.store), []);
 });
 
-Deno.test("a step that was asleep while nobody noticed keeps its run, and its window all the same", async () => {
-  await using broker = await simulated({ at: FRIDAY_MORNING });
-  const before = await countOf(broker);
-  const refused: string[] = [];
-  const b: Bench = await bench({
-    start: "2025-08-15T01:59:59Z",
-    client: () => Promise.resolve(broker.client),
-    recipes: [writer(async (context) => {
-      const client = await context.client();
-      b.host.sleep(MINUTE);
-      await client.orders.place(order);
-      b.host.sleep(6 * HOUR); // 16:00, ten minutes after the window closed
-      await client.orders.place(order).catch((error) => void refused.push(error.message));
-    })],
-  });
-  await using _ = b;
-  await b.scheduler.tick();
-  b.host.jump(1_000);
-  await runOne(b);
-  assertEquals(await countOf(broker), before + 1);
-  assertEquals(refused, ["Cannot write now: its window closed at 2025-08-15T07:50:00Z"]);
-  // An order that was kept back is no run that went well, though the step took it lightly.
-  assertEquals(endOf(b.events), ["failed window"]);
-});
+testBoth(
+  "a step that was asleep while nobody noticed keeps its run, and its window all the same",
+  async () => {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    const before = await countOf(broker);
+    const refused: string[] = [];
+    const b: Bench = await bench({
+      start: "2025-08-15T01:59:59Z",
+      client: () => Promise.resolve(broker.client),
+      recipes: [writer(async (context) => {
+        const client = await context.client();
+        b.host.sleep(MINUTE);
+        await client.orders.place(order);
+        b.host.sleep(6 * HOUR); // 16:00, ten minutes after the window closed
+        await client.orders.place(order).catch((error) => void refused.push(error.message));
+      })],
+    });
+    await using _ = b;
+    await b.scheduler.tick();
+    b.host.jump(1_000);
+    await runOne(b);
+    assertEquals(await countOf(broker), before + 1);
+    assertEquals(refused, ["Cannot write now: its window closed at 2025-08-15T07:50:00Z"]);
+    // An order that was kept back is no run that went well, though the step took it lightly.
+    assertEquals(endOf(b.events), ["failed window"]);
+  },
+);
 
-Deno.test("what a step is still at after its time sends nothing more", async () => {
+testBoth("what a step is still at after its time sends nothing more", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const before = await countOf(broker);
   const late = Promise.withResolvers<void>();

@@ -17,6 +17,7 @@ import { WriteGuard } from "../../lib/recipes/guarded_client.ts";
 import { describeOwnStep, runOwnStep } from "../../lib/recipes/own_step.ts";
 import { runRecipe } from "../../lib/recipes/run_recipe.ts";
 import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
+import { testBoth } from "./both_stores.ts";
 import { bench, close45, MINUTE, orders, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
 const ORDER = {
@@ -74,35 +75,38 @@ async function benchFor(broker: Simulated, run: Run, began: string[] = []) {
 const loseAnswers = ({ simulator: { faults } }: Simulated) =>
   faults.arm({ kind: "lost-answer", operation: "orders.place" });
 
-Deno.test("the scheduler: a run whose step hides a lost answer is unknown, and holds the account", async () => {
-  for (const [how, run] of Object.entries(silent)) {
-    await using broker = await simulated({ at: FRIDAY_MORNING });
-    await broker.client.account.login();
-    loseAnswers(broker);
-    const began: string[] = [];
-    await using b = await benchFor(broker, run, began);
-    await b.scheduler.tick();
-    b.host.jump(MINUTE);
-    await b.scheduler.tick();
-    await b.scheduler.drain();
-    assertEquals([how, (await runsOf(b.store))[0]], [how, `${KEY} unknown write live`]);
-    b.host.jump(2 * MINUTE);
-    await b.scheduler.tick();
-    await b.scheduler.drain();
-    assertEquals([how, began, (await runsOf(b.store))[1]], [
-      how,
-      [],
-      "second/s1/2025-08-15 due held:recovery live",
-    ]);
-    // Both a person and `resolve` still have the last word.
-    await resolveOutcome(b.store, { runKey: KEY, state: "ok", actor: "me", now: b.host.now() });
-    await b.scheduler.tick();
-    await b.scheduler.drain();
-    assertEquals([how, began], [how, ["second/s1/2025-08-15#one"]]);
-  }
-});
+Deno.test(
+  "the scheduler: a run whose step hides a lost answer is unknown, and holds the account",
+  async () => {
+    for (const [how, run] of Object.entries(silent)) {
+      await using broker = await simulated({ at: FRIDAY_MORNING });
+      await broker.client.account.login();
+      loseAnswers(broker);
+      const began: string[] = [];
+      await using b = await benchFor(broker, run, began);
+      await b.scheduler.tick();
+      b.host.jump(MINUTE);
+      await b.scheduler.tick();
+      await b.scheduler.drain();
+      assertEquals([how, (await runsOf(b.store))[0]], [how, `${KEY} unknown write live`]);
+      b.host.jump(2 * MINUTE);
+      await b.scheduler.tick();
+      await b.scheduler.drain();
+      assertEquals([how, began, (await runsOf(b.store))[1]], [
+        how,
+        [],
+        "second/s1/2025-08-15 due held:recovery live",
+      ]);
+      // Both a person and `resolve` still have the last word.
+      await resolveOutcome(b.store, { runKey: KEY, state: "ok", actor: "me", now: b.host.now() });
+      await b.scheduler.tick();
+      await b.scheduler.drain();
+      assertEquals([how, began], [how, ["second/s1/2025-08-15#one"]]);
+    }
+  },
+);
 
-Deno.test("the control: a step that hears of each write is ok, and frees the account", async () => {
+testBoth("the control: a step that hears of each write is ok, and frees the account", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const began: string[] = [];
   await using b = await benchFor(broker, async (context) => {
@@ -123,7 +127,7 @@ Deno.test("the control: a step that hears of each write is ok, and frees the acc
   assertEquals(began, ["second/s1/2025-08-15#one"]);
 });
 
-Deno.test("run --manual: a hidden lost answer ends the run as unknown, and says where to look", async () => {
+testBoth("run --manual: a hidden lost answer ends the run as unknown, and says where to look", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   loseAnswers(broker);
   await using b = await benchFor(broker, silent["catches the error"]!); // named above
@@ -192,36 +196,39 @@ ${body}
   return { run: (await runsOf(b.store))[0], sent: now.length - before, error: error ?? "" };
 }
 
-Deno.test("a step of one's own in its process: a swallowed error leaves the run unknown", async () => {
+testBoth("a step of one's own in its process: a swallowed error leaves the run unknown", async () => {
   const { run } = await runOwn(`    await call("orders.place", ORDER).catch(() => {});
     return { ok: true };`);
   assertEquals(run, `${KEY} unknown write live`);
 });
 
-Deno.test("a step of one's own that ends its process after a write leaves the run unknown; before it, failed", async () => {
-  for (
-    const [body, sent] of [
-      ['await call("orders.place", ORDER);\n    Deno.exit(0);', 1],
-      // The order is on its way when the process ends.
-      ['void call("orders.place", ORDER);\n    Deno.exit(0);', 1],
-    ] as const
-  ) {
-    const own = await runOwn(`    ${body}`, () => {});
-    assertEquals([body, own.run], [body, `${KEY} unknown write live`]);
-    assert(own.sent <= sent);
-  }
-  // The control: nothing was sent.
-  const early = await runOwn("    Deno.exit(0);", () => {});
-  assertEquals([early.run, early.sent], [`${KEY} failed step live`, 0]);
-  // And a step that says itself how it failed: every write of it is known.
-  const said = await runOwn(
-    '    await call("orders.place", ORDER);\n    throw new TypeError("enough");',
-    () => {},
-  );
-  assertEquals([said.run, said.sent], [`${KEY} failed step live`, 1]);
-});
+testBoth(
+  "a step of one's own that ends its process after a write leaves the run unknown; before it, failed",
+  async () => {
+    for (
+      const [body, sent] of [
+        ['await call("orders.place", ORDER);\n    Deno.exit(0);', 1],
+        // The order is on its way when the process ends.
+        ['void call("orders.place", ORDER);\n    Deno.exit(0);', 1],
+      ] as const
+    ) {
+      const own = await runOwn(`    ${body}`, () => {});
+      assertEquals([body, own.run], [body, `${KEY} unknown write live`]);
+      assert(own.sent <= sent);
+    }
+    // The control: nothing was sent.
+    const early = await runOwn("    Deno.exit(0);", () => {});
+    assertEquals([early.run, early.sent], [`${KEY} failed step live`, 0]);
+    // And a step that says itself how it failed: every write of it is known.
+    const said = await runOwn(
+      '    await call("orders.place", ORDER);\n    throw new TypeError("enough");',
+      () => {},
+    );
+    assertEquals([said.run, said.sent], [`${KEY} failed step live`, 1]);
+  },
+);
 
-Deno.test("a step of one's own that catches a lost answer and sends the order again sends one", async () => {
+testBoth("a step of one's own that catches a lost answer and sends the order again sends one", async () => {
   for (
     const again of [
       'await call("orders.place", ORDER);',
@@ -301,7 +308,7 @@ Deno.test("no way of a client leads to a second write while the first is unknown
   assertEquals(guard.unresolvedError?.operation, "orders.cancel");
 });
 
-Deno.test("a step that does not say that it writes cannot, on its own and within a run step", async () => {
+testBoth("a step that does not say that it writes cannot, on its own and within a run step", async () => {
   await using broker = await simulated({ at: FRIDAY_MORNING });
   const before = (await broker.client.orders.today({ market: "hk" }).toArray()).length;
   const refusals: string[] = [];

@@ -9,6 +9,7 @@ import { findRun } from "../../lib/runner/queries/runs.ts";
 import { runKey, runLatestSlot, runManual } from "../../lib/runner/run/script.ts";
 import { describeRun } from "../../lib/runner/explain/why_run.ts";
 import type { CompiledRecipe, StepContext } from "../../lib/recipes/compiled.ts";
+import { testBoth } from "./both_stores.ts";
 import {
   at,
   type Bench,
@@ -54,7 +55,7 @@ async function waiting(b: Bench, about: CompiledRecipe, { patienceMs = 5 * MINUT
   return runManual(about, options);
 }
 
-Deno.test("Scheduler leaves a run by hand that waits to the process that started it", async () => {
+testBoth("Scheduler leaves a run by hand that waits to the process that started it", async () => {
   const began: string[] = [];
   const write = orders(began);
   await using b = await bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
@@ -78,7 +79,7 @@ Deno.test("Scheduler leaves a run by hand that waits to the process that started
   assertEquals(await b.store.get<{ account: string }>("select account from run"), { account: "B" });
 });
 
-Deno.test("runManual() that cannot begin in time is over, and nobody runs it later", async () => {
+testBoth("runManual() that cannot begin in time is over, and nobody runs it later", async () => {
   const began: string[] = [];
   const write = orders(began);
   await using b = await bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
@@ -90,35 +91,38 @@ Deno.test("runManual() that cannot begin in time is over, and nobody runs it lat
   assertEquals([began, await runsOf(b.store)], [[], ["orders/m/1 cancelled account manual"]]);
 });
 
-Deno.test("Scheduler does not run what was started by hand when its process died before it wrote", async () => {
-  const began: string[] = [];
-  const slow = orders(began, {
-    timeoutMs: 12 * HOUR,
-    steps: [
-      step({ id: "look", run: () => new Promise(() => {}) }),
-      step({ effect: "write", run: ({ stepKey }) => Promise.resolve(void began.push(stepKey)) }),
-    ],
-  });
-  for (const dies of ["waiting", "reading"]) {
-    await using b = await bench({ start: MORNING, recipes: [slow], accountOf: () => "A" });
-    // Its machine stands still from now on.
-    const dying = new TestHost(b.host.now());
-    void waiting(b, slow, { host: dying });
-    if (dies === "reading") {
-      await b.store.run("update lease set until = 0");
-      await dying.pass(1_000);
-      assertEquals(await runsOf(b.store), ["orders/m/1 running manual"]);
+testBoth(
+  "Scheduler does not run what was started by hand when its process died before it wrote",
+  async () => {
+    const began: string[] = [];
+    const slow = orders(began, {
+      timeoutMs: 12 * HOUR,
+      steps: [
+        step({ id: "look", run: () => new Promise(() => {}) }),
+        step({ effect: "write", run: ({ stepKey }) => Promise.resolve(void began.push(stepKey)) }),
+      ],
+    });
+    for (const dies of ["waiting", "reading"]) {
+      await using b = await bench({ start: MORNING, recipes: [slow], accountOf: () => "A" });
+      // Its machine stands still from now on.
+      const dying = new TestHost(b.host.now());
+      void waiting(b, slow, { host: dying });
+      if (dies === "reading") {
+        await b.store.run("update lease set until = 0");
+        await dying.pass(1_000);
+        assertEquals(await runsOf(b.store), ["orders/m/1 running manual"]);
+      }
+      await b.scheduler.start();
+      await b.host.pass(HOUR);
+      await b.scheduler.stop();
+      const over = "orders/m/1 cancelled its process died before it wrote anything manual";
+      assertEquals([began, await runsOf(b.store)], [[], [over]], dies);
+      assertEquals(await verifyStore(b.store), []);
     }
-    await b.scheduler.start();
-    await b.host.pass(HOUR);
-    await b.scheduler.stop();
-    const over = "orders/m/1 cancelled its process died before it wrote anything manual";
-    assertEquals([began, await runsOf(b.store)], [[], [over]], dies);
-    assertEquals(await verifyStore(b.store), []);
-  }
-});
+  },
+);
 
-Deno.test("a read by hand whose process died is over, says what to type, and goes on from there", async () => {
+testBoth("a read by hand whose process died is over, says what to type, and goes on from there", async () => {
   const done: string[] = [];
   const read = recipe({
     name: "look",
@@ -150,7 +154,7 @@ Deno.test("a read by hand whose process died is over, says what to type, and goe
   assertEquals([outcome.state, done], ["ok", ["a", "b"]]);
 });
 
-Deno.test("a write by hand whose process died at it waits for a person", async () => {
+testBoth("a write by hand whose process died at it waits for a person", async () => {
   const write = orders([], { steps: [step({ effect: "write", run: () => new Promise(() => {}) })] });
   await using b = await bench({ start: MORNING, recipes: [write], accountOf: () => "A" });
   const dying = new TestHost(b.host.now());
@@ -185,35 +189,38 @@ async function takenOver(inner: CompiledRecipe) {
   return b;
 }
 
-Deno.test("runNested() goes on with an inner run when the outer one is taken over from a dead process", async () => {
-  const done: string[] = [];
-  const inner = recipe({
-    name: "inner",
-    schedules: [],
-    steps: [
-      step({ id: "a", run: () => Promise.resolve(void done.push("a")) }),
-      step({
-        id: "b",
-        run: ({ attempt }) => {
-          done.push(`b ${attempt}`);
-          return attempt === 1 ? new Promise(() => {}) : Promise.resolve(7);
-        },
-      }),
-    ],
-  });
-  await using b = await takenOver(inner);
-  assertEquals(done, ["a", "b 1", "b 2"]);
-  assertEquals(await runsOf(b.store), [
-    "inner/m/outer/s1/2025-12-22/in ok manual",
-    "outer/s1/2025-12-22 ok live",
-  ]);
-  const { output } = (await b.store.get<{ output: string }>(
-    "select output from step_run where step_id = 'in' and state = 'ok'",
-  ))!;
-  assertEquals(output, '{"a":null,"b":7}');
-});
+testBoth(
+  "runNested() goes on with an inner run when the outer one is taken over from a dead process",
+  async () => {
+    const done: string[] = [];
+    const inner = recipe({
+      name: "inner",
+      schedules: [],
+      steps: [
+        step({ id: "a", run: () => Promise.resolve(void done.push("a")) }),
+        step({
+          id: "b",
+          run: ({ attempt }) => {
+            done.push(`b ${attempt}`);
+            return attempt === 1 ? new Promise(() => {}) : Promise.resolve(7);
+          },
+        }),
+      ],
+    });
+    await using b = await takenOver(inner);
+    assertEquals(done, ["a", "b 1", "b 2"]);
+    assertEquals(await runsOf(b.store), [
+      "inner/m/outer/s1/2025-12-22/in ok manual",
+      "outer/s1/2025-12-22 ok live",
+    ]);
+    const { output } = (await b.store.get<{ output: string }>(
+      "select output from step_run where step_id = 'in' and state = 'ok'",
+    ))!;
+    assertEquals(output, '{"a":null,"b":7}');
+  },
+);
 
-Deno.test("runNested() does not repeat what an inner run had begun to write", async () => {
+testBoth("runNested() does not repeat what an inner run had begun to write", async () => {
   let began = 0;
   // The compiler makes it one that writes, which is refused before; whatever it says, the step is what counts.
   const inner = recipe({
@@ -228,7 +235,7 @@ Deno.test("runNested() does not repeat what an inner run had begun to write", as
   ]]);
 });
 
-Deno.test("a run within a run is over with it, and no scheduler goes on with it", async () => {
+testBoth("a run within a run is over with it, and no scheduler goes on with it", async () => {
   let began = 0;
   const hangs = ({ signal }: StepContext) => {
     began++;
@@ -252,55 +259,66 @@ Deno.test("a run within a run is over with it, and no scheduler goes on with it"
   await b.scheduler.stop();
 });
 
-Deno.test("runNested() keeps calls of one recipe apart, by step, by what is asked and by how often", async () => {
-  const inner = recipe({
-    name: "inner",
-    schedules: [],
-    params: { market: "hk" },
-    steps: [
-      step({
-        id: "say",
-        run: ({ params, runKey }) => Promise.resolve(`${params.market} ${runKey.slice(-4)}`),
-      }),
-    ],
-  });
-  const call = (params: Record<string, string>) => ({ runRecipe }: StepContext) => runRecipe("inner", params);
-  const outer = recipe({
-    name: "outer",
-    steps: [
-      step({ id: "hk", run: call({ market: "hk" }) }),
-      step({ id: "us", run: call({ market: "us" }) }),
-      step({ id: "same", run: call({ market: "us" }) }),
-      step({
-        id: "many",
-        run: async ({ runRecipe }) => [
-          await runRecipe("inner", { market: "cn" }),
-          await runRecipe("inner", { market: "hk" }),
-          await runRecipe("inner", { market: "cn" }),
-        ],
-      }),
-    ],
-  });
-  await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [outer, inner] });
-  await b.scheduler.start();
-  await b.host.pass(2 * MINUTE);
-  await b.scheduler.stop();
-  const keys = (await b.store.all<{ key: string; params: string }>(
-    "select run_key as key, params from run where recipe = 'inner' order by started_at, rowid",
-  )).map(({ key, params }) => [
-    key.replace("inner/m/outer/s1/2025-12-22/", "").replaceAll(/\.[0-9a-f]{8}/g, ".#"),
-    JSON.parse(params).market,
-  ]);
-  assertEquals(keys, [["hk.#", "hk"], ["us.#", "us"], ["same.#", "us"], ["many.#", "cn"], ["many.#", "hk"], [
-    "many.#.2",
-    "cn",
-  ]]);
-  const said = (await b.store.all<{ output: string }>(
-    "select output from step_run where run_key like 'outer/%' order by rowid",
-  )).map(({ output }) => JSON.stringify(JSON.parse(output)).match(/(hk|us|cn) /g));
-  assertEquals(said, [["hk "], ["us "], ["us "], ["cn ", "hk ", "cn "]]);
-  assertEquals((await runsOf(b.store)).length, 7);
-});
+Deno.test(
+  "runNested() keeps calls of one recipe apart, by step, by what is asked and by how often",
+  async () => {
+    const inner = recipe({
+      name: "inner",
+      schedules: [],
+      params: { market: "hk" },
+      steps: [
+        step({
+          id: "say",
+          run: ({ params, runKey }) => Promise.resolve(`${params.market} ${runKey.slice(-4)}`),
+        }),
+      ],
+    });
+    const call = (params: Record<string, string>) => ({ runRecipe }: StepContext) =>
+      runRecipe("inner", params);
+    const outer = recipe({
+      name: "outer",
+      steps: [
+        step({ id: "hk", run: call({ market: "hk" }) }),
+        step({ id: "us", run: call({ market: "us" }) }),
+        step({ id: "same", run: call({ market: "us" }) }),
+        step({
+          id: "many",
+          run: async ({ runRecipe }) => [
+            await runRecipe("inner", { market: "cn" }),
+            await runRecipe("inner", { market: "hk" }),
+            await runRecipe("inner", { market: "cn" }),
+          ],
+        }),
+      ],
+    });
+    await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [outer, inner] });
+    await b.scheduler.start();
+    await b.host.pass(2 * MINUTE);
+    await b.scheduler.stop();
+    const keys = (await b.store.all<{ key: string; params: string }>(
+      "select run_key as key, params from run where recipe = 'inner' order by started_at, rowid",
+    )).map(({ key, params }) => [
+      key.replace("inner/m/outer/s1/2025-12-22/", "").replaceAll(/\.[0-9a-f]{8}/g, ".#"),
+      JSON.parse(params).market,
+    ]);
+    assertEquals(keys, [
+      ["hk.#", "hk"],
+      ["us.#", "us"],
+      ["same.#", "us"],
+      ["many.#", "cn"],
+      ["many.#", "hk"],
+      [
+        "many.#.2",
+        "cn",
+      ],
+    ]);
+    const said = (await b.store.all<{ output: string }>(
+      "select output from step_run where run_key like 'outer/%' order by rowid",
+    )).map(({ output }) => JSON.stringify(JSON.parse(output)).match(/(hk|us|cn) /g));
+    assertEquals(said, [["hk "], ["us "], ["us "], ["cn ", "hk ", "cn "]]);
+    assertEquals((await runsOf(b.store)).length, 7);
+  },
+);
 
 const open = (began: string[], given: Partial<CompiledRecipe> = {}) =>
   orders(began, {
@@ -319,75 +337,84 @@ const open = (began: string[], given: Partial<CompiledRecipe> = {}) =>
 const settled = async (b: Bench, runKey: string) =>
   await resolveOutcome(b.store, { runKey, state: "failed", actor: "me", now: b.host.now() });
 
-Deno.test("Scheduler passes slots over while their recipe's own write is open: none is released later", async () => {
-  const began: string[] = [];
-  await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began)] });
-  await b.scheduler.start();
-  await b.host.pass(6 * MINUTE); // slots at 02:00, 02:02 and 02:04
-  const skipped = (await findRun(b.store, "orders/s1/2025-12-22T02:02:00Z"))!; // it was listed
-  assertStringIncludes(
-    await describeRun(b.store, skipped, { zone: "UTC", now: b.host.now() }),
-    'was skipped because the outcome of the writes of "orders/s1/2025-12-22T02:00:00Z" is unknown: check the ' +
-      `account's orders, then run "hsgate resolve orders/s1/2025-12-22T02:00:00Z ok|failed"`,
-  );
-  assertEquals(await settled(b, "orders/s1/2025-12-22T02:00:00Z"), true);
-  await b.host.pass(50_000);
-  assertEquals(began, ["02:00:00"]);
-  await b.host.pass(MINUTE);
-  await b.scheduler.stop();
-  assertEquals(began, ["02:00:00", "02:06:00"]);
-  assertEquals(await runsOf(b.store), [
-    "orders/s1/2025-12-22T02:00:00Z failed resolved live",
-    "orders/s1/2025-12-22T02:02:00Z skipped overlap live",
-    "orders/s1/2025-12-22T02:04:00Z skipped overlap live",
-    "orders/s1/2025-12-22T02:06:00Z ok live",
-  ]);
-});
-
-Deno.test("Scheduler lets one slot wait for an open write where the recipe queues, as long as its grace", async () => {
-  const began: string[] = [];
-  await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began, { overlap: "queue" })] });
-  await b.scheduler.start();
-  await b.host.pass(6 * MINUTE);
-  assertEquals((await runsOf(b.store)).slice(1), [
-    "orders/s1/2025-12-22T02:02:00Z skipped superseded live",
-    "orders/s1/2025-12-22T02:04:00Z due held:recovery live",
-  ]);
-  await settled(b, "orders/s1/2025-12-22T02:00:00Z");
-  await b.host.pass(10_000);
-  await b.scheduler.stop();
-  assertEquals(began, ["02:00:00", "02:04:00"]);
-});
-
-Deno.test("Scheduler lets one slot of another recipe wait for an open write, and judges it by its grace", async () => {
-  for (const [waitMs, last] of [[6 * MINUTE, "ok live"], [12 * MINUTE, "skipped misfire live"]] as const) {
+testBoth(
+  "Scheduler passes slots over while their recipe's own write is open: none is released later",
+  async () => {
     const began: string[] = [];
-    const lost = orders([], {
-      name: "lost",
-      schedules: [{ ...close45, at: { anchor: "open", offsetMs: 29 * MINUTE } }],
-      steps: [step({ effect: "write", run: () => Promise.reject(new Error("the line went dead")) })],
-    });
-    const other = orders(began, { schedules: [every(2 * MINUTE)] });
-    await using b = await bench({ start: "2025-12-22T01:58Z", recipes: [lost, other] });
+    await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began)] });
     await b.scheduler.start();
-    await b.host.pass(90_000);
-    await b.host.pass(waitMs - 2 * MINUTE);
-    // Its schedule names no more slots from here on.
-    await b.scheduler.reload([lost, { ...other, schedules: [{ ...close45, id: "s2" }] }]);
-    await b.host.pass(waitMs > 10 * MINUTE ? 7 * MINUTE : MINUTE);
-    const waits = (await runsOf(b.store)).filter((line) =>
-      line.startsWith("orders") && line.includes(" due ")
+    await b.host.pass(6 * MINUTE); // slots at 02:00, 02:02 and 02:04
+    const skipped = (await findRun(b.store, "orders/s1/2025-12-22T02:02:00Z"))!; // it was listed
+    assertStringIncludes(
+      await describeRun(b.store, skipped, { zone: "UTC", now: b.host.now() }),
+      'was skipped because the outcome of the writes of "orders/s1/2025-12-22T02:00:00Z" is unknown: check the ' +
+        `account's orders, then run "hsgate resolve orders/s1/2025-12-22T02:00:00Z ok|failed"`,
     );
-    assertEquals(waits.length, last === "ok live" ? 1 : 0);
-    await settled(b, "lost/s1/2025-12-22");
+    assertEquals(await settled(b, "orders/s1/2025-12-22T02:00:00Z"), true);
+    await b.host.pass(50_000);
+    assertEquals(began, ["02:00:00"]);
     await b.host.pass(MINUTE);
     await b.scheduler.stop();
-    assertEquals(began.length, last === "ok live" ? 1 : 0);
-    assertStringIncludes((await runsOf(b.store)).at(-1)!, last);
-  }
-});
+    assertEquals(began, ["02:00:00", "02:06:00"]);
+    assertEquals(await runsOf(b.store), [
+      "orders/s1/2025-12-22T02:00:00Z failed resolved live",
+      "orders/s1/2025-12-22T02:02:00Z skipped overlap live",
+      "orders/s1/2025-12-22T02:04:00Z skipped overlap live",
+      "orders/s1/2025-12-22T02:06:00Z ok live",
+    ]);
+  },
+);
 
-Deno.test("runLatestSlot() does not let slots pile up behind the recipe's own open write", async () => {
+Deno.test(
+  "Scheduler lets one slot wait for an open write where the recipe queues, as long as its grace",
+  async () => {
+    const began: string[] = [];
+    await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [open(began, { overlap: "queue" })] });
+    await b.scheduler.start();
+    await b.host.pass(6 * MINUTE);
+    assertEquals((await runsOf(b.store)).slice(1), [
+      "orders/s1/2025-12-22T02:02:00Z skipped superseded live",
+      "orders/s1/2025-12-22T02:04:00Z due held:recovery live",
+    ]);
+    await settled(b, "orders/s1/2025-12-22T02:00:00Z");
+    await b.host.pass(10_000);
+    await b.scheduler.stop();
+    assertEquals(began, ["02:00:00", "02:04:00"]);
+  },
+);
+
+testBoth(
+  "Scheduler lets one slot of another recipe wait for an open write, and judges it by its grace",
+  async () => {
+    for (const [waitMs, last] of [[6 * MINUTE, "ok live"], [12 * MINUTE, "skipped misfire live"]] as const) {
+      const began: string[] = [];
+      const lost = orders([], {
+        name: "lost",
+        schedules: [{ ...close45, at: { anchor: "open", offsetMs: 29 * MINUTE } }],
+        steps: [step({ effect: "write", run: () => Promise.reject(new Error("the line went dead")) })],
+      });
+      const other = orders(began, { schedules: [every(2 * MINUTE)] });
+      await using b = await bench({ start: "2025-12-22T01:58Z", recipes: [lost, other] });
+      await b.scheduler.start();
+      await b.host.pass(90_000);
+      await b.host.pass(waitMs - 2 * MINUTE);
+      // Its schedule names no more slots from here on.
+      await b.scheduler.reload([lost, { ...other, schedules: [{ ...close45, id: "s2" }] }]);
+      await b.host.pass(waitMs > 10 * MINUTE ? 7 * MINUTE : MINUTE);
+      const waits = (await runsOf(b.store)).filter((line) =>
+        line.startsWith("orders") && line.includes(" due ")
+      );
+      assertEquals(waits.length, last === "ok live" ? 1 : 0);
+      await settled(b, "lost/s1/2025-12-22");
+      await b.host.pass(MINUTE);
+      await b.scheduler.stop();
+      assertEquals(began.length, last === "ok live" ? 1 : 0);
+      assertStringIncludes((await runsOf(b.store)).at(-1)!, last);
+    }
+  },
+);
+
+testBoth("runLatestSlot() does not let slots pile up behind the recipe's own open write", async () => {
   const began: string[] = [];
   const write = open(began);
   await using b = await bench({ start: "2025-12-22T02:00Z", recipes: [] });

@@ -7,6 +7,7 @@ import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { asOfNowOf, refusePast } from "../../lib/recipes/as_of_now.ts";
 import type { CompiledStep, StepContext } from "../../lib/recipes/compiled.ts";
 import { fills } from "../../lib/operations/fills.ts";
+import { testBoth } from "./both_stores.ts";
 import { type Bench, bench, close45, DAY, every, HOUR, MINUTE, recipe, runsOf, step } from "./support.ts";
 
 const asOfNow = asOfNowOf(fills.today, { market: "hk" })!; // it answers as of now
@@ -35,92 +36,104 @@ const errorsOf = async ({ store }: Bench) =>
     "select error, attempt from step_run where state = 'failed' order by started_at",
   );
 
-Deno.test("a report of 16:45 that begins at 17:30 runs, and one that begins on a later day is refused once", async () => {
-  const read: string[] = [];
-  await using b = await bench({ start: "2025-12-22T08:00Z", recipes: [recipe({ steps: [reading(read)] })] });
-  await b.scheduler.start();
-  await b.scheduler.stop();
-  b.host.jump(90 * MINUTE);
-  const evening = b.another("p2");
-  await evening.start();
-  await b.host.pass(MINUTE);
-  await evening.stop();
-  assertEquals([await runsOf(b.store), read], [["eod/s1/2025-12-22 ok catchup"], [
-    "2025-12-22 at 2025-12-22T09:30",
-  ]]);
-  // Nobody is there from Monday night to Wednesday morning: Tuesday's report cannot be had any more.
-  b.host.jump(38 * HOUR);
-  const later = b.another("p3");
-  await later.start();
-  await b.host.pass(HOUR);
-  await later.stop();
-  assertEquals(await runsOf(b.store), [
-    "eod/s1/2025-12-22 ok catchup",
-    "eod/s1/2025-12-23 failed step catchup",
-  ]);
-  assertEquals(await errorsOf(b), [{
-    error: `Cannot read "fills.today" for 2025-12-23: ${refusal("2025-12-23")}`,
-    attempt: 1,
-  }]);
-  assertEquals(read.length, 1);
-});
+testBoth(
+  "a report of 16:45 that begins at 17:30 runs, and one that begins on a later day is refused once",
+  async () => {
+    const read: string[] = [];
+    await using b = await bench({
+      start: "2025-12-22T08:00Z",
+      recipes: [recipe({ steps: [reading(read)] })],
+    });
+    await b.scheduler.start();
+    await b.scheduler.stop();
+    b.host.jump(90 * MINUTE);
+    const evening = b.another("p2");
+    await evening.start();
+    await b.host.pass(MINUTE);
+    await evening.stop();
+    assertEquals([await runsOf(b.store), read], [["eod/s1/2025-12-22 ok catchup"], [
+      "2025-12-22 at 2025-12-22T09:30",
+    ]]);
+    // Nobody is there from Monday night to Wednesday morning: Tuesday's report cannot be had any more.
+    b.host.jump(38 * HOUR);
+    const later = b.another("p3");
+    await later.start();
+    await b.host.pass(HOUR);
+    await later.stop();
+    assertEquals(await runsOf(b.store), [
+      "eod/s1/2025-12-22 ok catchup",
+      "eod/s1/2025-12-23 failed step catchup",
+    ]);
+    assertEquals(await errorsOf(b), [{
+      error: `Cannot read "fills.today" for 2025-12-23: ${refusal("2025-12-23")}`,
+      attempt: 1,
+    }]);
+    assertEquals(read.length, 1);
+  },
+);
 
-Deno.test("a run that goes on after midnight keeps what it read, and reads nothing more as of now", async () => {
-  const read: string[] = [];
-  let isCut = true;
-  const cut = step({
-    id: "table",
-    needs: ["fills"],
-    run: ({ outputs }) => isCut ? new Promise(() => {}) : Promise.resolve(outputs.fills),
-  });
-  const late = step({ id: "more", needs: ["table"] });
-  const eod = recipe({
-    steps: [reading(read), cut, reading(read, { ...late, asOfNow, run: reading(read).run })],
-  });
-  await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
-  await b.scheduler.start();
-  await b.host.pass(2 * MINUTE);
-  assertEquals(read.length, 1);
-  await b.scheduler.stop();
-  isCut = false;
-  b.host.jump(12 * HOUR);
-  const next = b.another("p2");
-  await next.start();
-  await b.host.pass(MINUTE);
-  await next.stop();
-  assertEquals(read, ["2025-12-22 at 2025-12-22T08:45"]);
-  assertStringIncludes((await errorsOf(b)).at(-1)?.error ?? "", refusal("2025-12-22"));
-  assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 failed step catchup"]);
-});
+testBoth(
+  "a run that goes on after midnight keeps what it read, and reads nothing more as of now",
+  async () => {
+    const read: string[] = [];
+    let isCut = true;
+    const cut = step({
+      id: "table",
+      needs: ["fills"],
+      run: ({ outputs }) => isCut ? new Promise(() => {}) : Promise.resolve(outputs.fills),
+    });
+    const late = step({ id: "more", needs: ["table"] });
+    const eod = recipe({
+      steps: [reading(read), cut, reading(read, { ...late, asOfNow, run: reading(read).run })],
+    });
+    await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [eod] });
+    await b.scheduler.start();
+    await b.host.pass(2 * MINUTE);
+    assertEquals(read.length, 1);
+    await b.scheduler.stop();
+    isCut = false;
+    b.host.jump(12 * HOUR);
+    const next = b.another("p2");
+    await next.start();
+    await b.host.pass(MINUTE);
+    await next.stop();
+    assertEquals(read, ["2025-12-22 at 2025-12-22T08:45"]);
+    assertStringIncludes((await errorsOf(b)).at(-1)?.error ?? "", refusal("2025-12-22"));
+    assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 failed step catchup"]);
+  },
+);
 
 const range = { drawTraceId: () => "1", mode: "missing" } as const;
 
-Deno.test("planBackfill() and backfill() refuse past days of what reads as of now, and take today's slot", async () => {
-  const eod = recipe({ steps: [reading([])] });
-  await using b = await bench({ start: "2025-12-23T10:00Z", recipes: [eod] });
-  const now = b.host.now();
-  for (const refused of [planBackfill, backfill]) {
-    await assertRejects(
-      async () => await refused(b.store, eod, { ...range, from: "2025-12-22", to: "2025-12-23", now }),
-      TypeError,
-      `Cannot backfill "eod" for 2025-12-22: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
+testBoth(
+  "planBackfill() and backfill() refuse past days of what reads as of now, and take today's slot",
+  async () => {
+    const eod = recipe({ steps: [reading([])] });
+    await using b = await bench({ start: "2025-12-23T10:00Z", recipes: [eod] });
+    const now = b.host.now();
+    for (const refused of [planBackfill, backfill]) {
+      await assertRejects(
+        async () => await refused(b.store, eod, { ...range, from: "2025-12-22", to: "2025-12-23", now }),
+        TypeError,
+        `Cannot backfill "eod" for 2025-12-22: step "fills" reads "fills.today"; ${refusal("2025-12-22")}`,
+      );
+    }
+    assertEquals(await runsOf(b.store), []);
+    const today = await planBackfill(b.store, eod, { ...range, from: "2025-12-23", to: "2025-12-23", now });
+    assertEquals(today.slots.map(({ run }) => run.runKey), ["eod/s1/2025-12-23"]);
+    // Whether a step with an `if` is reached, or one that needs it, is only known when it runs.
+    const open = recipe({
+      steps: [step({ id: "look", condition: () => false }), reading([], { needs: ["look"] })],
+    });
+    assertEquals(
+      (await planBackfill(b.store, open, { ...range, from: "2025-12-22", to: "2025-12-22", now })).slots
+        .length,
+      1,
     );
-  }
-  assertEquals(await runsOf(b.store), []);
-  const today = await planBackfill(b.store, eod, { ...range, from: "2025-12-23", to: "2025-12-23", now });
-  assertEquals(today.slots.map(({ run }) => run.runKey), ["eod/s1/2025-12-23"]);
-  // Whether a step with an `if` is reached, or one that needs it, is only known when it runs.
-  const open = recipe({
-    steps: [step({ id: "look", condition: () => false }), reading([], { needs: ["look"] })],
-  });
-  assertEquals(
-    (await planBackfill(b.store, open, { ...range, from: "2025-12-22", to: "2025-12-22", now })).slots
-      .length,
-    1,
-  );
-});
+  },
+);
 
-Deno.test("rerun() refuses to read as of now for a past day, unless the run keeps what it read", async () => {
+testBoth("rerun() refuses to read as of now for a past day, unless the run keeps what it read", async () => {
   const read: string[] = [];
   let fails = true;
   const eod = recipe({
@@ -163,7 +176,7 @@ Deno.test("rerun() refuses to read as of now for a past day, unless the run keep
   assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok backfill"]);
 });
 
-Deno.test("approveRun() and resumeRecipe() leave slots of past days that read as of now", async () => {
+testBoth("approveRun() and resumeRecipe() leave slots of past days that read as of now", async () => {
   const eod = recipe({ misfire: { graceMs: MINUTE, action: "ask", max: 1 }, steps: [reading([])] });
   await using b = await bench({ start: "2025-12-22T08:00Z", recipes: [eod] });
   await b.scheduler.start();
@@ -207,7 +220,7 @@ Deno.test("approveRun() and resumeRecipe() leave slots of past days that read as
   ]);
 });
 
-Deno.test("a run by hand is for now, also on a weekend; one that goes on days later is refused", async () => {
+testBoth("a run by hand is for now, also on a weekend; one that goes on days later is refused", async () => {
   const read: string[] = [];
   const eod = recipe({ steps: [reading(read)] });
   await using b = await bench({ start: "2025-12-21T10:00Z", recipes: [eod] });
@@ -230,7 +243,7 @@ Deno.test("a run by hand is for now, also on a weekend; one that goes on days la
   assertEquals((await runKey(eod, key, options)).outcome, { state: "failed", reason: "step" });
 });
 
-Deno.test("a recipe within another one goes by the day of that one, whatever it follows itself", async () => {
+testBoth("a recipe within another one goes by the day of that one, whatever it follows itself", async () => {
   const seen: unknown[] = [];
   const read: string[] = [];
   const look = step({
@@ -263,7 +276,7 @@ Deno.test("a recipe within another one goes by the day of that one, whatever it 
   ]);
 });
 
-Deno.test("files of a run without a calendar are filed under the date of its schedule's zone", async () => {
+testBoth("files of a run without a calendar are filed under the date of its schedule's zone", async () => {
   const write = step({
     run: async ({ artifact }) => {
       await artifact({ dataset: "note", path: "a.txt", bytes: 1, sha256: "00", final: true });

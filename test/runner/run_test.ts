@@ -10,6 +10,7 @@ import { runLatestSlot } from "../../lib/runner/run/script.ts";
 import { addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { why } from "../../lib/runner/explain/why.ts";
 import type { CompiledStep } from "../../lib/recipes/compiled.ts";
+import { testBoth } from "./both_stores.ts";
 import { at, bench, close45, DAY, HOUR, MINUTE, recipe, runsOf, step, temporaryFolder } from "./support.ts";
 
 async function runSteps(steps: CompiledStep[], given: Parameters<typeof recipe>[0] = {}) {
@@ -18,7 +19,7 @@ async function runSteps(steps: CompiledStep[], given: Parameters<typeof recipe>[
   await b.host.pass(30 * MINUTE);
   await b.scheduler.stop();
   const rows = (await b.store.all<{ line: string }>(
-    "select step_id || ' ' || attempt || ' ' || state || coalesce(' ' || error, '') as line from step_run order by rowid",
+    "select step_id || ' ' || attempt || ' ' || state || coalesce(' ' || error, '') as line from step_run order by started_at, step_id, attempt",
   )).map(({ line }) => line);
   return {
     rows,
@@ -28,75 +29,81 @@ async function runSteps(steps: CompiledStep[], given: Parameters<typeof recipe>[
   };
 }
 
-Deno.test("executeRun() hands outputs on, skips what is not needed, and writes nothing after a failure", async () => {
-  const seen: unknown[] = [];
-  const { rows, runs } = await runSteps([
-    step({
-      id: "a",
-      run: ({ session, previousSession, slot }) => Promise.resolve({ session, previousSession, slot }),
-    }),
-    step({ id: "b", needs: ["a"], run: ({ outputs }) => Promise.resolve(void seen.push(outputs.a)) }),
-    step({ id: "c", condition: ({ params }) => params.never === true }),
-    step({ id: "d", needs: ["c"] }),
-    step({ id: "e", run: () => Promise.reject(new TransportError("Cannot reach it: refused")) }),
-    step({ id: "f", effect: "write" }),
-    step({ id: "g", needs: ["a"] }),
-  ]);
-  assertEquals(rows, [
-    "a 1 ok",
-    "b 1 ok",
-    "c 1 skipped condition",
-    'd 1 skipped needs "c"',
-    "e 1 failed Cannot reach it: refused",
-    "f 1 skipped an earlier step failed",
-    "g 1 ok",
-  ]);
-  assertEquals(runs, ["eod/s1/2025-12-24 failed step live"]);
-  assertEquals(seen, [{
-    session: {
-      date: "2025-12-24",
-      open: "2025-12-24T09:30:00+08:00",
-      close: "2025-12-24T12:00:00+08:00",
-      halfDay: true,
-    },
-    previousSession: {
-      date: "2025-12-23",
-      open: "2025-12-23T09:30:00+08:00",
-      close: "2025-12-23T16:00:00+08:00",
-      halfDay: false,
-    },
-    slot: "2025-12-24T04:45:00Z",
-  }]);
-});
+testBoth(
+  "executeRun() hands outputs on, skips what is not needed, and writes nothing after a failure",
+  async () => {
+    const seen: unknown[] = [];
+    const { rows, runs } = await runSteps([
+      step({
+        id: "a",
+        run: ({ session, previousSession, slot }) => Promise.resolve({ session, previousSession, slot }),
+      }),
+      step({ id: "b", needs: ["a"], run: ({ outputs }) => Promise.resolve(void seen.push(outputs.a)) }),
+      step({ id: "c", condition: ({ params }) => params.never === true }),
+      step({ id: "d", needs: ["c"] }),
+      step({ id: "e", run: () => Promise.reject(new TransportError("Cannot reach it: refused")) }),
+      step({ id: "f", effect: "write" }),
+      step({ id: "g", needs: ["a"] }),
+    ]);
+    assertEquals(rows, [
+      "a 1 ok",
+      "b 1 ok",
+      "c 1 skipped condition",
+      'd 1 skipped needs "c"',
+      "e 1 failed Cannot reach it: refused",
+      "f 1 skipped an earlier step failed",
+      "g 1 ok",
+    ]);
+    assertEquals(runs, ["eod/s1/2025-12-24 failed step live"]);
+    assertEquals(seen, [{
+      session: {
+        date: "2025-12-24",
+        open: "2025-12-24T09:30:00+08:00",
+        close: "2025-12-24T12:00:00+08:00",
+        halfDay: true,
+      },
+      previousSession: {
+        date: "2025-12-23",
+        open: "2025-12-23T09:30:00+08:00",
+        close: "2025-12-23T16:00:00+08:00",
+        halfDay: false,
+      },
+      slot: "2025-12-24T04:45:00Z",
+    }]);
+  },
+);
 
-Deno.test("executeRun() tries reads again with longer waits, and neither writes nor displaced logins", async () => {
-  let reads = 0;
-  const retry = { attempts: 3, waitMs: 1000 };
-  const flaky = await runSteps([step({
-    retry,
-    run: () =>
-      ++reads < 3 ? Promise.reject(new TransportError("Cannot reach it: refused")) : Promise.resolve(7),
-  })]);
-  assertEquals(flaky.runs, ["eod/s1/2025-12-24 ok live"]);
-  assertEquals(flaky.events.flatMap((e) => e.type === "step-retry" ? [e.waitMs] : []), [1000, 2000]);
-  const displaced = await runSteps([
-    step({ retry, run: () => Promise.reject(new DisplacedError("Cannot ask: displaced", "displaced")) }),
-  ]);
-  assertEquals(displaced.rows.length, 1);
-  const unknown = await runSteps([
-    step({
-      effect: "write",
+testBoth(
+  "executeRun() tries reads again with longer waits, and neither writes nor displaced logins",
+  async () => {
+    let reads = 0;
+    const retry = { attempts: 3, waitMs: 1000 };
+    const flaky = await runSteps([step({
       retry,
-      run: () => Promise.reject(new OutcomeUnknownError("Cannot tell: no answer")),
-    }),
-  ], { class: "write" });
-  assertEquals([unknown.rows, unknown.runs], [
-    ["one 1 unknown Cannot tell: no answer"],
-    ["eod/s1/2025-12-24 unknown write live"],
-  ]);
-});
+      run: () =>
+        ++reads < 3 ? Promise.reject(new TransportError("Cannot reach it: refused")) : Promise.resolve(7),
+    })]);
+    assertEquals(flaky.runs, ["eod/s1/2025-12-24 ok live"]);
+    assertEquals(flaky.events.flatMap((e) => e.type === "step-retry" ? [e.waitMs] : []), [1000, 2000]);
+    const displaced = await runSteps([
+      step({ retry, run: () => Promise.reject(new DisplacedError("Cannot ask: displaced", "displaced")) }),
+    ]);
+    assertEquals(displaced.rows.length, 1);
+    const unknown = await runSteps([
+      step({
+        effect: "write",
+        retry,
+        run: () => Promise.reject(new OutcomeUnknownError("Cannot tell: no answer")),
+      }),
+    ], { class: "write" });
+    assertEquals([unknown.rows, unknown.runs], [
+      ["one 1 unknown Cannot tell: no answer"],
+      ["eod/s1/2025-12-24 unknown write live"],
+    ]);
+  },
+);
 
-Deno.test("executeRun() ends steps and runs that take too long, even those that do not listen", async () => {
+testBoth("executeRun() ends steps and runs that take too long, even those that do not listen", async () => {
   const deaf = () => new Promise(() => {});
   assertEquals((await runSteps([step({ timeoutMs: 5000, run: deaf })])).rows, [
     'one 1 failed Cannot finish step "one": it took more than 5000 ms',
@@ -112,7 +119,7 @@ Deno.test("executeRun() ends steps and runs that take too long, even those that 
   );
 });
 
-Deno.test("executeRun() takes secrets out of outputs, errors, logs and artifacts, by value", async () => {
+testBoth("executeRun() takes secrets out of outputs, errors, logs and artifacts, by value", async () => {
   const { store, events } = await runSteps([
     step({
       id: "a",
@@ -132,38 +139,41 @@ Deno.test("executeRun() takes secrets out of outputs, errors, logs and artifacts
   assertEquals([logged.runKey, logged.traceId.length], ["eod/s1/2025-12-24", 32]);
 });
 
-Deno.test("executeRun() numbers what is new of a file, and keeps equal bytes apart by where they lie", async () => {
-  const files = [["a", "1"], ["b", "2"], ["a", "1"], ["b", "2"], ["a", "3"]];
-  const { events } = await runSteps(files.map(([folder, sha256], index) =>
-    step({
-      id: `s${index}`,
-      run: async ({ artifact }) =>
-        Promise.resolve(
-          await artifact({
-            dataset: "fills",
-            path: `out/${folder}/fills.csv`,
-            bytes: 1,
-            sha256: sha256!,
-            final: index === 3,
-          }),
-        ),
-    })
-  ));
-  assertEquals(
-    events.flatMap((event) =>
-      event.type === "artifact" ? [`${event.path} ${event.revision} ${event.isNew ? "new" : "kept"}`] : []
-    ),
-    [
-      "out/a/fills.csv 1 new",
-      "out/b/fills.csv 2 new",
-      "out/a/fills.csv 1 kept",
-      "out/b/fills.csv 2 kept",
-      "out/a/fills.csv 3 new",
-    ],
-  );
-});
+testBoth(
+  "executeRun() numbers what is new of a file, and keeps equal bytes apart by where they lie",
+  async () => {
+    const files = [["a", "1"], ["b", "2"], ["a", "1"], ["b", "2"], ["a", "3"]];
+    const { events } = await runSteps(files.map(([folder, sha256], index) =>
+      step({
+        id: `s${index}`,
+        run: async ({ artifact }) =>
+          Promise.resolve(
+            await artifact({
+              dataset: "fills",
+              path: `out/${folder}/fills.csv`,
+              bytes: 1,
+              sha256: sha256!,
+              final: index === 3,
+            }),
+          ),
+      })
+    ));
+    assertEquals(
+      events.flatMap((event) =>
+        event.type === "artifact" ? [`${event.path} ${event.revision} ${event.isNew ? "new" : "kept"}`] : []
+      ),
+      [
+        "out/a/fills.csv 1 new",
+        "out/b/fills.csv 2 new",
+        "out/a/fills.csv 1 kept",
+        "out/b/fills.csv 2 kept",
+        "out/a/fills.csv 3 new",
+      ],
+    );
+  },
+);
 
-Deno.test("runLatestSlot() runs the scheduler's run under the same key, once whoever starts it", async () => {
+testBoth("runLatestSlot() runs the scheduler's run under the same key, once whoever starts it", async () => {
   let ran = 0;
   const eod = recipe({ steps: [step({ run: () => Promise.resolve(++ran) })] });
   await using b = await bench({ start: "2025-12-23T08:50Z", recipes: [eod] });
@@ -198,49 +208,52 @@ Deno.test("runLatestSlot() runs the scheduler's run under the same key, once who
   });
 });
 
-Deno.test("backfill() uses the keys of live runs and reopens them by mode; nothing that writes is repeated", async () => {
-  let fail = true;
-  let ran = 0;
-  const eod = recipe({
-    steps: [
-      step({ id: "a", run: () => Promise.resolve(++ran) }),
-      step({ id: "b", run: () => fail ? Promise.reject(new Error("no")) : Promise.resolve() }),
-    ],
-  });
-  await using b = await bench({ start: "2025-12-31T12:00Z", recipes: [eod] });
-  const range = { from: "2025-12-22", to: "2025-12-26", now: b.host.now(), drawTraceId: () => "1" };
-  assertEquals(await backfill(b.store, eod, { ...range, mode: "missing" }), [
-    "eod/s1/2025-12-22",
-    "eod/s1/2025-12-23",
-    "eod/s1/2025-12-24",
-  ]);
-  await b.scheduler.drain();
-  assertEquals(await backfill(b.store, eod, { ...range, mode: "missing" }), []);
-  fail = false;
-  assertEquals((await backfill(b.store, eod, { ...range, mode: "failed" })).length, 3);
-  await b.scheduler.drain();
-  assertEquals([ran, (await runsOf(b.store))[0]], [3, "eod/s1/2025-12-22 ok backfill"]);
-  assertEquals((await backfill(b.store, eod, { ...range, to: "2025-12-22", mode: "all" })).length, 1);
-  assertEquals(
-    await rerun(b.store, { runKey: "eod/s1/2025-12-23", fromStart: true, now: b.host.now() }),
-    true,
-  );
-  await b.scheduler.drain();
-  assertEquals(ran, 5, "a round of its own reuses nothing");
-  const orders = recipe({ name: "orders", class: "write" });
-  await assertRejects(
-    async () => await backfill(b.store, orders, { ...range, mode: "all" }),
-    TypeError,
-    "cannot be traded",
-  );
-  const runKey = await addManualRun(b.store, orders, { ...range, id: "1" });
-  await assertRejects(
-    async () => await rerun(b.store, { runKey, fromStart: true, now: 0 }),
-    TypeError,
-    "never repeated",
-  );
-  assertEquals(await verifyStore(b.store), []);
-});
+testBoth(
+  "backfill() uses the keys of live runs and reopens them by mode; nothing that writes is repeated",
+  async () => {
+    let fail = true;
+    let ran = 0;
+    const eod = recipe({
+      steps: [
+        step({ id: "a", run: () => Promise.resolve(++ran) }),
+        step({ id: "b", run: () => fail ? Promise.reject(new Error("no")) : Promise.resolve() }),
+      ],
+    });
+    await using b = await bench({ start: "2025-12-31T12:00Z", recipes: [eod] });
+    const range = { from: "2025-12-22", to: "2025-12-26", now: b.host.now(), drawTraceId: () => "1" };
+    assertEquals(await backfill(b.store, eod, { ...range, mode: "missing" }), [
+      "eod/s1/2025-12-22",
+      "eod/s1/2025-12-23",
+      "eod/s1/2025-12-24",
+    ]);
+    await b.scheduler.drain();
+    assertEquals(await backfill(b.store, eod, { ...range, mode: "missing" }), []);
+    fail = false;
+    assertEquals((await backfill(b.store, eod, { ...range, mode: "failed" })).length, 3);
+    await b.scheduler.drain();
+    assertEquals([ran, (await runsOf(b.store))[0]], [3, "eod/s1/2025-12-22 ok backfill"]);
+    assertEquals((await backfill(b.store, eod, { ...range, to: "2025-12-22", mode: "all" })).length, 1);
+    assertEquals(
+      await rerun(b.store, { runKey: "eod/s1/2025-12-23", fromStart: true, now: b.host.now() }),
+      true,
+    );
+    await b.scheduler.drain();
+    assertEquals(ran, 5, "a round of its own reuses nothing");
+    const orders = recipe({ name: "orders", class: "write" });
+    await assertRejects(
+      async () => await backfill(b.store, orders, { ...range, mode: "all" }),
+      TypeError,
+      "cannot be traded",
+    );
+    const runKey = await addManualRun(b.store, orders, { ...range, id: "1" });
+    await assertRejects(
+      async () => await rerun(b.store, { runKey, fromStart: true, now: 0 }),
+      TypeError,
+      "never repeated",
+    );
+    assertEquals(await verifyStore(b.store), []);
+  },
+);
 
 Deno.test("why() gives one true line for a day", async () => {
   const eod = recipe();
@@ -286,7 +299,7 @@ Deno.test("Store copies itself, and refuses one that a newer version wrote", asy
   assertEquals(await verifyStore(copy), ['1 rows break the rule "a run that ended says when"']);
 });
 
-Deno.test("notices go out once, and are tried again when they fail", async () => {
+testBoth("notices go out once, and are tried again when they fail", async () => {
   const sent: unknown[] = [];
   let up = false;
   const tell = (what: unknown) => up ? Promise.resolve(void sent.push(what)) : Promise.reject(new Error());

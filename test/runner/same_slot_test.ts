@@ -2,6 +2,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Store } from "../../lib/store/store.ts";
 import { addLatestSlot } from "../../lib/runner/schedule/starts.ts";
 import { why } from "../../lib/runner/explain/why.ts";
+import { testBoth } from "./both_stores.ts";
 import { at, bench, close45, DAY, MINUTE, orders, recipe, runsOf } from "./support.ts";
 
 const afterClose = (id: string, minutes: number) => ({
@@ -20,59 +21,65 @@ const eventsOf = async (store: Store, kind: string) =>
   )).map(({ line }) => line);
 const start = (now: string) => ({ now: at(now), drawTraceId: () => "1".padEnd(32, "0") });
 
-Deno.test("two processes that know a schedule by different ids place the order of an instant once", async () => {
-  const began: string[] = [];
-  const old = orders(began, { schedules: [openPlus30("a")] });
-  const renamed = orders(began, { schedules: [openPlus30("b")] });
-  await using b = await bench({ start: "2025-08-15T01:00Z", recipes: [old] });
-  const other = b.another("p2", { recipes: [renamed] });
-  await b.scheduler.tick();
-  await other.tick();
-  b.host.jump(60 * MINUTE); // 10:00
-  await other.tick();
-  await b.scheduler.tick();
-  await Promise.all([b.scheduler.drain(), other.drain()]);
-  await b.scheduler.drain();
-  assertEquals(began, ["orders/b/2025-08-15#one"]);
-  assertEquals(await runsOf(b.store), [
-    "orders/a/2025-08-15 skipped duplicate_slot live",
-    "orders/b/2025-08-15 ok live",
-  ]);
-  // A line of a crontab that has read the old text is such a process as well, whoever comes first.
-  assertEquals((await addLatestSlot(b.store, old, start("2025-08-15T02:01Z")))?.reason, "duplicate_slot");
-  b.host.jump(3 * DAY);
-  assertEquals((await addLatestSlot(b.store, old, start("2025-08-18T02:00Z")))?.state, "due");
-  await other.tick();
-  assertEquals((await runsOf(b.store)).slice(2), [
-    "orders/a/2025-08-18 due live",
-    "orders/b/2025-08-18 skipped duplicate_slot live",
-  ]);
-});
+testBoth(
+  "two processes that know a schedule by different ids place the order of an instant once",
+  async () => {
+    const began: string[] = [];
+    const old = orders(began, { schedules: [openPlus30("a")] });
+    const renamed = orders(began, { schedules: [openPlus30("b")] });
+    await using b = await bench({ start: "2025-08-15T01:00Z", recipes: [old] });
+    const other = b.another("p2", { recipes: [renamed] });
+    await b.scheduler.tick();
+    await other.tick();
+    b.host.jump(60 * MINUTE); // 10:00
+    await other.tick();
+    await b.scheduler.tick();
+    await Promise.all([b.scheduler.drain(), other.drain()]);
+    await b.scheduler.drain();
+    assertEquals(began, ["orders/b/2025-08-15#one"]);
+    assertEquals(await runsOf(b.store), [
+      "orders/a/2025-08-15 skipped duplicate_slot live",
+      "orders/b/2025-08-15 ok live",
+    ]);
+    // A line of a crontab that has read the old text is such a process as well, whoever comes first.
+    assertEquals((await addLatestSlot(b.store, old, start("2025-08-15T02:01Z")))?.reason, "duplicate_slot");
+    b.host.jump(3 * DAY);
+    assertEquals((await addLatestSlot(b.store, old, start("2025-08-18T02:00Z")))?.state, "due");
+    await other.tick();
+    assertEquals((await runsOf(b.store)).slice(2), [
+      "orders/a/2025-08-18 due live",
+      "orders/b/2025-08-18 skipped duplicate_slot live",
+    ]);
+  },
+);
 
-Deno.test("a slot that one schedule leaves out on a half-day is run for the other, by whoever starts it", async () => {
-  // 2025-12-24 closes at noon.
-  const both = recipe({
-    schedules: [{ ...afterClose("a", 10), halfDays: "skip" }, afterClose("b", 10)],
-  });
-  await using b = await bench({ start: "2025-12-24T00:00Z", recipes: [both] });
-  const row = await addLatestSlot(b.store, both, start("2025-12-24T04:10Z"));
-  assertEquals([row?.run_key, row?.state], ["eod/b/2025-12-24", "due"]);
-  assertEquals(await runsOf(b.store), [
-    "eod/a/2025-12-24 skipped half_day live",
-    "eod/b/2025-12-24 due live",
-  ]);
-  // On any other day the first has it, and the second is its double.
-  assertEquals(
-    (await addLatestSlot(b.store, both, start("2025-12-29T08:10Z")))?.run_key,
-    "eod/a/2025-12-29",
-  );
-  assertEquals((await runsOf(b.store)).slice(2), [
-    "eod/a/2025-12-29 due live",
-    "eod/b/2025-12-29 skipped duplicate_slot live",
-  ]);
-});
+testBoth(
+  "a slot that one schedule leaves out on a half-day is run for the other, by whoever starts it",
+  async () => {
+    // 2025-12-24 closes at noon.
+    const both = recipe({
+      schedules: [{ ...afterClose("a", 10), halfDays: "skip" }, afterClose("b", 10)],
+    });
+    await using b = await bench({ start: "2025-12-24T00:00Z", recipes: [both] });
+    const row = await addLatestSlot(b.store, both, start("2025-12-24T04:10Z"));
+    assertEquals([row?.run_key, row?.state], ["eod/b/2025-12-24", "due"]);
+    assertEquals(await runsOf(b.store), [
+      "eod/a/2025-12-24 skipped half_day live",
+      "eod/b/2025-12-24 due live",
+    ]);
+    // On any other day the first has it, and the second is its double.
+    assertEquals(
+      (await addLatestSlot(b.store, both, start("2025-12-29T08:10Z")))?.run_key,
+      "eod/a/2025-12-29",
+    );
+    assertEquals((await runsOf(b.store)).slice(2), [
+      "eod/a/2025-12-29 due live",
+      "eod/b/2025-12-29 skipped duplicate_slot live",
+    ]);
+  },
+);
 
-Deno.test("a slot that an edit moved to later on a session that was run leaves a trace", async () => {
+testBoth("a slot that an edit moved to later on a session that was run leaves a trace", async () => {
   const early = recipe({ schedules: [afterClose("s1", 10)] });
   const late = recipe({ schedules: [afterClose("s1", 30)] });
   await using b = await bench({ start: "2025-08-15T08:00Z", recipes: [early] });

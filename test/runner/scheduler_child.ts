@@ -5,6 +5,10 @@
  */
 import { openPostgres } from "../../lib/store/postgres.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
+import { createClient } from "../../lib/client/client.ts";
+import { compare } from "../../lib/decimal.ts";
+import { isPassing } from "../../lib/store/store_error.ts";
+import { gateway } from "../../lib/transports/gateway.ts";
 import { Redactor } from "../../lib/redact.ts";
 import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
 import { every, realHost, recipe, step } from "./support.ts";
@@ -17,10 +21,43 @@ export interface Job {
   holder: string;
   /** Time between two slots of each recipe. @default 100 ms */
   slotMs?: number;
+  /** How long a claim lasts. @default 600 ms */
+  leaseMs?: number;
+  /** How long the database may take to answer. */
+  answerMs?: number;
+  /** How long a step takes before `until`. @default 40 ms */
+  stepMs?: number;
+  /** The broker that each write step places one order at; see {@linkcode orderOf}. @default none */
+  broker?: { gatewayUrl: string; tradePassword: string; tradePasswordKey: string };
   /** Ends when this has passed and nothing is left to do, epoch milliseconds. */
   until: number;
   /** Kills itself when the clock is read for this time. */
   killAt?: number;
+}
+
+/** The order of a slot: its price names the slot, so that the broker's list of orders shows what was written. */
+export function orderOf(slotAt: number, slotMs: number) {
+  const ticks = Math.round(slotAt / slotMs) % 400; // of 0.2
+  return {
+    market: "hk",
+    symbol: "00700.HK",
+    quantity: "100",
+    price: `${200 + Math.floor(ticks / 5)}.${ticks % 5 * 2}`,
+    side: "buy",
+    orderType: "enhanced-limit",
+  } as const;
+}
+
+/** Returns how many of a broker's orders are that of a slot. */
+export function countOrders(
+  orders: readonly { symbol: string; price?: string }[],
+  slotAt: number,
+  slotMs: number,
+): number {
+  const { symbol, price } = orderOf(slotAt, slotMs);
+  return orders.filter((order) =>
+    order.symbol === symbol && order.price !== undefined && compare(order.price, price) === 0
+  ).length;
 }
 
 /** Starts the process. */
@@ -32,8 +69,22 @@ export function spawnScheduler(job: Job): Deno.ChildProcess {
   }).spawn();
 }
 
+/** Asks a database again that cannot be reached for a while. */
+async function patient<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+}
+
 if (import.meta.main) {
-  const { folder, url, holder, until, killAt, slotMs = 100 }: Job = JSON.parse(Deno.args[0]!);
+  const { folder, url, holder, until, killAt, slotMs = 100, leaseMs = 600, answerMs, stepMs = 40, broker }:
+    Job = JSON
+      .parse(Deno.args[0]!);
   let looks = 0;
   const look = <T>(value: T): T => {
     // SIGKILL cannot be caught: nothing is tidied up.
@@ -41,12 +92,17 @@ if (import.meta.main) {
     return value;
   };
   // Long enough that a kill often falls into a step; at the end short, so that an end comes.
-  const pause = () => new Promise((resolve) => setTimeout(resolve, Date.now() < until ? 40 : 1));
+  const pause = () => new Promise((resolve) => setTimeout(resolve, Date.now() < until ? stepMs : 1));
   // A trace id takes 31 draws; one point within the transaction that needs it is enough.
   let draws = 0;
   const draw = () => ++draws % 31 === 0 ? look(Math.random()) : Math.random();
   const note = (file: string, line: string) =>
     Deno.writeTextFileSync(`${folder}/${file}`, `${line}\n`, { append: true });
+  await using connected = broker && createClient(
+    gateway({ url: broker.gatewayUrl, tradePasswordKey: broker.tradePasswordKey }),
+    { tradePassword: broker.tradePassword },
+  );
+  const slotOf = (runKey: string) => Date.parse(runKey.split("/")[2]!); // its last part is the instant
   const shared = {
     schedules: [every(slotMs)],
     overlap: "parallel" as const,
@@ -62,16 +118,24 @@ if (import.meta.main) {
       ...shared,
       name: "write",
       class: "write",
+      needsAccount: broker !== undefined,
       steps: [step({
         effect: "write",
-        async run({ stepKey }) {
+        async run({ stepKey, client }) {
           note("begun", stepKey);
+          note("account", `enter ${holder} ${stepKey}`);
+          if (broker !== undefined) {
+            await (await client()).orders.place(orderOf(slotOf(stepKey.split("#")[0]!), slotMs));
+          }
           await pause();
+          note("account", `leave ${holder} ${stepKey}`);
         },
       })],
     }),
   ];
-  await using store = url === undefined ? await openSqlite(`${folder}/store.db`) : await openPostgres(url);
+  await using store = url === undefined
+    ? await openSqlite(`${folder}/store.db`)
+    : await patient(() => openPostgres(url, { answerMs }));
   const scheduler = new Scheduler({
     store,
     host: { ...realHost, now: () => look(Date.now()), random: draw },
@@ -79,20 +143,28 @@ if (import.meta.main) {
     recipes,
     out: folder,
     redactor: new Redactor(),
-    client: () => Promise.reject(new TypeError("no client")),
+    client: () =>
+      connected === undefined ? Promise.reject(new TypeError("no client")) : Promise.resolve(connected),
     secret: () => Promise.reject(new TypeError("no secrets")),
-    leaseMs: 600,
+    leaseMs,
     pollMs: 50,
     tickMs: 500,
     maxRuns: 8,
-    recover: () => Promise.resolve("failed"),
+    async recover(runKey) {
+      if (connected === undefined) return "failed";
+      const orders = await connected.orders.today({ market: "hk", limit: 99 }).toArray();
+      return countOrders(orders, slotOf(runKey), slotMs) > 0 ? "ok" : "failed";
+    },
     onEvent: (event) => event.type === "run-ended" && event.state === "ok" && note("ended", event.runKey),
-    // deno-lint-ignore no-console -- the parent shows it
-    onSchedulerEvent: (event) => event.type === "error" && console.error(event.error),
+    onSchedulerEvent(event) {
+      if (event.type !== "error" || (broker !== undefined && isPassing(event.error))) return;
+      // deno-lint-ignore no-console -- the parent shows it
+      console.error(event.error);
+    },
   });
   await scheduler.start();
   const open = "select count(*) as n from run where state in ('due', 'running', 'waiting_recovery')";
-  while (Date.now() < until || (await store.get<{ n: number }>(open))!.n > 0) {
+  while (Date.now() < until || (await patient(() => store.get<{ n: number }>(open)))!.n > 0) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await scheduler.stop();

@@ -3,6 +3,7 @@ import { resolveOutcome } from "../../lib/runner/claims/recovery.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { pauseRecipe, resumeRecipe } from "../../lib/runner/claims/decisions.ts";
 import type { CompiledRecipe, CompiledSchedule } from "../../lib/recipes/compiled.ts";
+import { testBoth } from "./both_stores.ts";
 import {
   at,
   bench,
@@ -22,24 +23,27 @@ import {
 
 const listing = (now: number) => ({ now, loadedAt: now, lookbackMs: 14 * DAY, drawTraceId: () => "1" });
 
-Deno.test("Scheduler runs each session's slot once and leaves a row for each day that was skipped", async () => {
-  await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [recipe()] });
-  await b.scheduler.start();
-  await b.host.pass(6.5 * DAY);
-  await b.scheduler.stop();
-  assertEquals(await runsOf(b.store), [
-    "eod/s1/2025-12-23 ok live",
-    "eod/s1/2025-12-24 ok live",
-    "eod/s1/2025-12-25 skipped holiday live",
-    "eod/s1/2025-12-26 skipped holiday live",
-    "eod/s1/2025-12-29 ok live",
-  ]);
-  const late = b.events.flatMap((event) => event.type === "run-started" ? [event.lateMs] : []);
-  assertEquals(late, [0, 0, 0], "begun at the slot itself, not at the next tick");
-  assertEquals(await verifyStore(b.store), []);
-});
+testBoth(
+  "Scheduler runs each session's slot once and leaves a row for each day that was skipped",
+  async () => {
+    await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [recipe()] });
+    await b.scheduler.start();
+    await b.host.pass(6.5 * DAY);
+    await b.scheduler.stop();
+    assertEquals(await runsOf(b.store), [
+      "eod/s1/2025-12-23 ok live",
+      "eod/s1/2025-12-24 ok live",
+      "eod/s1/2025-12-25 skipped holiday live",
+      "eod/s1/2025-12-26 skipped holiday live",
+      "eod/s1/2025-12-29 ok live",
+    ]);
+    const late = b.events.flatMap((event) => event.type === "run-started" ? [event.lateMs] : []);
+    assertEquals(late, [0, 0, 0], "begun at the slot itself, not at the next tick");
+    assertEquals(await verifyStore(b.store), []);
+  },
+);
 
-Deno.test("Scheduler starts a recipe that it has never seen from now", async () => {
+testBoth("Scheduler starts a recipe that it has never seen from now", async () => {
   await using b = await bench({ start: "2025-12-24T12:00Z", recipes: [recipe()] });
   await b.scheduler.tick();
   assertEquals(await runsOf(b.store), []);
@@ -60,7 +64,7 @@ async function afterAWeekAway(policy: CompiledRecipe["misfire"], given: Partial<
   return { order, rows: (await runsOf(b.store)).map((line) => line.replace("eod/s1/2025-12-", "")) };
 }
 
-Deno.test("Scheduler makes up for missed slots as the misfire policy says", async () => {
+testBoth("Scheduler makes up for missed slots as the misfire policy says", async () => {
   const grace = { graceMs: 15 * MINUTE, max: 3 };
   assertEquals(await afterAWeekAway({ ...grace, action: "all" }), {
     order: ["09", "10", "11", "12"],
@@ -93,7 +97,7 @@ Deno.test("Scheduler makes up for missed slots as the misfire policy says", asyn
   );
 });
 
-Deno.test("Scheduler passes over what is older than the lookback and says how many", async () => {
+testBoth("Scheduler passes over what is older than the lookback and says how many", async () => {
   await using b = await bench({
     start: "2025-01-01T00:00Z",
     recipes: [recipe({ schedules: [every(HOUR)] })],
@@ -127,7 +131,7 @@ Deno.test("Scheduler repeats nothing when the clock goes back, and records the j
   ]);
 });
 
-Deno.test("F21: each run key runs once over both New York clock changes, sleep and clock steps", async () => {
+testBoth("F21: each run key runs once over both New York clock changes, sleep and clock steps", async () => {
   for (
     const zone of [["2026-10-30T00:00Z", "2026-11-03T00:00Z"], ["2027-03-12T00:00Z", "2027-03-16T00:00Z"]]
   ) {
@@ -165,39 +169,42 @@ Deno.test("F21: each run key runs once over both New York clock changes, sleep a
   }
 });
 
-Deno.test("F22: a write recipe skips holidays, late wake-ups and days without a calendar, and never spins", async () => {
-  const began: string[] = [];
-  await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [orders(began)] });
-  await b.scheduler.start();
-  await b.host.pass(12 * HOUR);
-  b.host.sleep(20 * HOUR); // over the slot of the half-day
-  await b.host.pass(4 * DAY);
-  await b.scheduler.stop();
-  assertEquals(await runsOf(b.store), [
-    "orders/s1/2025-12-23 ok live",
-    "orders/s1/2025-12-24 skipped deadline live",
-    "orders/s1/2025-12-25 skipped holiday live",
-    "orders/s1/2025-12-26 skipped holiday live",
-  ]);
-  assertEquals(began, ["orders/s1/2025-12-23#one"]);
-  await using beyond = await bench({
-    start: "2027-12-30T12:00Z",
-    recipes: [orders(began), recipe({ name: "read" })],
-  });
-  await beyond.scheduler.start();
-  await beyond.host.pass(4.5 * DAY);
-  await beyond.scheduler.stop();
-  assertEquals(await runsOf(beyond.store), [
-    "orders/s1/2027-12-31 ok live",
-    "read/s1/2027-12-31 ok live",
-    "orders/s1/2028-01-03 skipped calendar_unknown live",
-    "read/s1/2028-01-03 ok live",
-  ]);
-  const ticks = beyond.told.filter(({ type }) => type === "tick").length;
-  assert(ticks < 4.5 * 24 * 60 + 50, `${ticks} ticks are more than one a minute and one a run`);
-});
+testBoth(
+  "F22: a write recipe skips holidays, late wake-ups and days without a calendar, and never spins",
+  async () => {
+    const began: string[] = [];
+    await using b = await bench({ start: "2025-12-23T00:00Z", recipes: [orders(began)] });
+    await b.scheduler.start();
+    await b.host.pass(12 * HOUR);
+    b.host.sleep(20 * HOUR); // over the slot of the half-day
+    await b.host.pass(4 * DAY);
+    await b.scheduler.stop();
+    assertEquals(await runsOf(b.store), [
+      "orders/s1/2025-12-23 ok live",
+      "orders/s1/2025-12-24 skipped deadline live",
+      "orders/s1/2025-12-25 skipped holiday live",
+      "orders/s1/2025-12-26 skipped holiday live",
+    ]);
+    assertEquals(began, ["orders/s1/2025-12-23#one"]);
+    await using beyond = await bench({
+      start: "2027-12-30T12:00Z",
+      recipes: [orders(began), recipe({ name: "read" })],
+    });
+    await beyond.scheduler.start();
+    await beyond.host.pass(4.5 * DAY);
+    await beyond.scheduler.stop();
+    assertEquals(await runsOf(beyond.store), [
+      "orders/s1/2027-12-31 ok live",
+      "read/s1/2027-12-31 ok live",
+      "orders/s1/2028-01-03 skipped calendar_unknown live",
+      "read/s1/2028-01-03 ok live",
+    ]);
+    const ticks = beyond.told.filter(({ type }) => type === "tick").length;
+    assert(ticks < 4.5 * 24 * 60 + 50, `${ticks} ticks are more than one a minute and one a run`);
+  },
+);
 
-Deno.test("F22: a write that the market refuses is not tried again", async () => {
+testBoth("F22: a write that the market refuses is not tried again", async () => {
   let tries = 0;
   const { MarketClosedError } = await import("../../lib/errors.ts");
   const refused = orders([], {
@@ -219,47 +226,50 @@ Deno.test("F22: a write that the market refuses is not tried again", async () =>
   assertEquals([tries, await runsOf(b.store)], [1, ["orders/s1/2025-12-23 failed step live"]]);
 });
 
-Deno.test("Scheduler parks a run that died while it wrote, and holds back every other write on the account", async () => {
-  const began: string[] = [];
-  const hang = orders(began, {
-    steps: [step({
-      effect: "write",
-      run({ stepKey }) {
-        began.push(stepKey);
-        return began.length === 1 ? new Promise(() => {}) : Promise.resolve();
-      },
-    })],
-  });
-  await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang, recipe({ name: "read" })] });
-  // The process dies: the time of its machine stands still. Another takes over once the lease has run out.
-  const dying = new TestHost(b.host.now());
-  await b.another("p0", { host: dying }).start();
-  await dying.pass(2.1 * HOUR);
-  assertEquals(await runsOf(b.store), ["orders/s1/2025-12-22 running live"]);
-  b.host.sleep(2.5 * HOUR);
-  const second = b.another("p2");
-  await second.start();
-  await b.host.pass(DAY);
-  assertEquals(await runsOf(b.store), [
-    "orders/s1/2025-12-22 waiting_recovery live",
-    "read/s1/2025-12-22 ok live",
-    "orders/s1/2025-12-23 skipped overlap live",
-  ]);
-  assertEquals(began.length, 1);
-  assert(
-    await resolveOutcome(b.store, {
-      runKey: "orders/s1/2025-12-22",
-      state: "ok",
-      actor: "a person",
-      now: b.host.now(),
-    }),
-  );
-  await b.host.pass(DAY);
-  await second.stop();
-  assertEquals(began, ["orders/s1/2025-12-22#one", "orders/s1/2025-12-24#one"]);
-});
+testBoth(
+  "Scheduler parks a run that died while it wrote, and holds back every other write on the account",
+  async () => {
+    const began: string[] = [];
+    const hang = orders(began, {
+      steps: [step({
+        effect: "write",
+        run({ stepKey }) {
+          began.push(stepKey);
+          return began.length === 1 ? new Promise(() => {}) : Promise.resolve();
+        },
+      })],
+    });
+    await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [hang, recipe({ name: "read" })] });
+    // The process dies: the time of its machine stands still. Another takes over once the lease has run out.
+    const dying = new TestHost(b.host.now());
+    await b.another("p0", { host: dying }).start();
+    await dying.pass(2.1 * HOUR);
+    assertEquals(await runsOf(b.store), ["orders/s1/2025-12-22 running live"]);
+    b.host.sleep(2.5 * HOUR);
+    const second = b.another("p2");
+    await second.start();
+    await b.host.pass(DAY);
+    assertEquals(await runsOf(b.store), [
+      "orders/s1/2025-12-22 waiting_recovery live",
+      "read/s1/2025-12-22 ok live",
+      "orders/s1/2025-12-23 skipped overlap live",
+    ]);
+    assertEquals(began.length, 1);
+    assert(
+      await resolveOutcome(b.store, {
+        runKey: "orders/s1/2025-12-22",
+        state: "ok",
+        actor: "a person",
+        now: b.host.now(),
+      }),
+    );
+    await b.host.pass(DAY);
+    await second.stop();
+    assertEquals(began, ["orders/s1/2025-12-22#one", "orders/s1/2025-12-24#one"]);
+  },
+);
 
-Deno.test("F24: two schedulers share an account: one holds it, a stale hold is reclaimed", async () => {
+testBoth("F24: two schedulers share an account: one holds it, a stale hold is reclaimed", async () => {
   let [inside, most] = [0, 0];
   const slow = (name: string) =>
     recipe({
@@ -291,36 +301,39 @@ Deno.test("F24: two schedulers share an account: one holds it, a stale hold is r
   assertEquals((await b.store.get<{ fence: number }>("select fence from lease"))!.fence, 10);
 });
 
-Deno.test("Scheduler.stop() aborts reads, gives the run back, and the next process reuses what was done", async () => {
-  const done: string[] = [];
-  const long = recipe({
-    steps: [
-      step({ id: "first", run: () => Promise.resolve(done.push("first")) }),
-      step({
-        id: "second",
-        needs: ["first"],
-        run: ({ signal, attempt, outputs }) => {
-          done.push(`second ${attempt} ${outputs.first}`);
-          if (attempt > 1) return Promise.resolve();
-          return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-        },
-      }),
-    ],
-  });
-  await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [long] });
-  await b.scheduler.start();
-  await b.host.pass(2 * MINUTE);
-  assertEquals(await b.scheduler.stop(), true);
-  assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 due stopped live"]);
-  const second = b.another("p2");
-  await second.start();
-  await b.host.pass(MINUTE);
-  await second.stop();
-  assertEquals(done, ["first", "second 1 1", "second 2 1"]);
-  assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok live"]);
-});
+testBoth(
+  "Scheduler.stop() aborts reads, gives the run back, and the next process reuses what was done",
+  async () => {
+    const done: string[] = [];
+    const long = recipe({
+      steps: [
+        step({ id: "first", run: () => Promise.resolve(done.push("first")) }),
+        step({
+          id: "second",
+          needs: ["first"],
+          run: ({ signal, attempt, outputs }) => {
+            done.push(`second ${attempt} ${outputs.first}`);
+            if (attempt > 1) return Promise.resolve();
+            return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+          },
+        }),
+      ],
+    });
+    await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [long] });
+    await b.scheduler.start();
+    await b.host.pass(2 * MINUTE);
+    assertEquals(await b.scheduler.stop(), true);
+    assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 due stopped live"]);
+    const second = b.another("p2");
+    await second.start();
+    await b.host.pass(MINUTE);
+    await second.stop();
+    assertEquals(done, ["first", "second 1 1", "second 2 1"]);
+    assertEquals(await runsOf(b.store), ["eod/s1/2025-12-22 ok live"]);
+  },
+);
 
-Deno.test("Scheduler.stop() lets a write end", async () => {
+testBoth("Scheduler.stop() lets a write end", async () => {
   let finish = () => {};
   const slow = orders([], {
     steps: [step({
@@ -342,7 +355,7 @@ Deno.test("Scheduler.stop() lets a write end", async () => {
   assertEquals(await runsOf(b.store), ["orders/s1/2025-12-22 ok live"]);
 });
 
-Deno.test("Scheduler settles overlaps as the recipe says", async () => {
+testBoth("Scheduler settles overlaps as the recipe says", async () => {
   const rows: Record<string, string[]> = {};
   for (const overlap of ["skip", "queue", "cancel", "parallel"] as const) {
     const slow = recipe({
@@ -373,59 +386,68 @@ Deno.test("Scheduler settles overlaps as the recipe says", async () => {
   });
 });
 
-Deno.test("pauseRecipe() leaves rows for what it passes over; resumeRecipe() catches up only when asked", async () => {
-  for (const catchUp of [false, true]) {
-    await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [recipe()] });
+testBoth(
+  "pauseRecipe() leaves rows for what it passes over; resumeRecipe() catches up only when asked",
+  async () => {
+    for (const catchUp of [false, true]) {
+      await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [recipe()] });
+      await b.scheduler.start();
+      await b.host.pass(DAY);
+      await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
+      await b.host.pass(2 * DAY);
+      await resumeRecipe(b.store, recipe(), { ...listing(b.host.now()), catchUp });
+      await b.host.pass(DAY);
+      await b.scheduler.stop();
+      const missed = catchUp ? "ok catchup" : "skipped paused live";
+      assertEquals(await runsOf(b.store), [
+        "eod/s1/2025-12-08 ok live",
+        `eod/s1/2025-12-09 ${missed}`,
+        `eod/s1/2025-12-10 ${missed}`,
+        "eod/s1/2025-12-11 ok live",
+      ]);
+    }
+  },
+);
+
+testBoth(
+  "Scheduler.reload() swaps recipes at once: edited ones start now, gone ones are paused, not forgotten",
+  async () => {
+    await using b = await bench({
+      start: "2025-12-08T00:00Z",
+      recipes: [recipe(), recipe({ name: "gone" })],
+    });
     await b.scheduler.start();
     await b.host.pass(DAY);
-    await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });
-    await b.host.pass(2 * DAY);
-    await resumeRecipe(b.store, recipe(), { ...listing(b.host.now()), catchUp });
+    const edited = recipe({ schedules: [{ ...close45, at: { anchor: "open", offsetMs: 0 } }] });
+    await b.scheduler.reload([edited]);
+    await b.host.pass(DAY);
+    await b.scheduler.reload([edited, recipe({ name: "gone" })]);
     await b.host.pass(DAY);
     await b.scheduler.stop();
-    const missed = catchUp ? "ok catchup" : "skipped paused live";
     assertEquals(await runsOf(b.store), [
       "eod/s1/2025-12-08 ok live",
-      `eod/s1/2025-12-09 ${missed}`,
-      `eod/s1/2025-12-10 ${missed}`,
-      "eod/s1/2025-12-11 ok live",
+      "gone/s1/2025-12-08 ok live",
+      "eod/s1/2025-12-09 ok live",
+      "eod/s1/2025-12-10 ok live",
+      "gone/s1/2025-12-10 ok live",
     ]);
-  }
-});
+    await assertRejects(
+      async () => await b.scheduler.reload([edited, edited]),
+      TypeError,
+      'two have the name "eod"',
+    );
+    // A process that read the recipes before the edit must not undo it.
+    const stale = b.another("p2", { recipes: [recipe()] });
+    await b.store.run("update schedule set updated_at = ?", b.host.now() + 1);
+    await stale.tick();
+    assertEquals(
+      (await b.store.get<{ spec: string }>("select spec from schedule where recipe = 'eod'"))!.spec,
+      JSON.stringify(edited.schedules[0]),
+    );
+  },
+);
 
-Deno.test("Scheduler.reload() swaps recipes at once: edited ones start now, gone ones are paused, not forgotten", async () => {
-  await using b = await bench({ start: "2025-12-08T00:00Z", recipes: [recipe(), recipe({ name: "gone" })] });
-  await b.scheduler.start();
-  await b.host.pass(DAY);
-  const edited = recipe({ schedules: [{ ...close45, at: { anchor: "open", offsetMs: 0 } }] });
-  await b.scheduler.reload([edited]);
-  await b.host.pass(DAY);
-  await b.scheduler.reload([edited, recipe({ name: "gone" })]);
-  await b.host.pass(DAY);
-  await b.scheduler.stop();
-  assertEquals(await runsOf(b.store), [
-    "eod/s1/2025-12-08 ok live",
-    "gone/s1/2025-12-08 ok live",
-    "eod/s1/2025-12-09 ok live",
-    "eod/s1/2025-12-10 ok live",
-    "gone/s1/2025-12-10 ok live",
-  ]);
-  await assertRejects(
-    async () => await b.scheduler.reload([edited, edited]),
-    TypeError,
-    'two have the name "eod"',
-  );
-  // A process that read the recipes before the edit must not undo it.
-  const stale = b.another("p2", { recipes: [recipe()] });
-  await b.store.run("update schedule set updated_at = ?", b.host.now() + 1);
-  await stale.tick();
-  assertEquals(
-    (await b.store.get<{ spec: string }>("select spec from schedule where recipe = 'eod'"))!.spec,
-    JSON.stringify(edited.schedules[0]),
-  );
-});
-
-Deno.test("Scheduler gives an instant that two schedules name to the first of them", async () => {
+testBoth("Scheduler gives an instant that two schedules name to the first of them", async () => {
   const twice = recipe({ schedules: [close45, { ...close45, id: "s2", days: "last-session-of-week" }] });
   await using b = await bench({ start: "2025-12-11T00:00Z", recipes: [twice] });
   await b.scheduler.start();
@@ -438,48 +460,51 @@ Deno.test("Scheduler gives an instant that two schedules name to the first of th
   ]);
 });
 
-Deno.test("Scheduler gives each slot one row and never moves a watermark back, over random clock histories", async () => {
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  const random = numbers(seed);
-  let rows = 0;
-  for (let round = 0; round < 25; round++) {
-    const schedules: CompiledSchedule[] = [
-      every(Math.ceil(random() * 50) * MINUTE),
-      { id: "c", form: "cron", cron: "*/20 1,2,3 * * *", timezone: "America/New_York" },
-    ];
-    await using b = await bench({ start: "2026-10-31T12:00Z", recipes: [recipe({ schedules })] });
-    const processes = [b.scheduler, b.another("p2"), b.another("p3")];
-    for (const each of processes) await each.tick();
-    const first = b.host.now();
-    let [highest, watermark] = [first, first];
-    for (let turn = 0; turn < 40; turn++) {
-      const kind = random();
-      b.host.jump(
-        Math.floor((kind < 0.2 ? -random() * 5 : kind < 0.4 ? random() * 12 : random() * 0.5) * HOUR),
-      );
-      highest = Math.max(highest, b.host.now());
-      await processes[Math.floor(random() * 3)]!.tick();
-      const now = (await b.store.get<{ w: number }>("select min(watermark) as w from schedule"))!.w;
-      assert(now >= watermark, `watermark went back, seed ${seed}`);
-      watermark = now;
+Deno.test(
+  "Scheduler gives each slot one row and never moves a watermark back, over random clock histories",
+  async () => {
+    const seed = Math.floor(Math.random() * 2 ** 31);
+    const random = numbers(seed);
+    let rows = 0;
+    for (let round = 0; round < 25; round++) {
+      const schedules: CompiledSchedule[] = [
+        every(Math.ceil(random() * 50) * MINUTE),
+        { id: "c", form: "cron", cron: "*/20 1,2,3 * * *", timezone: "America/New_York" },
+      ];
+      await using b = await bench({ start: "2026-10-31T12:00Z", recipes: [recipe({ schedules })] });
+      const processes = [b.scheduler, b.another("p2"), b.another("p3")];
+      for (const each of processes) await each.tick();
+      const first = b.host.now();
+      let [highest, watermark] = [first, first];
+      for (let turn = 0; turn < 40; turn++) {
+        const kind = random();
+        b.host.jump(
+          Math.floor((kind < 0.2 ? -random() * 5 : kind < 0.4 ? random() * 12 : random() * 0.5) * HOUR),
+        );
+        highest = Math.max(highest, b.host.now());
+        await processes[Math.floor(random() * 3)]!.tick();
+        const now = (await b.store.get<{ w: number }>("select min(watermark) as w from schedule"))!.w;
+        assert(now >= watermark, `watermark went back, seed ${seed}`);
+        watermark = now;
+      }
+      // Every multiple of the period up to the highest time that was ticked, and nothing else.
+      const found = (await b.store.all<{ slot_at: number }>(
+        "select slot_at from run where schedule_id = 's1' order by slot_at",
+      )).map(({ slot_at }) => iso(slot_at));
+      const period = (schedules[0] as { everyMs: number }).everyMs; // made above
+      const expected: string[] = [];
+      for (let slot = (Math.floor(first / period) + 1) * period; slot <= highest; slot += period) {
+        expected.push(iso(slot));
+      }
+      assertEquals(found, expected, `seed ${seed}, round ${round}`);
+      assertEquals(await verifyStore(b.store), [], `seed ${seed}`);
+      rows += found.length;
     }
-    // Every multiple of the period up to the highest time that was ticked, and nothing else.
-    const found = (await b.store.all<{ slot_at: number }>(
-      "select slot_at from run where schedule_id = 's1' order by slot_at",
-    )).map(({ slot_at }) => iso(slot_at));
-    const period = (schedules[0] as { everyMs: number }).everyMs; // made above
-    const expected: string[] = [];
-    for (let slot = (Math.floor(first / period) + 1) * period; slot <= highest; slot += period) {
-      expected.push(iso(slot));
-    }
-    assertEquals(found, expected, `seed ${seed}, round ${round}`);
-    assertEquals(await verifyStore(b.store), [], `seed ${seed}`);
-    rows += found.length;
-  }
-  assert(rows > 500, `${rows} rows are too few, seed ${seed}`);
-});
+    assert(rows > 500, `${rows} rows are too few, seed ${seed}`);
+  },
+);
 
-Deno.test("a run that jitter moves begins in its moment, however seldom others are asked for", async () => {
+testBoth("a run that jitter moves begins in its moment, however seldom others are asked for", async () => {
   const often = recipe({ name: "often", schedules: [every(10 * MINUTE, 2 * MINUTE)] });
   await using b = await bench({ start: "2025-12-22T08:44Z", recipes: [often], pollMs: 10 * MINUTE });
   // A slot of a recipe that nobody here can run is due all the time.

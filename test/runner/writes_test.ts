@@ -7,6 +7,7 @@ import type { Store } from "../../lib/store/store.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
 import { doubtAbout } from "../../lib/store/place.ts";
 import { addLatestSlot, addManualRun } from "../../lib/runner/schedule/starts.ts";
+import { testBoth } from "./both_stores.ts";
 import { at, bench, close45, DAY, HOUR, MINUTE, orders, recipe, runsOf, step } from "./support.ts";
 
 const heldOf = async (store: Store) =>
@@ -36,7 +37,7 @@ Deno.test("doubtAbout() knows memory, folders that are emptied, layers of contai
   assertEquals(about("/tmp/a.db")?.why, 'it is in "/tmp", which the system empties');
 });
 
-Deno.test("a store that does not last holds back writes and lets reads run, and says so once", async () => {
+testBoth("a store that does not last holds back writes and lets reads run, and says so once", async () => {
   const began: string[] = [];
   const store = await openSqlite(":memory:", { doubt: "it is kept in memory" });
   await using b = await bench({ start: "2025-12-22T00:00Z", recipes: [orders(began), recipe()], store });
@@ -56,7 +57,7 @@ Deno.test("a store that does not last holds back writes and lets reads run, and 
   assertEquals(told, [`orders/s1/2025-12-22 unsafe ${because}`]);
 });
 
-Deno.test("a clock behind the store holds back writes until it has caught up", async () => {
+testBoth("a clock behind the store holds back writes until it has caught up", async () => {
   const began: string[] = [];
   await using b = await bench({ start: "2025-12-22T01:59:50Z", recipes: [orders(began)] });
   await b.scheduler.tick();
@@ -135,7 +136,7 @@ Deno.test("a write keeps to the session as it is: half-days shorten its window",
   assertEquals(deadline, at("2025-12-24T03:50:00Z"));
 });
 
-Deno.test("two writes of one account never run at once, not even when a lease has just run out", async () => {
+testBoth("two writes of one account never run at once, not even when a lease has just run out", async () => {
   const began: string[] = [];
   const hang = orders(began, {
     name: "hang",
@@ -157,7 +158,7 @@ Deno.test("two writes of one account never run at once, not even when a lease ha
   assertEquals(began, []);
 });
 
-Deno.test("an open write holds back other writes of the account, and settling lets them go", async () => {
+testBoth("an open write holds back other writes of the account, and settling lets them go", async () => {
   const began: string[] = [];
   const lost = orders(began, {
     name: "lost",
@@ -184,7 +185,7 @@ Deno.test("an open write holds back other writes of the account, and settling le
   assertEquals(began, ["orders/s1/2025-12-22#one"]);
 });
 
-Deno.test("no way leads to a second attempt at a write, or to one of the past", async () => {
+testBoth("no way leads to a second attempt at a write, or to one of the past", async () => {
   const began: string[] = [];
   const write = orders(began);
   await using b = await bench({ start: "2025-12-22T03:00Z", recipes: [write] });
@@ -233,7 +234,7 @@ Deno.test("no way leads to a second attempt at a write, or to one of the past", 
   assertEquals((await runsOf(b.store))[0], "orders/s1/2025-12-22 due live");
 });
 
-Deno.test("a recipe that begins to write does not do so for a slot that was listed before", async () => {
+testBoth("a recipe that begins to write does not do so for a slot that was listed before", async () => {
   const began: string[] = [];
   const reads = recipe({ name: "orders", schedules: orders([]).schedules });
   await using b = await bench({ start: "2025-12-22T01:59Z", recipes: [reads] });
@@ -252,67 +253,70 @@ Deno.test("a recipe that begins to write does not do so for a slot that was list
   );
 });
 
-Deno.test("approveRun() and refuseRun() decide about runs that were missed; a window that closed decides first", async () => {
-  const began: string[] = [];
-  const asks = orders(began, { misfire: { graceMs: MINUTE, action: "ask", max: 0 } });
-  await using b = await bench({ start: "2025-12-15T00:00Z", recipes: [asks] });
-  await b.scheduler.tick();
-  const decide = async (day: string, then: (runKey: string) => unknown) => {
-    b.host.jump(at(`${day}T03:00Z`) - b.host.now());
+testBoth(
+  "approveRun() and refuseRun() decide about runs that were missed; a window that closed decides first",
+  async () => {
+    const began: string[] = [];
+    const asks = orders(began, { misfire: { graceMs: MINUTE, action: "ask", max: 0 } });
+    await using b = await bench({ start: "2025-12-15T00:00Z", recipes: [asks] });
     await b.scheduler.tick();
-    await then(`orders/s1/${day}`);
-    await b.scheduler.tick();
-    await b.scheduler.drain();
-    return (await runsOf(b.store)).at(-1);
-  };
-  assertEquals(
-    await decide(
-      "2025-12-15",
-      async (runKey) => await approveRun(b.store, { runKey, actor: "me", now: b.host.now(), recipe: asks }),
-    ),
-    "orders/s1/2025-12-15 ok catchup",
-  );
-  assertEquals(
-    await decide(
-      "2025-12-16",
-      async (runKey) => await refuseRun(b.store, { runKey, actor: "me", now: b.host.now() }),
-    ),
-    "orders/s1/2025-12-16 skipped not_approved live",
-  );
-  const tooLate = await decide("2025-12-17", async (runKey) => {
-    const row = await approveRun(b.store, {
-      runKey,
-      actor: "me",
-      now: at("2025-12-17T07:51Z"),
-      recipe: asks,
+    const decide = async (day: string, then: (runKey: string) => unknown) => {
+      b.host.jump(at(`${day}T03:00Z`) - b.host.now());
+      await b.scheduler.tick();
+      await then(`orders/s1/${day}`);
+      await b.scheduler.tick();
+      await b.scheduler.drain();
+      return (await runsOf(b.store)).at(-1);
+    };
+    assertEquals(
+      await decide(
+        "2025-12-15",
+        async (runKey) => await approveRun(b.store, { runKey, actor: "me", now: b.host.now(), recipe: asks }),
+      ),
+      "orders/s1/2025-12-15 ok catchup",
+    );
+    assertEquals(
+      await decide(
+        "2025-12-16",
+        async (runKey) => await refuseRun(b.store, { runKey, actor: "me", now: b.host.now() }),
+      ),
+      "orders/s1/2025-12-16 skipped not_approved live",
+    );
+    const tooLate = await decide("2025-12-17", async (runKey) => {
+      const row = await approveRun(b.store, {
+        runKey,
+        actor: "me",
+        now: at("2025-12-17T07:51Z"),
+        recipe: asks,
+      });
+      assertEquals([row.state, row.reason], ["skipped", "deadline"]);
     });
-    assertEquals([row.state, row.reason], ["skipped", "deadline"]);
-  });
-  assertEquals(tooLate, "orders/s1/2025-12-17 skipped deadline live");
-  // Nobody answers: the window ends the question, and a scheduler writes it down.
-  await decide("2025-12-18", () => {});
-  assertEquals((await runsOf(b.store)).at(-1), "orders/s1/2025-12-18 waiting_approval misfire live");
-  b.host.jump(6 * HOUR);
-  await b.scheduler.tick();
-  assertEquals((await runsOf(b.store)).at(-1), "orders/s1/2025-12-18 skipped deadline live");
-  assertEquals(began, ["orders/s1/2025-12-15#one"]);
-  assertEquals(b.told.filter(({ type }) => type === "asked").length, 4);
-  const actors = (await b.store.all<{ kind: string; data: string }>(
-    "select kind, data from event where kind in ('approved', 'refused', 'approved_too_late') order by seq",
-  )).map(({ kind, data }) => `${kind} ${data}`);
-  assertEquals(actors, [
-    'approved {"actor":"me"}',
-    'refused {"actor":"me"}',
-    'approved_too_late {"actor":"me","because":"its window closed at 2025-12-17T07:50:00Z"}',
-  ]);
-  await assertRejects(
-    async () => await approveRun(b.store, { runKey: "orders/s1/2025-12-15", actor: "me", now: 0 }),
-    TypeError,
-    'it is "ok"',
-  );
-});
+    assertEquals(tooLate, "orders/s1/2025-12-17 skipped deadline live");
+    // Nobody answers: the window ends the question, and a scheduler writes it down.
+    await decide("2025-12-18", () => {});
+    assertEquals((await runsOf(b.store)).at(-1), "orders/s1/2025-12-18 waiting_approval misfire live");
+    b.host.jump(6 * HOUR);
+    await b.scheduler.tick();
+    assertEquals((await runsOf(b.store)).at(-1), "orders/s1/2025-12-18 skipped deadline live");
+    assertEquals(began, ["orders/s1/2025-12-15#one"]);
+    assertEquals(b.told.filter(({ type }) => type === "asked").length, 4);
+    const actors = (await b.store.all<{ kind: string; data: string }>(
+      "select kind, data from event where kind in ('approved', 'refused', 'approved_too_late') order by seq",
+    )).map(({ kind, data }) => `${kind} ${data}`);
+    assertEquals(actors, [
+      'approved {"actor":"me"}',
+      'refused {"actor":"me"}',
+      'approved_too_late {"actor":"me","because":"its window closed at 2025-12-17T07:50:00Z"}',
+    ]);
+    await assertRejects(
+      async () => await approveRun(b.store, { runKey: "orders/s1/2025-12-15", actor: "me", now: 0 }),
+      TypeError,
+      'it is "ok"',
+    );
+  },
+);
 
-Deno.test("a slot that a crontab line starts keeps to a pause", async () => {
+testBoth("a slot that a crontab line starts keeps to a pause", async () => {
   await using b = await bench({ start: "2025-12-22T09:00Z", recipes: [recipe()] });
   await b.scheduler.tick();
   await pauseRecipe(b.store, "eod", { why: "away", now: b.host.now() });

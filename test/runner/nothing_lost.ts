@@ -1,0 +1,90 @@
+/**
+ * Checks that schedulers that were killed lost no slot and did nothing twice.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import { openPostgres } from "../../lib/store/postgres.ts";
+import { openSqlite } from "../../lib/store/sqlite.ts";
+import { verifyStore } from "../../lib/runner/queries/store_care.ts";
+
+/** Time between two slots, unless a test has its own. */
+const SLOT_MS = 100;
+
+/** Kills a process; one that has just ended is no longer there. */
+export function kill(child: Deno.ChildProcess): void {
+  try {
+    child.kill("SIGKILL");
+  } catch (error) {
+    if (!(error instanceof TypeError || error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
+/** Returns the lines of a file; none when it is not there. */
+export function lines(path: string): string[] {
+  try {
+    return Deno.readTextFileSync(path).split("\n").filter(Boolean);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}
+
+function repeated(list: readonly string[]): number {
+  return list.length - new Set(list).size;
+}
+
+/** Every slot from the first look to the last has its row and its end; nothing was done twice. */
+export async function assertNothingLost(
+  folder: string,
+  what: string,
+  { url, slotMs = SLOT_MS }: { url?: string; slotMs?: number } = {},
+): Promise<void> {
+  await using store = url === undefined ? await openSqlite(`${folder}/store.db`) : await openPostgres(url);
+  assertEquals(await verifyStore(store), []);
+  const counts: Record<string, number> = {};
+  for (const name of ["read", "write"]) {
+    const first = (await store.get<{ at: number }>(
+      "select min(at) as at from event where kind = 'schedule_new' and data like ?",
+      `%"${name}"%`,
+    ))!.at;
+    const last =
+      (await store.get<{ w: number }>("select watermark as w from schedule where recipe = ?", name))!.w;
+    const slots = (await store.all<{ slot_at: number }>(
+      "select slot_at from run where recipe = ? order by slot_at",
+      name,
+    ))
+      .map(({ slot_at }) => slot_at);
+    const expected: number[] = [];
+    for (let slot = (Math.floor(first / slotMs) + 1) * slotMs; slot <= last; slot += slotMs) {
+      expected.push(slot);
+    }
+    assertEquals(slots, expected, `slots of ${name}`);
+    counts[`${name} slots`] = slots.length;
+  }
+  const states = await store.all<{ recipe: string; state: string; reason: string | null; n: number }>(
+    "select recipe, state, reason, count(*) as n from run group by recipe, state, reason",
+  );
+  for (const { recipe, state, reason, n } of states) {
+    assert(
+      state === "ok" ||
+        (recipe === "write" && state === "failed" &&
+          (reason === "resolved" || (url !== undefined && reason === "step"))),
+      `${recipe} ${state}`,
+    );
+    counts[`${recipe} ${state}`] = n;
+  }
+  const begun = lines(`${folder}/begun`);
+  assertEquals(repeated(begun), 0, "write steps begun twice");
+  assertEquals(repeated(lines(`${folder}/ended`)), 0, "runs that ended twice");
+  const finished = (await store.get<{ n: number }>(
+    "select count(*) as n from (select 1 from event where kind = 'ended' group by run_key having count(*) > 1) as twice",
+  ))!.n;
+  assertEquals(finished, 0, "runs that ended twice in the store");
+  const retaken =
+    (await store.get<{ n: number }>("select count(*) as n from event where kind = 'recovered'"))!.n;
+  // deno-lint-ignore no-console -- the counts are what the test is for
+  console.log(
+    `${what}: ${JSON.stringify({ ...counts, "write steps begun": begun.length, recovered: retaken })}`,
+  );
+}
