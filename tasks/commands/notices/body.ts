@@ -19,7 +19,7 @@ import { UsageError } from "../../terminal/exit_codes.ts";
 import type { NoticesInput } from "../notices.ts";
 import { type Column, columnsAsked, plain, tableLines } from "../../terminal/print.ts";
 import { actorOf, runOf } from "../shared/decide.ts";
-import { openStore } from "../shared/store_file.ts";
+import { openStore, storeTime } from "../shared/store_file.ts";
 import { failedLine, noticeColors, noticeRowData } from "../shared/notice_lines.ts";
 import { refuseUntrusted } from "../shared/recipe_files.ts";
 import { findRecipe, notFound } from "../shared/remembered_recipe.ts";
@@ -41,7 +41,7 @@ export async function run(input: NoticesInput): Promise<number> {
   if (flags.dismiss) {
     await dismissNotices(store, rows.map(({ key }) => key), {
       actor: actorOf(flags, host),
-      now: host.now(),
+      now: storeTime(store, host),
     });
     if (flags.json) host.out(JSON.stringify({ dismissed: rows.map(noticeRowData) }));
     else host.out(`${rows.length} ${rows.length === 1 ? "notice was" : "notices were"} taken off the list`);
@@ -109,7 +109,7 @@ async function sendAgain(
       else host.out(plain(`${event.runKey}: ${noticeText(event)}`));
     },
   });
-  await retryNotices(store, rows.map(({ key }) => key), host.now());
+  await retryNotices(store, rows.map(({ key }) => key), storeTime(store, host));
   await runner.deliverNotices();
   if (flags.json) host.out(JSON.stringify(events));
   else if (rows.length === 0) host.out("there are no notices that were not sent");

@@ -29,7 +29,7 @@ import {
 } from "../../terminal/print.ts";
 import type { RunsInput, RunsShowInput } from "../runs.ts";
 import { runOf } from "../shared/decide.ts";
-import { checkKnown, openStore } from "../shared/store_file.ts";
+import { checkKnown, openStore, storeTime } from "../shared/store_file.ts";
 import { listOf } from "../../terminal/arguments.ts";
 import { noticeColors, noticeRowData, tellUnsent } from "../shared/notice_lines.ts";
 import { seconds } from "../run/log.ts";
@@ -68,7 +68,7 @@ export async function run({ args: [given], flags, host }: RunsInput): Promise<nu
   await using store = await openStore(flags, { host, mustExist: true });
   const recipe = given === undefined ? undefined : await nameInStore(store, given, host);
   const rows = await latestRuns(store, { recipe, states: [...new Set(wanted)], limit: Number(limit) });
-  const now = host.now();
+  const now = storeTime(store, host);
   await tellUnsent(store, host);
   await tellUntrusted(store, host);
   if (flags.json) host.out(JSON.stringify(rows.map((row) => dataOf(row, now))));
@@ -156,7 +156,7 @@ function dataOf(row: RunRow, now: number) {
 export async function show({ args: [key = ""], flags, host }: RunsShowInput): Promise<number> {
   await using store = await openStore(flags, { host, mustExist: true });
   const row = await runOf(store, key, "show");
-  const details = await detailsOf(store, row, host.now());
+  const details = await detailsOf(store, row, storeTime(store, host));
   if (flags.json) host.out(JSON.stringify(details));
   else print(details, host);
   return 0;

@@ -282,3 +282,9 @@ export function retentionOf(
     logLines: keepLogLines,
   };
 }
+
+/**
+ * Returns the time that a command writes into the store: by the clock that all its users share, and not this machine's,
+ * which may be wrong by hours.
+ */
+export const storeTime = (store: Store, host: Pick<Host, "now">): number => store.now() ?? host.now();
