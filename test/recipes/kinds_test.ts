@@ -80,7 +80,7 @@ Deno.test("wait-for orderDone, price and session end when it is so, and fail whe
   assertEquals((filled.seen as { status: string }).status, "filled");
   const late = await assertRejects(async () => await orderDone(await place(0.9)), BrokerError);
   assertEquals(late.code, "wait-timeout");
-  assertStringIncludes(late.message, "is not done after 5m");
+  assertStringIncludes(late.message, "Gave up waiting after 5m: order ");
   const price = { security: "00700.HK", atLeast: "1" };
   const priced = await runStep(broker, { uses: "wait-for", given: { price } }) as Waited; // its output
   assertEquals([priced.ok, priced.looks], [true, 1]);

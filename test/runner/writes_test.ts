@@ -5,7 +5,7 @@ import { resolveOutcome } from "../../lib/runner/claims/recovery.ts";
 import { openSqlite } from "../../lib/store/sqlite.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { verifyStore } from "../../lib/runner/queries/store_care.ts";
-import { doubtAbout } from "../../lib/store/place.ts";
+import { storeRiskOf } from "../../lib/store/place.ts";
 import { addLatestSlot, addManualRun } from "../../lib/runner/schedule/starts.ts";
 import { testBoth } from "./both_stores.ts";
 import { at, bench, close45, DAY, HOUR, MINUTE, orders, recipe, runsOf, step } from "./support.ts";
@@ -16,23 +16,23 @@ const heldOf = async (store: Store) =>
   ))
     .map(({ line }) => line);
 
-Deno.test("doubtAbout() knows memory, folders that are emptied, layers of containers and networks", () => {
+Deno.test("storeRiskOf() knows memory, folders that are emptied, layers of containers and networks", () => {
   const temporary = ["/tmp", "/data/scratch/"];
-  const about = (path: string, fileSystem?: string) => doubtAbout(path, { fileSystem, temporary });
-  assertEquals(about(":memory:"), { why: "it is kept in memory", outlives: false });
+  const about = (path: string, fileSystem?: string) => storeRiskOf(path, { fileSystem, temporary });
+  assertEquals(about(":memory:"), { why: "it is kept in memory", survivesProcess: false });
   assertEquals(about("/dev/shm/a.db", "tmpfs"), {
     why: "it is on a file system in memory (tmpfs)",
-    outlives: false,
+    survivesProcess: false,
   });
   assertEquals(about("/data/scratched.db", "ext4"), undefined);
   assertEquals(about("/home/me/a.db"), undefined);
-  assertEquals(about("/mnt/net/a.db", "nfs4")?.outlives, false);
+  assertEquals(about("/mnt/net/a.db", "nfs4")?.survivesProcess, false);
   assertStringIncludes(about("/mnt/net/a.db", "nfs4")!.why, "network file system (nfs4)");
-  // What outlives the process is warned of, the rest refused.
-  assertEquals(about("/home/me/a.db", "overlay")?.outlives, true);
+  // What survivesProcess the process is warned of, the rest refused.
+  assertEquals(about("/home/me/a.db", "overlay")?.survivesProcess, true);
   assertEquals(about("/data/scratch/a.db", "ext4"), {
     why: 'it is in "/data/scratch/", which the system empties',
-    outlives: true,
+    survivesProcess: true,
   });
   assertEquals(about("/tmp/a.db")?.why, 'it is in "/tmp", which the system empties');
 });

@@ -7,7 +7,7 @@
 import { eventDataOf, lastEventData, WRITE_SENT } from "../queries/events.ts";
 import { commandsOf, laterLists, whereToLook } from "../../operations/proof.ts";
 import { type Block, isOwned, isUnresolved, type RunRow } from "../queries/runs.ts";
-import { hasWritten, unresolvedSteps } from "../queries/steps.ts";
+import { hasBegunWrite, unresolvedSteps } from "../queries/steps.ts";
 import { showInstant } from "../../calendars/trading_days.ts";
 import type { Store } from "../../store/store.ts";
 import { shellHint } from "../../shell_words.ts";
@@ -109,7 +109,7 @@ export async function unresponsiveAdvice(store: Store, row: RunRow): Promise<str
       ]
       : [`a scheduler takes it over on its next pass; to do it now: hsgate rerun ${shellHint(key)}`];
   }
-  if (await hasWritten(store, key)) {
+  if (await hasBegunWrite(store, key)) {
     return [
       "it had begun to write, so it is not run again",
       ...await unresolvedWriteAdvice(store, { ...row, state: "waiting_recovery" }),

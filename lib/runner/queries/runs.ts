@@ -328,7 +328,7 @@ interface Reopening {
 }
 
 /** Makes a run that is due one of a person's: no deadline, no lateness and no jitter count any more. Reads alone. */
-export async function takeDue(
+export async function convertDueRun(
   store: Store,
   { runKey, kind, freshRound, now }: Reopening,
 ): Promise<boolean> {

@@ -6,7 +6,7 @@
 import { rowsValue, type Store } from "../../store/store.ts";
 
 /** Why the schedules of a recipe that is gone are paused; they continue when the recipe comes back. */
-export const GONE = "the recipe is gone";
+export const RECIPE_MISSING = "the recipe is gone";
 
 /** A schedule as the store holds it. */
 export interface ScheduleRow {
@@ -103,7 +103,7 @@ export async function insertSchedules(
       from json_each(?) as given where true on conflict (recipe, schedule_id) do nothing
       returning recipe, schedule_id`,
     now,
-    GONE,
+    RECIPE_MISSING,
     now,
     rowsValue(schedules.map(({ recipe, id, spec }) => [recipe, id, spec])),
   );
@@ -158,7 +158,7 @@ export async function pauseOf(store: Store, recipe: string): Promise<string | un
     `select paused_reason as why from schedule where recipe = ? and paused_reason is not null
       and paused_reason <> ? limit 1`,
     recipe,
-    GONE,
+    RECIPE_MISSING,
   ))?.why;
 }
 
@@ -178,7 +178,7 @@ export async function pauseSchedules(store: Store, recipe: string, why: string):
     "update schedule set paused_reason = ? where recipe = ? and (paused_reason is null or paused_reason = ?)",
     why,
     recipe,
-    GONE,
+    RECIPE_MISSING,
   );
 }
 
@@ -188,17 +188,17 @@ export async function resumeSchedules(store: Store, recipe: string): Promise<voi
 }
 
 /** Pauses the schedules of a recipe that is gone; those that a person paused stay as they are. */
-export async function pauseAsGone(store: Store, recipe: string): Promise<void> {
+export async function pauseAsMissing(store: Store, recipe: string): Promise<void> {
   await store.run(
     "update schedule set paused_reason = ? where recipe = ? and paused_reason is null",
-    GONE,
+    RECIPE_MISSING,
     recipe,
   );
 }
 
 /** Returns the schedules whose recipe is gone. */
-export async function goneSchedules(store: Store): Promise<{ recipe: string; schedule_id: string }[]> {
-  return await store.all("select recipe, schedule_id from schedule where paused_reason = ?", GONE);
+export async function missingSchedules(store: Store): Promise<{ recipe: string; schedule_id: string }[]> {
+  return await store.all("select recipe, schedule_id from schedule where paused_reason = ?", RECIPE_MISSING);
 }
 
 /** Resumes one schedule from now. */

@@ -197,7 +197,7 @@ export async function recordArtifact(
 }
 
 /** Returns whether a step that writes was begun in a run. */
-export async function hasWritten(store: Store, runKey: string): Promise<boolean> {
+export async function hasBegunWrite(store: Store, runKey: string): Promise<boolean> {
   return await store.get(
     "select 1 as there from step_run where run_key = ? and effect = 'write' and state <> 'skipped' limit 1",
     runKey,

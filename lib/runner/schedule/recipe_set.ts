@@ -10,9 +10,9 @@ import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import {
   allSchedules,
   fileOfRecipe,
-  goneSchedules,
+  missingSchedules,
   noteServedFiles,
-  pauseAsGone,
+  pauseAsMissing,
   quietRecipes,
   resumeFromNow,
   type ScheduleRow,
@@ -72,7 +72,7 @@ export class RecipeSet {
       if (served === undefined || !await isServedFromAnotherFile(store, recipe, served)) gone.push(name);
     }
     for (const name of gone) await pauseOne(store, name, now);
-    await takeBack(store, this.recipes, now);
+    await resumeReturned(store, this.recipes, now);
     return gone;
   }
 }
@@ -120,7 +120,7 @@ export async function noteFiles(
 }
 
 /** Pauses recipes that were served from these paths and are missing now; returns their names. Within a transaction. */
-export async function pauseGone(
+export async function pauseMissing(
   store: Store,
   recipes: Named,
   { paths }: Served,
@@ -134,7 +134,7 @@ export async function pauseGone(
 
 /** Pauses a recipe until its file is back, and skips its due runs that have not begun. Within a transaction. */
 async function pauseOne(store: Store, recipe: string, now: number): Promise<void> {
-  await pauseAsGone(store, recipe);
+  await pauseAsMissing(store, recipe);
   for (const runKey of await dueKeysOf(store, recipe, "all")) await skipRun(store, runKey, "paused", now);
   await store.event(now, "recipe_gone", { recipe });
 }
@@ -150,8 +150,8 @@ async function isServedFromAnotherFile(
 }
 
 /** Resumes, from now, recipes whose files are back. Within a transaction. */
-export async function takeBack(store: Store, recipes: Named, now: number): Promise<void> {
-  const gone = await goneSchedules(store);
+export async function resumeReturned(store: Store, recipes: Named, now: number): Promise<void> {
+  const gone = await missingSchedules(store);
   for (const { recipe, schedule_id: schedule } of gone) {
     if (recipes.get(recipe)?.schedules.some(({ id }) => id === schedule) !== true) continue;
     await resumeFromNow(store, recipe, schedule, now);

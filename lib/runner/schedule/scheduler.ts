@@ -10,7 +10,14 @@ import type { Mic } from "../../calendars/mod.ts";
 import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import { type BlockedRun, claimNext } from "../claims/claims.ts";
 import { recoverExpired, resolveOutcome } from "../claims/recovery.ts";
-import { noteFiles, noteFreshFiles, pauseGone, RecipeSet, type Served, takeBack } from "./recipe_set.ts";
+import {
+  noteFiles,
+  noteFreshFiles,
+  pauseMissing,
+  RecipeSet,
+  resumeReturned,
+  type Served,
+} from "./recipe_set.ts";
 import type { Machine } from "../../time.ts";
 import { drawTraceId } from "./plan_run.ts";
 import { applyMisfirePolicy, decideOverlaps, type Skipped } from "./misfire_policy.ts";
@@ -148,7 +155,7 @@ export class Scheduler implements AsyncDisposable {
     };
     const { gone, listed, skipped, asked, recovered } = await store.transaction(async () => {
       if (jump !== undefined) await store.event(now, "clock_jump", { byMs: jump });
-      const gone = whole ? await this.#lookForGone(now) : [];
+      const gone = whole ? await this.#pauseMissingRecipes(now) : [];
       const cursors = this.#set.cursors.filter((cursor) => whole || cursor.next <= now);
       const rows = whole ? await allSchedules(store) : undefined;
       const listed = await listSchedules(store, cursors, { ...listing, rows });
@@ -217,10 +224,10 @@ export class Scheduler implements AsyncDisposable {
   }
 
   /** Pauses recipes whose files are missing, and resumes recipes whose files are back. Returns the missing ones. */
-  async #lookForGone(now: number): Promise<string[]> {
+  async #pauseMissingRecipes(now: number): Promise<string[]> {
     const { store, served } = this.#options;
-    await takeBack(store, this.#set.recipes, now);
-    return served === undefined ? [] : await pauseGone(store, this.#set.recipes, served, now);
+    await resumeReturned(store, this.#set.recipes, now);
+    return served === undefined ? [] : await pauseMissing(store, this.#set.recipes, served, now);
   }
 
   /** Runs all due runs, and resolves when no further run can begin. */

@@ -51,7 +51,7 @@ export async function resume({ args: [given = ""], flags, host }: ResumeInput): 
   const recipe = await getRecipe(given, store, { folder: flags.recipes, host, now: host.now });
   const { name } = recipe;
   await checkKnown(store, name);
-  // A recipe without a schedule cannot be paused, but it may block the account after a login taken over.
+  // A recipe without a schedule cannot be paused, but it may block the account if another device took over its login.
   const wasPaused = [...(await pausedSchedules(store)).keys()].some((key) => key.startsWith(`${name}/`)) ||
     await hasLoginHold(store, name);
   if (!wasPaused) {

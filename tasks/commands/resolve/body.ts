@@ -11,7 +11,7 @@ import { openStore, storeTime } from "../shared/store_file.ts";
 
 const states = ["ok", "failed", "unknown"] as const;
 
-/** Records what a person saw. */
+/** Records the outcome that a person found. */
 export async function run({ args: [given = "", word = ""], flags, host }: ResolveInput): Promise<number> {
   const state = states.find((each) => each === word);
   if (state === undefined) {
@@ -19,7 +19,7 @@ export async function run({ args: [given = "", word = ""], flags, host }: Resolv
   }
   const { because } = flags;
   if (because === undefined || because.trim() === "") {
-    throw new UsageError('Cannot resolve without a reason: write --because "what you saw"');
+    throw new UsageError('Cannot resolve without a reason: write --because "what you checked"');
   }
   await using store = await openStore(flags, { host, mustExist: true });
   const { run_key: key } = await runOf(store, given, "resolve");

@@ -1,6 +1,6 @@
 /**
- * What `hsgate run` does with a store: the latest slot that has passed, once, whoever else may start it; or a run by
- * hand.
+ * Runs `hsgate run` with a store: runs the latest past slot, once among all processes that may start it; or makes a
+ * manual run.
  *
  * @module
  */
@@ -83,7 +83,7 @@ export async function runSlot(path: string, input: RunInput): Promise<number> {
       log: () => {}, // `onEvent` below logs
       note: (text) => show.line(said(`hsgate: ${text}`)),
     });
-    // What a run says is shown in its order, also where the store is asked about it first.
+    // Notes of a run stay in order, even if the store is asked about the run first.
     let shown = Promise.resolve();
     const runner = new Runner({
       ...common,
