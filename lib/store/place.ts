@@ -5,23 +5,23 @@
  * @module
  */
 
-/** What is known of the machine. */
+/** What is known about the machine. */
 export interface PlaceOptions {
-  /** Type of the file system that it lies on, such as `ext4`, where that is known. */
+  /** Type of the file system, such as `ext4`; absent if unknown. */
   fileSystem?: string;
   /** Folders that the system empties, such as `/tmp`. */
   temporary: readonly string[];
 }
 
 const memory = ["tmpfs", "ramfs", "devtmpfs"];
-/** SQLite keeps processes apart by locks and shared memory that these do not give. */
+/** Network file systems; their locks and shared memory do not reliably separate processes. */
 const network = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "fuse.sshfs"];
 const layers = ["overlay", "aufs", "fuse-overlayfs", "fuse.fuse-overlayfs"];
 
-/** Why a file may not be there any more when it is needed. */
+/** Why a file may be missing later. */
 export interface StoreRisk {
   why: string;
-  /** It survivesProcess the process, and is gone with the container or when the system tidies up. */
+  /** Whether it survives the process; it may still be deleted with the container or by a cleanup of the system. */
   survivesProcess: boolean;
 }
 

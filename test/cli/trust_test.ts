@@ -420,7 +420,7 @@ export default defineStep({
       assertEquals(code, 0, `${edited}: ${err}`);
       assertStringIncludes(err, '"r" has changed and the change is not trusted, so the trusted version runs');
     }
-    const told = "schedulers and timers run the version that was trusted";
+    const told = "schedulers and timers run the trusted version";
     for (const words of [["runs"], ["why", "r", "2025-08-15", "--recipes", w.path]]) {
       assertStringIncludes((await w.hsgate(...words, ...where)).err, told, `${edited} ${words[0]}`);
     }

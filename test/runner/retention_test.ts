@@ -26,7 +26,7 @@ import { at, bench, DAY, HOUR, MINUTE, openStore, recipe, runsOf, step, temporar
 const NOW = at("2025-12-22T12:00:00Z");
 const keep = defaultRetention;
 
-/** Writes a run that ended so many days before, with a row in every table that belongs to one. */
+/** Writes a run that ended this many days before, with a row in every table of a run. */
 async function addOld(
   store: Store,
   key: string,
@@ -295,7 +295,7 @@ Deno.test("a scheduler prunes as it goes, and a slot whose run was removed is no
   const left = await keys(b.store);
   assertEquals([left.length, left.includes("eod/39"), left.includes("eod/0")], [10, false, true]);
   assertEquals(done.length, 1);
-  // A line of a crontab that starts the latest slot finds its run.
+  // A crontab line that starts the latest slot finds its run.
   const row = await addLatestSlot(b.store, daily, { now: b.host.now(), drawTraceId: () => "t" });
   assertEquals(row?.state, "ok");
   const past = await why(b.store, daily, { date: "2025-11-03", now: b.host.now() });

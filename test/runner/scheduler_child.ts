@@ -1,5 +1,5 @@
 /**
- * A scheduler in a process of its own, to be killed: at the n-th time that it looks at its clock, or from outside.
+ * Runs a scheduler in its own process, which is killed at the n-th reading of its clock, or from outside.
  *
  * @module
  */
@@ -13,10 +13,10 @@ import { Redactor } from "../../lib/redact.ts";
 import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
 import { every, realHost, recipe, step } from "./support.ts";
 
-/** What the process is told, as JSON in its only argument. */
+/** Options of the process, as JSON in its only argument. */
 export interface Job {
   folder: string;
-  /** URL of the store, where that is not a file in the folder. */
+  /** URL of the store, if it is not a file in the folder. */
   url?: string;
   holder: string;
   /** Time between two slots of each recipe. @default 100 ms */
@@ -31,7 +31,7 @@ export interface Job {
   broker?: { gatewayUrl: string; tradePassword: string; tradePasswordKey: string };
   /** Ends when this has passed and nothing is left to do, epoch milliseconds. */
   until: number;
-  /** Kills itself when the clock is read for this time. */
+  /** The process kills itself at this reading of the clock. */
   killAt?: number;
 }
 
@@ -87,7 +87,7 @@ if (import.meta.main) {
       .parse(Deno.args[0]!);
   let looks = 0;
   const look = <T>(value: T): T => {
-    // SIGKILL cannot be caught: nothing is tidied up.
+    // SIGKILL cannot be caught, so nothing is cleaned up.
     if (++looks === killAt) Deno.kill(Deno.pid, "SIGKILL");
     return value;
   };

@@ -28,7 +28,7 @@ import { whyNoWrites } from "../run/write_conditions.ts";
 
 /** A process that claims runs. */
 export interface Claimer {
-  /** A name that no other process has. */
+  /** A name that is unique among processes. */
   holder: string;
   leaseMs: number;
   /** The account that a recipe acts on; the mutex of its trade login is named after it. */

@@ -73,7 +73,9 @@ export async function unresolvedWriteAdvice(store: Store, row: RunRow): Promise<
     `check the account for changes since ${showInstant(since)}: ${
       placesFor(sent.length === 0 ? undefined : lists)
     }, and in the broker's app`,
-    `then record the outcome: hsgate resolve ${shellHint(row.run_key)} ok|failed --because "what you saw"`,
+    `then record the outcome: hsgate resolve ${
+      shellHint(row.run_key)
+    } ok|failed --because "what you checked"`,
     "until then no other recipe may write on this account",
   ];
 }

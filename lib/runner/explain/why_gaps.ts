@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000;
 export interface WhySubject extends Pick<CompiledRecipe, "name" | "schedules" | "window"> {
   class?: RecipeClass;
   /** Only the store knows it. */
-  isGone?: true;
+  isMissing?: true;
 }
 
 interface Asked {
@@ -186,7 +186,7 @@ class GapReasons {
     if (this.#row.watermark < at && this.#row.paused_reason === RECIPE_MISSING) {
       const since = this.#missingAt === undefined
         ? ""
-        : ` (found at ${showTime(this.#missingAt, this.#zone)})`;
+        : ` (noticed at ${showTime(this.#missingAt, this.#zone)})`;
       return {
         text: `the recipe's file is missing${since}; its slots resume from the moment the file is back`,
         isOpen: false,
@@ -239,7 +239,7 @@ function describeUpcomingSlot(recipe: WhySubject, schedule: CompiledSchedule, sl
   const zone = zoneOf(schedule);
   const mic = calendarOf(recipe, schedule);
   const day = slot.session ?? dateAt(slot.at, zone);
-  const away = recipe.isGone ? ", if the recipe's file is back by then" : "";
+  const away = recipe.isMissing ? ", if the recipe's file is back by then" : "";
   if (mic !== undefined) {
     const { from, through } = coverage(mic);
     const isOutside = day < from || day > through;

@@ -277,7 +277,7 @@ export async function rerun(
         `Cannot run "${runKey}" again: a write is never repeated, and the outcome of this one is unknown; ` +
           `"runs show" of it says where to look, then: hsgate resolve ${
             shellHint(runKey)
-          } ok|failed --because "what you saw"`,
+          } ok|failed --because "what you checked"`,
       );
     }
     if (row.class === "write" || recipe?.class === "write") {

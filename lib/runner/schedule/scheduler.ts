@@ -68,7 +68,7 @@ export type SchedulerEvent =
     | { type: "recovered"; at: number; runKey: string; state: string }
     | { type: "clock-jump"; at: number; byMs: number }
     | { type: "reloaded"; at: number; recipes: number }
-    | { type: "gone"; at: number; recipe: string }
+    | { type: "recipe-missing"; at: number; recipe: string }
     | ({ type: "notice"; at: number } & NoticeEvent)
     | { type: "error"; at: number; error: unknown }
   );
@@ -107,7 +107,7 @@ export class Scheduler implements AsyncDisposable {
 
   constructor(given: SchedulerOptions) {
     const host = withSharedClock(given.host, given.store);
-    // What is given may change while it runs, such as how soon to look again.
+    // Keeps the given object if possible: its members may change while the scheduler runs, for example `pollMs`.
     const options: SchedulerOptions = host === given.host ? given : { ...given, host };
     this.#options = options;
     this.#set = new RecipeSet(options.recipes, options.host.now());
@@ -153,9 +153,9 @@ export class Scheduler implements AsyncDisposable {
       drawTraceId: () => drawTraceId(host),
       calendarVersion,
     };
-    const { gone, listed, skipped, asked, recovered } = await store.transaction(async () => {
+    const { missing, listed, skipped, asked, recovered } = await store.transaction(async () => {
       if (jump !== undefined) await store.event(now, "clock_jump", { byMs: jump });
-      const gone = whole ? await this.#pauseMissingRecipes(now) : [];
+      const missing = whole ? await this.#pauseMissingRecipes(now) : [];
       const cursors = this.#set.cursors.filter((cursor) => whole || cursor.next <= now);
       const rows = whole ? await allSchedules(store) : undefined;
       const listed = await listSchedules(store, cursors, { ...listing, rows });
@@ -174,9 +174,9 @@ export class Scheduler implements AsyncDisposable {
         ...recovered,
       ];
       await this.#runner.queueNotices([...reported.map(({ runKey }) => runKey), ...decided.asked], now);
-      return { gone, listed, skipped, asked: decided.asked, recovered };
+      return { missing, listed, skipped, asked: decided.asked, recovered };
     });
-    for (const recipe of gone) await this.#tell({ type: "gone", at: now, recipe });
+    for (const recipe of missing) await this.#tell({ type: "recipe-missing", at: now, recipe });
     if (whole) {
       this.#fullAt = host.monotonic();
       await this.#prune(now);
@@ -203,12 +203,12 @@ export class Scheduler implements AsyncDisposable {
     await this.#tick({ full: true });
     const { store, host, served } = this.#options;
     const now = host.now();
-    const gone = await store.transaction(async () => {
-      const gone = await this.#set.swap(store, recipes, { served, now });
+    const missing = await store.transaction(async () => {
+      const missing = await this.#set.swap(store, recipes, { served, now });
       if (served !== undefined) await noteFreshFiles(store, this.#set.recipes, served);
-      return gone;
+      return missing;
     });
-    for (const recipe of gone) await this.#tell({ type: "gone", at: now, recipe });
+    for (const recipe of missing) await this.#tell({ type: "recipe-missing", at: now, recipe });
     await this.#tell({ type: "reloaded", at: now, recipes: recipes.length });
   }
 
