@@ -113,9 +113,9 @@ export async function applyMisfirePolicy(
   await makeCatchUps(store, toCatchUp);
   await queueForApproval(store, toAsk, now);
   const late = new Set(toCatchUp);
-  const gone = new Set([...skipped, ...toAsk].map(({ runKey }) => runKey));
+  const decidedKeys = new Set([...skipped, ...toAsk].map(({ runKey }) => runKey));
   const waiting = due.flatMap((row) =>
-    gone.has(row.run_key) ? [] : [late.has(row.run_key) ? { ...row, kind: "catchup" as const } : row]
+    decidedKeys.has(row.run_key) ? [] : [late.has(row.run_key) ? { ...row, kind: "catchup" as const } : row]
   );
   return { skipped, asked: toAsk.map(({ runKey }) => runKey), waiting };
 }
