@@ -143,7 +143,7 @@ export class Pruner {
       );
       return pruned;
     });
-    await store.giveBackSpace();
+    if (pruned.runs + pruned.logLines + pruned.events > 0) await store.giveBackSpace();
     return {
       ...pruned,
       hasMore: keys.length >= limit || beyond.hasMore || pruned.events >= limit ||
