@@ -36,7 +36,7 @@ export const migrations: readonly (readonly string[])[] = [
     `create index run_of_recipe on run (recipe, slot_at)`,
     `create index run_of_state on run (recipe, state, slot_at)`,
     `create index run_by_state on run (state, slot_at)`,
-    `create index run_due on run (due_at, run_key) where state = 'due'`,
+    `create index run_due on run (state, due_at, run_key) where state = 'due'`,
     `create index run_of_day on run (recipe, business_day)`,
     `create index run_timed on run (recipe, schedule_id, slot_at)
       where kind = 'live' and state in ('ok', 'failed')`,

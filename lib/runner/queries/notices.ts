@@ -40,11 +40,11 @@ export async function insertNotice(
 
 /** Returns due notices, up to a limit. */
 export async function dueNotices(store: Store, now: number, most: number): Promise<StoredNotice[]> {
+  // A limit that is no value, as in `duePage`.
   return await store.all(
     `select * from outbox where sent_at is null and given_up_at is null and next_try <= ?
-      order by next_try limit ?`,
+      order by next_try limit ${most}`,
     now,
-    most,
   );
 }
 

@@ -364,6 +364,9 @@ export async function reopenRun(
   return reopened;
 }
 
+/** A run that is due, as far as claiming it needs it. */
+export type ClaimableRun = Pick<RunRow, "run_key" | "recipe" | "kind" | "class" | "due_at" | "deadline_at">;
+
 /**
  * Returns runs that are due and that any scheduler may begin, longest due first, at most so many.
  *
@@ -376,14 +379,14 @@ export async function duePage(
     most: number;
     after?: Pick<RunRow, "due_at" | "run_key">;
   },
-): Promise<RunRow[]> {
+): Promise<ClaimableRun[]> {
+  // SQLite prepares a statement again each time that its limit is a value.
   return await store.all(
-    `select * from run where state = 'due' and due_at <= ? and kind not in ${ownedKinds}
-      and (due_at, run_key) > (?, ?) order by due_at, run_key limit ?`,
+    `select run_key, recipe, kind, class, due_at, deadline_at from run where state = 'due' and due_at <= ? and kind not in ${ownedKinds}
+      and (due_at, run_key) > (?, ?) order by due_at, run_key limit ${most}`,
     now,
     after.due_at,
     after.run_key,
-    most,
   );
 }
 
@@ -826,10 +829,9 @@ export async function durationsOf(
   return await store.all(
     `select slot_at, finished_at - started_at as took from run where recipe = ? and schedule_id = ?
       and kind = 'live' and state in ('ok', 'failed') and started_at is not null
-      order by slot_at desc limit ?`,
+      order by slot_at desc limit ${most}`,
     recipe,
     scheduleId,
-    most,
   );
 }
 

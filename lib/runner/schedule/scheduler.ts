@@ -49,8 +49,8 @@ export interface SchedulerOptions extends Omit<RunnerOptions, "recipes" | "stop"
   tickMs?: number;
   /** How soon to try again when a due run cannot be claimed. @default 1 s */
   pollMs?: number;
-  /** What the store keeps of old runs and logs. @default 400 days and 100,000 runs of each recipe; logs 90 days */
-  retention?: Retention;
+  /** What the store keeps of old runs and logs; `"everything"` prunes nothing. @default 400 days and 100,000 runs of each recipe; logs 90 days */
+  retention?: Retention | "everything";
   calendarVersion?(mic: Mic): string | undefined;
   /** Returns the outcome of an interrupted write from the order journal; `undefined` if the journal does not know it. */
   recover?(runKey: string): Promise<"ok" | "failed" | "unknown" | undefined>;
@@ -88,7 +88,7 @@ export class Scheduler implements AsyncDisposable {
   readonly #runner: Runner;
   readonly #set: RecipeSet;
   readonly #clock: ClockWatch;
-  readonly #pruner: Pruner;
+  readonly #pruner: Pruner | undefined;
   readonly #running = new Map<string, Promise<RunOutcome | void>>();
   readonly #stop = new AbortController();
   readonly #settling = new Set<string>();
@@ -112,7 +112,8 @@ export class Scheduler implements AsyncDisposable {
     this.#options = options;
     this.#set = new RecipeSet(options.recipes, options.host.now());
     this.#clock = new ClockWatch(options.host);
-    this.#pruner = new Pruner(options.store, options.retention ?? defaultRetention, {
+    const { retention = defaultRetention } = options;
+    this.#pruner = retention === "everything" ? undefined : new Pruner(options.store, retention, {
       limit: PRUNE_AT_A_TIME,
     });
     this.#runner = new Runner({
@@ -214,6 +215,7 @@ export class Scheduler implements AsyncDisposable {
 
   /** Deletes some batches of old rows; when no old row is left, tries again after an hour. */
   async #prune(now: number): Promise<void> {
+    if (this.#pruner === undefined) return;
     const { host } = this.#options;
     if (host.monotonic() < this.#pruneAt) return;
     for (let parts = 0; parts < PRUNE_PARTS && !this.#stop.signal.aborted; parts++) {
