@@ -184,3 +184,43 @@ for (const harm of ["cut", "cut-answer", "stall", "half-close"] satisfies Harm[]
     },
   });
 }
+
+Deno.test({
+  name: "a scheduler goes on when the connection is cut while it notes that a run is blocked (PostgreSQL)",
+  ignore: postgres === undefined,
+  async fn() {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    await using place = await behindProxy(postgres!); // else the test is skipped
+    const { proxy, direct } = place;
+    let wasHit = true;
+    for (let at = 0; wasHit; at++) {
+      const recipe = buyer(`b${at}`, []);
+      // A write of the day before that nobody has resolved.
+      await direct.run(
+        `insert into run (run_key, recipe, schedule_id, kind, class, slot_at, due_at, state, account, recipe_sha,
+          trace_id) values (?, 'before', 's1', 'live', 'write', 0, 0, 'waiting_recovery', ?, '', '')`,
+        `before/${at}`,
+        recipe.name,
+      );
+      await using b = await benchWith(await place.open(), {
+        broker,
+        recipe,
+        holder: recipe.name,
+        start: "2025-08-15T01:59:55Z",
+      });
+      await b.scheduler.start();
+      proxy.plan(at, "cut");
+      await b.host.pass(5_500);
+      wasHit = proxy.seen > at;
+      proxy.count();
+      await b.host.pass(1_000);
+      await b.scheduler.stop();
+      const row = await direct.get<{ state: string; reason: string }>(
+        "select state, reason from run where recipe = ?",
+        recipe.name,
+      );
+      assertEquals({ ...row }, { state: "due", reason: "held:recovery" }, `cut at message ${at}`);
+      await direct.run("delete from schedule");
+    }
+  },
+});

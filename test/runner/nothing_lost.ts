@@ -72,7 +72,8 @@ export async function assertNothingLost(
           (reason === "resolved" || (url !== undefined && reason === "step"))),
       `${recipe} ${state}`,
     );
-    counts[`${recipe} ${state}`] = n;
+    const what = `${recipe} ${state}`;
+    counts[what] = (counts[what] ?? 0) + n;
   }
   const begun = lines(`${folder}/begun`);
   assertEquals(repeated(begun), 0, "write steps begun twice");

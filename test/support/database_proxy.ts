@@ -67,6 +67,12 @@ export class DatabaseProxy implements AsyncDisposable {
     this.#isRefusing = true;
   }
 
+  /** Ends all connections and takes no further one. */
+  goDown(): void {
+    this.refuse();
+    for (const each of this.#connections) close(each);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#listener.close();
     for (const each of this.#connections) close(each);

@@ -1,0 +1,297 @@
+/** A store that cannot be reached, a server that is restarted, full or has no connection left, and a clock that is wrong. */
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { openPostgres } from "../../lib/store/postgres.ts";
+import { StoreError } from "../../lib/store/store_error.ts";
+import type { CompiledRecipe, StepContext } from "../../lib/recipes/compiled.ts";
+import { Redactor } from "../../lib/redact.ts";
+import { why } from "../../lib/runner/explain/why.ts";
+import { verifyStore } from "../../lib/runner/queries/store_care.ts";
+import { Scheduler } from "../../lib/runner/schedule/scheduler.ts";
+import type { Store } from "../../lib/store/store.ts";
+import { behindProxy } from "../support/database_proxy.ts";
+import { asAdmin, temporarySchema } from "../support/postgres.ts";
+import { hasServer, type PostgresServer, startServer } from "../support/postgres_server.ts";
+import { postgres } from "../support/stores.ts";
+import { FRIDAY_MORNING, type Simulated, simulated } from "../day_book/simulated.ts";
+import {
+  bench,
+  every,
+  inTestTime,
+  MINUTE,
+  orders,
+  realHost,
+  recipe,
+  runsOf,
+  step,
+  track,
+} from "./support.ts";
+
+const order = {
+  market: "hk",
+  symbol: "00700.HK",
+  quantity: "100",
+  price: "300",
+  side: "buy",
+  orderType: "enhanced-limit",
+} as const;
+const KEY = "orders/s1/2025-08-15";
+
+const countOf = async ({ client }: Simulated) =>
+  (await client.orders.today({ market: "hk", limit: 99 }).toArray()).length;
+
+/** A recipe whose only step writes, at ten on Friday. */
+const writer = (run: (context: StepContext) => Promise<unknown>): CompiledRecipe =>
+  orders([], { steps: [step({ effect: "write", run: (context) => track(run(context)) })] });
+
+/** A scheduler that has seen the recipe before its slot. */
+async function benchOn(
+  store: Store,
+  broker: Simulated,
+  write: CompiledRecipe,
+  start = "2025-08-15T01:59:55Z",
+) {
+  const errors: unknown[] = [];
+  const b = await bench({
+    start,
+    store: inTestTime(store),
+    recipes: [write],
+    client: () => Promise.resolve(broker.client),
+    onSchedulerEvent: (event) => void (event.type === "error" && errors.push(event.error)),
+  });
+  await b.scheduler.start();
+  return { ...b, errors, [Symbol.asyncDispose]: () => b[Symbol.asyncDispose]() };
+}
+
+const tell = (store: Store, write: CompiledRecipe) =>
+  why(store, write, { date: "2025-08-15", now: Date.parse("2025-08-15T02:10:00Z") });
+
+Deno.test({
+  name:
+    "a run that cannot reach its store reads on and sends nothing, and what it had sent is known (PostgreSQL)",
+  ignore: postgres === undefined,
+  async fn() {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    await using place = await behindProxy(postgres!, { settleMs: 500 }); // else the test is skipped
+    const before = await countOf(broker);
+    const refused: string[] = [];
+    let funds: unknown;
+    const write = writer(async ({ client: connect }) => {
+      const client = await connect();
+      await client.orders.place(order);
+      place.proxy.goDown();
+      funds = await client.account.funds({ market: "hk" });
+      await client.orders.place(order).catch((error) => void refused.push(error.message));
+      await client.orders.place(order).catch((error) => void refused.push(error.message));
+    });
+    {
+      await using b = await benchOn(await place.open(), broker, write);
+      await b.host.pass(MINUTE);
+      await b.scheduler.stop();
+      const warnings = b.events.flatMap((event) => event.type === "warning" ? [event.message] : []);
+      assertStringIncludes(warnings.join("\n"), 'step "one" had sent orders.place (done)');
+    }
+    assert(funds !== undefined);
+    assertEquals(
+      refused,
+      Array(2).fill(
+        "Cannot write now: the store did not confirm that this process still holds the run's lease",
+      ),
+    );
+    assertEquals(await countOf(broker), before + 1);
+    // Another process, which reaches the store.
+    await using b = await benchOn(place.direct, broker, write, "2025-08-15T02:02:00Z");
+    await b.host.pass(MINUTE);
+    await b.scheduler.stop();
+    assertEquals(await runsOf(place.direct), [`${KEY} waiting_recovery live`]);
+    const told = await tell(place.direct, write);
+    assertStringIncludes(told, "sent orders.place");
+    assertStringIncludes(told, `hsgate resolve ${KEY}`);
+    assertEquals(await countOf(broker), before + 1);
+  },
+});
+
+/** Runs a test on a server of its own; says in one line why it cannot. */
+function testServer(
+  name: string,
+  run: (server: PostgresServer) => Promise<void>,
+) {
+  Deno.test({
+    name: `${name} (PostgreSQL)`,
+    ignore: !hasServer,
+    async fn() {
+      const server = await startServer();
+      // deno-lint-ignore no-console -- a test that could not be tried says so
+      if (typeof server === "string") return console.log(server);
+      await using _ = server;
+      await run(server);
+    },
+  });
+}
+
+testServer(
+  "a server that is restarted while a run writes: one order, and nothing is lost",
+  async (server) => {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    const restart = async () => {
+      await server.stop();
+      await server.start();
+    };
+    for (const [index, when] of ["before the order", "after the order"].entries()) {
+      const before = await countOf(broker);
+      const write = writer(async ({ client: connect }) => {
+        const client = await connect();
+        if (when === "before the order") await restart();
+        await client.orders.place(order);
+        if (when === "after the order") await restart();
+      });
+      await using b = await benchOn(
+        await openPostgres(`${server.url}&schema=restart${index}`),
+        broker,
+        write,
+      );
+      await b.host.pass(MINUTE);
+      await b.scheduler.stop();
+      assertEquals([when, await runsOf(b.store)], [when, [`${KEY} ok live`]]);
+      assertEquals(await countOf(broker), before + 1);
+      assertEquals(await verifyStore(b.store), []);
+      assertStringIncludes(await tell(b.store, write), "succeeded");
+    }
+  },
+);
+
+testServer(
+  "a server that is down at a slot: an error that says so, and the order once it is back",
+  async (server) => {
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    const before = await countOf(broker);
+    const write = writer(async ({ client }) => await (await client()).orders.place(order));
+    await using b = await benchOn(await openPostgres(server.url), broker, write);
+    await server.stop();
+    await b.host.pass(MINUTE);
+    assertEquals(await countOf(broker), before);
+    assert(b.errors.length > 0);
+    for (const error of b.errors) {
+      assert(
+        error instanceof StoreError && error.code === "lost-connection",
+        String(error),
+      );
+    }
+    await server.start();
+    await b.host.pass(MINUTE);
+    await b.scheduler.stop();
+    assertEquals(await runsOf(b.store), [`${KEY} ok live`]);
+    assertEquals(await countOf(broker), before + 1);
+  },
+);
+
+testServer(
+  "a server whose disk is full: an error that says what to do, no order, and none twice",
+  async (server) => {
+    // deno-lint-ignore no-console -- a test that could not be tried says so
+    if (server.fill === undefined) return console.log("not tried: no right to mount a file system");
+    await using broker = await simulated({ at: FRIDAY_MORNING });
+    const before = await countOf(broker);
+    const write = writer(async ({ client }) => await (await client()).orders.place(order));
+    const store = await openPostgres(server.url);
+    await using b = await benchOn(store, broker, write);
+    server.fill();
+    // The server still has room in pages and in the log of its own; this uses it up.
+    const text = () => Array.from({ length: 400 }, () => crypto.randomUUID()).join("");
+    const full = await assertRejects(async () => {
+      for (;;) await store.event(0, "filler", { text: text() });
+    }, StoreError);
+    assertStringIncludes(full.message, "No space left on device");
+    assertStringIncludes(full.message, "free space on the server");
+    assertEquals(full.code, "full");
+    await b.host.pass(MINUTE);
+    assertEquals(await countOf(broker), before, "no order while the row of its run cannot be kept");
+    assert(b.errors.length > 0);
+    for (const error of b.errors) assert(error instanceof StoreError && error.code === "full", String(error));
+    assert(
+      (await store.get<{ n: number }>("select count(*) as n from run"))!.n <= 1,
+      "reads of the store work",
+    );
+    server.free();
+    await b.host.pass(2 * MINUTE);
+    await b.scheduler.stop();
+    assertEquals(await countOf(broker), before + 1);
+    assertEquals(await runsOf(b.store), [`${KEY} ok live`]);
+  },
+);
+
+testServer("a role whose connections are used up: an error that says what to do", async (server) => {
+  await asAdmin(
+    server.url,
+    "create role few login connection limit 1; grant create on database postgres to few",
+  );
+  const url = `${server.url.replace("admin@", "few@")}&schema=few`;
+  await using first = await openPostgres(url);
+  const error = await assertRejects(() => openPostgres(url), StoreError);
+  assertEquals(error.code, "full");
+  assertStringIncludes(error.message, "too many connections for role");
+  assertStringIncludes(error.message, "end other programs that are connected, or raise max_connections");
+  await first.event(0, "still works", {});
+});
+
+Deno.test({
+  name: "a machine whose clock is off writes nothing and says so, and another machine writes (PostgreSQL)",
+  ignore: postgres === undefined,
+  async fn() {
+    await using schema = temporarySchema(postgres!); // else the test is skipped
+    const began: string[] = [];
+    let read = 0;
+    const given = {
+      schedules: [every(1_000)],
+      misfire: { graceMs: MINUTE, action: "all", max: 100 },
+    } as const;
+    const write = recipe({
+      ...given,
+      name: "write",
+      class: "write",
+      steps: [step({ effect: "write", run: ({ stepKey }) => Promise.resolve(void began.push(stepKey)) })],
+    });
+    const reader = recipe({ ...given, name: "read", steps: [step({ run: () => Promise.resolve(++read) })] });
+    const held: string[] = [];
+    const schedulerOn = (store: Store, holder: string) =>
+      new Scheduler({
+        store,
+        host: realHost,
+        holder,
+        recipes: [write, reader],
+        out: "",
+        redactor: new Redactor(),
+        client: () => Promise.reject(new TypeError("no client")),
+        secret: () => Promise.reject(new TypeError("no secrets")),
+        onSchedulerEvent: (event) =>
+          void (event.type === "held" && held.push(`${event.because} ${event.by}`)),
+      });
+    const day = () => new Date().toISOString().slice(0, 10);
+    const pass = async (scheduler: Scheduler, until: () => Promise<boolean> | boolean) => {
+      for (let left = 200; left > 0 && !await until(); left--) {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        await scheduler.tick();
+        await scheduler.drain();
+      }
+      assert(await until());
+    };
+    for (const [byMs, expected] of [[8_000, "8.0 s ahead of"], [-8_000, "8.0 s behind"]] as const) {
+      held.length = 0;
+      began.length = read = 0;
+      await using wrong = await openPostgres(schema.url, {
+        machine: { now: () => Date.now() + byMs, monotonic: () => performance.now() },
+      });
+      const off = schedulerOn(wrong, `off ${byMs}`);
+      await pass(off, () => read > 0 && held.length > 0);
+      assertEquals(began, []);
+      assertStringIncludes(held[0]!, `unsafe this machine's clock is ${expected} the database's`);
+      const told = await why(wrong, write, { date: day(), now: wrong.now()! });
+      assertStringIncludes(told, `this machine's clock is ${expected} the database's`);
+      await off.stop();
+      // The control: a machine with the right time.
+      await using right = await openPostgres(schema.url);
+      const on = schedulerOn(right, `on ${byMs}`);
+      await pass(on, () => began.length > 0);
+      await on.stop();
+    }
+  },
+});
