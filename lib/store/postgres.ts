@@ -1,8 +1,8 @@
 /**
  * A store in a PostgreSQL database, which several machines may share.
  *
- * Every transaction and every writing statement takes the same lock of the schema, so transactions of all machines run
- * one after the other, like in SQLite. Leases use the database's clock.
+ * Every transaction and every statement that writes takes one lock of the schema, so that those of all machines come
+ * one after the other, as they do with SQLite. Leases go by the database's clock.
  *
  * @module
  */
@@ -14,13 +14,13 @@ import { type PostgresTarget, readPostgresUrl } from "./postgres_url.ts";
 import { type SqlValue, Store, type Wanted } from "./store.ts";
 import { isPassing, StoreError } from "./store_error.ts";
 
-/** Options of a database store. */
+/** How a database is used. */
 export interface PostgresOptions {
-  /** How long to wait for another transaction that has the lock. @default 5 s */
+  /** How long to wait while another transaction has the lock. @default 5 s */
   waitMs?: number;
   /** How long one statement may take before the connection counts as lost. @default 15 s */
   answerMs?: number;
-  /** How long a connection attempt may take. @default 5 s */
+  /** How long connecting may take. @default 5 s */
   connectMs?: number;
   /**
    * How long to ask whether a transaction was committed, when the connection was lost meanwhile. By default until the
@@ -31,29 +31,26 @@ export interface PostgresOptions {
   settleMs?: number;
   /** The clocks of this machine. @default the real ones */
   machine?: Pick<Machine, "now" | "monotonic">;
-  /** Password, if the URL has none. @default as in libpq: `PGPASSWORD` or a password file */
+  /** The password, where the URL has none. @default as libpq finds it: `PGPASSWORD`, a password file */
   password?: string;
-  /** Returns an id for a new store. @default a random UUID */
+  /** Draws the id of a store that is new. @default a random UUID */
   drawId?(): string;
 }
 
 /** The oldest version of PostgreSQL that is supported. */
 const LEAST_VERSION = 150_000;
-/** The database ends a transaction that is idle for this long, so that other machines can continue. */
+/** A transaction whose machine says nothing for so long is ended by the database, so that the others can go on. */
 const SILENT_MS = 5_000;
-/** First half of the lock's number; the second half is a hash of the schema. */
+/** The first half of the number of the lock; the second one is made from the schema. */
 const LOCK = 0x68736774;
-/**
- * Largest accepted difference between this machine's clock and the database's, because a write belongs to a time of the
- * exchange.
- */
+/** How far this machine's clock may be from the database's: a write belongs to a moment of the exchange. */
 const MOST_SKEW_MS = 5_000;
-/** How long an estimate of the database's clock is used. */
+/** For how long an estimate of the database's clock counts. */
 const ESTIMATE_MS = 60_000;
 /** Wait before the server is asked again. */
 const ASK_AGAIN_MS = 500;
 
-/** The part of a `pg` client that is used here; the package has no types. */
+/** The part of a client of `pg` that is used here; the package has no types of its own. */
 interface Client {
   connect(): Promise<void>;
   query(query: string | { name?: string; text: string; values: unknown[] }): Promise<Answer | Answer[]>;
@@ -67,7 +64,7 @@ interface Answer {
   rowCount: number | null;
 }
 
-/** Opens the database of a URL; creates the tables if there are none. */
+/** Opens the database of a URL, and makes the tables where there are none. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStore> {
   const store = new PostgresStore(readPostgresUrl(url), options);
   try {
@@ -79,7 +76,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   }
 }
 
-/** A connected store; reconnects after a lost connection. */
+/** A store in a database that is connected, and is connected again when the connection was lost. */
 export class PostgresStore extends Store {
   readonly name: string;
   readonly #target: PostgresTarget;
@@ -90,7 +87,7 @@ export class PostgresStore extends Store {
   readonly #machine: Pick<Machine, "now" | "monotonic">;
   #doubt: string | undefined;
   #client: Client | undefined;
-  /** The PostgreSQL text of each statement, and its name on the server. */
+  /** What each statement is in PostgreSQL, and the name that the server keeps it under. */
   readonly #statements = new Map<string, { name: string; text: string }>();
   /** Names this store in `commit_token`. */
   readonly #process = crypto.randomUUID();
@@ -131,19 +128,19 @@ export class PostgresStore extends Store {
     if (Math.abs(aheadMs) <= MOST_SKEW_MS) return undefined;
     return `this machine's clock is ${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${
       aheadMs > 0 ? "ahead of" : "behind"
-    } the database's; at most ${MOST_SKEW_MS / 1000} s is allowed: correct the wrong clock`;
+    } the database's; more than ${MOST_SKEW_MS / 1000} s is too much: set one of the two right`;
   }
 
   override async countOn(): Promise<void> {
     for (const table of ["event", "log"]) {
-      // A select, but it changes the sequence.
+      // It writes, though it is a question.
       await this.transaction(() =>
         this.get(`select setval(pg_get_serial_sequence('${table}', 'seq'), max(seq)) as seq from ${table}`)
       );
     }
   }
 
-  /** Creates the schema and its tables if they do not exist. */
+  /** Makes the schema and its tables where there are none. */
   async prepare(drawId: () => string): Promise<void> {
     const { schema } = this.#target;
     const schemas = await this.all("select 1 as there from pg_namespace where nspname = ?", schema);
@@ -180,8 +177,8 @@ export class PostgresStore extends Store {
   }
 
   /**
-   * Returns the database's time. Every transaction reads it; in between, the process's monotonic clock continues it. An
-   * answer is late by its travel time, so the latest estimate is the best one.
+   * The database's time. It is read with every transaction and goes on by the process's own monotonic clock in between.
+   * What an answer says is late by the time that it took to arrive, so the latest time that was told counts.
    */
   now(): number | undefined {
     return this.#sharedTime();
@@ -189,17 +186,15 @@ export class PostgresStore extends Store {
 
   #sharedTime(): number {
     const best = Math.max(...this.#ahead.map(({ byMs }) => byMs));
-    if (best === -Infinity) {
-      throw new TypeError("Cannot return the database's time: no query has read it yet");
-    }
+    if (best === -Infinity) throw new TypeError("Cannot tell the database's time: it was never asked");
     return Math.floor(best + this.#machine.monotonic());
   }
 
-  /** Does nothing: the database itself keeps the last writes. */
+  /** A database keeps the last writes itself. */
   async mark(): Promise<void> {}
 
   protected async execute(sql: string, values: readonly SqlValue[], wanted: Wanted): Promise<unknown> {
-    // A transaction has a client, unless the connection was lost; then the transaction is lost too.
+    // Within a transaction there is a client; where it was lost, the transaction is.
     if (this.#client === undefined) {
       throw this.#lost("the connection was lost in the middle of a transaction");
     }
@@ -298,7 +293,7 @@ export class PostgresStore extends Store {
 
   protected async rollback(): Promise<void> {
     const client = this.#client;
-    if (client === undefined) return; // the database ends the transaction of a lost connection
+    if (client === undefined) return; // the database ends a transaction whose connection is gone
     try {
       await this.#send(client, "rollback");
     } catch {
@@ -310,7 +305,7 @@ export class PostgresStore extends Store {
     const client = this.#client;
     if (client === undefined) return;
     this.#client = undefined;
-    // Does not wait for a server that does not answer.
+    // A server that does not answer is not waited for.
     const timer = setTimeout(() => client.connection.stream.destroy(), this.#connectMs);
     try {
       await client.end();
@@ -319,7 +314,7 @@ export class PostgresStore extends Store {
     }
   }
 
-  /** Runs a read, and repeats it once on a new connection if the old connection turns out to be lost. */
+  /** Does what changes nothing, once more on a new connection where the old one turned out to be lost. */
   async #again<T>(work: (client: Client) => Promise<T>): Promise<T> {
     const isOld = this.#client !== undefined;
     try {
@@ -385,7 +380,7 @@ export class PostgresStore extends Store {
       return new StoreError(`Cannot use the store "${this.name}": ${why}`, { code: "no-access" });
     };
     if (Number(found?.version) < LEAST_VERSION) throw refuse("PostgreSQL 15 or later is needed");
-    if (found?.standby === 1) throw refuse("the server is a standby, which accepts no writes");
+    if (found?.standby === 1) throw refuse("the server is a standby, and takes no writes");
     this.#doubt = found?.fsync === "on" ? undefined : "the server runs with fsync = off";
     return client;
   }
@@ -406,7 +401,7 @@ export class PostgresStore extends Store {
     return { ...statement, values: values.map((value) => value ?? null) };
   }
 
-  /** Sends one query. Gives up a connection that does not answer in time. */
+  /** Sends one query. A connection that does not answer in time is given up. */
   async #send(
     client: Client,
     query: Parameters<Client["query"]>[0],
@@ -423,7 +418,7 @@ export class PostgresStore extends Store {
       const failure = isLate
         ? this.#lost(`the server has not answered for ${mostMs / 1000} s`)
         : this.#error(error);
-      // The state of this connection is unknown, so it is not used again.
+      // Nothing goes over a connection of which it is not known how far it got.
       if (failure instanceof StoreError && failure.code === "lost-connection") this.#drop(client);
       throw failure;
     } finally {
@@ -431,7 +426,7 @@ export class PostgresStore extends Store {
     }
   }
 
-  /** Gives up a connection; its pending queries fail. */
+  /** Gives a connection up; what was sent over it fails. */
   #drop(client: Client): void {
     if (this.#client === client) this.#client = undefined;
     client.connection.stream.destroy();
@@ -440,7 +435,7 @@ export class PostgresStore extends Store {
   #noteClock(answers: readonly Answer[]): void {
     const seenAt = this.#machine.monotonic();
     const at = answers.at(-1)?.rows[0]?.at;
-    if (typeof at !== "number") throw new TypeError("Cannot read the database's time"); // the query selects it
+    if (typeof at !== "number") throw new TypeError("Cannot read the database's time"); // as it was asked for
     this.#ahead = [
       ...this.#ahead.filter((each) => seenAt - each.seenAt < ESTIMATE_MS).slice(-8),
       { byMs: at - seenAt, seenAt },
@@ -454,7 +449,7 @@ export class PostgresStore extends Store {
     });
   }
 
-  /** Converts errors of the driver and the server into {@linkcode StoreError}; returns other errors unchanged. */
+  /** Gives what the driver and the server say the form of our own errors; what is no error of theirs stays. */
   #error(error: unknown): unknown {
     if (error instanceof StoreError || !(error instanceof Error)) return error;
     const code = "code" in error && typeof error.code === "string" ? error.code : "";
@@ -480,17 +475,17 @@ export class PostgresStore extends Store {
       return say(`the server has no room left (${error.message}); free space on the server`, "full");
     }
     if (/^(28|3D|42501|25006)/.test(code)) return say(error.message, "no-access");
-    // 08: connection; 57P: the server is shutting down; 25P03: the server ended an idle transaction. Without a code of
-    // five characters, the error does not come from the server.
+    // 08: connection; 57P: the server is shutting down; 25P03: it has ended a silent transaction. Without a code of
+    // five characters the server itself has said nothing.
     if (/^(08|57P|25P03)/.test(code) || !/^[0-9A-Z]{5}$/.test(code)) return this.#lost(error.message, error);
     return error;
   }
 }
 
-/** Added to every query; its result is the database's time. */
+/** The last statement of an answer whose time is noted. */
 const CLOCK = "select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at";
 
-/** Returns whether a statement changes nothing. */
+/** Tells whether a statement changes nothing. */
 const isRead = (sql: string): boolean => /^\s*select\b/i.test(sql);
 
 function pick(answers: readonly Answer[], wanted: Wanted): unknown {
@@ -499,30 +494,30 @@ function pick(answers: readonly Answer[], wanted: Wanted): unknown {
   return wanted === "row" ? answer?.rows[0] : answer?.rows ?? [];
 }
 
-/** Returns a number that JavaScript represents exactly. */
+/** A whole number as JavaScript can hold it. */
 function wholeNumber(text: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value)) return value;
-  throw new StoreError(`Cannot read a number of the store: ${text} is larger than this program supports`, {
+  throw new StoreError(`Cannot read a number of the store: ${text} is beyond what this program can hold`, {
     code: "value",
   });
 }
 
-/** Converters by type number of PostgreSQL; all other values are strings. */
+/** How values are read, by the number of their type; all others are text. */
 const readers: Readonly<Record<number, (text: string) => unknown>> = {
-  16: (text) => text === "t" ? 1 : 0, // boolean; SQLite returns a number
+  16: (text) => text === "t" ? 1 : 0, // boolean, which SQLite has as a number
   20: wholeNumber, // bigint
   21: Number, // smallint
   23: Number, // integer
   701: Number, // double precision
-  1700: wholeNumber, // numeric, the type of a sum of bigint
+  1700: wholeNumber, // numeric, which a sum of bigint is
 };
 
-/** Adapts a `create table` or `create index` statement to PostgreSQL. */
+/** Writes a statement that makes a table or an index as PostgreSQL wants it. */
 function inPostgres(sql: string): string {
   return sql
     .replace(/\bseq integer primary key\b/, "seq bigint generated by default as identity primary key")
     .replace(/\binteger\b/g, "bigint")
-    // Keys are compared byte by byte, whatever the collation of the database.
+    // Keys are compared byte by byte, whatever the database's language.
     .replace(/\btext\b(?=,|\)| not null| primary key|$)/g, 'text collate "C"');
 }

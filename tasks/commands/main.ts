@@ -1,5 +1,5 @@
 /**
- * Runs a command line and returns its exit code.
+ * From the words of a command line to an exit code.
  *
  * @module
  */
@@ -9,7 +9,7 @@ import { helpOf, overview } from "../terminal/help.ts";
 import type { Host } from "../terminal/host.ts";
 import { commands } from "./table.ts";
 
-/** Runs a command line and resolves to its exit code; never rejects. */
+/** Runs a command line and resolves to the exit code; never rejects. */
 export async function main(words: readonly string[], world: Host): Promise<number> {
   let host = world;
   let command: Command | undefined;
@@ -35,7 +35,7 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
       return 0;
     }
     command = found[0]!;
-    // Text printed from here on may come from the broker.
+    // What came before is our own text; from here on a broker's may be among it.
     host = (await import("../terminal/shown_host.ts")).shownHost(world, { figures: command.figures ?? true });
     const rest = asked.slice(command.name.split(" ").length);
     if (command.passOn) return await (await command.body())({ args: rest, flags: {}, host });
@@ -59,17 +59,15 @@ export async function main(words: readonly string[], world: Host): Promise<numbe
   }
 }
 
-/**
- * Checks that the output folder is not a link: a link that somebody left in the working folder must not redirect files.
- */
+/** A link that somebody left in the working folder never decides where files are written. */
 function refuseLinkedOut(out: string, elsewhere: string | undefined): void {
   if (elsewhere === undefined) return;
   throw new UsageError(
-    `Cannot write into "${out}": a link leads to "${elsewhere}"; if that folder is yours, give its real path with --out`,
+    `Cannot write into "${out}": a link leads to "${elsewhere}"; if that place is yours, name it itself with --out`,
   );
 }
 
-/** Moves shared flags from before the command to after it. */
+/** Puts shared flags that stand before the command behind it. */
 function flagsLast(words: readonly string[]): readonly string[] {
   let at = 0;
   while (at < words.length && words[at]!.startsWith("--")) {
@@ -81,10 +79,7 @@ function flagsLast(words: readonly string[]): readonly string[] {
   return [...words.slice(at), ...words.slice(0, at)];
 }
 
-/**
- * Returns the command that the first words name. For help, the first word is enough, even if several commands begin
- * with it.
- */
+/** Finds the command that the first words name; for help its first word alone will do, of several commands too. */
 async function find(words: readonly string[]): Promise<Command[]> {
   const plain = words.slice(0, words.findIndex((word) => word.startsWith("-")) >>> 0);
   const exact = commands.find(({ name }) => name.split(" ").every((word, index) => plain[index] === word));

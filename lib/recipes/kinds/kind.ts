@@ -1,5 +1,5 @@
 /**
- * Declares what defines a kind of step: its parameters, its effect, and its implementation.
+ * What a step is: one file that tells its parameters, what it may do, and how it is done.
  *
  * @module
  */
@@ -9,63 +9,63 @@ import type { AsOfNow } from "../as_of_now.ts";
 import type { StepContext, StepEffect, StepReach } from "../compiled.ts";
 import type { Type } from "../expressions/value_types.ts";
 
-/** A kind of step. `P` are its checked parameters; `O` is its output, plain JSON data. */
+/** A kind of step. `P` are its parameters once they are checked, `O` its output: plain data that JSON can hold. */
 export interface StepKind<P = unknown, O = unknown> {
   /** Name that recipes use. */
   readonly name: string;
-  /** Summary in one line. */
+  /** What it does, in a line. */
   readonly summary: string;
-  /** Effect of running it, which decides whether it may run again. */
+  /** What running it again could do. */
   readonly effect: StepEffect;
-  /** Whether it uses the trade login. */
+  /** Whether it touches the trade login. */
   readonly needsAccount: (params: P) => boolean;
   /**
-   * What it reads that the broker reports only for the present; members that are expressions may still be text. Its
-   * `run` rejects a slot whose day is over.
+   * What it reads that answers as of now; members that are expressions may still be text. Its `run` refuses a slot
+   * whose day is over.
    */
   readonly asOfNow?: (params: P) => AsOfNow | undefined;
-  /** Whether it only keeps a login alive. */
+  /** It does nothing but keep a login alive. */
   readonly keepAlive?: true;
-  /** Hosts and paths that the parameters name, as written; they were not checked. */
+  /** Hosts and paths that the parameters name, as they are written; they were not checked. */
   readonly reaches?: (given: Readonly<Record<string, unknown>>) => readonly StepReach[];
-  /** Longest interval between two runs at which it still works, milliseconds; members may still be expressions. */
+  /** The longest time between two runs at which it still does its work, ms; members may still be expressions. */
   readonly mostEveryMs?: (params: P) => number | undefined;
-  /** The parameter that a run needs if its slot has no session; absent if it needs none. */
+  /** Which parameter to give to a run whose slot has no session; nothing when it does without one. */
   readonly needsSession?: (params: P) => { path: Issue["path"]; instead: string } | undefined;
-  /** Schema of the parameters, without transforms, so that JSON Schema can express it. */
+  /** The form of the parameters; free of transforms, so that JSON Schema can hold it. */
   readonly params: z.ZodType<P>;
-  /** Type of the output, which expressions are checked against. Absent if another recipe determines it. */
+  /** What it answers with: expressions are checked against it. Left out where another recipe decides. */
   readonly output?: z.ZodType<O>;
   /**
-   * Checks the types of parameters that are expressions.
+   * Finds what the types of parameters show that are expressions.
    *
-   * @param typeOf Returns the known type of a parameter; `undefined` for an omitted one.
+   * @param typeOf What is known of a parameter; nothing for one that is left out.
    */
   readonly checkTypes?: (
     params: P,
     typeOf: (path: Issue["path"]) => Type | undefined,
     wrong: (path: Issue["path"], expected: string) => void,
   ) => void;
-  /** Checks several parameters together; members that are expressions may still be text. */
+  /** Finds what only several parameters together show; members that are expressions may still be text. */
   readonly check?: (params: P, wrong: (path: Issue["path"], expected: string) => void) => void;
-  /** Checks the parameters as the recipe wrote them, before expressions are evaluated. */
+  /** Finds what must not stand in a recipe as it was written; what holes are filled with later is not asked. */
   readonly checkWritten?: (
     given: Readonly<Record<string, unknown>>,
     wrong: (path: Issue["path"], expected: string) => void,
   ) => void;
-  /** Members that must be references to secrets, because a recipe never contains a secret. */
+  /** Members that must be references to secrets, as a recipe never holds one. */
   readonly secretParams?: readonly Issue["path"][];
   /**
-   * Runs the step.
+   * Does it.
    *
-   * @param typeOf See `checkTypes`.
+   * @param typeOf As for `checkTypes`.
    */
   run(params: P, context: StepContext, typeOf: (path: Issue["path"]) => Type | undefined): Promise<O>;
-  /** Returns what it would do, for a dry run. */
+  /** What it would do, for a dry run. */
   plan?(params: P, context: StepContext): Promise<unknown>;
 }
 
-/** Returns its argument; it makes TypeScript infer the types of a kind. */
+/** Keeps the types of a kind together while it is written. */
 export function stepKind<P, O>(kind: StepKind<P, O>): StepKind<P, O> {
   return kind;
 }

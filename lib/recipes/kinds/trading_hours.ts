@@ -1,12 +1,12 @@
 /**
- * Computes how long securities were trading in a span of time, by the session times of their exchanges.
+ * Whether securities were trading in a span of time, by the hours of their exchanges.
  *
  * @module
  */
 import { calendarZone, type Mic, sessionOn } from "../../calendars/mod.ts";
 import type { SecurityType } from "../../dictionaries/security_type.ts";
 
-/** Exchanges, by the prefix of their security types. */
+/** Exchanges by how the types of their securities begin. */
 const exchanges: readonly (readonly [prefix: string, mic: Mic])[] = [
   ["hk-", "XHKG"],
   ["us-", "XNYS"],
@@ -15,10 +15,10 @@ const exchanges: readonly (readonly [prefix: string, mic: Mic])[] = [
 ];
 
 /**
- * Returns how long any of the securities was in continuous trading between two instants, without breaks. A day that no
- * calendar covers counts as completely traded.
+ * Returns for how long any of the securities was in continuous trading between two instants, breaks left out. A day
+ * that no calendar covers counts as traded throughout.
  *
- * @returns Milliseconds, for the exchange that was open the longest.
+ * @returns Milliseconds, of the exchange that was open the longest.
  */
 export function tradedMs(types: readonly SecurityType[], from: number, to: number): number {
   const mics = new Set(

@@ -76,7 +76,7 @@ export async function endRun(
   });
 }
 
-/** Options of the keeper. */
+/** What the keeper needs. */
 interface LeaseKeeperOptions {
   host: Machine;
   everyMs: number;
@@ -84,7 +84,7 @@ interface LeaseKeeperOptions {
   /** How long the run may take. */
   timeoutMs: number;
   renew(): Promise<{ cancelAsked?: string }>;
-  /** Aborted when the process ends. */
+  /** Given when the process is to end. */
   stop?: AbortSignal;
 }
 

@@ -1,6 +1,5 @@
 /**
- * Reads and writes the rows of steps and of their files. The row of a write step exists before the step begins, and is
- * unique.
+ * Rows of steps and of the files they make. A write step's row stands before it starts and can be written once.
  *
  * @module
  */
@@ -19,7 +18,7 @@ export interface StepRow {
   attempt: number;
   effect: "read" | "local" | "write";
   state: "begun" | StepState;
-  /** JSON without secrets. */
+  /** JSON, secrets taken out. */
   output: string | null;
   error: string | null;
   started_at: number;
@@ -48,8 +47,8 @@ export interface Attempt {
 }
 
 /**
- * Records that an attempt begins. For a write step this is the intent, and fails if the step has one already. The write
- * counts as a write of its account; {@linkcode Store.mark} must follow before it is sent.
+ * Writes down that an attempt begins. For a write step this is the intent: it breaks when there is one already. The
+ * write is counted as one of its account; {@linkcode Store.mark} must follow before it is sent.
  */
 export async function beginAttempt(
   store: Store,
@@ -75,7 +74,7 @@ export async function beginAttempt(
   });
 }
 
-/** Counts a write in the transaction that begins it. {@linkcode Store.mark} then records it outside of the store. */
+/** Counts a write that is about to begin, in the transaction that begins it. {@linkcode Store.mark} makes it known outside. */
 export async function countWrite(
   store: Store,
   { account, runKey, step, at }: { account: string; runKey: string; step: string; at: number },
@@ -91,7 +90,7 @@ export async function countWrite(
   );
 }
 
-/** Records how an attempt ended. */
+/** Writes down how an attempt ended. */
 export async function endAttempt(
   store: Store,
   claim: Claim,
@@ -114,7 +113,7 @@ export async function endAttempt(
   });
 }
 
-/** Records that a step was skipped, and why. */
+/** Writes down that a step was not done, and why. */
 export async function skipStep(
   store: Store,
   claim: Claim,
@@ -139,7 +138,7 @@ export async function skipStep(
   });
 }
 
-/** A file that a step wrote. */
+/** A file that a step made. */
 interface ArtifactFile {
   dataset: string;
   businessDay: string;
@@ -149,7 +148,7 @@ interface ArtifactFile {
   final: boolean;
 }
 
-/** Records a file. A file with the same bytes is not a new revision, but may become final. */
+/** Writes a file down; equal bytes make no new revision, though they may become final. */
 export async function recordArtifact(
   store: Store,
   claim: Claim,
@@ -174,8 +173,7 @@ export async function recordArtifact(
       );
       return { revision: last.revision, isNew: false };
     }
-    // Two recipes may write the same data into different folders: they share the revision numbers, but each file is
-    // compared only with its own earlier revision.
+    // Two recipes may write the same data into folders of their own: revisions count on, and each is compared with its own.
     const newest = await store.get<{ revision: number | null }>(
       "select max(revision) as revision from artifact where dataset = ? and business_day = ?",
       file.dataset,
@@ -198,8 +196,8 @@ export async function recordArtifact(
   });
 }
 
-/** Returns whether a write step of a run has begun. */
-export async function hasBegunWrite(store: Store, runKey: string): Promise<boolean> {
+/** Returns whether a step that writes was begun in a run. */
+export async function hasWritten(store: Store, runKey: string): Promise<boolean> {
   return await store.get(
     "select 1 as there from step_run where run_key = ? and effect = 'write' and state <> 'skipped' limit 1",
     runKey,
@@ -214,7 +212,7 @@ export async function unresolvedSteps(store: Store, runKey: string): Promise<Ste
   );
 }
 
-/** Records the outcome of the steps of a run whose writes were unresolved. */
+/** Writes what came of the steps of a run whose writes were unresolved. */
 export async function resolveSteps(
   store: Store,
   runKey: string,
@@ -252,7 +250,7 @@ export async function outputsOf(
   return Object.fromEntries(rows.map(({ step_id, output }) => [step_id, JSON.parse(output)]));
 }
 
-/** Returns the step that failed last in a round, or whose outcome is unknown. */
+/** Returns the step that failed last in a round, or that nobody knows the outcome of. */
 export async function lastFailure(
   store: Store,
   runKey: string,
@@ -266,7 +264,7 @@ export async function lastFailure(
   );
 }
 
-/** Returns the step that explains why a round failed: a failed one, or else a skipped one. */
+/** Returns the step that says why a round failed: one that failed, before one that was skipped. */
 export async function failureText(
   store: Store,
   runKey: string,
@@ -280,7 +278,7 @@ export async function failureText(
   );
 }
 
-/** Returns unusual attempts: retries, failures, and unknown outcomes; by run. */
+/** Returns attempts that tell of something unusual: a retry, a failure or an unknown outcome; by run. */
 export async function unusualAttempts(
   store: Store,
 ): Promise<Pick<StepRow, "run_key" | "step_id" | "attempt" | "error">[]> {
@@ -290,7 +288,7 @@ export async function unusualAttempts(
   );
 }
 
-/** Returns the newest output of a recipe's successful runs that says how long a login is valid, with its slot. */
+/** Returns the newest output of a recipe's successful runs that says until when a login holds, with its slot. */
 export async function lastLoginOutput(
   store: Store,
   recipe: string,
@@ -312,7 +310,7 @@ interface ArtifactRow {
   final: number;
 }
 
-/** Returns the files that a run wrote. */
+/** Returns the files that a run made. */
 export async function artifactsOf(store: Store, runKey: string): Promise<ArtifactRow[]> {
   return await store.all(
     "select dataset, revision, uri, bytes, final from artifact where run_key = ? order by business_day, dataset, revision",

@@ -10,9 +10,9 @@ import type { CompiledRecipe } from "../../recipes/compiled.ts";
 import {
   allSchedules,
   fileOfRecipe,
-  missingSchedules,
+  goneSchedules,
   noteServedFiles,
-  pauseAsMissing,
+  pauseAsGone,
   quietRecipes,
   resumeFromNow,
   type ScheduleRow,
@@ -66,14 +66,14 @@ export class RecipeSet {
   ): Promise<string[]> {
     const before = this.recipes;
     this.#take(recipes, now);
-    const missing: string[] = [];
+    const gone: string[] = [];
     for (const [name, recipe] of before) {
       if (this.recipes.has(name)) continue;
-      if (served === undefined || !await isServedFromAnotherFile(store, recipe, served)) missing.push(name);
+      if (served === undefined || !await isServedFromAnotherFile(store, recipe, served)) gone.push(name);
     }
-    for (const name of missing) await pauseOne(store, name, now);
-    await resumeReturned(store, this.recipes, now);
-    return missing;
+    for (const name of gone) await pauseOne(store, name, now);
+    await takeBack(store, this.recipes, now);
+    return gone;
   }
 }
 
@@ -120,23 +120,23 @@ export async function noteFiles(
 }
 
 /** Pauses recipes that were served from these paths and are missing now; returns their names. Within a transaction. */
-export async function pauseMissing(
+export async function pauseGone(
   store: Store,
   recipes: Named,
   { paths }: Served,
   now: number,
 ): Promise<string[]> {
   const quiet = await quietRecipes(store, now - QUIET_MS);
-  const missing = quiet.filter(({ recipe, file }) => !recipes.has(recipe) && isWithin(file, paths));
-  for (const { recipe } of missing) await pauseOne(store, recipe, now);
-  return missing.map(({ recipe }) => recipe);
+  const gone = quiet.filter(({ recipe, file }) => !recipes.has(recipe) && isWithin(file, paths));
+  for (const { recipe } of gone) await pauseOne(store, recipe, now);
+  return gone.map(({ recipe }) => recipe);
 }
 
 /** Pauses a recipe until its file is back, and skips its due runs that have not begun. Within a transaction. */
 async function pauseOne(store: Store, recipe: string, now: number): Promise<void> {
-  await pauseAsMissing(store, recipe);
+  await pauseAsGone(store, recipe);
   for (const runKey of await dueKeysOf(store, recipe, "all")) await skipRun(store, runKey, "paused", now);
-  await store.event(now, "recipe_missing", { recipe });
+  await store.event(now, "recipe_gone", { recipe });
 }
 
 /** Returns whether another process has served a recipe from another file since. */
@@ -150,9 +150,9 @@ async function isServedFromAnotherFile(
 }
 
 /** Resumes, from now, recipes whose files are back. Within a transaction. */
-export async function resumeReturned(store: Store, recipes: Named, now: number): Promise<void> {
-  const missing = await missingSchedules(store);
-  for (const { recipe, schedule_id: schedule } of missing) {
+export async function takeBack(store: Store, recipes: Named, now: number): Promise<void> {
+  const gone = await goneSchedules(store);
+  for (const { recipe, schedule_id: schedule } of gone) {
     if (recipes.get(recipe)?.schedules.some(({ id }) => id === schedule) !== true) continue;
     await resumeFromNow(store, recipe, schedule, now);
     await store.event(now, "schedule_back", { recipe, schedule });

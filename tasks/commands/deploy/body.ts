@@ -16,7 +16,7 @@ import {
 import { PRIVATE_FOLDER, replaceFile } from "../../../lib/private_files.ts";
 import { FOUND_SETTINGS } from "../../../lib/runner/run/trusted_settings.ts";
 import { StoreError } from "../../../lib/store/store_error.ts";
-import { storeRiskOf } from "../../../lib/store/place.ts";
+import { doubtAbout } from "../../../lib/store/place.ts";
 import type { CompiledRecipe } from "../../../lib/recipes/mod.ts";
 import type { DeployInput } from "../deploy.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
@@ -29,7 +29,7 @@ import { loadRecipes } from "../shared/recipe_files.ts";
 const systems = ["crontab", "systemd", "kubernetes", "deno-cron"] as const;
 type System = (typeof systems)[number];
 
-/** Writes the files for a system, or prints a crontab; returns 2 if a recipe has a mistake. */
+/** Writes the files of a system, or prints a crontab; ends with 2 when a recipe is wrong. */
 export async function run({ args, flags, host }: DeployInput): Promise<number> {
   const to = systemOf(flags.to);
   if (flags.out === undefined && to !== "crontab") {
@@ -69,7 +69,7 @@ function systemOf(to: string | undefined): System {
   );
 }
 
-/** Leaves out recipes without a schedule. */
+/** Leaves out what runs by hand only. */
 function scheduled(all: readonly CompiledRecipe[], host: Host): CompiledRecipe[] {
   const recipes = all.filter(({ schedules }) => schedules.length > 0);
   for (const { name, schedules } of all) {
@@ -103,7 +103,7 @@ async function optionsOf(
     program,
     dir,
     store,
-    // Paths below the current folder become paths below the working folder of the target system.
+    // What lies in the folder here lies in the other folder there.
     fileOf: ({ file }) => absolute(relativeTo(here, absolute(file, here)), dir),
     now: host.now(),
     ...config !== undefined && { config },
@@ -112,7 +112,7 @@ async function optionsOf(
   };
 }
 
-/** Returns the store of the runs. The files show the URL of a database, but never its password. */
+/** The store of the runs. The files show the URL of a database, and never its password. */
 function storeOf(named: string, dir: string): string {
   if (named === ":memory:") return named;
   if (!isPostgresUrl(named)) return absolute(named, dir);
@@ -125,7 +125,7 @@ function storeOf(named: string, dir: string): string {
   return withoutPassword(named);
 }
 
-/** Returns the settings file for the runs: the named one, or `hsgate.yaml` of their folder. */
+/** The settings file that the runs are to use: the one that is named, or `hsgate.yaml` of their folder. */
 async function configOf(
   flags: DeployInput["flags"],
   { host, dir, inCluster }: { host: Host; dir: string; inCluster: boolean },
@@ -133,24 +133,21 @@ async function configOf(
   const here = Deno.cwd();
   const named = flags.config ?? host.env("HSGATE_CONFIG");
   if (named !== undefined) return absolute(relativeTo(here, absolute(named, here)), dir);
-  // The image is built from this folder.
+  // The image is made of this folder.
   const folders = inCluster ? [here, dir] : [dir];
   const found = await Promise.all(folders.map((folder) => exists(`${folder}/${FOUND_SETTINGS}`)));
   return found.some(Boolean) ? `${dir}/${FOUND_SETTINGS}` : undefined;
 }
 
-/**
- * Checks only the path of a file. The kind of its volume is known only when the runner opens the store, which then
- * rejects writes.
- */
+/** A database is somebody else's to keep. Of a file it goes by its path alone: what a volume is made of shows when the runner opens the store, which refuses writes then. */
 function doubtOf(store: string, host: Pick<Host, "env">): string | undefined {
   if (isPostgresUrl(store)) return undefined;
   const own = host.env("TMPDIR");
   const temporary = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm", ...own === undefined ? [] : [own]];
-  return storeRiskOf(store, { temporary })?.why;
+  return doubtAbout(store, { temporary })?.why;
 }
 
-/** Rejects a store that may be lost: a start that does not know of an earlier one would trade twice. */
+/** A start that does not know of an earlier one would trade twice. */
 function checkStore(recipes: readonly CompiledRecipe[], { store, doubt }: DeployOptions): void {
   if (doubt === undefined) return;
   const writer = recipes.find(({ class: kind }) => kind === "write");
@@ -161,13 +158,13 @@ function checkStore(recipes: readonly CompiledRecipe[], { store, doubt }: Deploy
   );
 }
 
-/** Rejects recipes outside the folder: the image is built from the folder, so it would not contain them. */
+/** The image is made of the folder, so what lies elsewhere would not be in it. */
 function checkInImage(recipes: readonly CompiledRecipe[], { fileOf, dir }: DeployOptions): void {
   const outside = recipes.find((recipe) => !fileOf(recipe).startsWith(`${dir}/`));
   if (outside === undefined) return;
   throw new UsageError(
-    `Cannot deploy "${outside.file}" to kubernetes: it is outside the folder that becomes "${dir}" in the image; ` +
-      "run this in the folder of the image, or name the file's place in the image with --dir",
+    `Cannot deploy "${outside.file}" to kubernetes: it lies outside the folder that becomes "${dir}" in the image; ` +
+      "run this in that folder, or name its place there with --dir",
   );
 }
 
@@ -191,7 +188,7 @@ function deploymentOf(
     }
     return kubernetes(recipes, { ...options, image: flags.image ?? "hsgate:latest", as });
   }
-  const folder = absolute(flags.out!, Deno.cwd()); // checked by the caller
+  const folder = absolute(flags.out!, Deno.cwd()); // it was asked for before
   return denoCron(recipes, {
     ...options,
     tickModule: importPath(folder, options.program),
@@ -199,7 +196,7 @@ function deploymentOf(
   });
 }
 
-/** Writes all files, or none if one of them exists. */
+/** Writes all files or none. */
 async function write(
   files: readonly DeployFile[],
   { folder, force }: { folder: string; force: boolean },
@@ -211,7 +208,7 @@ async function write(
     throw new UsageError(
       `Cannot write into "${folder}": "${there.join('", "')}" ${
         there.length === 1 ? "is" : "are"
-      } there already; --force overwrites`,
+      } there already; --force writes over`,
     );
   }
   for (const { name, text } of files) {
@@ -236,7 +233,7 @@ function show(
   for (const { recipe, lines, inside } of rows) {
     host.out(paint(host, "bold", plain(recipe)));
     for (const line of lines) host.out(`  ${plain(line)}`);
-    host.out(paint(host, "dim", `  the recipe itself checks: ${plain(inside)}`));
+    host.out(paint(host, "dim", `  the recipe checks: ${plain(inside)}`));
   }
   host.out("");
   for (const path of paths) host.out(`wrote ${path}`);

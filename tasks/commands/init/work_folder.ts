@@ -1,16 +1,16 @@
 /**
- * Checks and writes the working folder. It must be new or empty, and it is written completely or not at all.
+ * The folder that is written: new or empty, and written as a whole or not at all.
  *
  * @module
  */
 import { PRIVATE_FILE, PRIVATE_FOLDER } from "../../../lib/private_files.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 
-/** A folder that may be written to. */
+/** A folder that may be written. */
 export interface WorkFolder {
-  /** Path as the user gave it, without a slash at its end. */
+  /** As it was named, without a slash at its end. */
   path: string;
-  /** Absolute URL, with a slash at its end. */
+  /** As an absolute address, with a slash at its end. */
   url: URL;
 }
 
@@ -20,15 +20,14 @@ export interface PlannedFile {
   text: string;
 }
 
-/** Names that may be in an "empty" folder: a new repository, and files of file managers. */
+/** What does not count: a repository that was just made, and what a file manager leaves behind. */
 const ignored = [".git", ".DS_Store", "Thumbs.db", "desktop.ini"];
 
 const NEW_FOLDER = "trading";
 
 /**
- * Returns the default folder: the current one if it is empty, or else a new one. In the toolkit's own folder the new
- * one
- * is next to it, because cleaning the checkout would delete a store inside it.
+ * Names the folder that is proposed: the current one where it is empty, else a new one; beside the toolkit rather than
+ * inside it, where a clean-up of the checkout would take the store along.
  */
 export async function usualFolder(toolkit: URL): Promise<string> {
   if ((await namesIn("."))?.length === 0) return ".";
@@ -38,26 +37,26 @@ export async function usualFolder(toolkit: URL): Promise<string> {
 }
 
 /**
- * Returns a folder that may be written to.
+ * Resolves to a folder that may be written.
  *
- * @throws {UsageError} If it is not a folder, or is not empty.
+ * @throws {UsageError} When it is no folder, or something lies in it.
  */
 export async function findFolder(name: string): Promise<WorkFolder> {
   const path = name.trim().replace(/(.)[/\\]+$/, "$1");
   if (path === "") {
-    throw new UsageError('Cannot write into "": name a new folder, or "." for this one');
+    throw new UsageError('Cannot write into "": name a folder that is new, or "." for this one');
   }
   const names = await namesIn(path);
   if (names !== undefined && names.length > 0) {
     const shown = names.slice(0, 5).map((each) => `"${each}"`).join(", ");
     const rest = names.length > 5 ? ` and ${names.length - 5} more` : "";
-    throw new UsageError(`Cannot write into "${path}": it contains ${shown}${rest}; name a new folder`);
+    throw new UsageError(`Cannot write into "${path}": it has ${shown}${rest}; name a folder that is new`);
   }
   const { pathToFileURL } = await import("node:url");
   return { path, url: new URL(`${pathToFileURL(await realPath(path)).href}/`) };
 }
 
-/** Returns the path without links; its last parts may not exist yet. Relative paths must start at the real folder. */
+/** The path without links, of which the last parts may not be there yet: ways lead from the real place. */
 async function realPath(path: string): Promise<string> {
   const { basename, dirname, join, resolve } = await import("node:path");
   const whole = resolve(path);
@@ -69,7 +68,7 @@ async function realPath(path: string): Promise<string> {
   }
 }
 
-/** Returns the names in a folder, sorted; `undefined` if there is no folder. */
+/** Names of what lies in a folder, in order; nothing where there is no folder. */
 async function namesIn(path: string): Promise<string[] | undefined> {
   try {
     const entries = await Array.fromAsync(Deno.readDir(path));
@@ -81,7 +80,7 @@ async function namesIn(path: string): Promise<string[] | undefined> {
   }
 }
 
-/** Writes new files. If one cannot be written, removes those before it. */
+/** Writes files that are not there yet. When one cannot be written, those before it are taken away again. */
 export async function writeAll({ path }: WorkFolder, files: readonly PlannedFile[]): Promise<void> {
   const made: string[] = [];
   try {
@@ -89,7 +88,7 @@ export async function writeAll({ path }: WorkFolder, files: readonly PlannedFile
     for (const file of files) {
       const target = `${path}/${file.path}`;
       (await Deno.open(target, { write: true, createNew: true, mode: PRIVATE_FILE })).close();
-      made.push(target); // before writing, so that a partly written file is removed too
+      made.push(target); // it is ours from here on, also when the disk is full
       await Deno.writeTextFile(target, file.text);
     }
   } catch (error) {
@@ -98,7 +97,7 @@ export async function writeAll({ path }: WorkFolder, files: readonly PlannedFile
   }
 }
 
-/** Returns every folder that must exist, outer folders first. */
+/** Every folder that is needed, the outer ones first. */
 function foldersOf(path: string, files: readonly PlannedFile[]): string[] {
   const upTo = (parts: readonly string[]) =>
     parts.map((_, index) => parts.slice(0, index + 1).join("/")).filter((each) => each !== "");

@@ -1,5 +1,5 @@
 /**
- * Finds the lease of the account's trade connection and its holder.
+ * The lease of the account's trade connection, as commands see it: where it lies, and who holds it.
  *
  * @module
  */
@@ -15,12 +15,12 @@ import {
 import { exportPublicKey, publicKeyOf, readPrivateKey } from "../../../lib/wire/keys.ts";
 import type { Host } from "../../terminal/host.ts";
 
-/** Returns the folder of leases. */
+/** Folder of leases of these settings. */
 export function leaseFolderOf({ leaseFolder }: Settings, host: Pick<Host, "env">): string {
   return leaseFolder ?? defaultLeaseFolder(host.env);
 }
 
-/** Returns the holder of the account's lease; `undefined` if it is free. */
+/** Who holds the lease of the account; nothing when it is free. */
 export async function accountHolder(
   developerPrivateKey: string,
   settings: Settings,
@@ -31,10 +31,10 @@ export async function accountHolder(
 }
 
 /**
- * Checks that no other process has the account's trade connection. The platform ends a login when anybody logs in
- * again, even for a single quote.
+ * Refuses to go on while another process has the account's trade connection: the platform ends its login when
+ * anybody logs in anew, and be it for one quote.
  *
- * @throws {TransportError} With code `lease-held`, if another process has it.
+ * @throws {TransportError} With code `lease-held`.
  */
 export async function refuseWhileHeld(
   developerPrivateKey: string,
@@ -44,10 +44,10 @@ export async function refuseWhileHeld(
   const holder = await accountHolder(developerPrivateKey, settings, host);
   if (holder === undefined) return;
   throw new TransportError(
-    `Cannot log in: the account's only trade connection is in use, ${
+    `Cannot log in: the account's one trade connection is taken, ${
       describeHolder(holder)
-    }; logging in would ` +
-      "end the other program's session",
+    }; a second login would ` +
+      "end that one's",
     { code: "lease-held", transport: "direct" },
   );
 }

@@ -15,7 +15,7 @@ import { loadToRun, recipeNamed } from "../shared/recipe_files.ts";
 import { Connections } from "../run/connections.ts";
 import { commandDeps, redactorOf } from "../run/deps.ts";
 
-/** Result of the test of one channel. */
+/** How one channel took its test. */
 interface Tried {
   notice: number;
   on: string;
@@ -25,19 +25,17 @@ interface Tried {
   error?: string;
 }
 
-/** Sends a test message to each channel of a recipe. */
+/** Sends a test by each channel of a recipe. */
 export async function run({ args: [name = ""], flags, host }: NotifyInput): Promise<number> {
   if (!flags.test) {
-    throw new UsageError(`Cannot notify: write "notify --test ${name}"; only runs send other notices`);
+    throw new UsageError(`Cannot notify: write "notify --test ${name}"; other notices are sent by runs`);
   }
   const recipe = await recipeOf(name, flags.recipes, host);
   const channels = (recipe.notify ?? []).flatMap((notice, index) =>
     channelsOf(notice).map((channel, place) => ({ on: notice.on, channel, index, place }))
   );
   if (channels.length === 0) {
-    throw new UsageError(
-      `Cannot test the notices of "${recipe.name}": it has none; declare them under "notify:"`,
-    );
+    throw new UsageError(`Cannot test the notices of "${recipe.name}": it has none; "notify:" declares them`);
   }
   await using connections = await Connections.open(flags, host);
   const redactor = redactorOf(connections);
@@ -84,9 +82,9 @@ async function recipeOf(name: string, folder: string | undefined, host: Host): P
 }
 
 const testText = ({ name }: CompiledRecipe, { name: channel, isFallback }: NoticeChannel, index: number) =>
-  `Test by hsgate: notice ${index + 1} of "${name}" by ${channel}${
+  `Test of hsgate: notice ${index + 1} of "${name}" by ${channel}${
     isFallback ? " (fallback)" : ""
-  }. This is only a test.`;
+  }. Nothing has happened.`;
 
 function lineOf({ notice, on, channel, fallback, sent, error }: Tried, host: Host): string {
   const which = `notice ${notice} (${on}) by ${channel}${fallback ? ", fallback" : ""}`;

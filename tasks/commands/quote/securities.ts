@@ -1,5 +1,5 @@
 /**
- * Reads securities from the symbols of a command line.
+ * From the symbols of a command line to securities.
  *
  * @module
  */
@@ -9,10 +9,10 @@ import { didYouMean } from "../../../lib/client/nearest.ts";
 import { UsageError } from "../../terminal/exit_codes.ts";
 
 /**
- * Returns the securities without duplicates; symbols may be in lower case.
+ * Reads symbols, each once; letters may be small.
  *
- * @throws {UsageError} If the type does not exist.
- * @throws {TypeError} If a code fits no exchange.
+ * @throws {UsageError} When a type is not in the table.
+ * @throws {TypeError} When a code fits no exchange.
  */
 export function securitiesOf(symbols: readonly string[], type: string | undefined): Security[] {
   if (type !== undefined && !SecurityType.has(type)) {

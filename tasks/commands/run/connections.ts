@@ -1,5 +1,5 @@
 /**
- * Connects recipes as the recipe, the flags and the settings say, and identifies the account of each connection.
+ * Where recipes connect to: what the recipe says, then flags and settings; and whose trade login that is.
  *
  * @module
  */
@@ -17,35 +17,35 @@ import { ShiftedClock } from "../../../lib/time.ts";
 
 type Shared = FlagValues<typeof sharedFlags>;
 
-/** Where a recipe connects to. */
+/** Where a recipe is connected to. */
 export type Connection =
   | { to: "gateway"; url: string }
   | { to: "direct" }
   | { to: "simulator"; seed: number; at?: number };
 
-/** Options of connections. */
+/** How connections are made. */
 interface ConnectionsOptions {
-  /** Clock for a simulator whose recipe gives no time. @default the host's */
+  /** The present of a simulator that a recipe gives no time. @default the host's */
   now?: () => number;
-  /** Reject every write. @default false */
+  /** Lets nothing through that writes. @default false */
   readOnly?: boolean;
 }
 
-/** A connected client, and how to disconnect it. */
+/** What is connected, and how to end it. */
 interface Connected {
   client: Client;
   close(): Promise<void>;
 }
 
 /**
- * The connections of the recipes of this process. Each is made on first use and kept for later runs. A simulator runs
+ * Connections of the recipes of this process, each made on first use and kept for the runs to come. A simulator lives
  * in this process and ends with it.
  */
 export class Connections implements AsyncDisposable {
   readonly #connected = new Map<string, Promise<Connected>>();
   readonly #clocks = new Map<string, { now(): number }>();
   readonly #told = new Set<string>();
-  /** Password marks that were computed before: computing takes time, and they are needed often. */
+  /** Marks that were made; each takes some time, and is asked for again and again. */
   readonly #marks = new Map<string, string>();
   readonly #flags: Shared;
   readonly #host: Host;
@@ -70,32 +70,31 @@ export class Connections implements AsyncDisposable {
     this.#note = (line) => host.note(line);
   }
 
-  /** The settings, without what a recipe names. */
+  /** What the settings say, without what a recipe names. */
   get settings(): Settings {
     return this.#loaded.settings;
   }
 
-  /** Prints a line without damaging a progress display. */
+  /** Writes a line where it disturbs no picture. */
   readonly note = (line: string): void => this.#note(line);
 
-  /** Sends lines to another writer, such as one above a progress display. */
+  /** Has lines written by somebody else, such as above a picture that is drawn over. */
   tellWith(note: (line: string) => void): void {
     this.#note = note;
   }
 
-  /** Loads the settings; does not connect. */
+  /** Reads the settings; connects to nothing yet. */
   static async open(flags: Shared, host: Host, options: ConnectionsOptions = {}): Promise<Connections> {
     const loaded = await loadSettingsOf(flags, host);
     return new Connections(flags, host, { ...options, loaded, directAccount: await directAccountOf(loaded) });
   }
 
   /**
-   * Returns where a recipe connects to. The recipe's own "connect" overrides the settings, which apply to all recipes.
-   * If
-   * a flag says something else, only a person can resolve that contradiction.
+   * Where a recipe is connected to. What a recipe names comes before the settings, as those are for all recipes; a
+   * flag that says something else is a contradiction that only a person can resolve.
    *
-   * @throws {UsageError} If recipe and flags contradict each other; nothing was sent.
-   * @throws {InvalidParamsError} If settings of the direct transport are missing.
+   * @throws {UsageError} For a contradiction. Nothing was sent.
+   * @throws {InvalidParamsError} When settings of the direct way are missing.
    */
   check(recipe: CompiledRecipe): Connection {
     const { connect } = recipe;
@@ -107,7 +106,7 @@ export class Connections implements AsyncDisposable {
     const to = connect?.to ?? settings.transport;
     if (to === "direct") {
       if (connect !== undefined) this.#refuse(recipe, ["gateway", "push"], "gateway");
-      directOptionsOf(settings); // throws if a setting is missing
+      directOptionsOf(settings); // says what is missing
       return { to: "direct" };
     }
     if (connect !== undefined) this.#refuse(recipe, ["auth-url"], "direct");
@@ -119,15 +118,15 @@ export class Connections implements AsyncDisposable {
     return { to: "gateway", url };
   }
 
-  /** Identifies the trade login of a recipe. Runs of one account run one at a time, across all processes of a store. */
+  /** Whose trade login a recipe uses: runs of one account come one at a time, on every process of a store. */
   readonly accountOf = (recipe: CompiledRecipe): string => {
     const connection = this.check(recipe);
     if (connection.to === "gateway") return `gateway ${addressOf(connection.url)}`;
-    // A simulator belongs to this process, so runs of other processes need not wait for it.
+    // A simulator is this process's own, so that no other one need wait for it.
     return connection.to === "direct" ? this.#directAccount : `${keyOf(connection)} of process ${Deno.pid}`;
   };
 
-  /** Returns a mark of the login passwords of a recipe; `undefined` for a simulator, whose password never changes. */
+  /** A mark of the passwords that a recipe logs in with; nothing for a simulator, whose password never changes. */
   readonly passwordMarkOf = (recipe: CompiledRecipe, salt: string): string | undefined => {
     const connection = this.check(recipe);
     if (connection.to === "simulator") return undefined;
@@ -142,7 +141,7 @@ export class Connections implements AsyncDisposable {
     return mark;
   };
 
-  /** The clock for the steps of a recipe: its simulator's clock if the recipe names one. */
+  /** What time it is for the steps of a recipe: that of its simulator where the recipe names one. */
   readonly timeOf = (recipe: CompiledRecipe): (() => number) | undefined => {
     const connection = this.check(recipe);
     if (connection.to !== "simulator" || connection.at === undefined) return undefined;
@@ -150,7 +149,7 @@ export class Connections implements AsyncDisposable {
     return () => clock.now();
   };
 
-  /** Returns the client of a recipe; after a failed connection, the next call connects again. */
+  /** The client for a recipe; one that could not be made is tried again at the next call. */
   readonly of = async (recipe: CompiledRecipe): Promise<Client> => {
     const connection = this.check(recipe);
     const key = keyOf(connection);
@@ -165,7 +164,7 @@ export class Connections implements AsyncDisposable {
     return (await connected).client;
   };
 
-  /** Disconnects a recipe, so that its next use connects again. */
+  /** Ends the connection of a recipe, so that the next use makes a new one. */
   async forget(recipe: CompiledRecipe): Promise<void> {
     const key = keyOf(this.check(recipe));
     const connected = this.#connected.get(key);
@@ -180,8 +179,8 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Returns the settings for a connection. A trade password is only for the gateway of the settings it came with, by
-   * default the one on this machine: another gateway that a recipe names never gets it.
+   * The settings for a connection. A trade password belongs to the gateway that whoever set it has configured, by
+   * default the one of this machine: another gateway that a recipe names never gets it.
    */
   #settingsFor(connection: Exclude<Connection, { to: "simulator" }>): Settings {
     const own = { ...this.settings, transport: connection.to };
@@ -203,17 +202,17 @@ export class Connections implements AsyncDisposable {
       this.#tell(
         `warning: recipe "${name}" names ${
           shownAddress(own.gatewayUrl)
-        }, but the trade password of the settings belongs to ` +
+        }, and the trade password of the settings belongs to ` +
           `${
             shownAddress(this.settings.gatewayUrl)
-          }: hsgate does not send it; if both are the same account, set gatewayUrl to the ` +
+          }: it is not sent; where both are the same account, set gatewayUrl to the ` +
           "recipe's address",
       );
     }
     const loaded = { ...this.#loaded, settings: own, origins: { ...origins, gatewayUrl: "recipe" } };
     const host = { ...this.#host, note: (line: string) => this.#note(line) };
     const client = await clientOf(this.#flags, host, { command: `recipe ${name}`, loaded });
-    // Over the gateway, a password is useless without its key.
+    // Over the gateway a password is of no use without its key.
     const canLogIn = connection.to === "direct" || own.tradePasswordKey !== undefined;
     const guarded = await this.#guarded(client, canLogIn ? own.tradePassword : undefined);
     return { client: guarded, close: () => guarded.close() };
@@ -260,7 +259,7 @@ export class Connections implements AsyncDisposable {
     return clock;
   }
 
-  /** Prints each text once. */
+  /** Each thing is said once. */
   #tell(text: string): void {
     if (!this.#told.has(text)) this.#note(`hsgate: ${text}`);
     this.#told.add(text);
@@ -278,7 +277,7 @@ export class Connections implements AsyncDisposable {
       ? shownAddress(connect.url)
       : connect?.to;
     throw new UsageError(
-      `Cannot connect recipe "${name}": it names "${wish}", and --${flag} contradicts that; remove the flag, or ` +
+      `Cannot connect recipe "${name}": it names "${wish}" and --${flag} says otherwise; leave the flag out, or ` +
         `change "connect" in ${file}`,
     );
   }
@@ -289,14 +288,14 @@ function keyOf(connection: Connection): string {
   return connection.to === "direct" ? "direct" : `simulator ${connection.seed} ${connection.at ?? "now"}`;
 }
 
-/** Normalizes a gateway's address, so that two spellings of it are equal. */
+/** The same gateway has one address, however it is written. */
 function addressOf(url: string): string {
   const { protocol, hostname, port } = new URL(url);
   const host = hostname === "localhost" || hostname === "[::1]" ? "127.0.0.1" : hostname;
   return `${host}:${port || (protocol === "https:" ? "443" : "80")}`;
 }
 
-/** Identifies the account by a digest of its public key, like the lease of its trade connection. */
+/** Names the account by its public key, as the lease of its trade connection does; nobody can read it from that. */
 async function directAccountOf({ settings }: LoadedSettings): Promise<string> {
   if (settings.developerPrivateKey === undefined) return "direct";
   const [{ exportPublicKey, publicKeyOf, readPrivateKey }, { leaseName }] = await Promise.all([
@@ -307,7 +306,7 @@ async function directAccountOf({ settings }: LoadedSettings): Promise<string> {
     const key = exportPublicKey(publicKeyOf(readPrivateKey(settings.developerPrivateKey)));
     return `direct ${await leaseName(key)}`;
   } catch {
-    return "direct"; // connecting reports what is wrong with the key
+    return "direct"; // whoever connects is told what is wrong with the key
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Warns about edited recipes that wait for trust, in commands that list past runs.
+ * What the commands that look back say of edited recipes that wait for their trust.
  *
  * @module
  */
@@ -11,11 +11,11 @@ import type { Host } from "../../terminal/host.ts";
 import { plain } from "../../terminal/print.ts";
 import { shellHint } from "../../../lib/shell_words.ts";
 
-/** Warns about each recipe of the store whose file has changed since it was trusted. */
+/** Warns of each recipe of the store whose file was edited and is not trusted as it is. */
 export async function tellUntrusted(store: Store, host: Host): Promise<void> {
   const files = await servedFiles(store);
   if (files.length === 0) return;
-  const { Trust } = await import("../../../lib/runner/run/trust.ts"); // loads the compiler only here
+  const { Trust } = await import("../../../lib/runner/run/trust.ts"); // compiles, which lists need seldom
   try {
     const trust = Trust.of(host.env);
     const records = await trust.records();
@@ -25,15 +25,15 @@ export async function tellUntrusted(store: Store, host: Host): Promise<void> {
       const { loadRecipes } = await import("../shared/recipe_files.ts");
       const { untrusted } = await loadRecipes([file], { host: { env: host.env, note() {} }, now: host.now });
       if (!untrusted.has(file)) continue;
-      // A recipe that no longer compiles does not run anywhere.
+      // One that cannot be compiled any more runs nowhere either.
       const kept = await trust.trustedVersion(path, { now: host.now }).catch((error) => {
         if (!(error instanceof BrokerError)) throw error;
       });
       const what = kept === undefined
-        ? "the trusted version cannot be loaded, so timers and new schedulers reject the recipe"
-        : "schedulers and timers run the trusted version";
+        ? "the trusted version cannot be loaded, so timers and a scheduler that starts refuse the recipe"
+        : "schedulers and timers run the version that was trusted";
       host.note(
-        `hsgate: warning: "${plain(file)}" has changed and the change is not trusted; ${what} ` +
+        `hsgate: warning: "${plain(file)}" was changed and the change is not trusted; ${what} ` +
           `until "hsgate trust ${shellHint(file)}"`,
       );
     }
