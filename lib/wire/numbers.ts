@@ -39,9 +39,8 @@ export function longNumber({ low, high, unsigned }: Long): number {
 const REMEMBERED = 8192;
 const SHIFT = 32 - Math.log2(REMEMBERED);
 
-/** Remembered doubles and their texts; built for the first one, because most programs read no market data. */
-let known: Float64Array | undefined;
-let texts: Decimal[] = [];
+const known = new Float64Array(REMEMBERED).fill(NaN);
+const texts: Decimal[] = new Array(REMEMBERED).fill("");
 const bits = new Float64Array(1);
 const [low, high] = [new Uint32Array(bits.buffer, 0, 1), new Uint32Array(bits.buffer, 4, 1)];
 
@@ -52,19 +51,15 @@ const [low, high] = [new Uint32Array(bits.buffer, 0, 1), new Uint32Array(bits.bu
  * Prices repeat in quotes. Formatting takes six times as long as finding a remembered text.
  */
 export function doubleText(value: number): Decimal | undefined {
-  if (known === undefined) {
-    known = new Float64Array(REMEMBERED).fill(NaN);
-    texts = new Array(REMEMBERED).fill("");
-  }
   bits[0] = value;
   const place = Math.imul(low[0]! ^ (high[0]! * 31), 0x9E37_79B1) >>> SHIFT;
   if (known[place] === value) return texts[place]!;
   if (known[place ^ 1] === value) return texts[place ^ 1]!;
-  return Number.isFinite(value) ? remember(value, place, known) : undefined;
+  return Number.isFinite(value) ? remember(value, place) : undefined;
 }
 
 /** Remembers a text in its place, and moves the earlier text to the neighbouring place. */
-function remember(value: number, place: number, known: Float64Array): Decimal {
+function remember(value: number, place: number): Decimal {
   const digits = String(value);
   known[place ^ 1] = known[place]!;
   texts[place ^ 1] = texts[place]!;
